@@ -1,0 +1,35 @@
+"""Ask your LLM just enough times."""
+
+from suffice.controllers import ArrayController, Controller, controller_names, get_controller, register
+from suffice.errors import ControllerError, OptionError, PoolError, SufficeError
+from suffice.penalties import Penalties
+from suffice.pools import Pool, Question, Summary, bundled_pools, load_pool, summarise
+from suffice.replay import Difference, Result, difference, evaluate
+from suffice.tally import Tallies, Tally
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArrayController",
+    "Controller",
+    "ControllerError",
+    "Difference",
+    "OptionError",
+    "Penalties",
+    "Pool",
+    "PoolError",
+    "Question",
+    "Result",
+    "SufficeError",
+    "Summary",
+    "Tallies",
+    "Tally",
+    "bundled_pools",
+    "controller_names",
+    "difference",
+    "evaluate",
+    "get_controller",
+    "load_pool",
+    "register",
+    "summarise",
+]

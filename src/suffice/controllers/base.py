@@ -1,0 +1,47 @@
+"""The interface: a controller looks at a tally and says how many more to draw; 0 stops."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from suffice.errors import ControllerError
+from suffice.tally import IntArray, Tallies, Tally
+
+
+class Controller(ABC):
+    """Decides from the tally alone, the same way live, in a replay and in training."""
+
+    @abstractmethod
+    def decide(self, tally: Tally) -> int:
+        """How many more to draw; 0 stops."""
+
+    def next_round(self, tally: Tally) -> int:
+        """The decision, cut to what the budget has left."""
+        asked = self.decide(tally)
+        if not isinstance(asked, (int, np.integer)) or asked < 0:
+            raise ControllerError(f"{self} asked for {asked} draws: it must be a whole number, 0 or more")
+        return min(int(asked), tally.left)
+
+    def require(self, parameter: str, holds: bool, wanted: str) -> None:
+        """Refuse a parameter that is out of range, naming it."""
+        if not holds:
+            raise ControllerError(f"{parameter} must be {wanted}, not {getattr(self, parameter)}")
+
+
+class ArrayController(Controller):
+    """A controller that decides for many tallies at once, which makes replays far quicker."""
+
+    @abstractmethod
+    def decide_many(self, tallies: Tallies) -> IntArray:
+        """How many more to draw for each row; 0 stops."""
+
+    def decide(self, tally: Tally) -> int:
+        """The decision for one tally, as the only row."""
+        return int(self.decide_many(Tallies.of(tally))[0])
+
+    def next_rounds(self, tallies: Tallies) -> IntArray:
+        """The decisions, each cut to what the budget has left."""
+        asked = self.decide_many(tallies)
+        if asked.dtype.kind not in "iu" or (asked < 0).any():
+            raise ControllerError(f"{self} asked for {asked} draws: they must be whole numbers, 0 or more")
+        return np.minimum(asked, tallies.budget - tallies.draws)

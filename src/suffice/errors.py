@@ -1,0 +1,23 @@
+"""What can go wrong, each with a message of one sentence that says what to do.
+
+SufficeError
+├── PoolError          a pool that is missing, malformed or too small for the budget
+├── ControllerError    a controller that is unknown, wrongly set or decides nonsense
+└── OptionError        any other argument or option out of range, or a file that can't be written
+"""
+
+
+class SufficeError(Exception):
+    """The root of all errors that are the caller's to mend."""
+
+
+class PoolError(SufficeError):
+    """A pool is missing, malformed or too small for what was asked."""
+
+
+class ControllerError(SufficeError):
+    """A controller is unknown, wrongly set, or decided something that is no decision."""
+
+
+class OptionError(SufficeError):
+    """An argument or option is out of range, or a file can't be written."""

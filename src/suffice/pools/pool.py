@@ -1,0 +1,117 @@
+"""The pool and its file format: a JSON line a question with id, gold, answers and tokens."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from suffice.errors import PoolError
+
+LONGEST = 2**53
+"""No response has more tokens than this: sums of them stay exact."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question: its gold answer if known, and the answer and tokens of each response drawn beforehand."""
+
+    id: str
+    gold: str | None
+    answers: tuple[str | None, ...]
+    tokens: tuple[int | None, ...] | None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """One model on one benchmark."""
+
+    name: str
+    questions: tuple[Question, ...]
+
+
+def bundled_pools() -> dict[str, Path]:
+    """The pools that come with the package, by name."""
+    folder = Path(str(files("suffice.pools") / "bundled"))
+    return {path.name.removesuffix(".jsonl.gz"): path for path in sorted(folder.glob("*.jsonl.gz"))}
+
+
+def load_pool(path_or_name: str | Path) -> Pool:
+    """Load a bundled pool by its name, or any other from a .jsonl or .jsonl.gz file."""
+    bundled = bundled_pools()
+    path = bundled.get(str(path_or_name)) or Path(path_or_name)
+    if not path.exists():
+        near = get_close_matches(str(path_or_name), bundled, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else '"suffice pools" lists the bundled ones'
+        raise PoolError(f"{path_or_name}: no such file, nor a bundled pool of that name; {hint}")
+    questions: dict[str, Question] = {}
+    for line, text in _lines(path):
+        try:
+            question = _question(text)
+        except ValueError as error:
+            raise PoolError(f"{path}, line {line}: {error}") from None
+        if question.id in questions:
+            raise PoolError(f'{path}, line {line}: the id "{question.id}" was used before; ids must differ')
+        questions[question.id] = question
+    if not questions:
+        raise PoolError(f"{path}: there are no questions in it; a pool has a JSON line a question")
+    return Pool(path.name.removesuffix(".gz").removesuffix(".jsonl"), tuple(questions.values()))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, numbered from 1."""
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            data = gzip.decompress(data)
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise PoolError(f"{path}, line {line}: not UTF-8 text; save the file as UTF-8") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise PoolError(f"{path}: not a whole gzip file; compress it again, or drop the .gz") from None
+    except OSError as error:
+        raise PoolError(f"{path}: it can't be read: {error.strerror}") from None
+    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+
+
+def _question(text: str) -> Question:
+    """One line of a pool; ValueError says what is wrong with it."""
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON ({error}); each line must be one JSON object") from None
+    if not isinstance(record, dict):
+        raise ValueError("not a JSON object; each line must be one, with id, gold, answers and tokens")
+    for name in ("id", "gold", "answers", "tokens"):
+        if name not in record:
+            raise ValueError(
+                f'the field "{name}" is missing' + ("" if name in ("id", "answers") else "; it may be null")
+            )
+    identity, gold, answers, tokens = (record.pop(name) for name in ("id", "gold", "answers", "tokens"))
+    _check(isinstance(identity, str), '"id" must be a string', identity)
+    _check(gold is None or isinstance(gold, str), '"gold" must be a string or null', gold)
+    _check(isinstance(answers, list), '"answers" must be a list of strings and nulls', answers)
+    for answer in answers:
+        _check(answer is None or isinstance(answer, str), '"answers" must hold strings and nulls alone', answer)
+    if tokens is None:
+        return Question(identity, gold, tuple(answers), None, record)
+    _check(isinstance(tokens, list), '"tokens" must be null or a list of integers and nulls', tokens)
+    for count in tokens:
+        integer = isinstance(count, int) and not isinstance(count, bool)
+        _check(count is None or integer, '"tokens" must hold integers and nulls alone', count)
+        _check(count is None or 0 <= count <= LONGEST, f'"tokens" must lie between 0 and {LONGEST}', count)
+    if len(tokens) != len(answers):
+        raise ValueError(f'"answers" has {len(answers)} entries and "tokens" {len(tokens)}; they must be as many')
+    return Question(identity, gold, tuple(answers), tuple(tokens), record)
+
+
+def _check(holds: bool, rule: str, found: object) -> None:
+    if not holds:
+        shown = json.dumps(found)
+        raise ValueError(f"{rule}, not {shown if len(shown) <= 40 else shown[:37] + '...'}")

@@ -1,0 +1,50 @@
+"""What a pool looks like: how hard its questions are and how much their answers differ."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import entropy
+
+from suffice.pools.pool import Pool
+from suffice.tally import Tally
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One pool in figures: shares in percent, entropy in nats, None where the pool can't tell."""
+
+    pool: str
+    questions: int
+    samples: tuple[int, int]
+    one_sample_accuracy: float | None
+    majority_accuracy: float | None
+    entropy: float
+    none_share: float
+    mean_tokens: float | None
+    tokens_95: float | None
+
+
+def summarise(pool: Pool) -> Summary:
+    """Describe a pool; the majority is that of all its samples."""
+    one_sample, majority, entropies = [], [], []
+    for question in pool.questions:
+        tally = Tally(budget=len(question.answers))
+        tally.add_round(question.answers)
+        entropies.append(float(entropy(list(tally.votes.values()))) if tally.votes else 0.0)
+        if question.gold is not None and question.answers:
+            one_sample.append(tally.votes.get(question.gold, 0) / tally.draws)
+            majority.append(tally.leader == question.gold)
+    answers = [answer for question in pool.questions for answer in question.answers]
+    tokens = [count for question in pool.questions for count in question.tokens or () if count is not None]
+    sizes = [len(question.answers) for question in pool.questions]
+    return Summary(
+        pool=pool.name,
+        questions=len(pool.questions),
+        samples=(min(sizes), max(sizes)),
+        one_sample_accuracy=100 * float(np.mean(one_sample)) if one_sample else None,
+        majority_accuracy=100 * float(np.mean(majority)) if majority else None,
+        entropy=float(np.mean(entropies)),
+        none_share=100 * answers.count(None) / max(len(answers), 1),
+        mean_tokens=float(np.mean(tokens)) if tokens else None,
+        tokens_95=float(np.percentile(tokens, 95)) if tokens else None,
+    )

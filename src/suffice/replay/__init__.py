@@ -1,0 +1,18 @@
+"""Replay: running controllers over a pool as if it were live, all on the same draws."""
+
+from suffice.replay.evaluate import METRICS, Comparison, Difference, Result, difference, evaluate
+from suffice.replay.run import Outcomes, replay, replay_arrays, replay_one_by_one, run
+
+__all__ = [
+    "METRICS",
+    "Comparison",
+    "Difference",
+    "Outcomes",
+    "Result",
+    "difference",
+    "evaluate",
+    "replay",
+    "replay_arrays",
+    "replay_one_by_one",
+    "run",
+]

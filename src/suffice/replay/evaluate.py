@@ -1,0 +1,131 @@
+"""Figures for controllers on a pool, over shared draws, and what separates one from another."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from suffice.controllers import Controller, get_controller
+from suffice.penalties import Penalties
+from suffice.pools import Episodes, Pool, draw_episodes
+from suffice.replay.run import Outcomes, replay
+from suffice.tally import FloatArray, Tally
+
+METRICS = ("accuracy", "agreement", "rounds", "samples", "total_tokens", "sequential_tokens", "reward")
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Result:
+    """One controller on one pool, as means over questions and repeats; accuracy and agreement in percent.
+
+    Accuracy is over the questions with a gold answer and token figures over those whose every response has a
+    count; None where there are none. `by_question` holds each metric's mean over the repeats, NaN where unknown.
+    """
+
+    pool: str
+    controller: str
+    questions: int
+    accuracy: float | None
+    agreement: float
+    rounds: float
+    samples: float
+    total_tokens: float | None
+    sequential_tokens: float | None
+    reward: float
+    by_question: Mapping[str, FloatArray] = field(repr=False)
+
+
+def evaluate(
+    pool: Pool,
+    controllers: Sequence[str | Controller],
+    *,
+    budget: int = 32,
+    repeats: int = 100,
+    seed: int = 0,
+    penalties: Penalties = Penalties(),
+    progress: Callable[[int], None] = lambda questions: None,
+) -> list[Result]:
+    """Replay controllers over the same draws of a pool; `progress` hears how many questions each step took."""
+    chosen = [get_controller(controller) for controller in controllers]
+    batches = draw_episodes(pool, budget, repeats, seed)
+    for controller in chosen:
+        controller.next_round(Tally(budget))  # what doesn't fit this budget says so before the work begins
+    measured: list[list[dict[str, FloatArray]]] = [[] for _ in chosen]
+    for episodes in batches:
+        for controller, parts in zip(chosen, measured, strict=True):
+            parts.append(_measure(episodes, replay(episodes, controller), penalties))
+            progress(len(episodes.questions))
+    return [_result(pool, str(asked), parts) for asked, parts in zip(controllers, measured, strict=True)]
+
+
+def _measure(episodes: Episodes, outcomes: Outcomes, penalties: Penalties) -> dict[str, FloatArray]:
+    """Each metric by question, the mean over its repeats."""
+
+    def mean(values: np.ndarray) -> FloatArray:
+        means: FloatArray = values.reshape(-1, episodes.repeats).mean(axis=1)
+        return means
+
+    known = [question.gold is not None for question in episodes.questions]
+    metered = [question.tokens is not None and None not in question.tokens for question in episodes.questions]
+    accuracy = mean(outcomes.answer == np.repeat(episodes.gold, episodes.repeats))
+    agreement = mean(outcomes.answer == episodes.standings.reference)
+    rounds, samples = mean(outcomes.rounds), mean(outcomes.samples)
+    return {
+        "accuracy": np.where(known, 100 * accuracy, np.nan),
+        "agreement": 100 * agreement,
+        "rounds": rounds,
+        "samples": samples,
+        "total_tokens": np.where(metered, mean(outcomes.total_tokens), np.nan),
+        "sequential_tokens": np.where(metered, mean(outcomes.sequential_tokens), np.nan),
+        "reward": 2 * agreement - 1 - penalties.draw * samples - penalties.round * rounds,
+    }
+
+
+def _result(pool: Pool, controller: str, parts: list[dict[str, FloatArray]]) -> Result:
+    by_question = {metric: np.concatenate([part[metric] for part in parts]) for metric in METRICS}
+    means: dict[str, Any] = {metric: _mean(values) for metric, values in by_question.items()}
+    return Result(pool.name, controller, len(pool.questions), **means, by_question=by_question)
+
+
+def _mean(values: FloatArray) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several controllers on one pool, and the baseline that they are compared with on the same draws."""
+
+    results: list[Result]
+    baseline: Result
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much more one controller has of something than another, with a 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def difference(results: Sequence[Result], baseline: Sequence[Result], metric: str) -> Difference | None:
+    """The paired difference of a metric, averaged over pools, for the same pools in the same order.
+
+    Questions are resampled within each pool, and both controllers keep the same ones. None where a pool
+    can't tell the metric.
+    """
+    random = np.random.default_rng(0)
+    means, resampled = [], []
+    for ours, theirs in zip(results, baseline, strict=True):
+        gaps = ours.by_question[metric] - theirs.by_question[metric]
+        gaps = gaps[~np.isnan(gaps)]
+        if not gaps.size:
+            return None
+        times_drawn = random.multinomial(gaps.size, np.full(gaps.size, 1 / gaps.size), size=RESAMPLES)
+        means.append(gaps.mean())
+        resampled.append(times_drawn @ gaps / gaps.size)
+    low, high = np.percentile(np.mean(resampled, axis=0), [2.5, 97.5])
+    return Difference(float(np.mean(means)), float(low), float(high))

@@ -1,0 +1,169 @@
+"""Votes, leader, tie rule and state: the only place that knows them.
+
+`Tally` is one question, `Tallies` are many at one moment, `Standings` are many after each of their draws.
+"""
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+IntArray = NDArray[np.integer]
+FloatArray = NDArray[np.floating]
+
+NONE = -1
+"""The code of *none* where answers are numbered: a draw that gave no answer."""
+
+
+class Tally:
+    """What has been seen of one question: its answers in order of arrival and where each round ended.
+
+    >>> tally = Tally(budget=8)
+    >>> tally.add_round(["7", "9", None, "9"])
+    >>> tally.votes, tally.leader, tally.draws, tally.left
+    ({'9': 2, '7': 1}, '9', 4, 4)
+    """
+
+    def __init__(self, budget: int = 32) -> None:
+        self.budget = budget
+        self.answers: list[str | None] = []
+        self.round_ends: list[int] = []
+
+    def add(self, answer: str | None) -> None:
+        """Take in one answer, or None for a response without one."""
+        self.answers.append(answer)
+
+    def end_round(self) -> None:
+        """Mark that all draws of the present round are in."""
+        self.round_ends.append(self.draws)
+
+    def add_round(self, answers: Iterable[str | None]) -> None:
+        """Take in all answers of one round."""
+        self.answers.extend(answers)
+        self.end_round()
+
+    @property
+    def draws(self) -> int:
+        """How many draws were made."""
+        return len(self.answers)
+
+    @property
+    def left(self) -> int:
+        """How many draws the budget still allows."""
+        return self.budget - self.draws
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds have ended."""
+        return len(self.round_ends)
+
+    @property
+    def votes(self) -> dict[str, int]:
+        """Votes by answer, the leader first: most votes, and among equals whoever reached that count first."""
+        counts: dict[str, int] = {}
+        last_vote: dict[str, int] = {}
+        for position, answer in enumerate(self.answers):
+            if answer is not None:
+                counts[answer] = counts.get(answer, 0) + 1
+                last_vote[answer] = position
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], last_vote[item[0]])))
+
+    @property
+    def leader(self) -> str | None:
+        """The answer that a majority vote elects now; None while there are no votes."""
+        return next(iter(self.votes), None)
+
+    def top(self, k: int) -> tuple[int, ...]:
+        """The k largest vote counts, most first, with zeros where there are fewer answers."""
+        counts = tuple(self.votes.values())[:k]
+        return counts + (0,) * (k - len(counts))
+
+    def state(self, k: int = 5) -> FloatArray:
+        """What a learned controller sees: the top k counts, the draws and the entropy, each at most 1."""
+        return state(np.array(self.top(k)), np.array(self.draws), self.budget)
+
+
+def state(top: IntArray, draws: IntArray, budget: int) -> FloatArray:
+    """The state for top vote counts of shape (…, K) and draws of shape (…); all zeros at the start."""
+    shares = top / np.maximum(top.sum(axis=-1, keepdims=True), 1)
+    entropy = entr(shares).sum(axis=-1) / np.log(top.shape[-1])
+    return np.concatenate([top / budget, (draws / budget)[..., None], entropy[..., None]], axis=-1)
+
+
+class Tallies:
+    """Many tallies at one moment, as arrays: row i is one question after `draws[i]` draws.
+
+    `votes` holds the vote counts of each row, most first, then zeros.
+    """
+
+    def __init__(self, budget: int, draws: IntArray, votes: IntArray, answers: IntArray) -> None:
+        self.budget = budget
+        self.draws = draws
+        self.votes = votes
+        # In a replay these hold the future too, which no controller may see: only `last` reads them.
+        self._answers = answers
+
+    @classmethod
+    def of(cls, tally: Tally) -> "Tallies":
+        """One tally as arrays of one row."""
+        codes = {answer: code for code, answer in enumerate(tally.votes)}
+        answers = [NONE if answer is None else codes[answer] for answer in tally.answers] + [NONE] * tally.left
+        return cls(tally.budget, np.array([tally.draws]), np.array([tally.top(tally.budget)]), np.array([answers]))
+
+    def __len__(self) -> int:
+        return len(self.draws)
+
+    def top(self, k: int) -> IntArray:
+        """The k largest vote counts of each row, most first, with zeros where there are fewer answers."""
+        top = self.votes[:, :k]
+        return np.pad(top, [(0, 0), (0, k - top.shape[1])])
+
+    def last(self, k: int) -> IntArray:
+        """The codes of the last k answers of each row, NONE for none and for what lies before the first."""
+        positions = self.draws[:, None] + np.arange(-k, 0)
+        known = np.take_along_axis(self._answers, np.maximum(positions, 0), axis=1)
+        return np.where(positions < 0, NONE, known)
+
+    def state(self, k: int = 5) -> FloatArray:
+        """The state of each row, as in `Tally.state`."""
+        return state(self.top(k), self.draws, self.budget)
+
+
+class Standings:
+    """Votes and leader of many questions after each of their draws, for answers that are known beforehand.
+
+    `answers` holds a row of codes a question, in order of arrival; `votes[i, n]` and `leader[i, n]` are row i's
+    after n draws.
+    """
+
+    def __init__(self, answers: IntArray) -> None:
+        rows, self.budget = answers.shape
+        self.answers = answers
+        self.votes = np.zeros((rows, self.budget + 1, self.budget), np.int16)
+        self.leader = np.full((rows, self.budget + 1), NONE, np.int32)
+        counts = np.zeros((rows, answers.max(initial=0) + 1), np.int16)
+        # at_least[i, v]: how many answers of row i have v votes or more. An answer that rises to v votes
+        # stands behind exactly those; if there are none it leads, so in a tie the first to get there does.
+        at_least = np.zeros((rows, self.budget + 1), np.int16)
+        for draw in range(self.budget):
+            self.votes[:, draw + 1] = self.votes[:, draw]
+            self.leader[:, draw + 1] = self.leader[:, draw]
+            voters = np.flatnonzero(answers[:, draw] != NONE)
+            code = answers[voters, draw]
+            count = counts[voters, code] + 1
+            rank = at_least[voters, count]
+            counts[voters, code] = count
+            at_least[voters, count] = rank + 1
+            self.votes[voters, draw + 1, rank] = count
+            self.leader[voters[rank == 0], draw + 1] = code[rank == 0]
+
+    @cached_property
+    def reference(self) -> IntArray:
+        """The answer of each row that the full budget elects."""
+        return self.leader[:, -1]
+
+    def at(self, rows: IntArray, draws: IntArray) -> Tallies:
+        """The tallies of these rows after so many draws each."""
+        return Tallies(self.budget, draws, self.votes[rows, draws], self.answers[rows])
