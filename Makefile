@@ -24,8 +24,9 @@ lint: install
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+# Writes what the commands print now into the pages that show it.
 docs: install
-	$(BIN)/typer suffice.cli utils docs --name suffice --title "The command line" --output docs/cli.md
+	SUFFICE_UPDATE_DOCS=1 $(BIN)/pytest tests/test_docs.py
 
 bench: install
 	$(BIN)/python benchmarks/replay.py

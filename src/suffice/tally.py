@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Iterable
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,38 +92,45 @@ def state(top: IntArray, draws: IntArray, budget: int) -> FloatArray:
 
 
 class Tallies:
-    """Many tallies at one moment, as arrays: row i is one question after `draws[i]` draws.
+    """Many tallies at one moment, as arrays: row i is one question after `draws[i]` draws."""
 
-    `votes` holds the vote counts of each row, most first, then zeros.
-    """
-
-    def __init__(self, budget: int, draws: IntArray, votes: IntArray, answers: IntArray) -> None:
-        self.budget = budget
+    def __init__(self, standings: "Standings", rows: IntArray, draws: IntArray) -> None:
+        # The standings know the future too, which no controller may see: nothing past `draws` is read from them.
+        self._standings = standings
+        self._rows = rows
         self.draws = draws
-        self.votes = votes
-        # In a replay these hold the future too, which no controller may see: only `last` reads them.
-        self._answers = answers
 
     @classmethod
     def of(cls, tally: Tally) -> "Tallies":
         """One tally as arrays of one row."""
         codes = {answer: code for code, answer in enumerate(tally.votes)}
-        answers = [NONE if answer is None else codes[answer] for answer in tally.answers] + [NONE] * tally.left
-        return cls(tally.budget, np.array([tally.draws]), np.array([tally.top(tally.budget)]), np.array([answers]))
+        answers = [NONE if answer is None else codes[answer] for answer in tally.answers]
+        return Standings(np.array([answers + [NONE] * tally.left])).at(np.array([0]), np.array([tally.draws]))
 
     def __len__(self) -> int:
         return len(self.draws)
 
+    @property
+    def budget(self) -> int:
+        """The most draws allowed."""
+        return self._standings.budget
+
+    @property
+    def votes(self) -> IntArray:
+        """The vote counts of each row, most first, then zeros."""
+        return self.top(self.budget)
+
     def top(self, k: int) -> IntArray:
         """The k largest vote counts of each row, most first, with zeros where there are fewer answers."""
-        top = self.votes[:, :k]
-        return np.pad(top, [(0, 0), (0, k - top.shape[1])])
+        top = self._standings.votes[self.draws, self._rows, :k].astype(np.intp)
+        return top if k <= self.budget else np.pad(top, [(0, 0), (0, k - self.budget)])
 
     def last(self, k: int) -> IntArray:
         """The codes of the last k answers of each row, NONE for none and for what lies before the first."""
-        positions = self.draws[:, None] + np.arange(-k, 0)
-        known = np.take_along_axis(self._answers, np.maximum(positions, 0), axis=1)
-        return np.where(positions < 0, NONE, known)
+        positions = self.draws + np.arange(-k, 0)[:, None]
+        known: IntArray = self._standings.answers[self._rows, np.maximum(positions, 0)]
+        known[positions < 0] = NONE
+        return known.T
 
     def state(self, k: int = 5) -> FloatArray:
         """The state of each row, as in `Tally.state`."""
@@ -134,36 +140,41 @@ class Tallies:
 class Standings:
     """Votes and leader of many questions after each of their draws, for answers that are known beforehand.
 
-    `answers` holds a row of codes a question, in order of arrival; `votes[i, n]` and `leader[i, n]` are row i's
+    `answers` holds a row of codes a question, in order of arrival; `votes[n, i]` and `leader[n, i]` are row i's
     after n draws.
     """
 
     def __init__(self, answers: IntArray) -> None:
-        rows, self.budget = answers.shape
+        rows, budget = answers.shape
+        kinds = int(answers.max(initial=0)) + 1
+        self.budget: int = budget
         self.answers = answers
-        self.votes = np.zeros((rows, self.budget + 1, self.budget), np.int16)
-        self.leader = np.full((rows, self.budget + 1), NONE, np.int32)
-        counts = np.zeros((rows, answers.max(initial=0) + 1), np.int16)
-        # at_least[i, v]: how many answers of row i have v votes or more. An answer that rises to v votes
-        # stands behind exactly those; if there are none it leads, so in a tie the first to get there does.
-        at_least = np.zeros((rows, self.budget + 1), np.int16)
-        for draw in range(self.budget):
-            self.votes[:, draw + 1] = self.votes[:, draw]
-            self.leader[:, draw + 1] = self.leader[:, draw]
-            voters = np.flatnonzero(answers[:, draw] != NONE)
-            code = answers[voters, draw]
-            count = counts[voters, code] + 1
-            rank = at_least[voters, count]
-            counts[voters, code] = count
-            at_least[voters, count] = rank + 1
-            self.votes[voters, draw + 1, rank] = count
-            self.leader[voters[rank == 0], draw + 1] = code[rank == 0]
+        self.votes: IntArray = np.zeros((budget + 1, rows, budget), np.min_scalar_type(-budget - 1))
+        self.leader: IntArray = np.full((budget + 1, rows), NONE)
+        # Flat arrays, since one index is quicker than two. at_least[i, v]: how many answers of row i have v votes or
+        # more. An answer that rises to v votes stands behind exactly those; if there are none it leads, so in a tie
+        # the first to get there does.
+        counts = np.zeros(rows * kinds, np.intp)
+        at_least = np.zeros(rows * (budget + 1), np.intp)
+        for draw, column in enumerate(answers.T):
+            votes, leader = self.votes[draw + 1], self.leader[draw + 1]
+            votes[:], leader[:] = self.votes[draw], self.leader[draw]
+            voters = np.flatnonzero(column != NONE)
+            code = column[voters]
+            count = counts[voters * kinds + code] + 1
+            counts[voters * kinds + code] = count
+            level = voters * (budget + 1) + count
+            rank = at_least[level]
+            at_least[level] = rank + 1
+            votes.reshape(-1)[voters * budget + rank] = count
+            leader[voters[rank == 0]] = code[rank == 0]
 
-    @cached_property
+    @property
     def reference(self) -> IntArray:
         """The answer of each row that the full budget elects."""
-        return self.leader[:, -1]
+        reference: IntArray = self.leader[-1]
+        return reference
 
     def at(self, rows: IntArray, draws: IntArray) -> Tallies:
         """The tallies of these rows after so many draws each."""
-        return Tallies(self.budget, draws, self.votes[rows, draws], self.answers[rows])
+        return Tallies(self, rows, draws)

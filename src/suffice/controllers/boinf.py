@@ -67,10 +67,12 @@ def _quadrature(leader: int, unknown: float) -> tuple[FloatArray, FloatArray]:
     The weights hold the leader's density and the bucket's distribution function; row v of the second belongs to
     an answer with v votes, and row 0 to no answer at all.
     """
-    low, high = gammaincinv(leader + 1, [1e-14, 1 - 1e-14])
+    low, high = np.cbrt(gammaincinv(leader + 1, [1e-14, 1 - 1e-14]))
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    x = low + (high - low) * (nodes + 1) / 2
-    density = np.exp(leader * np.log(x) - x - gammaln(leader + 1))
+    # Integrated over the cube root of x: near 0 the bucket's distribution function is a broken power of x.
+    root = low + (high - low) * (nodes + 1) / 2
+    x = root**3
+    density = np.exp(leader * np.log(x) - x - gammaln(leader + 1)) * 3 * root**2
     log_cdf = np.log(gammainc(np.arange(leader + 1)[:, None] + 1, x))
     log_cdf[0] = 0
     return weights * (high - low) / 2 * density * gammainc(unknown + 1, x), log_cdf

@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Callable
 from difflib import get_close_matches
+from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -47,6 +48,8 @@ def get_controller(spec: str | Controller) -> Controller:
     if isinstance(spec, Controller):
         return spec
     name, _, settings = spec.partition(":")
+    if name == "file":
+        raise ControllerError(f"{spec}: {'not a controller file' if Path(settings).exists() else 'no such file'}")
     if name not in _registered:
         near = get_close_matches(name, _registered, n=1)
         hint = f'; did you mean "{near[0]}"?' if near else ""

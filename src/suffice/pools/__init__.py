@@ -1,7 +1,7 @@
 """Pools: the file format, the bundled ones, what they look like, and drawing repeats from them."""
 
-from suffice.pools.episodes import ABSENT, Episodes, draw_episodes
-from suffice.pools.pool import Pool, Question, bundled_pools, load_pool
+from suffice.pools.episodes import Episodes, draw_episodes
+from suffice.pools.pool import ABSENT, Pool, Question, bundled_pools, load_pool
 from suffice.pools.summary import Summary, summarise
 
 __all__ = [

@@ -1,20 +1,17 @@
 """Repeats: for each question, orders in which its answers might have arrived, as arrays."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from suffice.errors import OptionError, PoolError
+from suffice.errors import OptionError
 from suffice.pools.pool import Pool, Question
-from suffice.tally import NONE, IntArray, Standings
+from suffice.tally import IntArray, Standings
 
-ABSENT = -2
-"""The code of a gold answer that no response gave, or that is not known."""
-
-BATCH_CELLS = 4_000_000
+BATCH_CELLS = 6_000_000
 """How many vote counts the standings of one batch hold: enough for array speed, and a few megabytes."""
 
 
@@ -22,21 +19,28 @@ BATCH_CELLS = 4_000_000
 class Episodes:
     """Some questions, each in `repeats` orders of arrival: row q·repeats + r is question q in its r-th order.
 
-    `answers` are codes, and `labels[q][code]` gives the answer back; `gold` has one code a question. `tokens` are 0
-    where the pool doesn't tell them.
+    `answers` are codes, and `tokens` are 0 where the pool doesn't tell them.
     """
 
     questions: tuple[Question, ...]
     repeats: int
-    labels: list[list[str]]
-    gold: IntArray
     answers: IntArray
     tokens: IntArray
+
+    def codes(self, answers: Iterable[str | None]) -> IntArray:
+        """The codes of one answer for each question, repeated so that each row has its own."""
+        codes = [question.code(answer) for question, answer in zip(self.questions, answers, strict=True)]
+        return np.repeat(codes, self.repeats)
 
     @cached_property
     def standings(self) -> Standings:
         """The votes after each draw, which all controllers share."""
         return Standings(self.answers)
+
+    @cached_property
+    def spent(self) -> IntArray:
+        """The tokens of the first n draws of each row, at [n, row]."""
+        return np.cumsum(np.vstack([np.zeros(len(self.tokens), np.int64), self.tokens.T]), axis=0)
 
 
 def draw_episodes(pool: Pool, budget: int, repeats: int, seed: int) -> Iterator[Episodes]:
@@ -48,34 +52,37 @@ def draw_episodes(pool: Pool, budget: int, repeats: int, seed: int) -> Iterator[
     for name, value, least in (("budget", budget, 1), ("repeats", repeats, 1), ("seed", seed, 0)):
         if value < least:
             raise OptionError(f"{name} must be at least {least}, not {value}")
-    for question in pool.questions:
-        if len(question.answers) < budget:
-            raise PoolError(
-                f'{pool.name}: question "{question.id}" has {len(question.answers)} answers, fewer than the budget '
-                f"of {budget}; lower the budget or collect more"
-            )
+    pool.check_budget(budget)
     size = max(1, BATCH_CELLS // (repeats * budget * budget))
     starts = range(0, len(pool.questions), size)
     return (_draw(pool.questions[start : start + size], budget, repeats, seed) for start in starts)
 
 
 def _draw(questions: tuple[Question, ...], budget: int, repeats: int, seed: int) -> Episodes:
-    labels = [list(dict.fromkeys(a for a in question.answers if a is not None)) for question in questions]
-    gold = np.full(len(questions), ABSENT)
-    answers = np.empty((len(questions), repeats, budget), np.int32)
-    tokens = np.zeros((len(questions), repeats, budget), np.int64)
-    for row, question in enumerate(questions):
-        codes: dict[str | None, int] = {answer: code for code, answer in enumerate(labels[row])} | {None: NONE}
-        order = _orders(question, repeats, seed)[:, :budget]
-        answers[row] = np.array([codes[answer] for answer in question.answers])[order]
-        if question.tokens is not None:
-            tokens[row] = np.array([count or 0 for count in question.tokens])[order]
-        if question.gold is not None:
-            gold[row] = codes.get(question.gold, ABSENT)
-    return Episodes(questions, repeats, labels, gold, answers.reshape(-1, budget), tokens.reshape(-1, budget))
+    answers = np.empty((budget, len(questions), repeats), np.intp)
+    tokens = np.empty((budget, len(questions), repeats), np.int64)
+    for row, (question, order) in enumerate(zip(questions, _orders(questions, budget, repeats, seed), strict=True)):
+        answers[:, row] = question.codes[order]
+        tokens[:, row] = question.token_counts[order]
+    return Episodes(questions, repeats, answers.reshape(budget, -1).T, tokens.reshape(budget, -1).T)
 
 
-def _orders(question: Question, repeats: int, seed: int) -> IntArray:
-    """Random orders of a question's responses, a row a repeat."""
-    random = np.random.default_rng([seed, zlib.crc32(question.id.encode("utf-8", "surrogatepass"))])
-    return random.permuted(np.tile(np.arange(len(question.answers)), (repeats, 1)), axis=1)
+def _orders(questions: tuple[Question, ...], budget: int, repeats: int, seed: int) -> IntArray:
+    """For each question the positions of its first `budget` responses, a column a repeat: Fisher–Yates, cut short."""
+    sizes = np.repeat([len(question.answers) for question in questions], repeats)
+    chances = np.stack([_random(question, seed).random((budget, repeats)) for question in questions], axis=1)
+    chances = chances.reshape(budget, -1)
+    columns = np.arange(len(sizes))
+    deck = np.tile(np.arange(sizes.max(), dtype=np.int32)[:, None], len(sizes))
+    for draw in range(budget):
+        chosen = draw + (chances[draw] * (sizes - draw)).astype(np.intp)
+        there = chosen * len(sizes) + columns
+        card = deck.reshape(-1)[there]
+        deck.reshape(-1)[there] = deck[draw]
+        deck[draw] = card
+    return deck[:budget].reshape(budget, len(questions), repeats).swapaxes(0, 1)
+
+
+def _random(question: Question, seed: int) -> np.random.Generator:
+    """The question's own source of chance, so that its draws are the same in whatever company."""
+    return np.random.default_rng([seed, zlib.crc32(question.id.encode("utf-8", "surrogatepass"))])

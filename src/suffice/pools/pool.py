@@ -6,11 +6,18 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from suffice.errors import PoolError
+from suffice.tally import NONE, IntArray
+
+ABSENT = -2
+"""The code of an answer that no response gave."""
 
 LONGEST = 2**53
 """No response has more tokens than this: sums of them stay exact."""
@@ -26,6 +33,28 @@ class Question:
     tokens: tuple[int | None, ...] | None
     extra: dict[str, Any] = field(default_factory=dict)
 
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The different answers, in order of first appearance; an answer's code is its place here."""
+        return tuple(dict.fromkeys(answer for answer in self.answers if answer is not None))
+
+    @cached_property
+    def codes(self) -> IntArray:
+        """The code of each response's answer, NONE for none."""
+        codes: dict[str | None, int] = {answer: code for code, answer in enumerate(self.labels)}
+        return np.array([codes.get(answer, NONE) for answer in self.answers], np.intp)
+
+    @cached_property
+    def token_counts(self) -> IntArray:
+        """The tokens of each response, 0 where they are not known."""
+        return np.array([count or 0 for count in self.tokens or (0,) * len(self.answers)], np.int64)
+
+    def code(self, answer: str | None) -> int:
+        """The code of an answer: NONE for none, and ABSENT for what no response gave."""
+        if answer is None:
+            return NONE
+        return self.labels.index(answer) if answer in self.labels else ABSENT
+
 
 @dataclass(frozen=True)
 class Pool:
@@ -33,6 +62,15 @@ class Pool:
 
     name: str
     questions: tuple[Question, ...]
+
+    def check_budget(self, budget: int) -> None:
+        """Refuse a budget that some question has too few answers for."""
+        for question in self.questions:
+            if len(question.answers) < budget:
+                raise PoolError(
+                    f'{self.name}: question "{question.id}" has {len(question.answers)} answers, '
+                    f"fewer than the budget of {budget}; lower the budget or collect more"
+                )
 
 
 def bundled_pools() -> dict[str, Path]:

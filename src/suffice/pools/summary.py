@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import entropy
+from scipy.special import entr
 
 from suffice.pools.pool import Pool
 from suffice.tally import Tally
@@ -30,7 +30,8 @@ def summarise(pool: Pool) -> Summary:
     for question in pool.questions:
         tally = Tally(budget=len(question.answers))
         tally.add_round(question.answers)
-        entropies.append(float(entropy(list(tally.votes.values()))) if tally.votes else 0.0)
+        counts = np.array(list(tally.votes.values()))
+        entropies.append(entr(counts / counts.sum()).sum())
         if question.gold is not None and question.answers:
             one_sample.append(tally.votes.get(question.gold, 0) / tally.draws)
             majority.append(tally.leader == question.gold)

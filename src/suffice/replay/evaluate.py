@@ -67,13 +67,13 @@ def _measure(episodes: Episodes, outcomes: Outcomes, penalties: Penalties) -> di
         means: FloatArray = values.reshape(-1, episodes.repeats).mean(axis=1)
         return means
 
-    known = [question.gold is not None for question in episodes.questions]
+    golds = [question.gold for question in episodes.questions]
     metered = [question.tokens is not None and None not in question.tokens for question in episodes.questions]
-    accuracy = mean(outcomes.answer == np.repeat(episodes.gold, episodes.repeats))
+    accuracy = mean(outcomes.answer == episodes.codes(golds))
     agreement = mean(outcomes.answer == episodes.standings.reference)
     rounds, samples = mean(outcomes.rounds), mean(outcomes.samples)
     return {
-        "accuracy": np.where(known, 100 * accuracy, np.nan),
+        "accuracy": np.where([gold is None for gold in golds], np.nan, 100 * accuracy),
         "agreement": 100 * agreement,
         "rounds": rounds,
         "samples": samples,

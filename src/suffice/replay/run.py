@@ -30,35 +30,39 @@ def replay(episodes: Episodes, controller: Controller) -> Outcomes:
 
 def replay_arrays(episodes: Episodes, controller: ArrayController) -> Outcomes:
     """All episodes in step: each turn decides, and draws, for all that have not stopped."""
-    standings, budget = episodes.standings, episodes.answers.shape[1]
-    rounds, samples, total, sequential = np.zeros((4, len(episodes.answers)), np.int64)
-    running = np.arange(len(episodes.answers))
+    standings, tokens = episodes.standings, episodes.tokens
+    every = np.arange(len(tokens))
+    rounds, samples, sequential = np.zeros((3, len(tokens)), np.int64)
+    running, drawn, waited, turn = every, samples, sequential, 0
     while running.size:
-        drawn = samples[running]
         asked = controller.next_rounds(standings.at(running, drawn))
-        running, drawn, asked = running[asked > 0], drawn[asked > 0], asked[asked > 0]
-        longest = np.zeros(len(running), np.int64)
-        for ahead in range(asked.max(initial=0)):
-            within = asked > ahead
-            tokens = episodes.tokens[running[within], drawn[within] + ahead]
-            total[running[within]] += tokens
-            longest[within] = np.maximum(longest[within], tokens)
-        rounds[running] += 1
-        samples[running] += asked
-        sequential[running] += longest
-        running = running[samples[running] < budget]
-    answer = standings.leader[np.arange(len(samples)), samples]
-    return Outcomes(answer, rounds, samples, total, sequential)
+        stops = asked == 0
+        ended = running[stops]
+        rounds[ended], samples[ended], sequential[ended] = turn, drawn[stops], waited[stops]
+        running, drawn, waited, asked = (array[~stops] for array in (running, drawn, waited, asked))
+        waited += _longest(tokens, running, drawn, asked)
+        drawn += asked
+        turn += 1
+    return Outcomes(standings.leader[samples, every], rounds, samples, episodes.spent[samples, every], sequential)
+
+
+def _longest(tokens: IntArray, rows: IntArray, drawn: IntArray, asked: IntArray) -> IntArray:
+    """The longest of the next responses of each row, as many as are asked for."""
+    longest = tokens[rows, drawn]
+    for ahead in range(1, asked.max(initial=0)):
+        more = np.flatnonzero(asked > ahead)
+        longest[more] = np.maximum(longest[more], tokens[rows[more], drawn[more] + ahead])
+    return longest
 
 
 def replay_one_by_one(episodes: Episodes, controller: Controller) -> Outcomes:
     """Each episode through `Controller.decide`, as if it were live."""
     outcomes = Outcomes(*np.zeros((5, len(episodes.answers)), np.int64))
     for row, codes in enumerate(episodes.answers):
-        labels = episodes.labels[row // episodes.repeats]
-        tally = run(controller, [None if code == NONE else labels[code] for code in codes])
+        question = episodes.questions[row // episodes.repeats]
+        tally = run(controller, [None if code == NONE else question.labels[code] for code in codes])
         rounds = np.split(episodes.tokens[row, : tally.draws], tally.round_ends[:-1])
-        outcomes.answer[row] = NONE if tally.leader is None else labels.index(tally.leader)
+        outcomes.answer[row] = question.code(tally.leader)
         outcomes.rounds[row] = tally.rounds
         outcomes.samples[row] = tally.draws
         outcomes.total_tokens[row] = sum(tokens.sum() for tokens in rounds)

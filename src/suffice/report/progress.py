@@ -14,16 +14,18 @@ PATIENCE_SECONDS = 1.0
 def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
     """Give a function that is told of each step's size."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    bar = Progress(*columns, console=console, transient=True)
     task = bar.add_task(title, total=total)
     begun = time.monotonic()
 
     def advance(steps: int) -> None:
         bar.advance(task, steps)
-        if not bar.live.is_started and time.monotonic() - begun > PATIENCE_SECONDS:
+        if console.is_terminal and not bar.live.is_started and time.monotonic() - begun > PATIENCE_SECONDS:
             bar.start()
 
     try:
         yield advance
     finally:
-        bar.stop()
+        if bar.live.is_started:
+            bar.stop()

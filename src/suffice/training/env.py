@@ -1,0 +1,168 @@
+"""The paper's Markov decision process: as a Gymnasium environment, and as arrays for training."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv
+
+from suffice.pools import Episodes, Pool, Question, draw_episodes
+from suffice.tally import FloatArray, IntArray, Tally, state
+from suffice.training.setting import Setting
+
+EPISODES_AHEAD = 4096
+"""About how many episodes the array environment draws at a time."""
+
+
+class SamplingEnv(gymnasium.Env[FloatArray, np.int64]):
+    """One question at a time; an episode begins after the first round, which is a constant and costs nothing here.
+
+    `reset(options={"question": q, "order": [...]})` replays a given order of the responses of the q-th question.
+    """
+
+    def __init__(self, pools: Pool | Sequence[Pool], setting: Setting = Setting()) -> None:
+        pools = [pools] if isinstance(pools, Pool) else pools
+        setting.check(pools)
+        self.setting = setting
+        self.questions = [question for pool in pools for question in pool.questions]
+        self.observation_space = gymnasium.spaces.Box(0, 1, (setting.top + 2,), np.float32)
+        self.action_space = gymnasium.spaces.Discrete(len(setting.actions) + 1)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[FloatArray, dict[str, Any]]:
+        """Draw a question and an order of its responses, and the first round."""
+        super().reset(seed=seed)
+        options = options or {}
+        question = self.questions[options.get("question", self.np_random.integers(len(self.questions)))]
+        order = options.get("order", self.np_random.permutation(len(question.answers)))
+        self.answers = [question.answers[position] for position in order[: self.setting.budget]]
+        self.tally = Tally(self.setting.budget)
+        self.tally.add_round(self.answers[: self.setting.first])
+        self.right = self._target(question)
+        return self._observation(), {}
+
+    def step(self, action: np.int64) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
+        """Stop, or draw one more round."""
+        asked = min(int(self.setting.draws_by_action[action]), self.tally.left)
+        reward = 0.0
+        if asked:
+            reward -= self.setting.penalties.round + self.setting.penalties.draw * asked
+            self.tally.add_round(self.answers[self.tally.draws : self.tally.draws + asked])
+        ended = asked == 0 or self.tally.left == 0
+        if ended:
+            reward += 1 if self.tally.leader == self.right else -1
+        return self._observation(), reward, ended, False, {}
+
+    def _target(self, question: Question) -> str | None:
+        if self.setting.target == "gold":
+            return question.gold
+        return majority(self.answers if self.setting.target == "running" else question.answers)
+
+    def _observation(self) -> FloatArray:
+        return self.tally.state(self.setting.top).astype(np.float32)
+
+
+def majority(answers: Sequence[str | None]) -> str | None:
+    """The answer that a vote over all of these elects."""
+    tally = Tally(len(answers))
+    tally.add_round(answers)
+    return tally.leader
+
+
+class SamplingVecEnv(VecEnv):
+    """Many episodes of the same process in step, as look-ups in episodes drawn beforehand; none is played twice."""
+
+    def __init__(self, pools: Sequence[Pool], setting: Setting, copies: int, seed: int = 0) -> None:
+        single = SamplingEnv(pools, setting)
+        super().__init__(copies, single.observation_space, single.action_space)
+        self.setting = setting
+        self._supply = Supply(pools, setting, seed)
+        self._draws_by_action = setting.draws_by_action
+        self._infos: list[dict[str, Any]] = [{} for _ in range(copies)]
+
+    def reset(self) -> FloatArray:
+        """Begin an episode in every copy."""
+        self._states, self._right = self._supply.take(self.num_envs)
+        self._draws = np.full(self.num_envs, self.setting.first)
+        return self._states[:, self.setting.first]
+
+    def step_async(self, actions: IntArray) -> None:
+        """Keep the actions for `step_wait`."""
+        self._asked = np.minimum(self._draws_by_action[actions], self.setting.budget - self._draws)
+
+    def step_wait(self) -> tuple[FloatArray, FloatArray, np.ndarray, list[dict[str, Any]]]:
+        """Take the actions; a copy whose episode ended is already in its next one."""
+        asked, copies, penalties = self._asked, np.arange(self.num_envs), self.setting.penalties
+        self._draws += asked
+        ended = (asked == 0) | (self._draws == self.setting.budget)
+        final = np.where(self._right[copies, self._draws], 1.0, -1.0)
+        rewards = ended * final - (asked > 0) * penalties.round - asked * penalties.draw
+        if ended.any():
+            self._states[ended], self._right[ended] = self._supply.take(int(ended.sum()))
+            self._draws[ended] = self.setting.first
+        return self._states[copies, self._draws], rewards.astype(np.float32), ended, self._infos
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """The copies share all attributes."""
+        return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """The copies share all attributes."""
+        setattr(self, attr_name, value)
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        """There are no copies to call one by one."""
+        raise AttributeError(method_name)
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        """The copies are never wrapped."""
+        return [False] * len(list(self._get_indices(indices)))
+
+
+class Supply:
+    """Fresh episodes without end, every question as often as any other: states and hits after each number of draws."""
+
+    def __init__(self, pools: Sequence[Pool], setting: Setting, seed: int) -> None:
+        self._pools = pools
+        self._setting = setting
+        self._random = np.random.default_rng(seed)
+        self._repeats = -(-EPISODES_AHEAD // sum(len(pool.questions) for pool in pools))
+        self._states = np.empty((0, setting.budget + 1, setting.top + 2), np.float32)
+        self._right = np.empty((0, setting.budget + 1), bool)
+
+    def take(self, count: int) -> tuple[FloatArray, np.ndarray]:
+        """The states, and whether the leader is the target, of so many episodes never taken before."""
+        while len(self._states) < count:
+            states, right = self._draw()
+            self._states = np.concatenate([self._states, states])
+            self._right = np.concatenate([self._right, right])
+        states, self._states = self._states[:count], self._states[count:]
+        right, self._right = self._right[:count], self._right[count:]
+        return states.copy(), right.copy()
+
+    def _draw(self) -> tuple[FloatArray, np.ndarray]:
+        """One more batch, shuffled."""
+        setting, states, right = self._setting, [], []
+        for pool in self._pools:
+            seed = int(self._random.integers(2**63))
+            for episodes in draw_episodes(pool, setting.budget, self._repeats, seed):
+                top = episodes.standings.votes[:, :, : setting.top].swapaxes(0, 1)
+                draws = np.broadcast_to(np.arange(setting.budget + 1), top.shape[:2])
+                states.append(state(top, draws, setting.budget).astype(np.float32))
+                right.append((episodes.standings.leader == _targets(episodes, setting.target)).T)
+        order = self._random.permutation(sum(map(len, states)))
+        return np.concatenate(states)[order], np.concatenate(right)[order]
+
+
+def _targets(episodes: Episodes, target: str) -> IntArray:
+    """The code that counts as right, for each episode."""
+    if target == "running":
+        return episodes.standings.reference
+    if target == "gold":
+        return episodes.codes(question.gold for question in episodes.questions)
+    return episodes.codes(majority(question.answers) for question in episodes.questions)

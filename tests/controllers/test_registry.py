@@ -1,0 +1,81 @@
+from dataclasses import dataclass
+
+import pytest
+
+from suffice import Controller, ControllerError, Tally, controller_names, get_controller, register
+
+
+@register("patient")
+@dataclass(frozen=True)
+class Patient(Controller):
+    votes: int
+    steps: tuple[int, ...] = (1, 2)
+    label: str = "x"
+
+    def decide(self, tally: Tally) -> int:
+        return 0 if tally.top(1)[0] >= self.votes else self.steps[0]
+
+
+def test_published_rules_have_names() -> None:
+    assert {"sc", "asc", "esc", "doubling", "boinf"} <= set(controller_names())
+
+
+def test_parameters_are_read_by_their_types() -> None:
+    assert get_controller("patient:votes=3,steps=1+2+4,label=y z") == Patient(3, (1, 2, 4), "y z")
+
+
+def test_a_controller_passes_through() -> None:
+    controller = Patient(1)
+    assert get_controller(controller) is controller
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("", ["unknown controller", "asc, boinf", "sc"]),
+        ("acs", ["unknown controller", "did you mean", "asc"]),
+        ("asc:thresh=0.9", ["no parameter", "thresh", "threshold (0.95)"]),
+        ("asc:threshold", ["key=value", "threshold"]),
+        ("asc:threshold=0.9,threshold=0.8", ["once"]),
+        ("asc:threshold=high", ["threshold must be a number", "high"]),
+        ("asc:threshold=1.5", ["threshold must be above 0 and at most 1", "1.5"]),
+        ("asc:threshold=nan", ["threshold must be"]),
+        ("sc:draws=0", ["draws must be at least 1"]),
+        ("sc:draws=2.5", ["draws must be a whole number"]),
+        ("esc:window=0", ["window must be at least 1"]),
+        ("doubling:threshold=0", ["threshold must be"]),
+        ("boinf:factor=inf", ["factor must be above 0"]),
+        ("boinf:unknown=-1", ["unknown must be at least 0"]),
+        ("patient", ["votes must be given"]),
+        ("patient:votes=1,steps=1,2", ["no parameter", "2"]),
+    ],
+)
+def test_a_bad_string_gets_an_error_that_lists_what_there_is(spec: str, words: list[str]) -> None:
+    with pytest.raises(ControllerError) as caught:
+        get_controller(spec)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_name_is_given_once() -> None:
+    with pytest.raises(ControllerError, match="already a controller"):
+
+        @register("asc")
+        class Other(Controller):
+            def decide(self, tally: Tally) -> int:
+                return 0
+
+
+def test_a_name_must_fit_the_grammar() -> None:
+    with pytest.raises(ControllerError, match="can't name"):
+        register("my:rule")
+
+
+@pytest.mark.parametrize("asked", [-1, 1.5, None])
+def test_a_decision_that_is_none_is_refused(asked: object) -> None:
+    class Broken(Controller):
+        def decide(self, tally: Tally) -> int:
+            return asked  # type: ignore[return-value]
+
+    with pytest.raises(ControllerError, match="asked for"):
+        Broken().next_round(Tally(32))

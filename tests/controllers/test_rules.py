@@ -1,0 +1,116 @@
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from adaptive_consistency import BetaStoppingCriteria
+from scipy import integrate, stats
+
+from suffice import Tally, get_controller
+from suffice.controllers.boinf import largest_probabilities
+
+
+def tally_of(votes: tuple[int, ...], none: int = 0, budget: int = 32) -> Tally:
+    tally = Tally(budget)
+    tally.add_round([str(name) for name, count in enumerate(votes) for _ in range(count)] + [None] * none)
+    return tally
+
+
+def partitions(total: int, largest: int | None = None) -> Iterator[tuple[int, ...]]:
+    if total == 0:
+        yield ()
+    for part in range(min(total, largest or total), 0, -1):
+        for rest in partitions(total - part, part):
+            yield (part, *rest)
+
+
+def decide(spec: str, tally: Tally) -> int:
+    return get_controller(spec).decide(tally)
+
+
+def answers(*given: str | None) -> Tally:
+    tally = Tally(32)
+    tally.add_round(given)
+    return tally
+
+
+def test_sc_draws_its_number_at_once_and_stops() -> None:
+    assert decide("sc", Tally(32)) == 32
+    assert decide("sc:draws=8", Tally(32)) == 8
+    assert decide("sc", answers("a")) == 0
+    assert get_controller("sc:draws=64").next_round(Tally(32)) == 32
+
+
+@pytest.mark.parametrize("threshold", [0.6, 0.75, 0.95, 0.99])
+def test_asc_is_adaptive_consistency_on_every_tally(threshold: float) -> None:
+    peer = BetaStoppingCriteria(threshold)
+    for votes in itertools.chain.from_iterable(partitions(draws) for draws in range(1, 13)):
+        names = [name for name, count in enumerate(votes) for _ in range(count)]
+        stops = peer.should_stop(names)["stop"]
+        assert (decide(f"asc:threshold={threshold}", tally_of(votes)) == 0) == stops, votes
+
+
+def test_asc_draws_on_while_there_are_no_votes() -> None:
+    assert decide("asc:threshold=0.4", Tally(32)) == 1
+    assert decide("asc:threshold=0.4", answers(None, None)) == 1
+
+
+def test_esc_stops_at_a_unanimous_window() -> None:
+    assert decide("esc:window=3", Tally(32)) == 3
+    assert decide("esc:window=3", answers("a", "a", "b")) == 3
+    assert decide("esc:window=3", answers("a", "a", "b", "a", "a", "a")) == 0
+
+
+def test_esc_windows_do_not_slide() -> None:
+    assert decide("esc:window=3", answers("b", "a", "a", "a", "b", "b")) == 3
+
+
+def test_esc_is_not_unanimous_with_a_none() -> None:
+    assert decide("esc:window=3", answers("a", "a", None)) == 3
+    assert decide("esc:window=3", answers(None, None, None)) == 3
+
+
+def test_esc_judges_a_window_that_lost_draws_when_it_is_full_again() -> None:
+    assert decide("esc:window=3", answers("a", "a")) == 1
+    assert decide("esc:window=3", answers("a", "a", "a")) == 0
+
+
+def test_doubling_doubles_until_the_leader_dominates() -> None:
+    assert decide("doubling", Tally(32)) == 2
+    assert decide("doubling", answers("a", "b")) == 2
+    assert decide("doubling", answers("a", "b", "a", "c")) == 4
+    assert decide("doubling", answers("a", "b", "a", "a")) == 0
+
+
+def test_doubling_shares_are_of_the_answers_given() -> None:
+    assert decide("doubling", answers("a", None, None, None)) == 0
+    assert decide("doubling", answers(None, None)) == 2
+
+
+@pytest.mark.parametrize("votes", [(1,), (3, 1), (5, 4), (5, 5), (12, 3, 3, 1), (20, 2, 2, 2, 1, 1, 1, 1), (31, 1)])
+def test_boinf_quadrature_is_the_integral(votes: tuple[int, ...]) -> None:
+    leader, others = stats.gamma(votes[0] + 1), [stats.gamma(shape) for shape in (*(v + 1 for v in votes[1:]), 1.3)]
+    expected, _ = integrate.quad(
+        lambda x: leader.pdf(x) * np.prod([other.cdf(x) for other in others]), 0, 120, epsabs=1e-12, limit=200
+    )
+    assert largest_probabilities(np.array([votes]), 0.3)[0] == pytest.approx(expected, abs=1e-9)
+
+
+def test_boinf_quadrature_is_the_chance_under_the_dirichlet() -> None:
+    shares = np.random.default_rng(0).dirichlet([6, 4, 2, 1.3], size=200_000)
+    expected = (shares.argmax(axis=1) == 0).mean()
+    assert largest_probabilities(np.array([[5, 3, 1]]), 0.3)[0] == pytest.approx(expected, abs=4e-3)
+
+
+def test_boinf_stops_when_the_bayes_factor_is_reached() -> None:
+    votes = (6, 1)
+    lead = largest_probabilities(np.array([votes]), 0.3)[0]
+    factor = 3 * lead / (1 - lead)
+    assert decide(f"boinf:factor={factor * 0.999}", tally_of(votes)) == 0
+    assert decide(f"boinf:factor={factor * 1.001}", tally_of(votes)) == 1
+
+
+def test_boinf_never_stops_in_a_tie_or_without_votes() -> None:
+    assert decide("boinf:factor=0.001", answers("a", "b", "b", "a")) == 1
+    assert decide("boinf:factor=0.001", answers(None)) == 1
+    assert decide("boinf:factor=0.001", Tally(32)) == 1

@@ -1,0 +1,131 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import make_pool
+
+from suffice import (
+    Controller,
+    ControllerError,
+    OptionError,
+    Penalties,
+    Pool,
+    Question,
+    Tally,
+    difference,
+    evaluate,
+    load_pool,
+)
+
+
+def test_figures_of_a_settled_question() -> None:
+    (asc,) = evaluate(make_pool("a" * 32), ["asc"], repeats=3, penalties=Penalties(draw=0.01, round=0.001))
+    assert (asc.accuracy, asc.agreement, asc.samples, asc.rounds) == (100, 100, 4, 4)
+    assert (asc.total_tokens, asc.sequential_tokens) == (40, 40)
+    assert asc.reward == pytest.approx(1 - 4 * 0.01 - 4 * 0.001)
+
+
+def test_none_agrees_with_none_and_is_never_accurate() -> None:
+    (sc,) = evaluate(make_pool([None] * 32), ["sc"], repeats=2)
+    assert (sc.agreement, sc.accuracy) == (100, 0)
+
+
+def test_accuracy_is_over_the_questions_with_gold() -> None:
+    questions = (*make_pool("a" * 32).questions, Question("other", None, ("b",) * 32, None))
+    (sc,) = evaluate(Pool("toy", questions), ["sc"], repeats=2)
+    assert (sc.accuracy, sc.questions) == (100, 2)
+    assert evaluate(make_pool("a" * 32, gold=None), ["sc"], repeats=2)[0].accuracy is None
+
+
+def test_token_figures_are_over_the_questions_whose_tokens_are_known() -> None:
+    untold = Question("other", "a", ("a",) * 32, (99,) * 31 + (None,))
+    (sc,) = evaluate(Pool("toy", (*make_pool("a" * 32).questions, untold)), ["sc"], repeats=2)
+    assert (sc.total_tokens, sc.sequential_tokens) == (320, 10)
+    (sc,) = evaluate(make_pool("a" * 32, tokens=None), ["sc"], repeats=2)
+    assert (sc.total_tokens, sc.sequential_tokens) == (None, None)
+
+
+def test_the_controller_is_named_as_it_was_asked_for() -> None:
+    (result,) = evaluate(make_pool("a" * 32), ["asc:threshold=0.90"], repeats=1)
+    assert result.controller == "asc:threshold=0.90"
+
+
+def test_a_seed_makes_results_repeatable_whatever_else_is_evaluated() -> None:
+    pool = load_pool("qwen2.5-coder-1.5b__gsm8k")
+    alone = evaluate(pool, ["esc"], repeats=5, seed=3)[0]
+    beside = evaluate(pool, ["sc", "asc", "esc"], repeats=5, seed=3)[2]
+    other = evaluate(pool, ["esc"], repeats=5, seed=4)[0]
+    assert alone.samples == beside.samples != other.samples
+
+
+class Twice(Controller):
+    """Stops when some answer was given twice; sees the answers themselves."""
+
+    def decide(self, tally: Tally) -> int:
+        return 0 if tally.top(1)[0] == 2 else 1
+
+
+def test_a_controller_without_arrays_is_replayed_too() -> None:
+    (result,) = evaluate(make_pool("a" * 32, "abab" * 8), [Twice()], repeats=20)
+    assert 2 < result.samples < 3
+
+
+def test_a_controller_that_does_not_fit_says_so_before_the_work() -> None:
+    class Broken(Controller):
+        def decide(self, tally: Tally) -> int:
+            return -1
+
+    with pytest.raises(ControllerError, match="asked for -1"):
+        evaluate(make_pool("a" * 32), ["sc", Broken()])
+
+
+def test_penalties_are_not_negative() -> None:
+    with pytest.raises(OptionError, match="penalty for a draw must be 0 or more"):
+        Penalties(draw=-1)
+
+
+def test_progress_is_told_of_every_question() -> None:
+    told: list[int] = []
+    evaluate(make_pool("a" * 32, "b" * 32), ["sc", "asc"], repeats=2, progress=told.append)
+    assert sum(told) == 4
+
+
+def test_differences_are_paired_and_their_intervals_hold_them() -> None:
+    pools = [load_pool(f"qwen2.5-coder-1.5b__{name}") for name in ("gsm8k", "math500")]
+    pairs = [evaluate(pool, ["asc", "sc"], repeats=10) for pool in pools]
+    asc, sc = ([pair[which] for pair in pairs] for which in (0, 1))
+    gap = difference(asc, sc, "samples")
+    assert gap is not None
+    assert gap.mean == pytest.approx(np.mean([ours.samples - theirs.samples for ours, theirs in pairs]))
+    assert gap.low < gap.mean < gap.high < 0
+    # The interval is that of the mean of the questions' differences, not of the questions themselves.
+    spread = [np.std(ours.by_question["samples"] - theirs.by_question["samples"]) / 10 for ours, theirs in pairs]
+    assert gap.high - gap.low == pytest.approx(3.92 * np.sqrt(np.square(spread).sum()) / 2, rel=0.1)
+    assert difference(sc, sc, "samples") == difference(asc, asc, "samples")
+
+
+def test_a_difference_of_what_is_not_known_is_none() -> None:
+    (result,) = evaluate(make_pool("a" * 32, gold=None), ["sc"], repeats=2)
+    assert difference([result], [result], "accuracy") is None
+
+
+# pool: accuracy of SC, samples of ASC, rounds and samples of ESC, by an independent implementation.
+PUBLISHED = {
+    "qwen3-0.6b__aime24": (20.6, 27.2, 6.63, 30.4),
+    "qwen3-0.6b__aime25": (28.5, 24.8, 6.28, 28.9),
+    "qwen3-0.6b__hmmt25": (16.8, 24.0, 6.54, 30.1),
+    "qwen3-1.7b__aime24": (69.5, 17.6, 5.14, 23.8),
+    "qwen3-1.7b__aime25": (43.9, 18.5, 5.01, 23.2),
+    "qwen3-1.7b__hmmt25": (24.2, 19.0, 5.30, 24.5),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_rules_give_the_figures_of_an_independent_implementation(shared_pools: Path, name: str) -> None:
+    sc, asc, esc = evaluate(load_pool(shared_pools / f"{name}.jsonl"), ["sc", "asc", "esc"])
+    accuracy, asc_samples, esc_rounds, esc_samples = PUBLISHED[name]
+    # Within what 100 random repeats of 30 questions leave open.
+    assert sc.accuracy == pytest.approx(accuracy, abs=1.2)
+    assert asc.samples == pytest.approx(asc_samples, abs=0.35)
+    assert esc.rounds == pytest.approx(esc_rounds, abs=0.08)
+    assert esc.samples == pytest.approx(esc_samples, abs=0.4)

@@ -1,0 +1,93 @@
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from conftest import make_pool
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suffice import ArrayController, Pool, Question, get_controller
+from suffice.pools import draw_episodes
+from suffice.replay import Outcomes, replay, replay_arrays, replay_one_by_one, run
+
+SPECS = [
+    "sc",
+    "sc:draws=3",
+    "asc",
+    "asc:threshold=0.7",
+    "esc",
+    "esc:window=2",
+    "esc:window=1",
+    "doubling",
+    "doubling:threshold=1",
+    "boinf",
+    "boinf:factor=2,unknown=0",
+]
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> Pool:
+    """Up to three questions with 12 answers each, from all alike to all different, with none among them."""
+    questions = []
+    for number in range(draw(st.integers(1, 3))):
+        kinds = draw(st.integers(0, 12))
+        answer = st.none() | st.integers(0, kinds).map(str)
+        answers = draw(st.lists(answer, min_size=12, max_size=12))
+        tokens = draw(st.lists(st.integers(0, 99), min_size=12, max_size=12))
+        questions.append(Question(f"q{number}", "0", tuple(answers), tuple(tokens)))
+    return Pool("toy", tuple(questions))
+
+
+def assert_equal(ours: Outcomes, theirs: Outcomes) -> None:
+    for field in fields(Outcomes):
+        np.testing.assert_array_equal(getattr(ours, field.name), getattr(theirs, field.name), field.name)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@given(pool=pools(), budget=st.integers(1, 12))
+def test_arrays_and_plain_loop_give_the_same_outcomes(spec: str, pool: Pool, budget: int) -> None:
+    controller = get_controller(spec)
+    assert isinstance(controller, ArrayController)
+    for episodes in draw_episodes(pool, budget, repeats=3, seed=0):
+        assert_equal(replay_arrays(episodes, controller), replay_one_by_one(episodes, controller))
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@given(pool=pools(), names=st.permutations([str(name) for name in range(13)]))
+def test_names_of_answers_change_nothing(spec: str, pool: Pool, names: list[str]) -> None:
+    def rename(answer: str | None) -> str | None:
+        return None if answer is None else names[int(answer)]
+
+    renamed = Pool(
+        "toy", tuple(Question(q.id, q.gold, tuple(map(rename, q.answers)), q.tokens) for q in pool.questions)
+    )
+    controller = get_controller(spec)
+    (before,), (after,) = (draw_episodes(p, budget=8, repeats=3, seed=0) for p in (pool, renamed))
+    assert_equal(replay(before, controller), replay(after, controller))
+
+
+@given(pool=pools(), budget=st.integers(1, 11))
+def test_a_larger_budget_never_draws_less_for_sc(pool: Pool, budget: int) -> None:
+    controller = get_controller("sc")
+    (small,), (large,) = (draw_episodes(pool, size, repeats=2, seed=0) for size in (budget, budget + 1))
+    assert (replay(large, controller).samples >= replay(small, controller).samples).all()
+
+
+def test_the_last_round_is_cut_to_what_is_left() -> None:
+    tally = run(get_controller("esc"), list("ab" * 6))
+    assert tally.round_ends == [5, 10, 12]
+
+
+def test_tokens_add_up_in_all_and_along_the_longest() -> None:
+    pool = Pool("toy", (Question("q", "a", ("a",) * 4, (7, 7, 7, 7)),))
+    (episodes,) = draw_episodes(pool, budget=4, repeats=1, seed=0)
+    two_rounds = replay(episodes, get_controller("doubling:threshold=1"))
+    assert (two_rounds.rounds[0], two_rounds.total_tokens[0], two_rounds.sequential_tokens[0]) == (1, 14, 7)
+    one_by_one = replay(episodes, get_controller("asc"))
+    assert (one_by_one.total_tokens[0], one_by_one.sequential_tokens[0]) == (28, 28)
+
+
+def test_without_any_answer_the_result_is_none() -> None:
+    (episodes,) = draw_episodes(make_pool([None] * 6), budget=6, repeats=1, seed=0)
+    outcomes = replay(episodes, get_controller("asc"))
+    assert (outcomes.samples[0], outcomes.answer[0]) == (6, -1)

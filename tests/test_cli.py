@@ -1,0 +1,130 @@
+"""The command line as a user meets it: real processes, their output, files and exit codes."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+SUFFICE = str(Path(sys.executable).with_name("suffice"))
+POOL = "qwen2.5-coder-1.5b__gsm8k"
+
+
+def suffice(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([SUFFICE, *map(str, arguments)], capture_output=True, text=True, cwd=cwd)
+
+
+def fails(*arguments: str | Path) -> str:
+    """The one sentence that a bad call gets."""
+    done = suffice(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("suffice: ") and done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+def test_pools_lists_the_bundled_ones() -> None:
+    output = suffice("pools").stdout
+    for name in ("train", "dapo", "gsm8k", "math500"):
+        assert f"qwen2.5-coder-1.5b__{name}" in output
+
+
+def test_pools_describes_any_pool(write_pool: Callable[..., Path]) -> None:
+    path = write_pool({"id": "q", "gold": "1", "answers": ["1", None], "tokens": [3, 5]}, name="mine.jsonl")
+    (row,) = [line for line in suffice("pools", path).stdout.splitlines() if "mine" in line]
+    cells = [cell.strip() for cell in row.strip("│").split("│")]
+    assert cells == ["mine", "1", "2", "50.0", "100.0", "0.00", "50.0", "4", "5"]
+
+
+def test_evaluate_prints_a_row_a_controller_and_a_block_a_pool() -> None:
+    done = suffice("evaluate", POOL, "qwen2.5-coder-1.5b__math500", "--repeats", "5")
+    lines = done.stdout.splitlines()
+    for controller in ("sc", "asc", "esc", "doubling", "boinf"):
+        rows = [line for line in lines if line.split()[:1] == [controller]]
+        # Two pools and their average, in samples and tokens; the baseline has no differences to itself.
+        assert len(rows) == (6 if controller == "sc" else 9)
+    assert done.stderr == ""
+
+
+def test_evaluate_writes_json_and_csv(tmp_path: Path) -> None:
+    files: list[str | Path] = ["--json", tmp_path / "r.json", "--csv", tmp_path / "r.csv"]
+    done = suffice("evaluate", POOL, "--repeats", "5", "--seed", "7", "--controller", "asc:threshold=0.9", *files)
+    assert done.returncode == 0
+    written = json.loads((tmp_path / "r.json").read_text())
+    assert (written["budget"], written["repeats"], written["seed"]) == (32, 5, 7)
+    (result,) = written["results"]
+    assert (result["pool"], result["controller"], result["questions"]) == (POOL, "asc:threshold=0.9", 100)
+    reward = 2 * result["agreement"] / 100 - 1 - 0.0075 * result["samples"]
+    assert result["reward"] == pytest.approx(reward)
+    gap = result["differences"]["samples"]
+    assert gap["low"] < gap["mean"] < gap["high"]
+    assert gap["mean"] == pytest.approx(result["samples"] - 32)
+    with (tmp_path / "r.csv").open() as lines:
+        (row,) = csv.DictReader(lines)
+    assert {name: row[name] for name in ("pool", "samples")} == {"pool": POOL, "samples": str(result["samples"])}
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_what_a_pool_cannot_tell_is_null(write_pool: Callable[..., Path], tmp_path: Path) -> None:
+    path = write_pool({"id": "q", "gold": None, "answers": ["1"] * 32, "tokens": None})
+    suffice("evaluate", path, "--json", tmp_path / "r.json", "--csv", tmp_path / "r.csv")
+    for result in json.loads((tmp_path / "r.json").read_text())["results"]:
+        assert [result[name] for name in ("accuracy", "total_tokens", "sequential_tokens")] == [None, None, None]
+        assert result["differences"]["accuracy"] is None
+
+
+def test_the_same_pool_twice_is_two_blocks(tmp_path: Path) -> None:
+    done = suffice("evaluate", POOL, POOL, "--repeats", "2", "--json", tmp_path / "r.json")
+    assert done.returncode == 0
+    assert len(json.loads((tmp_path / "r.json").read_text())["results"]) == 10
+
+
+def test_a_user_s_own_controller_has_a_name_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import suffice\n\n@suffice.register('mine')\nclass Mine(suffice.Controller):\n"
+        "    def decide(self, tally):\n        return 3 if tally.draws < 9 else 0\n"
+    )
+    options: list[str | Path] = ["--repeats", "2", "--controller", "mine", "--json", tmp_path / "r.json"]
+    assert suffice("--import", tmp_path / "mine.py", "evaluate", POOL, *options).returncode == 0
+    (result,) = json.loads((tmp_path / "r.json").read_text())["results"]
+    assert (result["samples"], result["rounds"]) == (9, 3)
+
+
+def test_bad_input_gets_one_sentence_and_exit_code_2(write_pool: Callable[..., Path], tmp_path: Path) -> None:
+    assert "did you mean" in fails("evaluate", "qwen2.5-coder-1.5b_gsm8k")
+    assert "line 1" in fails("pools", write_pool("{"))
+    assert "there are asc" in fails("evaluate", POOL, "--controller", "best")
+    assert "has 128 answers" in fails("evaluate", POOL, "--budget", "200")
+    assert "repeats" in fails("evaluate", POOL, "--repeats", "0")
+    assert "penalty" in fails("evaluate", POOL, "--penalty-draw", "-1")
+    assert "can't be written" in fails("evaluate", POOL, "--json", tmp_path / "no" / "r.json")
+    assert "--import nothing" in fails("--import", "nothing", "pools")
+    assert "file:" in fails("evaluate", POOL, "--controller", f"file:{tmp_path}/none.safetensors")
+    assert suffice("evaluate", POOL, "--budget", "many").returncode == 2
+    assert suffice("evaluate").returncode == 2
+
+
+def test_interrupting_leaves_the_old_file_and_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text("old")
+    long = [SUFFICE, "evaluate", *[POOL] * 50, "--repeats", "500", "--json", str(tmp_path / "r.json")]
+    run = subprocess.Popen(long, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(3)
+    os.kill(run.pid, signal.SIGINT)
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert "Traceback" not in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
+    assert (tmp_path / "r.json").read_text() == "old"
+
+
+def test_the_library_loads_neither_torch_nor_the_command_line() -> None:
+    check = (
+        "import sys, suffice; print(sorted({'torch', 'typer', 'rich', 'gymnasium', 'matplotlib'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", check], capture_output=True, text=True).stdout == "[]\n"

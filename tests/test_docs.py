@@ -1,0 +1,79 @@
+"""The README and the docs are true: their examples run, their figures are measured, their help is the real one.
+
+Blocks of `python` run, one after another within a page; a `console` block shows a command and all that it prints.
+Set SUFFICE_UPDATE_DOCS=1 to write what is printed now into the pages.
+"""
+
+import os
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from suffice import evaluate, load_pool
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name != "cli.md")]
+UPDATE = bool(os.environ.get("SUFFICE_UPDATE_DOCS"))
+BIN = Path(sys.executable).parent
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def settle(page: Path, shown: str, actual: str) -> None:
+    if UPDATE:
+        page.write_text(page.read_text().replace(shown, actual))
+    else:
+        assert shown == actual
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": page.stem}
+    for block in blocks(page, "python"):
+        exec(compile(block, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_print_what_is_shown(page: Path, tmp_path: Path) -> None:
+    for block in blocks(page, "console"):
+        command = block.splitlines()[0].removeprefix("$ suffice ")
+        done = subprocess.run(
+            [BIN / "suffice", *shlex.split(command)], capture_output=True, text=True, cwd=tmp_path, check=True
+        )
+        output = "\n".join(line.rstrip() for line in done.stdout.splitlines())
+        settle(page, block, f"$ suffice {command}\n{output}\n")
+
+
+def test_the_readme_s_figures_are_measured() -> None:
+    page = ROOT / "README.md"
+    rows = re.findall(r"^\| `(\w+)`.*\|$", page.read_text(), re.MULTILINE)
+    pools = [load_pool(f"qwen2.5-coder-1.5b__{name}") for name in ("dapo", "gsm8k", "math500")]
+    by_pool = [evaluate(pool, rows) for pool in pools]
+    for row, results in zip(rows, zip(*by_pool, strict=True), strict=True):
+        figures = [
+            f"{statistics.fmean(getattr(result, metric) for result in results):{places}}"
+            for metric, places in [
+                ("accuracy", ".1f"),
+                ("agreement", ".1f"),
+                ("samples", ".1f"),
+                ("rounds", ".1f"),
+                ("total_tokens", ".0f"),
+            ]
+        ]
+        (line,) = re.findall(rf"^\| `{row}`.*\|$", page.read_text(), re.MULTILINE)
+        settle(page, line, " | ".join([line[: line.index(" |", 2)], *figures]) + " |")
+
+
+def test_the_command_line_s_page_is_its_help(tmp_path: Path) -> None:
+    page = tmp_path / "cli.md"
+    options = ["--name", "suffice", "--title", "The command line", "--output", str(page)]
+    subprocess.run([BIN / "typer", "suffice.cli", "utils", "docs", *options], check=True, capture_output=True)
+    settle(ROOT / "docs" / "cli.md", (ROOT / "docs" / "cli.md").read_text(), page.read_text())
