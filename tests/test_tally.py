@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice import Tallies, Tally
+from suffice import OptionError, Tallies, Tally
 from suffice.tally import NONE, Standings
 
 codes = st.integers(NONE, 4)
@@ -72,3 +72,13 @@ def test_names_of_answers_do_not_matter(answers: list[int], names: list[int]) ->
     before, after = tally_of(answers), tally_of(renamed)
     assert before.top(32) == after.top(32)
     assert (before.leader is None and after.leader is None) or names[int(before.leader or 0)] == int(after.leader or 0)
+
+
+def test_a_state_of_one_count_is_refused() -> None:
+    with pytest.raises(OptionError, match="top 2"):
+        Tally(32).state(k=1)
+
+
+def test_votes_are_listed_with_the_leader_first() -> None:
+    tally = tally_of([1, 2, 2, 1, 3])
+    assert list(tally.votes.items()) == [("2", 2), ("1", 2), ("3", 1)]

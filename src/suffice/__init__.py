@@ -1,6 +1,16 @@
 """Ask your LLM just enough times."""
 
-from suffice.controllers import ArrayController, Controller, controller_names, get_controller, register
+from suffice.controllers import (
+    ArrayController,
+    Controller,
+    LearnedController,
+    controller_names,
+    get_controller,
+    load_controller,
+    register,
+    save_controller,
+    shipped_controllers,
+)
 from suffice.errors import ControllerError, OptionError, PoolError, SufficeError
 from suffice.penalties import Penalties
 from suffice.pools import Pool, Question, Summary, bundled_pools, load_pool, summarise
@@ -14,6 +24,7 @@ __all__ = [
     "Controller",
     "ControllerError",
     "Difference",
+    "LearnedController",
     "OptionError",
     "Penalties",
     "Pool",
@@ -29,7 +40,10 @@ __all__ = [
     "difference",
     "evaluate",
     "get_controller",
+    "load_controller",
     "load_pool",
     "register",
+    "save_controller",
+    "shipped_controllers",
     "summarise",
 ]

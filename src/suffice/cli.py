@@ -1,11 +1,10 @@
 """The command line: parse, call, print."""
 
 import importlib
-import importlib.util
 import sys
-from importlib.abc import Loader
+from json import dumps
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,19 +12,25 @@ from typer.core import TyperGroup
 
 import suffice
 from suffice import OptionError, Penalties, SufficeError
+from suffice.paths import check_writable, is_there, write_whole
 from suffice.replay import Comparison
 from suffice.report import (
-    check_writable,
+    controllers_table,
     evaluation_tables,
     pool_table,
     progress_bar,
     results_csv,
     results_json,
-    write_whole,
+    training_bar,
+    training_json,
+    training_table,
 )
 
 WIDE = 120
 """Columns of output that goes to a file or a pipe, where there is no terminal to ask."""
+
+
+_UsageError: Any = typer.BadParameter.__base__
 
 
 class _Group(TyperGroup):
@@ -34,9 +39,19 @@ class _Group(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except _UsageError as error:
+            raise _refusal(error.format_message()) from None
         except SufficeError as error:
-            typer.echo(f"suffice: {error}", err=True)
-            raise typer.Exit(2) from None
+            raise _refusal(str(error)) from None
+        except BrokenPipeError:  # whoever read our output has seen enough
+            raise typer.Exit(1) from None
+        except OSError as error:
+            raise _refusal(f"the output can't be written: {error.strerror}") from None
+
+
+def _refusal(message: str) -> typer.Exit:
+    typer.echo("suffice: " + " ".join(message.split()), err=True)
+    return typer.Exit(2)
 
 
 app = typer.Typer(
@@ -73,17 +88,17 @@ def options(
 def pools(
     chosen: Annotated[
         list[str],
-        typer.Argument(metavar="POOL", help="Bundled pools' names or paths; all bundled by default."),
+        typer.Argument(metavar="POOL", help="Names of bundled pools, or paths; all bundled ones by default."),
     ] = [],  # noqa: B006
 ) -> None:
     """Describe pools: how hard they are and how much their answers differ."""
     summaries = [suffice.summarise(suffice.load_pool(name)) for name in chosen or suffice.bundled_pools()]
-    _console().print(pool_table(summaries))
+    _print(pool_table(summaries))
 
 
 @app.command()
 def evaluate(
-    chosen: Annotated[list[str], typer.Argument(metavar="POOL...", help="Bundled pools' names, or paths.")],
+    chosen: Annotated[list[str], typer.Argument(metavar="POOL", help="Names of bundled pools, or paths.")],
     controllers: Annotated[
         list[str],
         typer.Option("--controller", metavar="C", help="A controller, as NAME or NAME:key=value,…; repeat for more."),
@@ -103,40 +118,132 @@ def evaluate(
     for path in filter(None, (json, csv)):
         check_writable(path)
     loaded = [suffice.load_pool(name) for name in chosen]
+    for pool in loaded:
+        pool.check_budget(budget)
+    asked = list(dict.fromkeys([*controllers, baseline]))
     comparisons = []
-    with progress_bar("replay", (len(controllers) + 1) * sum(len(pool.questions) for pool in loaded)) as advance:
+    with progress_bar("replay", len(asked) * sum(len(pool.questions) for pool in loaded)) as advance:
         for pool in loaded:
-            *results, base = suffice.evaluate(
+            results = suffice.evaluate(
                 pool,
-                [*controllers, baseline],
+                asked,
                 budget=budget,
                 repeats=repeats,
                 seed=seed,
                 penalties=Penalties(penalty_draw, penalty_round),
                 progress=advance,
             )
-            comparisons.append(Comparison(results, base))
-    for table in evaluation_tables(comparisons):
-        _console().print(table, "")
+            wanted = [results[asked.index(controller)] for controller in controllers]
+            comparisons.append(Comparison(wanted, results[asked.index(baseline)]))
     if json:
-        write_whole(json, results_json(comparisons, budget=budget, repeats=repeats, seed=seed))
+        settings = {"penalty_draw": penalty_draw, "penalty_round": penalty_round}
+        text = results_json(comparisons, budget=budget, repeats=repeats, seed=seed, **settings)
+        write_whole(json, text.encode())
     if csv:
-        write_whole(csv, results_csv(comparisons))
+        write_whole(csv, results_csv(comparisons).encode("utf-8", "surrogateescape"))
+    for table in evaluation_tables(comparisons):
+        _print(table, "")
+
+
+@app.command()
+def train(
+    chosen: Annotated[list[str], typer.Argument(metavar="POOL", help="Names of bundled pools, or paths.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the controller goes, as a .safetensors file.")],
+    algorithm: Annotated[str, typer.Option(metavar="ppo|dqn|a2c", help="The learning algorithm.")] = "ppo",
+    preset: Annotated[str, typer.Option(metavar="fast|paper", help="How the algorithm is run.")] = "fast",
+    target: Annotated[
+        str,
+        typer.Option(
+            metavar="running|full|gold", help="What counts as right: the full budget's vote, the pool's, gold."
+        ),
+    ] = "running",
+    penalty_draw: Annotated[float, typer.Option(help="What a draw costs.")] = 0.0075,
+    penalty_round: Annotated[float, typer.Option(help="What a round costs.")] = 0.0,
+    actions: Annotated[
+        str, typer.Option(metavar="1,2,4", help="The numbers of draws that may be asked for.")
+    ] = "1,2,4",
+    first: Annotated[int, typer.Option(help="The draws of the first round.")] = 4,
+    budget: Annotated[int, typer.Option(help="The most draws for a question.")] = 32,
+    top: Annotated[int, typer.Option(help="How many vote counts the controller sees.")] = 5,
+    steps: Annotated[int, typer.Option(help="Decisions to learn from, for each seed.")] = 1_000_000,
+    seeds: Annotated[int, typer.Option(help="How many controllers to train; the best is kept.")] = 5,
+    seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures of all seeds as JSON.")] = None,
+) -> None:
+    """Train a controller on pools; Ctrl-C keeps the best so far."""
+    training = _need("suffice.training", "train")
+    for path in filter(None, (out, json)):
+        check_writable(path)
+    setting = training.Setting(
+        Penalties(penalty_draw, penalty_round), _whole_numbers("--actions", actions), first, budget, top, target
+    )
+    pools = tuple(suffice.load_pool(name) for name in chosen)
+    job = training.Job(pools, setting, algorithm, preset, steps, seed)
+    with training_bar(seeds, steps) as watch:
+        trained = training.train(job, seeds, watch)
+    suffice.save_controller(trained[0].controller, out)
+    rules = training.rule_rewards(job)
+    _print(training_table(trained, rules))
+    if json:
+        write_whole(json, training_json(trained, rules).encode())
+    for rule, reward in rules.items():
+        if reward >= trained[0].reward:
+            message = (
+                f"WARNING: on its own training pools this controller is no better than {rule} "
+                f"(reward {trained[0].reward:.3f} against {reward:.3f}): it has learned nothing worth using. "
+                "Train longer, with more seeds, or on pools with more agreement."
+            )
+            typer.secho(message, fg="red", bold=True, err=True)
+    typer.echo(f"The controller of seed {trained[0].seed} is in {out}: use it as file:{out}")
+
+
+@app.command()
+def controllers(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="A controller file, whose card is printed.")
+    ] = None,
+) -> None:
+    """List the shipped controllers, or print the card of a controller file."""
+    if file:
+        typer.echo(dumps(dict(suffice.load_controller(file).card), indent=2))
+    else:
+        _print(controllers_table(suffice.shipped_controllers()))
 
 
 def _import(name: str) -> None:
     """Run a module or file for what it registers."""
+    path = Path(name)
+    sys.path.insert(0, str(path.parent) if name.endswith(".py") else "")
     try:
-        if not name.endswith(".py"):
-            importlib.import_module(name)
-        elif spec := importlib.util.spec_from_file_location(Path(name).stem, name):
-            cast(Loader, spec.loader).exec_module(importlib.util.module_from_spec(spec))
-    except (ImportError, OSError, SyntaxError) as error:
+        if name.endswith(".py") and not is_there(path):
+            raise FileNotFoundError("there is no such file")
+        importlib.import_module(path.stem if name.endswith(".py") else name)
+    except SufficeError:
+        raise
+    except Exception as error:
         raise OptionError(f"--import {name}: {error}") from None
 
 
-def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else WIDE)
+def _need(module: str, extra: str) -> Any:
+    """Import what lives behind an extra."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise OptionError(f"this needs {error.name}, of the extra {extra}: pip install 'suffice[{extra}]'") from None
+
+
+def _whole_numbers(option: str, text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise OptionError(f'{option} must be whole numbers with commas between, not "{text}"') from None
+
+
+def _print(*parts: Any) -> None:
+    """Print tables, each as wide as it needs to be: a narrow terminal folds lines, but nothing is cut."""
+    console = Console(width=None if sys.stdout and sys.stdout.isatty() else WIDE, markup=False, emoji=False)
+    for part in parts:
+        console.print(part, width=max(console.width, console.measure(part).minimum), crop=False, no_wrap=True)
 
 
 def main() -> None:

@@ -1,7 +1,6 @@
 """What sampling costs, in the unit of the reward."""
 
 from dataclasses import dataclass
-from math import inf
 
 from suffice.errors import OptionError
 
@@ -15,5 +14,5 @@ class Penalties:
 
     def __post_init__(self) -> None:
         for name, value in (("draw", self.draw), ("round", self.round)):
-            if not 0 <= value < inf:
-                raise OptionError(f"the penalty for a {name} must be 0 or more, not {value}")
+            if not 0 <= value <= 1000:
+                raise OptionError(f"the penalty for a {name} must be between 0 and 1000, not {value}")

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
+from suffice.errors import OptionError
+
 IntArray = NDArray[np.integer]
 FloatArray = NDArray[np.floating]
 
@@ -29,10 +31,25 @@ class Tally:
         self.budget = budget
         self.answers: list[str | None] = []
         self.round_ends: list[int] = []
+        self.leader: str | None = None
+        """The answer that a majority vote elects now; None while there are no votes."""
+        self._counts: dict[str, int] = {}
+        self._ranked: list[int] = []
+        self._at_least: dict[int, int] = {}
 
     def add(self, answer: str | None) -> None:
         """Take in one answer, or None for a response without one."""
         self.answers.append(answer)
+        if answer is None:
+            return
+        count = self._counts[answer] = self._counts.get(answer, 0) + 1
+        # The answer now stands behind those that had as many votes before it; if there are none it leads,
+        # so in a tie the first to get there does.
+        rank = self._at_least.get(count, 0)
+        self._at_least[count] = rank + 1
+        self._ranked[rank : rank + 1] = [count]
+        if rank == 0:
+            self.leader = answer
 
     def end_round(self) -> None:
         """Mark that all draws of the present round are in."""
@@ -40,7 +57,8 @@ class Tally:
 
     def add_round(self, answers: Iterable[str | None]) -> None:
         """Take in all answers of one round."""
-        self.answers.extend(answers)
+        for answer in answers:
+            self.add(answer)
         self.end_round()
 
     @property
@@ -60,24 +78,13 @@ class Tally:
 
     @property
     def votes(self) -> dict[str, int]:
-        """Votes by answer, the leader first: most votes, and among equals whoever reached that count first."""
-        counts: dict[str, int] = {}
-        last_vote: dict[str, int] = {}
-        for position, answer in enumerate(self.answers):
-            if answer is not None:
-                counts[answer] = counts.get(answer, 0) + 1
-                last_vote[answer] = position
-        return dict(sorted(counts.items(), key=lambda item: (-item[1], last_vote[item[0]])))
-
-    @property
-    def leader(self) -> str | None:
-        """The answer that a majority vote elects now; None while there are no votes."""
-        return next(iter(self.votes), None)
+        """Votes by answer, most first; among equals, first whoever reached that count first."""
+        last_vote = {answer: position for position, answer in enumerate(self.answers)}
+        return dict(sorted(self._counts.items(), key=lambda item: (-item[1], last_vote[item[0]])))
 
     def top(self, k: int) -> tuple[int, ...]:
         """The k largest vote counts, most first, with zeros where there are fewer answers."""
-        counts = tuple(self.votes.values())[:k]
-        return counts + (0,) * (k - len(counts))
+        return (*self._ranked[:k], *(0,) * (k - len(self._ranked)))
 
     def state(self, k: int = 5) -> FloatArray:
         """What a learned controller sees: the top k counts, the draws and the entropy, each at most 1."""
@@ -86,6 +93,8 @@ class Tally:
 
 def state(top: IntArray, draws: IntArray, budget: int) -> FloatArray:
     """The state for top vote counts of shape (…, K) and draws of shape (…); all zeros at the start."""
+    if top.shape[-1] < 2:
+        raise OptionError("a state needs the top 2 vote counts at least")
     shares = top / np.maximum(top.sum(axis=-1, keepdims=True), 1)
     entropy = entr(shares).sum(axis=-1) / np.log(top.shape[-1])
     return np.concatenate([top / budget, (draws / budget)[..., None], entropy[..., None]], axis=-1)

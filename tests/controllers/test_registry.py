@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from typing import Optional
 
 import pytest
 
@@ -24,6 +25,24 @@ def test_parameters_are_read_by_their_types() -> None:
     assert get_controller("patient:votes=3,steps=1+2+4,label=y z") == Patient(3, (1, 2, 4), "y z")
 
 
+@register("odd")
+class Odd(Controller):
+    def __init__(self, flag: bool = False, most: Optional[int] = None, other: object = None) -> None:  # noqa: UP045
+        if most == 0:
+            raise ValueError("most can't be 0")
+        self.flag = flag
+        self.most = most
+
+    def decide(self, tally: Tally) -> int:
+        return 0
+
+
+def test_flags_and_optional_numbers_are_read_as_such() -> None:
+    controller = get_controller("odd:flag=false,most=5")
+    assert isinstance(controller, Odd)
+    assert (controller.flag, controller.most) == (False, 5)
+
+
 def test_a_controller_passes_through() -> None:
     controller = Patient(1)
     assert get_controller(controller) is controller
@@ -47,6 +66,9 @@ def test_a_controller_passes_through() -> None:
         ("boinf:factor=inf", ["factor must be above 0"]),
         ("boinf:unknown=-1", ["unknown must be at least 0"]),
         ("patient", ["votes must be given"]),
+        ("odd:flag=no", ["flag must be true or false"]),
+        ("odd:other=1", ["other can't be given"]),
+        ("odd:most=0", ["most can't be 0"]),
         ("patient:votes=1,steps=1,2", ["no parameter", "2"]),
     ],
 )
@@ -64,6 +86,21 @@ def test_a_name_is_given_once() -> None:
         class Other(Controller):
             def decide(self, tally: Tally) -> int:
                 return 0
+
+
+def test_only_controllers_are_registered() -> None:
+    with pytest.raises(ControllerError, match="must be a class of Controller"):
+        register("function")(lambda tally: 1)  # type: ignore[type-var]
+    with pytest.raises(ControllerError, match="with a decide method"):
+
+        @register("half")
+        class Half(Controller):
+            pass
+
+
+@pytest.mark.parametrize("spec", ["sc:draws=99999999999999999999999", "esc:window=9223372036854775807"])
+def test_huge_numbers_are_cut_to_the_budget(spec: str) -> None:
+    assert get_controller(spec).decide(Tally(32)) == 32
 
 
 def test_a_name_must_fit_the_grammar() -> None:

@@ -30,7 +30,7 @@ def test_gzip_is_read_alike(write_pool: Write) -> None:
     plain = write_pool(GOOD)
     packed = plain.with_suffix(".jsonl.gz")
     packed.write_bytes(gzip.compress(plain.read_bytes()))
-    assert load_pool(packed) == load_pool(plain)
+    assert load_pool(packed) == load_pool(plain)  # the hash too: it is that of the contents
 
 
 def without(name: str) -> dict[str, object]:
@@ -94,6 +94,8 @@ def test_a_broken_gzip_file_is_named(tmp_path: Path, data: bytes) -> None:
 def test_a_missing_file_gets_near_misses() -> None:
     with pytest.raises(PoolError, match=r"did you mean qwen2\.5-coder-1\.5b__gsm8k"):
         load_pool("qwen2.5-coder-1.5b_gsm8k")
+    with pytest.raises(PoolError, match=r"did you mean qwen2\.5-coder-1\.5b__gsm8k\?"):
+        load_pool("gsm8k")
     with pytest.raises(PoolError, match='"suffice pools" lists'):
         load_pool("nothing/like/it.jsonl")
 

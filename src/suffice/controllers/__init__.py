@@ -1,15 +1,23 @@
-"""Controllers: the interface, the published rules, and names for them."""
+"""Controllers: the interface, the published rules, the learned ones, and names for them."""
 
 from suffice.controllers import boinf, rules
 from suffice.controllers.base import ArrayController, Controller
+from suffice.controllers.files import load_controller, save_controller
+from suffice.controllers.learned import LearnedController
 from suffice.controllers.registry import controller_names, get_controller, register
+from suffice.controllers.shipped import Shipped, shipped_controllers
 
 __all__ = [
     "ArrayController",
     "Controller",
+    "LearnedController",
+    "Shipped",
     "boinf",
     "controller_names",
     "get_controller",
+    "load_controller",
     "register",
     "rules",
+    "save_controller",
+    "shipped_controllers",
 ]

@@ -11,6 +11,9 @@ from suffice.tally import IntArray, Tallies, Tally
 class Controller(ABC):
     """Decides from the tally alone, the same way live, in a replay and in training."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     @abstractmethod
     def decide(self, tally: Tally) -> int:
         """How many more to draw; 0 stops."""
@@ -20,7 +23,7 @@ class Controller(ABC):
         asked = self.decide(tally)
         if not isinstance(asked, (int, np.integer)) or asked < 0:
             raise ControllerError(f"{self} asked for {asked} draws: it must be a whole number, 0 or more")
-        return min(int(asked), tally.left)
+        return max(0, min(int(asked), tally.left))
 
     def require(self, parameter: str, holds: bool, wanted: str) -> None:
         """Refuse a parameter that is out of range, naming it."""
@@ -41,7 +44,7 @@ class ArrayController(Controller):
 
     def next_rounds(self, tallies: Tallies) -> IntArray:
         """The decisions, each cut to what the budget has left."""
-        asked = self.decide_many(tallies)
-        if asked.dtype.kind not in "iu" or (asked < 0).any():
-            raise ControllerError(f"{self} asked for {asked} draws: they must be whole numbers, 0 or more")
-        return np.minimum(asked, tallies.budget - tallies.draws)
+        asked = np.asarray(self.decide_many(tallies))
+        if asked.dtype.kind not in "iu" or asked.shape != tallies.draws.shape or (asked < 0).any():
+            raise ControllerError(f"{self} must ask for a whole number of draws, 0 or more, for each of the tallies")
+        return np.minimum(asked.astype(np.int64), tallies.budget - tallies.draws)

@@ -11,7 +11,7 @@ from suffice.controllers.registry import register
 from suffice.tally import FloatArray, IntArray, Tallies
 
 NODES = 64
-"""Points of the Gauss–Legendre rule; the tests hold the result to 1e-9 of an adaptive integrator's."""
+"""Points of the Gauss–Legendre rule: enough for errors of about 1e-9."""
 
 
 @register("boinf")

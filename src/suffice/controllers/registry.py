@@ -4,11 +4,11 @@ import inspect
 import re
 from collections.abc import Callable
 from difflib import get_close_matches
-from pathlib import Path
 from types import UnionType
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from suffice.controllers.base import Controller
+from suffice.controllers.files import load_controller
 from suffice.errors import ControllerError
 
 C = TypeVar("C", bound=type[Controller])
@@ -22,6 +22,8 @@ def register(name: str) -> Callable[[C], C]:
         raise ControllerError(f'"{name}" can\'t name a controller: use lower-case letters, digits, "-" and "_"')
 
     def add(controller: C) -> C:
+        if not (isinstance(controller, type) and issubclass(controller, Controller)) or inspect.isabstract(controller):
+            raise ControllerError(f'"{name}" must be a class of Controller with a decide method')
         taken = _registered.get(name)
         if taken is not None and (taken.__module__, taken.__qualname__) != (
             controller.__module__,
@@ -49,7 +51,7 @@ def get_controller(spec: str | Controller) -> Controller:
         return spec
     name, _, settings = spec.partition(":")
     if name == "file":
-        raise ControllerError(f"{spec}: {'not a controller file' if Path(settings).exists() else 'no such file'}")
+        return load_controller(settings)
     if name not in _registered:
         near = get_close_matches(name, _registered, n=1)
         hint = f'; did you mean "{near[0]}"?' if near else ""
@@ -57,19 +59,23 @@ def get_controller(spec: str | Controller) -> Controller:
     controller = _registered[name]
     try:
         return controller(**_arguments(controller, settings))
-    except ControllerError as error:
+    except (ControllerError, TypeError, ValueError) as error:
         raise ControllerError(f'controller "{spec}": {error}') from None
 
 
 def _arguments(controller: type[Controller], settings: str) -> dict[str, Any]:
     """Read `key=value,key=value` by the constructor's parameters and their types."""
-    parameters = inspect.signature(controller).parameters
+    parameters = {
+        name: parameter
+        for name, parameter in inspect.signature(controller).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    }
     types = get_type_hints(controller.__init__) | get_type_hints(controller)
     arguments: dict[str, Any] = {}
     for setting in settings.split(",") if settings else []:
         key, equals, value = setting.partition("=")
         if key not in parameters:
-            known = ", ".join(f"{p.name} ({p.default})" for p in parameters.values()) or "none"
+            known = ", ".join(map(_described, parameters.values())) or "none"
             raise ControllerError(f'no parameter "{key}"; its parameters and defaults are: {known}')
         if not equals or key in arguments:
             raise ControllerError(f'give each parameter once, as key=value; "{setting}" is not that')
@@ -80,14 +86,20 @@ def _arguments(controller: type[Controller], settings: str) -> dict[str, Any]:
     return arguments
 
 
+def _described(parameter: inspect.Parameter) -> str:
+    return parameter.name if parameter.default in (None, parameter.empty) else f"{parameter.name} ({parameter.default})"
+
+
 def _read(key: str, text: str, kind: Any) -> Any:
     """A value of this type; an optional type is read as what it is when given."""
-    if isinstance(kind, UnionType):
+    if get_origin(kind) in (UnionType, Union):
         kind = next(part for part in get_args(kind) if part is not type(None))
-    convert, wanted = _READERS.get(kind, _READERS[str])
+    if kind not in _READERS:
+        raise ControllerError(f"{key} can't be given in a string: its type is none of those that can")
+    convert, wanted = _READERS[kind]
     try:
         return convert(text)
-    except ValueError:
+    except (KeyError, ValueError):
         raise ControllerError(f'{key} must be {wanted}, not "{text}"') from None
 
 
@@ -95,5 +107,6 @@ _READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
     str: (str, "text"),
     int: (int, "a whole number"),
     float: (float, "a number"),
+    bool: ({"true": True, "false": False}.__getitem__, "true or false"),
     tuple[int, ...]: (lambda text: tuple(map(int, text.split("+"))), "whole numbers joined by +"),
 }

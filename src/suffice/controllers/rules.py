@@ -23,7 +23,7 @@ class SelfConsistency(ArrayController):
 
     def decide_many(self, tallies: Tallies) -> IntArray:
         """Everything at once."""
-        return np.where(tallies.draws == 0, self.draws or tallies.budget, 0)
+        return np.where(tallies.draws == 0, min(self.draws or tallies.budget, tallies.budget), 0)
 
 
 @register("asc")
@@ -66,10 +66,11 @@ class EarlyStoppingSelfConsistency(ArrayController):
 
     def decide_many(self, tallies: Tallies) -> IntArray:
         """Fill the window under way; judge it when it is full."""
-        into_window = tallies.draws % self.window
-        window = tallies.last(self.window)
+        size = min(self.window, tallies.budget)
+        into_window = tallies.draws % size
+        window = tallies.last(size)
         unanimous = (window == window[:, :1]).all(axis=1) & (window[:, 0] != NONE)
-        return np.where((into_window == 0) & unanimous, 0, self.window - into_window)
+        return np.where((into_window == 0) & unanimous, 0, size - into_window)
 
 
 @register("doubling")

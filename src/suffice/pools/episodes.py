@@ -14,6 +14,9 @@ from suffice.tally import IntArray, Standings
 BATCH_CELLS = 6_000_000
 """How many vote counts the standings of one batch hold: enough for array speed, and a few megabytes."""
 
+MOST_CELLS = 1_000_000_000
+"""As many as the repeats of one question may hold: they are never split."""
+
 
 @dataclass(frozen=True)
 class Episodes:
@@ -46,12 +49,14 @@ class Episodes:
 def draw_episodes(pool: Pool, budget: int, repeats: int, seed: int) -> Iterator[Episodes]:
     """Draw `budget` of each question's responses, `repeats` times, without replacement and in random order.
 
-    They come in batches of questions. A question's draws depend on the seed, its id and its number of answers
-    alone, so adding or reordering questions changes nothing for the others.
+    They come in batches of questions. A question's draws depend on the seed, its id, its number of answers and
+    the repeats alone, so adding or reordering questions changes nothing for the others.
     """
     for name, value, least in (("budget", budget, 1), ("repeats", repeats, 1), ("seed", seed, 0)):
         if value < least:
             raise OptionError(f"{name} must be at least {least}, not {value}")
+    if repeats * budget * budget > MOST_CELLS:
+        raise OptionError(f"{repeats} repeats are too many for a budget of {budget}: lower either")
     pool.check_budget(budget)
     size = max(1, BATCH_CELLS // (repeats * budget * budget))
     starts = range(0, len(pool.questions), size)

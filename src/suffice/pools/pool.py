@@ -1,6 +1,7 @@
 """The pool and its file format: a JSON line a question with id, gold, answers and tokens."""
 
 import gzip
+import hashlib
 import json
 import zlib
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from suffice.errors import PoolError
+from suffice.paths import is_there
 from suffice.tally import NONE, IntArray
 
 ABSENT = -2
@@ -58,17 +60,22 @@ class Question:
 
 @dataclass(frozen=True)
 class Pool:
-    """One model on one benchmark."""
+    """One model on one benchmark; `sha256` is that of the file it came from, uncompressed."""
 
     name: str
     questions: tuple[Question, ...]
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.questions:
+            raise PoolError(f"{self.name}: there are no questions in it; a pool has a JSON line a question")
 
     def check_budget(self, budget: int) -> None:
         """Refuse a budget that some question has too few answers for."""
         for question in self.questions:
             if len(question.answers) < budget:
                 raise PoolError(
-                    f'{self.name}: question "{question.id}" has {len(question.answers)} answers, '
+                    f"{self.name}: question {quoted(question.id)} has {len(question.answers)} answers, "
                     f"fewer than the budget of {budget}; lower the budget or collect more"
                 )
 
@@ -83,38 +90,43 @@ def load_pool(path_or_name: str | Path) -> Pool:
     """Load a bundled pool by its name, or any other from a .jsonl or .jsonl.gz file."""
     bundled = bundled_pools()
     path = bundled.get(str(path_or_name)) or Path(path_or_name)
-    if not path.exists():
-        near = get_close_matches(str(path_or_name), bundled, n=3)
+    if not is_there(path):
+        asked = path.name.removesuffix(".jsonl")
+        near = [name for name in bundled if asked in name] or get_close_matches(asked, bundled, n=1, cutoff=0.8)
         hint = f"did you mean {' or '.join(near)}?" if near else '"suffice pools" lists the bundled ones'
         raise PoolError(f"{path_or_name}: no such file, nor a bundled pool of that name; {hint}")
     questions: dict[str, Question] = {}
-    for line, text in _lines(path):
+    data = _read(path)
+    for line, text in _lines(path, data):
         try:
             question = _question(text)
         except ValueError as error:
             raise PoolError(f"{path}, line {line}: {error}") from None
         if question.id in questions:
-            raise PoolError(f'{path}, line {line}: the id "{question.id}" was used before; ids must differ')
+            raise PoolError(f"{path}, line {line}: the id {quoted(question.id)} was used before; ids must differ")
         questions[question.id] = question
-    if not questions:
-        raise PoolError(f"{path}: there are no questions in it; a pool has a JSON line a question")
-    return Pool(path.name.removesuffix(".gz").removesuffix(".jsonl"), tuple(questions.values()))
+    name = path.name.removesuffix(".gz").removesuffix(".jsonl")
+    return Pool(name, tuple(questions.values()), hashlib.sha256(data).hexdigest())
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, numbered from 1."""
+def _read(path: Path) -> bytes:
+    """The file, unpacked."""
     try:
         data = path.read_bytes()
-        if path.suffix == ".gz":
-            data = gzip.decompress(data)
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise PoolError(f"{path}, line {line}: not UTF-8 text; save the file as UTF-8") from None
+        return gzip.decompress(data) if path.suffix == ".gz" or data.startswith(b"\x1f\x8b") else data
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise PoolError(f"{path}: not a whole gzip file; compress it again, or drop the .gz") from None
     except OSError as error:
         raise PoolError(f"{path}: it can't be read: {error.strerror}") from None
+
+
+def _lines(path: Path, data: bytes) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, numbered from 1."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise PoolError(f"{path}, line {line}: not UTF-8 text; save the file as UTF-8") from None
     return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
 
 
@@ -122,8 +134,10 @@ def _question(text: str) -> Question:
     """One line of a pool; ValueError says what is wrong with it."""
     try:
         record = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"not JSON ({error}); each line must be one JSON object") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error.msg} at column {error.colno}); each line must be one JSON object") from None
+    except RecursionError:
+        raise ValueError("not JSON that can be read (too deeply nested); each line must be one JSON object") from None
     if not isinstance(record, dict):
         raise ValueError("not a JSON object; each line must be one, with id, gold, answers and tokens")
     for name in ("id", "gold", "answers", "tokens"):
@@ -151,5 +165,10 @@ def _question(text: str) -> Question:
 
 def _check(holds: bool, rule: str, found: object) -> None:
     if not holds:
-        shown = json.dumps(found)
-        raise ValueError(f"{rule}, not {shown if len(shown) <= 40 else shown[:37] + '...'}")
+        raise ValueError(f"{rule}, not {quoted(found)}")
+
+
+def quoted(value: object) -> str:
+    """A value as it may stand in a message: on one line, and not too long."""
+    shown = json.dumps(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."

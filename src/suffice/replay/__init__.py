@@ -1,6 +1,6 @@
 """Replay: running controllers over a pool as if it were live, all on the same draws."""
 
-from suffice.replay.evaluate import METRICS, Comparison, Difference, Result, difference, evaluate
+from suffice.replay.evaluate import METRICS, Comparison, Difference, Result, difference, evaluate, mean_over_pools
 from suffice.replay.run import Outcomes, replay, replay_arrays, replay_one_by_one, run
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Result",
     "difference",
     "evaluate",
+    "mean_over_pools",
     "replay",
     "replay_arrays",
     "replay_one_by_one",

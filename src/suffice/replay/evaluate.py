@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from suffice.replay.run import Outcomes, replay
 from suffice.tally import FloatArray, Tally
 
 METRICS = ("accuracy", "agreement", "rounds", "samples", "total_tokens", "sequential_tokens", "reward")
-RESAMPLES = 2000
+RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,12 @@ class Result:
     total_tokens: float | None
     sequential_tokens: float | None
     reward: float
-    by_question: Mapping[str, FloatArray] = field(repr=False)
+    by_question: Mapping[str, FloatArray] = field(repr=False, compare=False)
 
 
 def evaluate(
     pool: Pool,
-    controllers: Sequence[str | Controller],
+    controllers: str | Controller | Sequence[str | Controller],
     *,
     budget: int = 32,
     repeats: int = 100,
@@ -48,6 +49,7 @@ def evaluate(
     progress: Callable[[int], None] = lambda questions: None,
 ) -> list[Result]:
     """Replay controllers over the same draws of a pool; `progress` hears how many questions each step took."""
+    controllers = [controllers] if isinstance(controllers, str | Controller) else controllers
     chosen = [get_controller(controller) for controller in controllers]
     batches = draw_episodes(pool, budget, repeats, seed)
     for controller in chosen:
@@ -94,6 +96,12 @@ def _mean(values: FloatArray) -> float | None:
     return float(known.mean()) if known.size else None
 
 
+def mean_over_pools(results: Sequence[Result], metric: str) -> float | None:
+    """A metric's plain mean over the results; None where one of them can't tell it."""
+    values = [getattr(result, metric) for result in results]
+    return None if None in values else float(np.mean(values))
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Several controllers on one pool, and the baseline that they are compared with on the same draws."""
@@ -117,15 +125,20 @@ def difference(results: Sequence[Result], baseline: Sequence[Result], metric: st
     Questions are resampled within each pool, and both controllers keep the same ones. None where a pool
     can't tell the metric.
     """
-    random = np.random.default_rng(0)
     means, resampled = [], []
-    for ours, theirs in zip(results, baseline, strict=True):
+    for position, (ours, theirs) in enumerate(zip(results, baseline, strict=True)):
         gaps = ours.by_question[metric] - theirs.by_question[metric]
         gaps = gaps[~np.isnan(gaps)]
         if not gaps.size:
             return None
-        times_drawn = random.multinomial(gaps.size, np.full(gaps.size, 1 / gaps.size), size=RESAMPLES)
         means.append(gaps.mean())
-        resampled.append(times_drawn @ gaps / gaps.size)
+        resampled.append(_times_drawn(gaps.size, position) @ gaps / gaps.size)
     low, high = np.percentile(np.mean(resampled, axis=0), [2.5, 97.5])
     return Difference(float(np.mean(means)), float(low), float(high))
+
+
+@lru_cache(maxsize=32)
+def _times_drawn(questions: int, pool: int) -> FloatArray:
+    """How often each question is drawn in each resample, a row a resample; each pool has draws of its own."""
+    random = np.random.default_rng(pool)
+    return random.multinomial(questions, np.full(questions, 1 / questions), size=RESAMPLES).astype(np.float32)

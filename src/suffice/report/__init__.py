@@ -1,15 +1,17 @@
 """Reports: tables for the terminal, result files, and progress."""
 
-from suffice.report.files import check_writable, results_csv, results_json, write_whole
-from suffice.report.progress import progress_bar
-from suffice.report.tables import evaluation_tables, pool_table
+from suffice.report.files import results_csv, results_json, training_json
+from suffice.report.progress import progress_bar, training_bar
+from suffice.report.tables import controllers_table, evaluation_tables, pool_table, training_table
 
 __all__ = [
-    "check_writable",
+    "controllers_table",
     "evaluation_tables",
     "pool_table",
     "progress_bar",
     "results_csv",
     "results_json",
-    "write_whole",
+    "training_bar",
+    "training_json",
+    "training_table",
 ]

@@ -1,16 +1,18 @@
-"""Results as JSON and CSV files, written whole or not at all."""
+"""Results as JSON and CSV."""
 
 import csv
 import json
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from io import StringIO
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from suffice.errors import OptionError
-from suffice.replay import METRICS, Comparison, Result, difference
+import numpy as np
+
+from suffice.replay import METRICS, Comparison, Result, difference, mean_over_pools
+
+if TYPE_CHECKING:
+    from suffice.training import Trained
 
 COLUMNS = [field.name for field in fields(Result) if field.name != "by_question"]
 
@@ -23,7 +25,7 @@ def results_json(comparisons: Sequence[Comparison], **settings: Any) -> str:
         for result in pool.results
     ]
     base = comparisons[0].baseline.controller
-    return json.dumps({**settings, "baseline": base, "results": rows}, indent=1) + "\n"
+    return json.dumps({**settings, "baseline": base, "results": rows}, indent=1, allow_nan=False) + "\n"
 
 
 def results_csv(comparisons: Sequence[Comparison]) -> str:
@@ -35,6 +37,29 @@ def results_csv(comparisons: Sequence[Comparison]) -> str:
     return text.getvalue()
 
 
+def training_json(trained: "Sequence[Trained]", rules: Mapping[str, float]) -> str:
+    """The figures of all seeds on the training pools, their mean and standard deviation, and the card of the best."""
+    rows = [
+        {"seed": one.seed, **{metric: mean_over_pools(one.results, metric) for metric in METRICS}} for one in trained
+    ]
+    columns = {metric: np.array([row[metric] for row in rows], float) for metric in METRICS}
+    known = {metric: values for metric, values in columns.items() if not np.isnan(values).any()}
+    return (
+        json.dumps(
+            {
+                "seeds": rows,
+                "mean": {metric: float(np.mean(values)) for metric, values in known.items()},
+                "std": {metric: float(np.std(values, ddof=min(1, len(rows) - 1))) for metric, values in known.items()},
+                "rules": dict(rules),
+                "kept": trained[0].seed,
+                "card": dict(trained[0].controller.card),
+            },
+            indent=1,
+        )
+        + "\n"
+    )
+
+
 def _row(result: Result) -> dict[str, Any]:
     return {name: getattr(result, name) for name in COLUMNS}
 
@@ -42,22 +67,3 @@ def _row(result: Result) -> dict[str, Any]:
 def _differences(result: Result, baseline: Result) -> dict[str, Any]:
     gaps = {metric: difference([result], [baseline], metric) for metric in METRICS}
     return {metric: gap and asdict(gap) for metric, gap in gaps.items()}
-
-
-def check_writable(path: Path) -> None:
-    """Refuse a path that can't be written, before the work that fills it."""
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise OptionError(f"{path}: it can't be written; name a file in a folder that exists and is yours")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a crash half-way leaves what was there before."""
-    if path.exists() and not path.is_file():  # a device or a pipe
-        path.write_text(text, encoding="utf-8")
-        return
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -1,18 +1,22 @@
-"""A progress bar with an estimate, on the error stream, for work that takes more than a second."""
+"""Progress bars with an estimate, on the error stream."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from suffice.training import Watched
 
 PATIENCE_SECONDS = 1.0
 
 
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Give a function that is told of each step's size."""
+    """Give a function that is told of each step's size; the bar shows when the work takes more than a second."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     bar = Progress(*columns, console=console, transient=True)
@@ -29,3 +33,25 @@ def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
     finally:
         if bar.live.is_started:
             bar.stop()
+
+
+@contextmanager
+def training_bar(runs: int, steps: int) -> Iterator[Callable[[int, "Watched"], None]]:
+    """Give a function that is told how each of several training runs stands; one bar for all."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} steps"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    done: dict[int, int] = {}
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("training", total=max(runs * steps, 1))
+
+        def advance(run: int, now: "Watched") -> None:
+            done[run] = min(now.steps, steps)
+            standing = f"reward {now.reward:.3f}, {now.samples:.1f} samples in {now.rounds:.1f} rounds"
+            bar.update(task, completed=sum(done.values()), description=f"run {run + 1} of {runs}: {standing}")
+
+        yield advance

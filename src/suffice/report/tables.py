@@ -1,12 +1,19 @@
 """Tables for the terminal: what a replay measured and what a pool looks like."""
 
-from collections.abc import Callable, Sequence
-from statistics import fmean
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from rich.text import Text
 
+from suffice.controllers import LearnedController
 from suffice.pools import Summary
-from suffice.replay import Comparison, Result, difference
+from suffice.replay import Comparison, Result, difference, mean_over_pools
+
+if TYPE_CHECKING:
+    from suffice.training import Trained
 
 Row = tuple[str, list[Result], list[Result]]
 """A controller, its results on one or more pools, and the baseline's on the same."""
@@ -35,23 +42,12 @@ def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Table]:
 
 def pool_table(summaries: Sequence[Summary]) -> Table:
     """Pools in figures."""
-    table = Table(title="Pools", title_justify="left")
-    table.add_column("pool", overflow="fold")
-    for heading in (
-        "questions",
-        "samples\neach",
-        "one sample\nright %",
-        "majority\nright %",
-        "entropy\nnats",
-        "none %",
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for heading in ("tokens\nmean", "tokens\n95th pct"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    headings = ["questions", "samples\neach", "a sample\nright %", "majority\nright %", "entropy\nnats", "none\n%"]
+    table = _new_table("Pools", "pool", [*headings, "tokens\nmean", "tokens\n95th pct"])
     for summary in summaries:
         least, most = summary.samples
         table.add_row(
-            summary.pool,
+            Text(summary.pool),
             str(summary.questions),
             str(least) if least == most else f"{least}–{most}",
             _number(summary.one_sample_accuracy, ".1f"),
@@ -60,6 +56,37 @@ def pool_table(summaries: Sequence[Summary]) -> Table:
             _number(summary.none_share, ".1f"),
             _number(summary.mean_tokens, ".0f"),
             _number(summary.tokens_95, ".0f"),
+        )
+    return table
+
+
+def training_table(trained: "Sequence[Trained]", rules: Mapping[str, float]) -> Table:
+    """What each seed's controller does on the training pools, their mean and deviation, and the rules' rewards."""
+    metrics = ["reward", "accuracy", "agreement", "rounds", "samples"]
+    table = _new_table("On the training pools", "", [_HEADINGS[metric] for metric in metrics])
+    for one in trained:
+        figures = (mean_over_pools(one.results, metric) for metric in metrics)
+        table.add_row(f"seed {one.seed}", *map(_number, figures, (_FORMATS.get(metric, ".1f") for metric in metrics)))
+    table.add_section()
+    if len(trained) > 1:
+        table.add_row("mean ± std", *(_spread(trained, metric) for metric in metrics))
+    for rule, reward in rules.items():
+        table.add_row(rule, f"{reward:.3f}")
+    return table
+
+
+def controllers_table(shipped: Mapping[tuple[float, float], LearnedController]) -> Table:
+    """The shipped controllers and their names."""
+    table = _new_table("Shipped controllers", "name", ["actions", "first", "budget", "reward", "trained on"])
+    for (draw, round_), controller in shipped.items():
+        card = controller.card
+        table.add_row(
+            f"rl:penalty_draw={draw:g},penalty_round={round_:g}",
+            "+".join(map(str, card["actions"])),
+            str(card["first"]),
+            str(card["budget"]),
+            f"{card['reward']:.3f}",
+            ", ".join(pool["name"] for pool in card["pools"]),
         )
     return table
 
@@ -77,31 +104,37 @@ def _blocks(comparisons: Sequence[Comparison]) -> list[tuple[str, list[Row]]]:
     return blocks
 
 
+def _new_table(title: str, names: str, headings: Sequence[str]) -> Table:
+    """A column of names, which folds where it must, and columns of figures, which don't."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column(names, overflow="fold", min_width=16)
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
 def _table(
     title: str,
     blocks: list[tuple[str, list[Row]]],
     metrics: Sequence[str],
     cell: Callable[[str, list[Result], list[Result]], str],
 ) -> Table:
-    table = Table(title=title, title_justify="left", show_edge=False)
-    table.add_column("", overflow="fold")
-    for metric in metrics:
-        table.add_column(_HEADINGS[metric], justify="right", no_wrap=True)
+    table = _new_table(title, "", [_HEADINGS[metric] for metric in metrics])
     for name, rows in blocks:
-        table.add_row(f"[bold]{name}[/bold]")
+        table.add_row(Text(name, "bold"))
         for controller, ours, theirs in rows:
-            table.add_row(f"  {controller}", *(cell(metric, ours, theirs) for metric in metrics))
+            table.add_row(Text(f"  {controller}"), *(cell(metric, ours, theirs) for metric in metrics))
         table.add_section()
     return table
 
 
 _HEADINGS = {
-    "accuracy": "accuracy %",
-    "agreement": "agreement %",
+    "accuracy": "accuracy\n%",
+    "agreement": "agreement\n%",
     "rounds": "rounds",
     "samples": "samples",
-    "sequential_tokens": "sequential tokens",
-    "total_tokens": "total tokens",
+    "sequential_tokens": "sequential\ntokens",
+    "total_tokens": "total\ntokens",
     "reward": "reward",
 }
 _FORMATS = {"reward": ".3f", "sequential_tokens": "k", "total_tokens": "k"}
@@ -110,7 +143,7 @@ _COSTS = ("rounds", "samples", "sequential_tokens", "total_tokens")
 
 def _figure(metric: str, ours: list[Result], theirs: list[Result]) -> str:
     """The mean over pools and, for what costs, its change against the baseline."""
-    value, base = _mean(metric, ours), _mean(metric, theirs)
+    value, base = mean_over_pools(ours, metric), mean_over_pools(theirs, metric)
     text = _number(value, _FORMATS.get(metric, ".1f"))
     if metric in _COSTS and value is not None and base and ours[0].controller != theirs[0].controller:
         text += f" ({100 * (value / base - 1):+.0f} %)"
@@ -123,9 +156,13 @@ def _interval(metric: str, ours: list[Result], theirs: list[Result]) -> str:
     return "–" if gap is None else f"{gap.mean:+{places}} [{gap.low:+{places}}, {gap.high:+{places}}]"
 
 
-def _mean(metric: str, results: list[Result]) -> float | None:
-    values = [getattr(result, metric) for result in results]
-    return None if None in values else fmean(values)
+def _spread(trained: "Sequence[Trained]", metric: str) -> str:
+    values = [mean_over_pools(one.results, metric) for one in trained]
+    if None in values:
+        return "–"
+    places = _FORMATS.get(metric, ".1f")
+    known = [value for value in values if value is not None]
+    return f"{fmean(known):{places}} ± {stdev(known):{places}}"
 
 
 def _number(value: float | None, places: str) -> str:

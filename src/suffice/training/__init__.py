@@ -1,6 +1,20 @@
-"""Training: the decision process as environments (extra: train)."""
+"""Training: the decision process as environments, and controllers learned in them (extra: train)."""
 
 from suffice.training.env import SamplingEnv, SamplingVecEnv
+from suffice.training.learner import Job, Trained, Watched, learn
 from suffice.training.setting import Setting
+from suffice.training.train import check_job, learn_each, rule_rewards, train
 
-__all__ = ["SamplingEnv", "SamplingVecEnv", "Setting"]
+__all__ = [
+    "Job",
+    "SamplingEnv",
+    "SamplingVecEnv",
+    "Setting",
+    "Trained",
+    "Watched",
+    "check_job",
+    "learn",
+    "learn_each",
+    "rule_rewards",
+    "train",
+]

@@ -76,6 +76,7 @@ class SamplingVecEnv(VecEnv):
 
     def __init__(self, pools: Sequence[Pool], setting: Setting, copies: int, seed: int = 0) -> None:
         single = SamplingEnv(pools, setting)
+        self.render_mode = None
         super().__init__(copies, single.observation_space, single.action_space)
         self.setting = setting
         self._supply = Supply(pools, setting, seed)

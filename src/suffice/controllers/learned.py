@@ -1,0 +1,105 @@
+"""The learned controller: a small network that was trained by reinforcement learning, as a table of its decisions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from suffice.controllers.base import ArrayController
+from suffice.errors import ControllerError
+from suffice.tally import FloatArray, IntArray, Tallies, Tally, state
+
+ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
+MOST_STATES = 2_000_000
+"""A table larger than this is refused: it would take minutes and gigabytes."""
+
+
+class LearnedController(ArrayController):
+    """Takes the network's most likely action in each state, after a first round of fixed size.
+
+    `layers` are pairs of weights (outputs × inputs) and biases. `card` says what the network was trained for:
+    budget, top, actions, first and activation are used here, the rest is for the reader.
+    """
+
+    def __init__(self, layers: Sequence[tuple[FloatArray, FloatArray]], card: Mapping[str, Any]) -> None:
+        self.layers = layers
+        self.card = card
+        self.budget: int = card["budget"]
+        self.top: int = card["top"]
+        self.first: int = card["first"]
+        self.draws_by_action = np.array([0, *card["actions"]])
+
+    def __str__(self) -> str:
+        return f"the controller learned for a budget of {self.budget}"
+
+    def scores(self, states: FloatArray) -> FloatArray:
+        """What the network gives each action in each state."""
+        activation = ACTIVATIONS[self.card["activation"]]
+        values = states.astype(np.float32)
+        for weights, biases in self.layers[:-1]:
+            values = activation(values @ weights.T + biases)
+        weights, biases = self.layers[-1]
+        scores: FloatArray = values @ weights.T + biases
+        return scores
+
+    @cached_property
+    def table(self) -> tuple[IntArray, IntArray]:
+        """Keys of all states that can be met, in rising order, and how many draws the network asks for in each."""
+        tops = _sorted_counts(self.top, self.budget)
+        blocks = []
+        for draws in range(self.first, self.budget + 1):
+            top = tops[tops.sum(axis=1) <= draws]
+            blocks.append(np.column_stack([np.full(len(top), draws), top]))
+        met = np.concatenate(blocks)
+        scores = self.scores(state(met[:, 1:], met[:, 0], self.budget))
+        keys = self._keys(met[:, 0], met[:, 1:])
+        order = np.argsort(keys)
+        return keys[order], self.draws_by_action[scores.argmax(axis=1)][order]
+
+    @cached_property
+    def _by_tally(self) -> dict[tuple[int, ...], int]:
+        """The same table for one tally: the draws and the top counts, to the decision."""
+        keys, asked = self.table
+        digits = [keys // (self.budget + 1) ** place % (self.budget + 1) for place in range(self.top, -1, -1)]
+        return dict(zip(zip(*(digit.tolist() for digit in digits), strict=True), asked.tolist(), strict=True))
+
+    def decide(self, tally: Tally) -> int:
+        """A look-up."""
+        self._check(tally.budget)
+        draws = tally.draws
+        return self.first - draws if draws < self.first else self._by_tally[draws, *tally.top(self.top)]
+
+    def decide_many(self, tallies: Tallies) -> IntArray:
+        """Look-ups."""
+        self._check(tallies.budget)
+        keys, asked = self.table
+        found = np.searchsorted(keys, self._keys(tallies.draws, tallies.top(self.top)))
+        # Before the first round is in there are no such keys: the look-up there is void.
+        return np.where(
+            tallies.draws < self.first, self.first - tallies.draws, asked[np.minimum(found, len(asked) - 1)]
+        )
+
+    def _keys(self, draws: IntArray, top: IntArray) -> IntArray:
+        """Draws and top counts as the digits of one number."""
+        digits = np.column_stack([draws, top]).astype(np.int64)
+        return digits @ (self.budget + 1) ** np.arange(self.top, -1, -1)
+
+    def _check(self, budget: int) -> None:
+        if budget != self.budget:
+            raise ControllerError(
+                f"{self} can't serve a budget of {budget}: use --budget {self.budget}, or train another"
+            )
+
+
+def _sorted_counts(parts: int, total: int) -> IntArray:
+    """All lists of so many vote counts, most first, that sum to at most the total."""
+    counts = np.arange(total + 1)[:, None]
+    for _ in range(parts - 1):
+        # Each list goes on with any count that is no larger than its last and fits into the total.
+        room = np.minimum(counts[:, -1], total - counts.sum(axis=1)) + 1
+        if room.sum() > MOST_STATES:
+            raise ControllerError(f"a budget of {total} with the top {parts} counts has too many states: lower either")
+        following = np.arange(room.sum()) - np.repeat(np.cumsum(room) - room, room)
+        counts = np.column_stack([np.repeat(counts, room, axis=0), following])
+    return counts

@@ -1,0 +1,47 @@
+"""Looking for files, and writing them whole or not at all."""
+
+import os
+from pathlib import Path
+
+from suffice.errors import OptionError
+
+
+def is_there(path: Path) -> bool:
+    """Whether a path exists; one that can't even be looked up does not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a path that can't be written, before the work that fills it."""
+    try:
+        folder = path.resolve().parent
+        fits = not path.is_dir() and folder.is_dir() and (is_device(path) or os.access(folder, os.W_OK))
+    except OSError:
+        fits = False
+    if not fits:
+        raise OptionError(f"{path}: it can't be written; name a file in a folder that exists and is yours")
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that a crash half-way leaves what was there before."""
+    target = path.resolve()
+    draft = target.with_name(f".{os.getpid()}.draft")
+    try:
+        if is_device(target):
+            target.write_bytes(data)
+            return
+        try:
+            draft.write_bytes(data)
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise OptionError(f"{path}: it can't be written: {error.strerror}") from None
+
+
+def is_device(path: Path) -> bool:
+    """Whether this is a terminal, a pipe or the like, which can't be replaced."""
+    return path.exists() and not path.is_file()

@@ -1,0 +1,98 @@
+"""The ground of the paper's experiments: which pools train and test, and the controllers trained on them."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from suffice.controllers import LearnedController, load_controller, save_controller
+from suffice.errors import OptionError, PoolError
+from suffice.penalties import Penalties
+from suffice.pools import Pool
+from suffice.replay import Result, evaluate
+from suffice.report.progress import training_bar
+from suffice.training import Job, Setting, learn_each
+
+Training = tuple[Pool, ...]
+
+
+def model_of(pool: Pool) -> str:
+    """The model in a pool's name, MODEL__BENCHMARK."""
+    return pool.name.split("__")[0]
+
+
+def benchmark_of(pool: Pool) -> str:
+    """The benchmark in a pool's name, MODEL__BENCHMARK."""
+    return pool.name.split("__")[-1]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Pools to train and test on, and how. Trained controllers are kept in `out`, and used again from there."""
+
+    train: Training
+    test: Training
+    out: Path
+    leave_one_out: bool = False
+    steps: int = 1_000_000
+    seeds: int = 5
+    repeats: int = 100
+    seed: int = 0
+    preset: str = "fast"
+
+    def check(self, allow_overlap: bool) -> None:
+        """Refuse pools that share questions between training and test."""
+        for pool in self.test:
+            training = self.training_for(pool)
+            if not training:
+                raise OptionError(
+                    f"{pool.name}: there is nothing to train on; --leave-one-out needs other benchmarks of its model"
+                )
+            tested = {question.id for question in pool.questions}
+            for other in training:
+                shared = [question.id for question in other.questions if question.id in tested]
+                if shared and not allow_overlap:
+                    raise PoolError(
+                        f'{other.name} and {pool.name} share {len(shared)} questions, "{shared[0]}" for one; '
+                        "train on others, or say --allow-overlap"
+                    )
+
+    def training_for(self, tested: Pool, model: str | None = None) -> Training:
+        """The pools that a controller for this test pool is trained on, of one model where that is asked for."""
+        if self.leave_one_out:
+            model = model or model_of(tested)
+            return tuple(p for p in self.test if model_of(p) == model and benchmark_of(p) != benchmark_of(tested))
+        return tuple(p for p in self.train if model in (None, model_of(p)))
+
+    def models(self) -> list[str]:
+        """The models that there are training pools of."""
+        return list(dict.fromkeys(map(model_of, self.test if self.leave_one_out else self.train)))
+
+    def job(self, training: Training, penalty: float = 0.0075, target: str = "running", seed: int = 0) -> Job:
+        """A training run on these pools, otherwise as in the paper."""
+        setting = Setting(Penalties(penalty), target=target)
+        return Job(training, setting, preset=self.preset, steps=self.steps, seed=self.seed + seed)
+
+    def learned(self, jobs: Sequence[Job]) -> list[LearnedController]:
+        """The controllers of these jobs, in order: trained on all cores, or taken from an earlier run."""
+        folder = self.out / "controllers"
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = [folder / f"{_key(job)}.safetensors" for job in jobs]
+        missing = {path: job for path, job in zip(paths, jobs, strict=True) if not path.exists()}
+        with training_bar(len(missing), self.steps) as watch:
+            for number, trained in learn_each(list(missing.values()), watch):
+                if trained.controller.card["steps"] >= self.steps:
+                    save_controller(trained.controller, list(missing)[number])
+        if not all(path.exists() for path in paths):
+            raise KeyboardInterrupt
+        return [load_controller(path) for path in paths]
+
+    def evaluate(self, pool: Pool, controllers: Sequence[str | LearnedController]) -> list[Result]:
+        """Replay over a test pool."""
+        return evaluate(pool, controllers, repeats=self.repeats, seed=self.seed)
+
+
+def _key(job: Job) -> str:
+    """What tells one training run from another, for a file name."""
+    told = [(pool.name, pool.sha256) for pool in job.pools], job.setting, job.algorithm, job.preset, job.steps, job.seed
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]

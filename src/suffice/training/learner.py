@@ -1,0 +1,262 @@
+"""One training run: a Stable-Baselines3 algorithm on the array environment, watched by replays."""
+
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+
+from suffice.controllers.files import FORMAT
+from suffice.controllers.learned import LearnedController
+from suffice.penalties import Penalties
+from suffice.pools import Pool
+from suffice.replay import Result, evaluate, mean_over_pools
+from suffice.tally import FloatArray
+from suffice.training.env import SamplingVecEnv
+from suffice.training.setting import Setting
+
+HIDDEN = (32, 64, 64, 32)
+GAMMA = 1.0
+GAE_LAMBDA = 0.95
+LEAST_ROUND_PENALTY = 3e-4
+"""What a round costs in fast training even where rounds are free: else single draws are never worse than several."""
+
+WATCHES = 25
+"""How often a run is measured by replay on its training pools."""
+
+WATCH_EPISODES = 6000
+WATCH_SEED = 1_000_000
+FINAL_SEED = 2_000_000
+"""Training episodes, the choice of the best moment and the reported figures are each on draws of their own."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """How an algorithm is run: environments side by side, and its own options."""
+
+    copies: int
+    options: dict[str, Any]
+    entropy: float = 0.0
+    """The bonus for trying all actions at the start; it falls to 0 with the steps."""
+    annealed: bool = False
+    """Whether the learning rate falls to 0 with the steps."""
+    sharpness: float = 1.0
+    """A factor on the first layer's weights at the start: one vote moves a state by 1/budget only."""
+
+
+_PAPER = {"learning_rate": 1e-5}
+PRESETS = {
+    ("ppo", "paper"): Preset(1, _PAPER),
+    ("a2c", "paper"): Preset(1, _PAPER),
+    ("dqn", "paper"): Preset(1, _PAPER),
+    ("ppo", "fast"): Preset(
+        256,
+        {"learning_rate": 1e-3, "n_steps": 64, "batch_size": 4096},
+        entropy=0.02,
+        annealed=True,
+        sharpness=4.0,
+    ),
+    ("a2c", "fast"): Preset(
+        256,
+        {"learning_rate": 1e-3, "n_steps": 16, "normalize_advantage": True},
+        entropy=0.02,
+        annealed=True,
+        sharpness=4.0,
+    ),
+    ("dqn", "fast"): Preset(
+        64,
+        {
+            "learning_rate": 1e-3,
+            "buffer_size": 200_000,
+            "batch_size": 1024,
+            "learning_starts": 10_000,
+            "train_freq": 4,
+            "gradient_steps": 2,
+            "target_update_interval": 8192,
+            "exploration_fraction": 0.3,
+        },
+        annealed=True,
+    ),
+}
+ALGORITHMS: dict[str, type[BaseAlgorithm]] = {"ppo": PPO, "dqn": DQN, "a2c": A2C}
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything that decides what a run gives."""
+
+    pools: tuple[Pool, ...]
+    setting: Setting = field(default_factory=Setting)
+    algorithm: str = "ppo"
+    preset: str = "fast"
+    steps: int = 1_000_000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What the present policy does on the training pools, after so many steps."""
+
+    steps: int
+    reward: float
+    samples: float
+    rounds: float
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A controller and its figures on the training pools, a result a pool."""
+
+    controller: LearnedController
+    results: list[Result]
+
+    @property
+    def seed(self) -> int:
+        """The seed of its run."""
+        return int(self.controller.card["seed"])
+
+    @property
+    def reward(self) -> float:
+        """The mean reward over the training pools."""
+        return float(self.controller.card["reward"])
+
+
+def learn(
+    job: Job,
+    watch: Callable[[Watched], None] = lambda watched: None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Trained:
+    """Train one controller and keep its best moment; an interrupt, or `stopped`, keeps the best so far."""
+    torch.set_num_threads(1)  # the network is so small that threads only get into each other's way
+    preset = PRESETS[job.algorithm, job.preset]
+    watcher = _Watcher(job, preset, watch, stopped)
+    model = _model(job, preset)
+    try:
+        watcher.look(model)
+        model.learn(job.steps, callback=watcher)
+        watcher.look(model)
+    except KeyboardInterrupt:
+        pass
+    results = measure(watcher.best, job.pools, job.setting, FINAL_SEED, repeats=100)
+    card = {
+        **watcher.best.card,
+        "steps": model.num_timesteps,
+        "best_after_steps": watcher.best_steps,
+        "reward": mean_over_pools(results, "reward"),
+    }
+    return Trained(LearnedController(watcher.best.layers, card), results)
+
+
+def measure(
+    controller: str | LearnedController, pools: Sequence[Pool], setting: Setting, seed: int, repeats: int
+) -> list[Result]:
+    """Replay a controller over the training pools."""
+    return [
+        evaluate(pool, [controller], budget=setting.budget, repeats=repeats, seed=seed, penalties=setting.penalties)[0]
+        for pool in pools
+    ]
+
+
+def _model(job: Job, preset: Preset) -> BaseAlgorithm:
+    setting = job.setting
+    if job.preset == "fast":
+        least = Penalties(setting.penalties.draw, max(setting.penalties.round, LEAST_ROUND_PENALTY))
+        setting = Setting(least, setting.actions, setting.first, setting.budget, setting.top, setting.target)
+    options = dict(preset.options)
+    if job.algorithm != "dqn":
+        options["gae_lambda"] = GAE_LAMBDA
+    if preset.annealed:
+        rate = options["learning_rate"]
+        # The last round of steps may pass the end, where what remains is below 0.
+        options["learning_rate"] = lambda remaining: rate * max(remaining, 0)
+    algorithm: Any = ALGORITHMS[job.algorithm]
+    model: BaseAlgorithm = algorithm(
+        "MlpPolicy",
+        SamplingVecEnv(job.pools, setting, preset.copies, job.seed),
+        gamma=GAMMA,
+        policy_kwargs={"net_arch": list(HIDDEN)},
+        seed=job.seed,
+        device="cpu",
+        **options,
+    )
+    if preset.sharpness != 1:
+        extractor: Any = model.policy.mlp_extractor
+        with torch.no_grad():
+            for first, *_ in (extractor.policy_net, extractor.value_net):
+                first.weight *= preset.sharpness
+    return model
+
+
+class _Watcher(BaseCallback):
+    """Measures the present policy now and then, and keeps the best."""
+
+    def __init__(self, job: Job, preset: Preset, watch: Callable[[Watched], None], stopped: Callable[[], bool]) -> None:
+        super().__init__()
+        self.job = job
+        self.preset = preset
+        self.watch = watch
+        self.stopped = stopped
+        self.next_look = 0
+        self.best_reward = -np.inf
+
+    def _on_step(self) -> bool:
+        return not self.stopped()
+
+    def _on_rollout_start(self) -> None:
+        if self.preset.entropy:
+            model: Any = self.model
+            model.ent_coef = self.preset.entropy * max(model._current_progress_remaining, 0)
+        if self.num_timesteps >= self.next_look:
+            self.look(self.model)
+
+    def look(self, model: BaseAlgorithm) -> None:
+        self.next_look = model.num_timesteps + self.job.steps // WATCHES
+        controller = LearnedController(network(model), _card(self.job, model))
+        repeats = max(5, WATCH_EPISODES // sum(len(pool.questions) for pool in self.job.pools))
+        results = measure(controller, self.job.pools, self.job.setting, WATCH_SEED, repeats)
+        reward, samples, rounds = (
+            mean_over_pools(results, metric) or 0.0 for metric in ("reward", "samples", "rounds")
+        )
+        if reward > self.best_reward:
+            self.best, self.best_reward, self.best_steps = controller, reward, model.num_timesteps
+        self.watch(Watched(model.num_timesteps, reward, samples, rounds))
+
+
+def network(model: BaseAlgorithm) -> list[tuple[FloatArray, FloatArray]]:
+    """The layers that choose the action."""
+    policy: Any = model.policy
+    modules = policy.q_net.q_net if isinstance(model, DQN) else [*policy.mlp_extractor.policy_net, policy.action_net]
+    return [
+        (module.weight.detach().numpy().copy(), module.bias.detach().numpy().copy())
+        for module in modules
+        if isinstance(module, torch.nn.Linear)
+    ]
+
+
+def _card(job: Job, model: BaseAlgorithm) -> dict[str, Any]:
+    setting = job.setting
+    return {
+        "kind": "learned",
+        "format": FORMAT,
+        "budget": setting.budget,
+        "top": setting.top,
+        "actions": list(setting.actions),
+        "first": setting.first,
+        "penalties": {"draw": setting.penalties.draw, "round": setting.penalties.round},
+        "target": setting.target,
+        "algorithm": job.algorithm,
+        "preset": job.preset,
+        "activation": "relu" if isinstance(model, DQN) else "tanh",
+        "seed": job.seed,
+        "pools": [{"name": pool.name, "sha256": pool.sha256} for pool in job.pools],
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("suffice", "numpy", "torch", "gymnasium", "stable-baselines3")},
+        },
+    }

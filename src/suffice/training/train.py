@@ -1,0 +1,90 @@
+"""Several training runs with different seeds, on all cores; the best on the training pools is kept."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from suffice.errors import OptionError
+from suffice.replay import mean_over_pools
+from suffice.training.learner import ALGORITHMS, FINAL_SEED, PRESETS, Job, Trained, Watched, learn, measure
+
+RULES = ("sc", "asc")
+"""A controller that is no better than these on its own training pools has learned nothing."""
+
+Watch = Callable[[int, Watched], None]
+"""Is told how the policy of a run stands, with the number of its job."""
+
+_queue: Any = None
+_stop: Any = None
+
+
+def check_job(job: Job) -> None:
+    """Refuse what can't be trained, before any work."""
+    if job.algorithm not in ALGORITHMS:
+        raise OptionError(f'algorithm must be one of {", ".join(ALGORITHMS)}, not "{job.algorithm}"')
+    if (job.algorithm, job.preset) not in PRESETS:
+        raise OptionError(f'preset must be fast or paper, not "{job.preset}"')
+    if job.steps < 1:
+        raise OptionError(f"steps must be at least 1, not {job.steps}")
+    if job.seed < 0:
+        raise OptionError(f"seed must be at least 0, not {job.seed}")
+    job.setting.check(job.pools)
+
+
+def train(job: Job, seeds: int = 1, watch: Watch = lambda number, watched: None) -> list[Trained]:
+    """Train with `seeds` seeds from the job's on; the best comes first. An interrupt keeps what each has so far."""
+    if seeds < 1:
+        raise OptionError(f"seeds must be at least 1, not {seeds}")
+    jobs = [replace(job, seed=job.seed + number) for number in range(seeds)]
+    return sorted((trained for _, trained in learn_each(jobs, watch)), key=lambda one: -one.reward)
+
+
+def learn_each(jobs: Sequence[Job], watch: Watch = lambda number, watched: None) -> Iterator[tuple[int, Trained]]:
+    """Run jobs side by side, as many as there are cores; each comes with its number as it is done.
+
+    An interrupt ends them all with what they have so far: their cards say after how many steps.
+    """
+    for job in jobs:
+        check_job(job)
+    if len(jobs) <= 1:
+        yield from ((0, learn(job, partial(watch, 0))) for job in jobs)
+        return
+    spawn = multiprocessing.get_context("spawn")
+    queue, stop = spawn.Queue(), spawn.Event()
+    workers = min(len(jobs), os.cpu_count() or 1)
+    with ProcessPoolExecutor(workers, spawn, _begin_worker, (queue, stop)) as pool:
+        numbers = {pool.submit(_learn, number, job): number for number, job in enumerate(jobs)}
+        running = set(numbers)
+        while running:
+            try:
+                done, running = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+                while not queue.empty():
+                    watch(*queue.get())
+            except KeyboardInterrupt:
+                stop.set()
+                running = {future for future in running if not future.cancel()}
+                continue
+            for future in done:
+                yield numbers[future], future.result()
+
+
+def _begin_worker(queue: Any, stop: Any) -> None:
+    """Workers leave interrupts to the parent, which tells them to stop."""
+    global _queue, _stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _queue, _stop = queue, stop
+
+
+def _learn(number: int, job: Job) -> Trained:
+    return learn(job, lambda watched: _queue.put((number, watched)), _stop.is_set)
+
+
+def rule_rewards(job: Job) -> dict[str, float]:
+    """What the simple rules get on a job's training pools, on the draws that its own reward is measured on."""
+    results = {rule: measure(rule, job.pools, job.setting, FINAL_SEED, repeats=100) for rule in RULES}
+    return {rule: mean_over_pools(measured, "reward") or 0.0 for rule, measured in results.items()}
