@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import suffice
 from suffice import OptionError, Penalties, SufficeError
@@ -25,6 +25,9 @@ from suffice.report import (
     training_json,
     training_table,
 )
+
+TRAINING_POOL = "qwen2.5-coder-1.5b__train"
+TEST_POOLS = ["qwen2.5-coder-1.5b__dapo", "qwen2.5-coder-1.5b__gsm8k", "qwen2.5-coder-1.5b__math500"]
 
 WIDE = 120
 """Columns of output that goes to a file or a pipe, where there is no terminal to ask."""
@@ -208,6 +211,64 @@ def controllers(
         typer.echo(dumps(dict(suffice.load_controller(file).card), indent=2))
     else:
         _print(controllers_table(suffice.shipped_controllers()))
+
+
+class _ManyValues(TyperCommand):
+    """Lets `--train A B` stand for `--train A --train B`, and `--test` likewise."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        spread: list[str] = []
+        option = ""
+        for arg in args:
+            if arg.startswith("-"):
+                option = arg if arg in ("--train", "--test") else ""
+            if option and arg != option and spread[-1] != option:
+                spread.append(option)
+            spread.append(arg)
+        parsed: list[str] = super().parse_args(ctx, spread)
+        return parsed
+
+
+@app.command(cls=_ManyValues)
+def reproduce(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="main, scaling, ablation, explain, transfer or all.")],
+    train: Annotated[list[str], typer.Option(metavar="POOL…", help="Pools to train on.")] = [TRAINING_POOL],  # noqa: B006
+    test: Annotated[list[str], typer.Option(metavar="POOL…", help="Pools to test on.")] = TEST_POOLS,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the pages, tables and pictures go.")] = Path(
+        "reproduced"
+    ),
+    leave_one_out: Annotated[
+        bool, typer.Option("--leave-one-out", help="Train for each test pool on the same model's others.")
+    ] = False,
+    allow_overlap: Annotated[
+        bool, typer.Option("--allow-overlap", help="Let training and test share questions.")
+    ] = False,
+    preset: Annotated[str, typer.Option(metavar="fast|paper", help="How PPO is run.")] = "fast",
+    steps: Annotated[int, typer.Option(help="Decisions to learn from, for each controller.")] = 1_000_000,
+    seeds: Annotated[int, typer.Option(help="How many controllers the tables are means of.")] = 5,
+    repeats: Annotated[int, typer.Option(help="How often each question is replayed.")] = 100,
+    seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
+) -> None:
+    """Run the paper's experiments on any pools; interrupted, it goes on where it was."""
+    experiments = _need("suffice.report.experiments", "train,plot")
+    if what not in (*experiments.EXPERIMENTS, "all"):
+        raise OptionError(f'WHAT must be one of {", ".join(experiments.EXPERIMENTS)} or all, not "{what}"')
+    check_writable(out / what if out.is_dir() else out)
+    bench = experiments.Bench(
+        train=tuple(map(suffice.load_pool, train)),
+        test=tuple(map(suffice.load_pool, test)),
+        out=out,
+        leave_one_out=leave_one_out,
+        steps=steps,
+        seeds=seeds,
+        repeats=repeats,
+        seed=seed,
+        preset=preset,
+    )
+    bench.check(allow_overlap)
+    experiments.reproduce(what, bench)
+    typer.echo((out / f"{'index' if what == 'all' else what}.md").read_text())
+    typer.echo(f"All of it is in {out}.")
 
 
 def _import(name: str) -> None:

@@ -2,10 +2,11 @@
 
 from suffice.training.env import SamplingEnv, SamplingVecEnv
 from suffice.training.learner import Job, Trained, Watched, learn
-from suffice.training.setting import Setting
+from suffice.training.setting import TARGETS, Setting
 from suffice.training.train import check_job, learn_each, rule_rewards, train
 
 __all__ = [
+    "TARGETS",
     "Job",
     "SamplingEnv",
     "SamplingVecEnv",

@@ -1,0 +1,130 @@
+"""Pictures of experiments: one colour a method throughout, points of a sweep joined in order of the parameter."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from suffice.replay import Result
+
+matplotlib.use("Agg")
+
+METHODS = {
+    "sc": ("SC", "#7f7f7f"),
+    "asc": ("ASC", "#e6862a"),
+    "esc": ("ESC", "#3c9d57"),
+    "rl": ("RL-guided", "#2f66c5"),
+}
+MARKERS = {"sc": "s", "asc": "^", "esc": "D", "rl": "o"}
+AXES = {
+    "accuracy": "accuracy (%)",
+    "agreement": "agreement with SC@32 (%)",
+    "rounds": "rounds",
+    "samples": "samples",
+    "sequential_tokens": "sequential tokens (thousands)",
+    "total_tokens": "total tokens (thousands)",
+}
+SHADES = ["#2f66c5", "#7fa8ea", "#12306b", "#5bc0de"]
+"""Controllers learned from different models are one method, told apart by shade and line."""
+
+WIDTH = 10.0
+ROW_HEIGHT = 3.6
+DPI = 100
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting of a method: its parameter, and its figures."""
+
+    parameter: str
+    figures: Mapping[str, float | None]
+
+
+Curves = Mapping[str, Sequence[Point]]
+"""The sweep of each method."""
+
+
+def draw_scaling(panels: Mapping[str, Curves], costs: Sequence[str], quality: str, path: Path) -> None:
+    """A row of panels for each title: quality against each cost, a line a method."""
+    figure, grid = pyplot.subplots(
+        len(panels), len(costs), figsize=(WIDTH, ROW_HEIGHT * len(panels)), squeeze=False, layout="constrained"
+    )
+    for row, (title, curves) in zip(grid, panels.items(), strict=True):
+        for axes, cost in zip(row, costs, strict=True):
+            for method, points in curves.items():
+                label, colour = METHODS[method]
+                _line(axes, points, cost, quality, label=label, color=colour, marker=MARKERS[method])
+            axes.set(title=title, xlabel=AXES[cost], ylabel=AXES[quality])
+            if cost in ("rounds", "sequential_tokens"):
+                axes.set_xscale("log")
+                axes.xaxis.set_major_formatter("{x:g}")
+            axes.grid(alpha=0.3)
+            axes.legend()
+    _save(figure, path)
+
+
+def draw_transfer(panels: Mapping[str, Curves], path: Path) -> None:
+    """Accuracy against rounds and samples for each tested model, a line for each model trained on."""
+    costs = ("rounds", "samples")
+    figure, grid = pyplot.subplots(
+        len(panels), 2, figsize=(WIDTH, ROW_HEIGHT * len(panels)), squeeze=False, layout="constrained"
+    )
+    for row, (title, curves) in zip(grid, panels.items(), strict=True):
+        for axes, cost in zip(row, costs, strict=True):
+            for number, (source, points) in enumerate(curves.items()):
+                style = {
+                    "color": SHADES[number % 4],
+                    "marker": "o^sD"[number % 4],
+                    "linestyle": ["-", "--", ":"][number % 3],
+                }
+                _line(axes, points, cost, "accuracy", label=f"trained on {source}", **style)
+            axes.set(title=f"tested on {title}", xlabel=AXES[cost], ylabel=AXES["accuracy"])
+            axes.grid(alpha=0.3)
+            axes.legend()
+    _save(figure, path)
+
+
+def draw_explanation(panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], path: Path) -> None:
+    """A row of scatter plots for each title, a point a question: samples drawn against what the x-axis names."""
+    columns = len(next(iter(panels.values())))
+    figure, grid = pyplot.subplots(
+        len(panels), columns, figsize=(WIDTH, ROW_HEIGHT * len(panels)), squeeze=False, layout="constrained"
+    )
+    for row, (title, plots) in zip(grid, panels.items(), strict=True):
+        for axes, (label, points) in zip(row, plots.items(), strict=True):
+            axes.scatter(*zip(*points, strict=True), s=18, alpha=0.6, color=METHODS["rl"][1], edgecolors="none")
+            axes.set(title=title, xlabel=label, ylabel="samples drawn (mean)", ylim=(0, None))
+            axes.grid(alpha=0.3)
+    _save(figure, path)
+
+
+def point(parameter: str, results: Sequence[Result]) -> Point:
+    """A setting's figures, averaged over results."""
+    return Point(parameter, {metric: _mean(results, metric) for metric in AXES})
+
+
+def _mean(results: Sequence[Result], metric: str) -> float | None:
+    values = [getattr(result, metric) for result in results]
+    return None if None in values else sum(values) / len(values)
+
+
+def _line(axes: Axes, points: Sequence[Point], cost: str, quality: str, **style: Any) -> None:
+    scale = 1000 if cost.endswith("tokens") else 1
+    known = [p.figures for p in points if p.figures[cost] is not None and p.figures[quality] is not None]
+    axes.plot(
+        [(figures[cost] or 0) / scale for figures in known],
+        [figures[quality] or 0 for figures in known],
+        markersize=5,
+        linewidth=1.4,
+        **style,
+    )
+
+
+def _save(figure: Figure, path: Path) -> None:
+    figure.savefig(path, dpi=DPI)
+    pyplot.close(figure)
