@@ -13,8 +13,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,serve,plot,local,dev]'
 	@touch $@
 
+# Trains a controller on the bundled training pool, once, and compares it with the rules on the bundled test pools.
 demo: install
 	$(BIN)/suffice evaluate $(TEST_POOLS)
+	$(BIN)/suffice reproduce main --seeds 1 --out demo
+	$(BIN)/suffice reproduce explain --seeds 1 --out demo
 
 test: install lint
 	$(BIN)/pytest
@@ -30,3 +33,6 @@ docs: install
 
 bench: install
 	$(BIN)/python benchmarks/replay.py
+	$(BIN)/python benchmarks/decide.py
+	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/results.py

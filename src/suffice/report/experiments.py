@@ -39,6 +39,13 @@ def reproduce_main(bench: Bench) -> None:
     text = "\n".join(
         f"{table}\n" for columns in (SAMPLES, TOKENS) for table in _paper_tables(bench.test, measured, columns, "SC@32")
     )
+    methods = {**RULES, "RL-guided": "rl"}
+    panels = {
+        pool: {method: [point("", results[name])] for name, method in methods.items()}
+        for pool, results in measured.items()
+    }
+    draw_scaling(panels, ("rounds", "samples"), "agreement", bench.out / "main.png")
+    text += _pictures(["main.png"])
     _write(bench, "main", "SC, ASC, ESC and the learned controller", text, _long_rows(measured))
 
 

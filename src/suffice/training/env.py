@@ -5,6 +5,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from suffice.pools import Episodes, Pool, Question, draw_episodes
@@ -13,6 +14,16 @@ from suffice.training.setting import Setting
 
 EPISODES_AHEAD = 4096
 """About how many episodes the array environment draws at a time."""
+
+
+BoolArray = NDArray[np.bool_]
+
+
+def spaces(setting: Setting) -> tuple[Any, gymnasium.spaces.Discrete]:
+    """What is seen and what can be done."""
+    return gymnasium.spaces.Box(0, 1, (setting.top + 2,), np.float32), gymnasium.spaces.Discrete(
+        len(setting.actions) + 1
+    )
 
 
 class SamplingEnv(gymnasium.Env[FloatArray, np.int64]):
@@ -26,8 +37,7 @@ class SamplingEnv(gymnasium.Env[FloatArray, np.int64]):
         setting.check(pools)
         self.setting = setting
         self.questions = [question for pool in pools for question in pool.questions]
-        self.observation_space = gymnasium.spaces.Box(0, 1, (setting.top + 2,), np.float32)
-        self.action_space = gymnasium.spaces.Discrete(len(setting.actions) + 1)
+        self.observation_space, self.action_space = spaces(setting)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -72,15 +82,14 @@ def majority(answers: Sequence[str | None]) -> str | None:
 
 
 class SamplingVecEnv(VecEnv):
-    """Many episodes of the same process in step, as look-ups in episodes drawn beforehand; none is played twice."""
+    """Many episodes of the same process in step, each a look-up in tables that were made beforehand."""
 
-    def __init__(self, pools: Sequence[Pool], setting: Setting, copies: int, seed: int = 0) -> None:
-        single = SamplingEnv(pools, setting)
+    def __init__(self, supply: "Supply", copies: int) -> None:
+        self.setting = supply.setting
         self.render_mode = None
-        super().__init__(copies, single.observation_space, single.action_space)
-        self.setting = setting
-        self._supply = Supply(pools, setting, seed)
-        self._draws_by_action = setting.draws_by_action
+        super().__init__(copies, *spaces(self.setting))
+        self._supply = supply
+        self._draws_by_action = self.setting.draws_by_action
         self._infos: list[dict[str, Any]] = [{} for _ in range(copies)]
 
     def reset(self) -> FloatArray:
@@ -93,7 +102,7 @@ class SamplingVecEnv(VecEnv):
         """Keep the actions for `step_wait`."""
         self._asked = np.minimum(self._draws_by_action[actions], self.setting.budget - self._draws)
 
-    def step_wait(self) -> tuple[FloatArray, FloatArray, np.ndarray, list[dict[str, Any]]]:
+    def step_wait(self) -> tuple[FloatArray, FloatArray, BoolArray, list[dict[str, Any]]]:
         """Take the actions; a copy whose episode ended is already in its next one."""
         asked, copies, penalties = self._asked, np.arange(self.num_envs), self.setting.penalties
         self._draws += asked
@@ -126,18 +135,18 @@ class SamplingVecEnv(VecEnv):
 
 
 class Supply:
-    """Fresh episodes without end, every question as often as any other: states and hits after each number of draws."""
+    """Fresh episodes without end: none is given twice, and every question is given as often as any other."""
 
     def __init__(self, pools: Sequence[Pool], setting: Setting, seed: int) -> None:
+        setting.check(pools)
+        self.setting = setting
         self._pools = pools
-        self._setting = setting
         self._random = np.random.default_rng(seed)
         self._repeats = -(-EPISODES_AHEAD // sum(len(pool.questions) for pool in pools))
-        self._states = np.empty((0, setting.budget + 1, setting.top + 2), np.float32)
-        self._right = np.empty((0, setting.budget + 1), bool)
+        self._states, self._right = self._draw()
 
-    def take(self, count: int) -> tuple[FloatArray, np.ndarray]:
-        """The states, and whether the leader is the target, of so many episodes never taken before."""
+    def take(self, count: int) -> tuple[FloatArray, BoolArray]:
+        """The tables of so many episodes."""
         while len(self._states) < count:
             states, right = self._draw()
             self._states = np.concatenate([self._states, states])
@@ -146,18 +155,27 @@ class Supply:
         right, self._right = self._right[:count], self._right[count:]
         return states.copy(), right.copy()
 
-    def _draw(self) -> tuple[FloatArray, np.ndarray]:
+    def _draw(self) -> tuple[FloatArray, BoolArray]:
         """One more batch, shuffled."""
-        setting, states, right = self._setting, [], []
-        for pool in self._pools:
-            seed = int(self._random.integers(2**63))
-            for episodes in draw_episodes(pool, setting.budget, self._repeats, seed):
-                top = episodes.standings.votes[:, :, : setting.top].swapaxes(0, 1)
-                draws = np.broadcast_to(np.arange(setting.budget + 1), top.shape[:2])
-                states.append(state(top, draws, setting.budget).astype(np.float32))
-                right.append((episodes.standings.leader == _targets(episodes, setting.target)).T)
-        order = self._random.permutation(sum(map(len, states)))
-        return np.concatenate(states)[order], np.concatenate(right)[order]
+        tables = [
+            episode_tables(episodes, self.setting)
+            for pool in self._pools
+            for episodes in draw_episodes(
+                pool, self.setting.budget, self._repeats, seed=int(self._random.integers(2**63))
+            )
+        ]
+        states, right = (np.concatenate(parts) for parts in zip(*tables, strict=True))
+        order = self._random.permutation(len(states))
+        return states[order], right[order]
+
+
+def episode_tables(episodes: Episodes, setting: Setting) -> tuple[FloatArray, BoolArray]:
+    """The state of each episode after each number of draws, and whether its leader is then right."""
+    standings = episodes.standings
+    top = standings.votes[:, :, : setting.top].swapaxes(0, 1)
+    draws = np.broadcast_to(np.arange(setting.budget + 1), top.shape[:2])
+    states = state(top, draws, setting.budget).astype(np.float32)
+    return states, (standings.leader == _targets(episodes, setting.target)).T
 
 
 def _targets(episodes: Episodes, target: str) -> IntArray:

@@ -18,7 +18,7 @@ from suffice.penalties import Penalties
 from suffice.pools import Pool
 from suffice.replay import Result, evaluate, mean_over_pools
 from suffice.tally import FloatArray
-from suffice.training.env import SamplingVecEnv
+from suffice.training.env import SamplingVecEnv, Supply
 from suffice.training.setting import Setting
 
 HIDDEN = (32, 64, 64, 32)
@@ -178,7 +178,7 @@ def _model(job: Job, preset: Preset) -> BaseAlgorithm:
     algorithm: Any = ALGORITHMS[job.algorithm]
     model: BaseAlgorithm = algorithm(
         "MlpPolicy",
-        SamplingVecEnv(job.pools, setting, preset.copies, job.seed),
+        SamplingVecEnv(Supply(job.pools, setting, job.seed), preset.copies),
         gamma=GAMMA,
         policy_kwargs={"net_arch": list(HIDDEN)},
         seed=job.seed,

@@ -3,8 +3,10 @@
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -58,7 +60,8 @@ def learn_each(jobs: Sequence[Job], watch: Watch = lambda number, watched: None)
     queue, stop = spawn.Queue(), spawn.Event()
     workers = min(len(jobs), os.cpu_count() or 1)
     with ProcessPoolExecutor(workers, spawn, _begin_worker, (queue, stop)) as pool:
-        numbers = {pool.submit(_learn, number, job): number for number, job in enumerate(jobs)}
+        with _deaf_to_interrupts():
+            numbers = {pool.submit(_learn, number, job): number for number, job in enumerate(jobs)}
         running = set(numbers)
         while running:
             try:
@@ -74,10 +77,21 @@ def learn_each(jobs: Sequence[Job], watch: Watch = lambda number, watched: None)
 
 
 def _begin_worker(queue: Any, stop: Any) -> None:
-    """Workers leave interrupts to the parent, which tells them to stop."""
     global _queue, _stop
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _queue, _stop = queue, stop
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes started here inherit deafness: they leave interrupts to the parent, which tells them to stop."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _learn(number: int, job: Job) -> Trained:

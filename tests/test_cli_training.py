@@ -1,0 +1,140 @@
+"""Training and the paper's experiments as a user meets them: real processes on toys."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from test_cli import POOL, SUFFICE, fails, suffice
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def toys(write_pool: Write) -> list[Path]:
+    """Pools of two models on two benchmarks, with questions of their own."""
+    paths = []
+    for model in ("alpha", "beta"):
+        for benchmark in ("one", "two"):
+            lines = [
+                {"id": f"{benchmark}/{number}", "gold": "a", "answers": list(answers), "tokens": [7] * 36}
+                for number, answers in enumerate(["a" * 36, "ab" * 18, "aabc" * 9])
+            ]
+            paths.append(write_pool(*lines, name=f"{model}__{benchmark}.jsonl"))
+    return paths
+
+
+def test_train_makes_a_controller_that_can_be_used(toys: list[Path], tmp_path: Path) -> None:
+    out, figures = tmp_path / "c.safetensors", tmp_path / "c.json"
+    done = suffice("train", toys[0], "--out", out, "--steps", "30000", "--seeds", "2", "--json", figures)
+    assert done.returncode == 0, done.stderr
+    assert "mean ± std" in done.stdout and f"file:{out}" in done.stdout
+    written = json.loads(figures.read_text())
+    assert {row["seed"] for row in written["seeds"]} == {0, 1}
+    assert written["kept"] == written["seeds"][0]["seed"] == written["card"]["seed"]
+    rewards = [row["reward"] for row in written["seeds"]]
+    assert written["mean"]["reward"] == pytest.approx(sum(rewards) / 2)
+    card = json.loads(suffice("controllers", out).stdout)
+    assert card == written["card"]
+    used = suffice("evaluate", toys[1], "--controller", f"file:{out}", "--json", tmp_path / "r.json")
+    assert used.returncode == 0
+    (result,) = json.loads((tmp_path / "r.json").read_text())["results"]
+    assert result["controller"] == f"file:{out}"
+    assert "can't serve a budget of 16" in fails("evaluate", toys[1], "--controller", f"file:{out}", "--budget", "16")
+
+
+def test_a_controller_that_learned_nothing_is_said_to(toys: list[Path], tmp_path: Path) -> None:
+    done = suffice(
+        "train", toys[0], "--out", tmp_path / "c.safetensors", "--steps", "1", "--seeds", "1", "--preset", "paper"
+    )
+    assert done.returncode == 0
+    assert "WARNING: on its own training pools this controller is no better than" in done.stderr
+
+
+def test_ctrl_c_keeps_the_best_so_far(toys: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "c.safetensors"
+    command = [SUFFICE, "train", str(toys[0]), "--out", str(out), "--steps", "50000000", "--seeds", "2"]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    time.sleep(20)
+    os.killpg(run.pid, signal.SIGINT)
+    output, errors = run.communicate(timeout=120)
+    assert run.returncode == 0, errors
+    assert "Traceback" not in errors
+    assert 0 < json.loads(suffice("controllers", out).stdout)["steps"] < 50_000_000
+    assert "use it as" in output
+
+
+def test_bad_training_options_get_one_sentence(toys: list[Path], tmp_path: Path) -> None:
+    out: list[str | Path] = ["--out", tmp_path / "c.safetensors"]
+    assert "--actions" in fails("train", toys[0], *out, "--actions", "1;2")
+    assert "algorithm" in fails("train", toys[0], *out, "--algorithm", "sarsa")
+    assert "fewer than the budget" in fails("train", toys[0], *out, "--budget", "64")
+    assert "can't be written" in fails("train", toys[0], "--out", tmp_path / "no" / "c.safetensors")
+    assert "WHAT must be one of" in fails("reproduce", "everything")
+    assert "share 3 questions" in fails(
+        "reproduce", "main", "--train", toys[0], "--test", toys[2], "--out", tmp_path / "r"
+    )
+    assert "nothing to train on" in fails(
+        "reproduce", "main", "--leave-one-out", "--test", toys[0], "--out", tmp_path / "r"
+    )
+    assert "no such controller file" in fails("controllers", tmp_path / "none")
+    (tmp_path / "foreign").write_text("hello")
+    assert "not a whole controller file" in fails("controllers", tmp_path / "foreign")
+
+
+def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(toys: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "r"
+    options: list[str | Path] = ["--leave-one-out", "--out", out, "--steps", "5000", "--seeds", "2", "--repeats", "5"]
+    done = suffice("reproduce", "main", "--test", *toys, *options)
+    assert done.returncode == 0, done.stderr
+    trained = {path: path.stat().st_mtime_ns for path in (out / "controllers").iterdir()}
+    assert len(trained) == 8
+    done = suffice("reproduce", "all", "--test", *toys, *options)
+    assert done.returncode == 0, done.stderr
+    assert all(path.stat().st_mtime_ns == made for path, made in trained.items())
+    pictures = {path.name for path in out.glob("*.png")}
+    assert {
+        "main.png",
+        "explain.png",
+        "transfer.png",
+        "scaling_alpha_samples.png",
+        "scaling_beta_tokens.png",
+    } <= pictures
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in out.glob("*.png"))
+    index = (out / "index.md").read_text()
+    for words in ("RL-guided", "alpha", "beta", "running", "gold", "with entropy", "trained on"):
+        assert words in index
+    with (out / "main.csv").open() as lines:
+        rows = list(csv.DictReader(lines))
+    assert {row["method"] for row in rows} == {"SC@32", "ASC", "ESC", "RL-guided"}
+    assert {row["seeds"] for row in rows if row["method"] == "RL-guided"} == {"2"}
+    sc = next(row for row in rows if row["method"] == "SC@32")
+    assert (float(sc["samples"]), float(sc["total_tokens"])) == (32, 32 * 7)
+    with (out / "transfer.csv").open() as lines:
+        assert {(row["trained"], row["tested"]) for row in csv.DictReader(lines)} == {
+            (source, target) for source in ("alpha", "beta") for target in ("alpha", "beta")
+        }
+
+
+def test_transfer_is_skipped_with_a_sentence_where_there_is_one_model(toys: list[Path], tmp_path: Path) -> None:
+    options: list[str | Path] = ["--train", toys[0], "--test", toys[1], "--out", tmp_path / "r", "--steps", "1000"]
+    done = suffice("reproduce", "transfer", *options)
+    assert (done.returncode, "needs pools of two models" in done.stdout) == (0, True)
+
+
+def test_shipped_controllers_are_listed_and_used(tmp_path: Path) -> None:
+    names = [line.split()[0] for line in suffice("controllers").stdout.splitlines() if line.strip().startswith("rl:")]
+    assert len(names) >= 8
+    chosen = [option for name in ["rl", *names] for option in ("--controller", name)]
+    done = suffice("evaluate", POOL, *chosen, "--controller", "asc", "--repeats", "10", "--json", tmp_path / "r.json")
+    assert done.returncode == 0, done.stderr
+    results = {row["controller"]: row for row in json.loads((tmp_path / "r.json").read_text())["results"]}
+    sweep = [results[name]["samples"] for name in names if name.endswith("penalty_round=0")]
+    assert sweep == sorted(sweep, reverse=True), "dearer draws, fewer samples"
+    assert results["rl"]["rounds"] < results["asc"]["rounds"] / 2
+    assert "there are (draw/round) 0.001/0" in fails("evaluate", POOL, "--controller", "rl:penalty_draw=0.5")

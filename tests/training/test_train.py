@@ -1,0 +1,109 @@
+"""Toys: real training is measured by `make bench`."""
+
+import numpy as np
+import pytest
+from conftest import make_pool
+
+from suffice import OptionError, Penalties, PoolError, evaluate
+from suffice.training import Job, Setting, Watched, rule_rewards, train
+
+
+def toy(steps: int = 40_000, **options: object) -> Job:
+    return Job((make_pool("a" * 40, "ab" * 20, "aab" * 14),), steps=steps, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "a2c", "dqn"])
+def test_seeds_make_training_repeatable(algorithm: str) -> None:
+    first, again, other = (train(toy(20_000, algorithm=algorithm, seed=seed))[0].controller for seed in (1, 1, 2))
+    for (ours, _), (theirs, _), (others, _) in zip(first.layers, again.layers, other.layers, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+        assert (ours != others).any()
+
+
+def test_the_paper_s_preset_runs() -> None:
+    (trained,) = train(toy(3000, preset="paper"))
+    assert trained.controller.card["preset"] == "paper"
+    assert [weights.shape for weights, _ in trained.controller.layers] == [
+        (32, 7),
+        (64, 32),
+        (64, 64),
+        (32, 64),
+        (4, 32),
+    ]
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "a2c", "dqn"])
+def test_it_learns_to_stop_at_once_where_all_answers_are_alike(algorithm: str) -> None:
+    pool = make_pool("a" * 40)
+    (trained,) = train(Job((pool,), steps=60_000, algorithm=algorithm))
+    (result,) = evaluate(pool, [trained.controller], repeats=20)
+    assert (result.samples, result.rounds, result.agreement) == (4, 1, 100)
+
+
+def test_it_never_stops_before_the_vote_is_settled_where_answers_split_evenly_and_draws_are_free() -> None:
+    pool = make_pool("ab" * 20)
+    (trained,) = train(Job((pool,), Setting(Penalties(draw=0)), steps=150_000))
+    (result,) = evaluate(pool, [trained.controller], repeats=500, penalties=Penalties(draw=0))
+    assert result.agreement == 100
+
+
+def test_several_seeds_run_side_by_side_and_the_best_comes_first() -> None:
+    told: list[tuple[int, Watched]] = []
+    trained = train(toy(20_000), seeds=2, watch=lambda number, watched: told.append((number, watched)))
+    assert {one.seed for one in trained} == {0, 1}
+    assert trained[0].reward >= trained[1].reward
+    assert {number for number, _ in told} == {0, 1}
+    assert all(watched.steps <= 40_000 for _, watched in told)
+    alone = train(toy(20_000, seed=trained[0].seed))[0]
+    assert alone.reward == trained[0].reward
+
+
+def test_the_card_tells_what_was_done() -> None:
+    job = toy(5000, setting=Setting(Penalties(0.01, 0.002), actions=(2, 6), first=3), algorithm="a2c", seed=7)
+    (trained,) = train(job)
+    card = trained.controller.card
+    told = {"kind": "learned", "budget": 32, "top": 5, "actions": [2, 6], "first": 3, "target": "running"}
+    told |= {"algorithm": "a2c", "seed": 7, "penalties": {"draw": 0.01, "round": 0.002}, "format": 1}
+    assert {key: card[key] for key in told} == told
+    assert card["steps"] >= 5000
+    assert card["pools"][0]["name"] == "toy"
+    assert card["versions"]["torch"].startswith("2.")
+    # The reward on the card is the replay's, every draw and round counted.
+    assert card["reward"] == pytest.approx(trained.results[0].reward)
+
+
+def test_an_interrupted_run_keeps_its_best_so_far() -> None:
+    def interrupt(number: int, watched: Watched) -> None:
+        if watched.steps > 20_000:
+            raise KeyboardInterrupt
+
+    (trained,) = train(toy(1_000_000), watch=interrupt)
+    assert 20_000 < trained.controller.card["steps"] < 200_000
+    assert trained.reward > 0.5
+
+
+def test_rules_are_measured_on_the_same_draws() -> None:
+    rewards = rule_rewards(toy())
+    assert rewards["sc"] == pytest.approx(0.76)
+    assert rewards["asc"] > rewards["sc"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"algorithm": "sarsa"}, "algorithm must be one of ppo, dqn, a2c"),
+        ({"preset": "slow"}, "preset must be fast or paper"),
+        ({"steps": 0}, "steps must be at least 1"),
+        ({"seed": -1}, "seed must be at least 0"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        train(toy(**options))  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="seeds must be at least 1"):
+        train(toy(), seeds=0)
+
+
+def test_a_small_pool_is_refused() -> None:
+    with pytest.raises(PoolError, match="fewer than the budget"):
+        train(Job((make_pool("a" * 31),)))
