@@ -59,8 +59,8 @@ rounds: RL-guided {rl_rounds:.1f}, ASC {asc_rounds:.1f}, ESC {esc_rounds:.1f}.
 {why}
 """
 
-WHY = """SC, ASC and ESC differ from the paper by what other draws of the same models explain (ESC's rounds by more: every
-request counts as one here, its last window of 2 included). The learned controllers differ for three reasons. We train on
+WHY = """SC, ASC and ESC differ from the paper by what other draws of the same models explain (ESC in rounds by more:
+every request counts as one here, its last window of 2 included). The learned ones differ for three reasons. We train on
 60 questions of two other benchmarks, the paper on 200 of DAPO, of which no pool from these models is public. Our `fast`
 preset trains to convergence, where the paper's setting stops early ([training](training.md) has both on one pool): ours
 draw more samples than the paper's for the 1.7B model and get a higher reward by the paper's own measure, since the
