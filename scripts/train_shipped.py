@@ -14,7 +14,7 @@ SHIPPED = Path(__file__).parents[1] / "src" / "suffice" / "controllers" / "shipp
 SWEEP = [(draw, 0.0) for draw in (0.0075, 0.001, 0.005, 0.015, 0.02, 0.03)]
 """The paper's penalties for a draw, with rounds free."""
 
-WITH_ROUNDS = [(0.0075, 0.005), (0.0075, 0.02), (0.02, 0.02)]
+WITH_ROUNDS = [(0.0075, 0.005), (0.0075, 0.01), (0.02, 0.01)]
 SEEDS = 3
 
 

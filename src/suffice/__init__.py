@@ -13,6 +13,7 @@ from suffice.controllers import (
 )
 from suffice.errors import ControllerError, OptionError, PoolError, SufficeError
 from suffice.penalties import Penalties
+from suffice.planning import Plan
 from suffice.pools import Pool, Question, Summary, bundled_pools, load_pool, summarise
 from suffice.replay import Difference, Result, difference, evaluate
 from suffice.tally import Tallies, Tally
@@ -27,6 +28,7 @@ __all__ = [
     "LearnedController",
     "OptionError",
     "Penalties",
+    "Plan",
     "Pool",
     "PoolError",
     "Question",

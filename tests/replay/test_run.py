@@ -22,6 +22,9 @@ SPECS = [
     "doubling:threshold=1",
     "boinf",
     "boinf:factor=2,unknown=0",
+    "plan",
+    "plan:penalty_draw=0.02,penalty_round=0,actions=1+2+4",
+    "plan:penalty_draw=0,penalty_round=0",
 ]
 
 

@@ -1,0 +1,142 @@
+"""The model of answers: a Pitman–Yor process whose two parameters are unknown, and the confidence that follows.
+
+After n votes over k answers, an answer with c votes comes next with probability (c − d)/(n + α) and a new one with
+(α + k d)/(n + α). A prior over (α, d) is updated by Bayes' rule from the partition, so that all depends on it alone.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from suffice.planning.partitions import Level, levels
+from suffice.tally import FloatArray, IntArray
+
+CONCENTRATIONS = np.geomspace(0.02, 60, 22)
+DISCOUNTS = np.arange(10) / 10
+ROWS_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Weights of the grid of (α, d): rows are concentrations, columns discounts; equal ones unless fitted."""
+
+    weights: FloatArray
+
+    @staticmethod
+    def universal() -> "Prior":
+        """No opinion."""
+        size = len(CONCENTRATIONS) * len(DISCOUNTS)
+        return Prior(np.full((len(CONCENTRATIONS), len(DISCOUNTS)), 1 / size))
+
+
+def log_likelihoods(parts: IntArray) -> FloatArray:
+    """The log probability of each partition of the same number of votes, at each point of the grid."""
+    alpha, d = CONCENTRATIONS[:, None], DISCOUNTS[None, :]
+    votes, most = int(parts[0].sum(dtype=int)), parts.shape[1]
+    # Σ log(α + i d) over i = 1 … k − 1, for every k.
+    steps = np.log(alpha[..., None] + d[..., None] * np.arange(1, most + 1))
+    new_answers = np.concatenate([np.zeros((*steps.shape[:2], 2)), np.cumsum(steps, axis=2)[..., :-1]], axis=2)
+    total = np.log(CONCENTRATIONS[:, None] + np.arange(1, max(votes, 1))).sum(axis=1)
+    sizes = np.arange(most + 1)
+    growth = gammaln(sizes[:, None] - DISCOUNTS) - gammaln(1 - DISCOUNTS)
+    growth[0] = 0
+    answers = (parts > 0).sum(axis=1)
+    grown = growth[parts].sum(axis=1)
+    logs: FloatArray = new_answers[:, :, answers].transpose(2, 0, 1) - total[:, None] + grown[:, None, :]
+    return logs
+
+
+def step_probabilities(level: Level, votes: int, prior: Prior) -> FloatArray:
+    """The probability of each step of a level: a vote for any of the answers of its size, or for a new one."""
+    if votes == 0:
+        return np.ones(len(level.parent))
+    # A vote for an answer with c votes has probability c·pull − drag, one for a new answer has `novel`.
+    pull, drag, novel = np.empty((3, len(level.parts)))
+    inverse = 1 / (votes + CONCENTRATIONS[:, None])
+    for start in range(0, len(level.parts), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        posterior = _posterior(level.parts[rows], prior)
+        pull[rows] = (posterior * inverse).sum(axis=(1, 2))
+        drag[rows] = (posterior * inverse * DISCOUNTS).sum(axis=(1, 2))
+        fresh = (posterior * inverse * CONCENTRATIONS[:, None]).sum(axis=(1, 2))
+        novel[rows] = fresh + level.answers[rows] * drag[rows]
+    one_answer = level.size * pull[level.parent] - drag[level.parent]
+    return np.where(level.size == 0, novel[level.parent], level.count * one_answer)
+
+
+def _posterior(parts: IntArray, prior: Prior) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        logs = log_likelihoods(parts) + np.log(prior.weights)
+    weights = np.exp(logs - logs.max(axis=(1, 2), keepdims=True))
+    posterior: FloatArray = weights / weights.sum(axis=(1, 2), keepdims=True)
+    return posterior
+
+
+@dataclass(frozen=True)
+class Model:
+    """The process over a budget: for every level, the probability of each step and the leader's confidence."""
+
+    budget: int
+    levels: list[Level]
+    probabilities: list[FloatArray]
+    confidence: list[FloatArray]
+
+
+def build_model(budget: int, prior: Prior) -> Model:
+    """Work out the process, forwards, and the confidence, backwards."""
+    tree = levels(budget)
+    probabilities = [step_probabilities(level, votes, prior) for votes, level in enumerate(tree)]
+    return Model(budget, tree, probabilities, _confidence(tree, probabilities))
+
+
+def _confidence(tree: list[Level], probabilities: list[FloatArray]) -> list[FloatArray]:
+    """The probability that the leader is the reference, for each partition of each level.
+
+    Backwards from the full budget, for a marked answer that leads, and for one of each size that doesn't. In a tie the
+    leader is who reached the count first, so the marked answer keeps the lead when another draws level, loses it when
+    one that is level gets a vote, and takes it only by passing the leader.
+    """
+    confidence: list[FloatArray] = [np.ones(len(tree[-1].parts))]
+    # By step of the next level: its size is the marked answer's. Nobody who trails at the end is the reference.
+    trailing: FloatArray = np.zeros(len(tree[-1].parts))
+    next_steps = np.zeros((len(tree[-1].parts), tree[-1].parts.shape[1] + 1), np.int32)
+    for level, chance in zip(tree[-2::-1], probabilities[-2::-1], strict=True):
+        leading = confidence[0]
+        one = chance / level.count
+        top = level.parts[:, 0].astype(int)
+        # The leader's own vote is among the votes for answers of its size.
+        is_top = level.size == top[level.parent]
+        others = np.where(is_top, chance - one, chance)
+        lost = trailing[next_steps[level.child, top[level.parent]]]
+        after = np.where(is_top, one * leading[level.child] + others * lost, chance * leading[level.child])
+        kept: FloatArray = np.bincount(level.parent, after, minlength=len(level.parts)).astype(float)
+        confidence.insert(0, kept)
+        trailing = _trailing(level, one, chance, leading, trailing, next_steps, top)
+        next_steps = level.step_of_size
+    confidence[0] = np.zeros(1)  # no votes yet
+    return confidence
+
+
+def _trailing(
+    level: Level,
+    one: FloatArray,
+    chance: FloatArray,
+    leading: FloatArray,
+    trailing: FloatArray,
+    next_steps: IntArray,
+    top: IntArray,
+) -> FloatArray:
+    """The probability that a marked answer that doesn't lead becomes the reference, by the step of its size."""
+    degree = np.diff(level.first_step)[level.parent]
+    marked = np.repeat(np.arange(len(level.parent)), degree)
+    vote = (
+        np.arange(len(marked)) - np.repeat(np.cumsum(degree) - degree, degree) + level.first_step[level.parent[marked]]
+    )
+    own = level.size[marked]
+    elsewhere = chance[vote] - np.where(vote == marked, one[vote], 0)
+    kept = np.bincount(marked, elsewhere * trailing[next_steps[level.child[vote], own]], minlength=len(level.parent))
+    passes = level.size == top[level.parent]
+    grown = np.where(passes, leading[level.child], trailing[next_steps[level.child, level.size + 1]])
+    result: FloatArray = np.where(level.size == 0, 0, kept + one * grown)
+    return result

@@ -1,0 +1,166 @@
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suffice import ControllerError, Penalties, Tally, get_controller
+from suffice.planning import Model, Prior, build_model, plan
+from suffice.planning.model import CONCENTRATIONS, DISCOUNTS
+
+BUDGET = 6
+UNIVERSAL = Prior.universal()
+SKEWED = Prior(np.random.default_rng(0).dirichlet(np.ones(220)).reshape(22, 10))
+
+
+def sequences(length: int) -> Iterator[tuple[int, ...]]:
+    """All ways in which answers may arrive, numbered in order of first appearance."""
+    if length == 0:
+        yield ()
+        return
+    for start in sequences(length - 1):
+        for answer in range(max(start, default=-1) + 2):
+            yield (*start, answer)
+
+
+def probability(sequence: tuple[int, ...], prior: Prior) -> float:
+    """By the process itself, vote for vote, mixed over the grid."""
+    total = 0.0
+    for row, alpha in enumerate(CONCENTRATIONS):
+        for column, discount in enumerate(DISCOUNTS):
+            chance = prior.weights[row, column]
+            counts: list[int] = []
+            for votes, answer in enumerate(sequence):
+                if answer == len(counts):
+                    chance *= (alpha + len(counts) * discount) / (votes + alpha) if votes else 1
+                    counts.append(1)
+                else:
+                    chance *= (counts[answer] - discount) / (votes + alpha)
+                    counts[answer] += 1
+            total += chance
+    return total
+
+
+def tally_of(answers: tuple[int, ...], budget: int = BUDGET) -> Tally:
+    tally = Tally(budget)
+    tally.add_round(map(str, answers))
+    return tally
+
+
+def row_of(model: Model, parts: tuple[int, ...]) -> int:
+    padded = np.array((*parts, *(0,) * (model.budget - len(parts))))
+    (row,) = np.flatnonzero((model.levels[sum(parts)].parts == padded).all(axis=1))
+    return int(row)
+
+
+@pytest.mark.parametrize("prior", [UNIVERSAL, SKEWED])
+def test_steps_have_the_process_s_probabilities_and_sum_to_one(prior: Prior) -> None:
+    model = build_model(20, prior)
+    for level, chance in zip(model.levels[:-1], model.probabilities, strict=False):
+        sums = np.bincount(level.parent, chance)
+        np.testing.assert_allclose(sums, 1, atol=1e-12)
+        assert (chance > 0).all()
+    # Two votes for one answer and one for another: what comes next, against the process.
+    before = probability((0, 0, 1), prior)
+    level, chance = model.levels[3], model.probabilities[3]
+    steps = {int(level.size[e]): chance[e] for e in np.flatnonzero(level.parent == row_of(model, (2, 1)))}
+    for answer, size in ((0, 2), (1, 1), (2, 0)):
+        assert steps[size] == pytest.approx(probability((0, 0, 1, answer), prior) / before)
+
+
+@pytest.mark.parametrize("prior", [UNIVERSAL, SKEWED])
+def test_confidence_is_the_chance_that_the_leader_stays(prior: Prior) -> None:
+    model = build_model(BUDGET, prior)
+    chances = {sequence: probability(sequence, prior) for sequence in sequences(BUDGET)}
+    for draws in range(1, BUDGET + 1):
+        stays: dict[tuple[int, ...], float] = {}
+        seen: dict[tuple[int, ...], float] = {}
+        for sequence, chance in chances.items():
+            now = tally_of(sequence[:draws])
+            parts = tuple(part for part in now.top(BUDGET) if part)
+            seen[parts] = seen.get(parts, 0) + chance
+            stays[parts] = stays.get(parts, 0) + chance * (now.leader == tally_of(sequence).leader)
+        for parts, total in seen.items():
+            assert model.confidence[draws][row_of(model, parts)] == pytest.approx(stays[parts] / total, abs=1e-12)
+
+
+@pytest.mark.parametrize(("penalties", "actions"), [(Penalties(0.02, 0.01), (1, 2, 4)), (Penalties(0.0, 0.03), (1, 3))])
+def test_values_are_those_of_a_plain_recursion(penalties: Penalties, actions: tuple[int, ...]) -> None:
+    model = build_model(BUDGET, SKEWED)
+
+    @lru_cache
+    def after(sequence: tuple[int, ...], draws: int) -> float:
+        if draws == 0:
+            return value(sequence)
+        here = probability(sequence, SKEWED)
+        following = [(*sequence, answer) for answer in range(max(sequence, default=-1) + 2)]
+        return sum(probability(longer, SKEWED) / here * after(longer, draws - 1) for longer in following)
+
+    @lru_cache
+    def value(sequence: tuple[int, ...]) -> float:
+        votes = len(sequence)
+        parts = tuple(part for part in tally_of(sequence).top(BUDGET) if part)
+        stop = 2 * model.confidence[votes][row_of(model, parts)] - 1 if votes else -math.inf
+        choices = {min(action, BUDGET - votes) for action in actions} if votes < BUDGET else set()
+        return max([stop, *(after(sequence, k) - penalties.round - penalties.draw * k for k in choices)])
+
+    policy = plan(model, penalties, actions)
+    for draws in range(BUDGET + 1):
+        for sequence in sequences(draws):
+            parts = tuple(part for part in tally_of(sequence).top(BUDGET) if part)
+            assert policy.value[draws][row_of(model, parts)] == pytest.approx(value(sequence), abs=1e-9)
+
+
+def test_more_actions_are_never_worse_and_larger_penalties_never_better() -> None:
+    model = build_model(16, UNIVERSAL)
+    few, many = (plan(model, Penalties(0.01, 0.004), actions).value for actions in ((1, 4), (1, 2, 4, 8)))
+    dear_draws = plan(model, Penalties(0.02, 0.004), (1, 4)).value
+    dear_rounds = plan(model, Penalties(0.01, 0.02), (1, 4)).value
+    for level in range(17):
+        assert (many[level] >= few[level] - 1e-12).all()
+        assert (dear_draws[level] <= few[level] + 1e-12).all()
+        assert (dear_rounds[level] <= few[level] + 1e-12).all()
+
+
+def test_confidence_is_one_when_the_leader_cannot_be_caught() -> None:
+    model = build_model(20, UNIVERSAL)
+    assert (model.confidence[20] == 1).all()
+    for votes in range(1, 20):
+        parts = model.levels[votes].parts.astype(int)
+        settled = parts[:, 0] >= parts[:, 1] + 20 - votes
+        np.testing.assert_allclose(model.confidence[votes][settled], 1, atol=1e-12)
+        assert (model.confidence[votes][~settled] < 1).all()
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=19))
+def test_with_free_draws_it_never_stops_below_certainty(answers: list[int]) -> None:
+    tally = tally_of(tuple(answers), budget=20)
+    first, second = tally.top(2)
+    asked = get_controller("plan:penalty_draw=0,penalty_round=0").decide(tally)
+    assert (asked == 0) == (first >= second + tally.left)
+
+
+def test_with_prohibitive_draws_it_stops_after_its_smallest_round() -> None:
+    controller = get_controller("plan:penalty_draw=5,actions=3+8")
+    assert controller.decide(Tally(32)) == 3
+    assert controller.decide(tally_of((0, 1, 2), 32)) == 0
+
+
+def test_it_draws_on_while_there_are_no_votes() -> None:
+    controller = get_controller("plan:penalty_draw=5,actions=3+8")
+    tally = Tally(32)
+    tally.add_round([None, None, None])
+    assert controller.decide(tally) == 3
+
+
+def test_a_large_budget_is_refused_by_name() -> None:
+    with pytest.raises(ControllerError, match="exact up to a budget of 48, not 49; rl"):
+        get_controller("plan").decide(Tally(49))
+
+
+def test_actions_must_be_draws() -> None:
+    with pytest.raises(ControllerError, match="actions must be at least 1 each"):
+        get_controller("plan:actions=0+2")
