@@ -13,7 +13,7 @@ from suffice.controllers import (
 )
 from suffice.errors import ControllerError, OptionError, PoolError, SufficeError
 from suffice.penalties import Penalties
-from suffice.planning import Plan
+from suffice.planning import Plan, confidence
 from suffice.pools import Pool, Question, Summary, bundled_pools, load_pool, summarise
 from suffice.replay import Difference, Result, difference, evaluate
 from suffice.tally import Tallies, Tally
@@ -38,6 +38,7 @@ __all__ = [
     "Tallies",
     "Tally",
     "bundled_pools",
+    "confidence",
     "controller_names",
     "difference",
     "evaluate",

@@ -13,7 +13,8 @@ from typer.core import TyperCommand, TyperGroup
 import suffice
 from suffice import OptionError, Penalties, SufficeError
 from suffice.paths import check_writable, is_there, write_whole
-from suffice.replay import Comparison
+from suffice.planning import ceiling
+from suffice.replay import Comparison, reliabilities
 from suffice.report import (
     controllers_table,
     evaluation_tables,
@@ -28,6 +29,9 @@ from suffice.report import (
 
 TRAINING_POOL = "qwen2.5-coder-1.5b__train"
 TEST_POOLS = ["qwen2.5-coder-1.5b__dapo", "qwen2.5-coder-1.5b__gsm8k", "qwen2.5-coder-1.5b__math500"]
+
+CHECKPOINTS = (4, 8, 16, 24)
+"""Numbers of draws after which the confidence is checked."""
 
 WIDE = 120
 """Columns of output that goes to a file or a pipe, where there is no terminal to ask."""
@@ -116,14 +120,21 @@ def evaluate(
     ] = "sc",
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the results as JSON.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the results as CSV.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the reliability diagram, as a PNG file.")
+    ] = None,
 ) -> None:
     """Replay controllers over pools, all on the same draws, and compare them."""
-    for path in filter(None, (json, csv)):
+    for path in filter(None, (json, csv, figure)):
         check_writable(path)
+    figures = _need("suffice.report.figures", "plot") if figure else None
     loaded = [suffice.load_pool(name) for name in chosen]
     for pool in loaded:
         pool.check_budget(budget)
-    asked = list(dict.fromkeys([*controllers, baseline]))
+    penalties = Penalties(penalty_draw, penalty_round)
+    ceilings = {name: plan for name in controllers if (plan := ceiling(name, penalties))}
+    checkpoints = [f"sc:draws={draws}" for draws in CHECKPOINTS if draws < budget]
+    asked: list[Any] = list(dict.fromkeys([*controllers, baseline, *checkpoints, *ceilings.values()]))
     comparisons = []
     with progress_bar("replay", len(asked) * sum(len(pool.questions) for pool in loaded)) as advance:
         for pool in loaded:
@@ -133,17 +144,26 @@ def evaluate(
                 budget=budget,
                 repeats=repeats,
                 seed=seed,
-                penalties=Penalties(penalty_draw, penalty_round),
+                penalties=penalties,
                 progress=advance,
             )
-            wanted = [results[asked.index(controller)] for controller in controllers]
-            comparisons.append(Comparison(wanted, results[asked.index(baseline)]))
+            by_name = dict(zip(asked, results, strict=True))
+            comparisons.append(
+                Comparison(
+                    [by_name[name] for name in controllers],
+                    by_name[baseline],
+                    {name: by_name[plan] for name, plan in ceilings.items()},
+                    [by_name[name] for name in checkpoints],
+                )
+            )
     if json:
         settings = {"penalty_draw": penalty_draw, "penalty_round": penalty_round}
         text = results_json(comparisons, budget=budget, repeats=repeats, seed=seed, **settings)
         write_whole(json, text.encode())
     if csv:
         write_whole(csv, results_csv(comparisons).encode("utf-8", "surrogateescape"))
+    if figures:
+        figures.draw_reliability(reliabilities(comparisons), figure)
     for table in evaluation_tables(comparisons):
         _print(table, "")
 

@@ -7,9 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice import ControllerError, Penalties, Tally, get_controller
-from suffice.planning import Model, Prior, build_model, plan
+from suffice import (
+    ControllerError,
+    Penalties,
+    Plan,
+    Pool,
+    Question,
+    Tally,
+    confidence,
+    difference,
+    evaluate,
+    get_controller,
+    load_pool,
+)
+from suffice.planning import Model, Prior, build_model, ceiling, plan
 from suffice.planning.model import CONCENTRATIONS, DISCOUNTS
+from suffice.replay import Reliability
+from suffice.replay.reliability import decile_sums
 
 BUDGET = 6
 UNIVERSAL = Prior.universal()
@@ -164,3 +178,73 @@ def test_a_large_budget_is_refused_by_name() -> None:
 def test_actions_must_be_draws() -> None:
     with pytest.raises(ControllerError, match="actions must be at least 1 each"):
         get_controller("plan:actions=0+2")
+
+
+def test_confidence_of_one_tally() -> None:
+    assert confidence(Tally(32)) == 0
+    assert confidence(Tally(49)) is None
+    sure, unsure = (confidence(tally_of(answers, 32)) for answers in ((0,) * 8, (0, 1, 0, 1)))
+    assert sure is not None and unsure is not None
+    assert sure > 0.999 and 0.4 < unsure < 0.5
+
+
+def test_none_lowers_the_confidence_as_a_single_answer_would() -> None:
+    with_none, with_other = Tally(32), Tally(32)
+    with_none.add_round(["a", "a", None])
+    with_other.add_round(["a", "a", "b"])
+    assert confidence(with_none) == confidence(with_other)
+
+
+def test_with_no_answer_at_all_confidence_is_0_until_the_budget_is_spent() -> None:
+    tally = Tally(8)
+    tally.add_round([None] * 7)
+    assert confidence(tally) == 0
+    tally.add(None)
+    assert confidence(tally) == 1
+
+
+@pytest.mark.parametrize("name", ["dapo", "gsm8k", "math500"])
+def test_confidence_is_calibrated_on_real_pools(name: str) -> None:
+    pool = load_pool(f"qwen2.5-coder-1.5b__{name}")
+    for result in evaluate(pool, [f"sc:draws={draws}" for draws in (4, 8, 16, 24)]):
+        assert result.reliability is not None
+        assert result.reliability.calibration_error < 6
+        assert result.confidence == pytest.approx(result.agreement, abs=6)
+
+
+def test_reliability_by_hand() -> None:
+    sums = decile_sums(np.array([0.95, 0.95, 0.12, 1.0]), np.array([True, False, False, True]))
+    reliability = Reliability(sums)
+    # The top decile holds three with 2.9 expected and 2 seen; the second one with 0.12 and 0.
+    assert reliability.calibration_error == pytest.approx(100 * (0.9 + 0.12) / 4)
+    assert [round(decile["share"]) for decile in reliability.deciles] == [25, 75]
+
+
+def test_the_ceiling_has_the_learned_controller_s_actions() -> None:
+    assert ceiling("rl", Penalties(0.01, 0.002)) == Plan(0.01, 0.002, (1, 2, 4))
+    assert ceiling("asc", Penalties()) is None
+
+
+def test_on_the_model_s_own_draws_nothing_beats_the_plan() -> None:
+    """Pools drawn from the process itself: the plan's mean reward is the largest, and is what it expects."""
+    random = np.random.default_rng(0)
+    questions = []
+    for number in range(400):
+        alpha, discount = random.choice(CONCENTRATIONS), random.choice(DISCOUNTS)
+        counts: list[int] = []
+        answers = []
+        for votes in range(32):
+            chances = [(count - discount) / (votes + alpha) for count in counts]
+            chances.append((alpha + len(counts) * discount) / (votes + alpha) if votes else 1.0)
+            answer = int(random.choice(len(chances), p=np.array(chances) / sum(chances)))
+            counts[answer : answer + 1] = [counts[answer] + 1 if answer < len(counts) else 1]
+            answers.append(str(answer))
+        questions.append(Question(str(number), None, tuple(answers), None))
+    best = "plan:penalty_round=0,actions=1+2+4"
+    planned, *others = evaluate(Pool("process", tuple(questions)), [best, "asc", "esc", "rl", "boinf"], repeats=5)
+    for other in others:
+        gap = difference([planned], [other], "reward")
+        assert gap is not None and gap.high > 0
+        assert other.reward < planned.reward + 0.002
+    expected = plan(build_model(32, UNIVERSAL), Penalties(), (1, 2, 4)).value[0][0]
+    assert planned.reward == pytest.approx(expected, abs=0.03)

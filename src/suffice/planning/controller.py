@@ -5,15 +5,12 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from suffice.controllers import ArrayController, register
-from suffice.errors import ControllerError
+from suffice.controllers import ArrayController, Controller, LearnedController, get_controller, register
 from suffice.penalties import Penalties
-from suffice.planning.model import Model, Prior, build_model
-from suffice.planning.partitions import partition_keys
+from suffice.planning.confidence import LARGEST_BUDGET, locate, universal_model
+from suffice.planning.model import Model
 from suffice.planning.values import Policy, plan
 from suffice.tally import IntArray, Tallies, Tally
-
-LARGEST_BUDGET = 48
 
 
 @register("plan")
@@ -40,19 +37,11 @@ class Plan(ArrayController):
     def decide_many(self, tallies: Tallies) -> IntArray:
         """Look-ups by the partitions, level by level."""
         table = self._table(tallies.budget)
-        votes = tallies.votes
-        given = votes.sum(axis=1)
-        # Each none is a part of size 1 of its own, behind those that have votes.
-        answers = (votes > 0).sum(axis=1)
-        places = np.arange(tallies.budget)
-        none = (places >= answers[:, None]) & (places < (answers + tallies.draws - given)[:, None])
-        keys = partition_keys(np.where(none, 1, votes))
+        voted = tallies.top(1)[:, 0] > 0
         asked = np.empty(len(tallies), int)
-        for draws in np.unique(tallies.draws):
-            rows = tallies.draws == draws
-            place = np.searchsorted(table.model.levels[draws].keys, keys[rows])
-            stopping, going_on = table.policy.asked[draws][place], table.policy.asked_without_stop[draws][place]
-            asked[rows] = np.where(given[rows] > 0, stopping, going_on)
+        for draws, rows, places in locate(tallies, table.model):
+            stopping, going_on = table.policy.asked[draws][places], table.policy.asked_without_stop[draws][places]
+            asked[rows] = np.where(voted[rows], stopping, going_on)
         return asked
 
     def _table(self, budget: int) -> "Table":
@@ -80,17 +69,15 @@ class Table:
         }
 
 
-@lru_cache(maxsize=4)
-def universal_model(budget: int) -> Model:
-    """The model with the universal prior."""
-    if budget > LARGEST_BUDGET:
-        raise ControllerError(
-            f"plans are exact up to a budget of {LARGEST_BUDGET}, not {budget}; rl can be trained for it"
-        )
-    return build_model(budget, Prior.universal())
-
-
 @lru_cache(maxsize=16)
 def _planned(budget: int, penalties: Penalties, actions: tuple[int, ...]) -> Table:
     model = universal_model(budget)
     return Table(model, plan(model, penalties, actions))
+
+
+def ceiling(controller: str | Controller, penalties: Penalties) -> Plan | None:
+    """The planner that a learned controller is measured against: the same actions, these penalties."""
+    learned = get_controller(controller)
+    if not isinstance(learned, LearnedController) or learned.budget > LARGEST_BUDGET:
+        return None
+    return Plan(penalties.draw, penalties.round, tuple(learned.card["actions"]))

@@ -1,6 +1,16 @@
 """Replay: running controllers over a pool as if it were live, all on the same draws."""
 
-from suffice.replay.evaluate import METRICS, Comparison, Difference, Result, difference, evaluate, mean_over_pools
+from suffice.replay.evaluate import (
+    METRICS,
+    Comparison,
+    Difference,
+    Result,
+    difference,
+    evaluate,
+    mean_over_pools,
+    reliabilities,
+)
+from suffice.replay.reliability import Reliability, pooled
 from suffice.replay.run import Outcomes, replay, replay_arrays, replay_one_by_one, run
 
 __all__ = [
@@ -8,10 +18,13 @@ __all__ = [
     "Comparison",
     "Difference",
     "Outcomes",
+    "Reliability",
     "Result",
     "difference",
     "evaluate",
     "mean_over_pools",
+    "pooled",
+    "reliabilities",
     "replay",
     "replay_arrays",
     "replay_one_by_one",

@@ -9,20 +9,23 @@ import numpy as np
 
 from suffice.controllers import Controller, get_controller
 from suffice.penalties import Penalties
+from suffice.planning import LARGEST_BUDGET, confidences
 from suffice.pools import Episodes, Pool, draw_episodes
+from suffice.replay.reliability import DECILES, Reliability, decile_sums, pooled
 from suffice.replay.run import Outcomes, replay
 from suffice.tally import FloatArray, Tally
 
-METRICS = ("accuracy", "agreement", "rounds", "samples", "total_tokens", "sequential_tokens", "reward")
+METRICS = ("accuracy", "agreement", "rounds", "samples", "total_tokens", "sequential_tokens", "reward", "confidence")
 RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
 class Result:
-    """One controller on one pool, as means over questions and repeats; accuracy and agreement in percent.
+    """One controller on one pool, as means over questions and repeats; accuracy, agreement, confidence in percent.
 
     Accuracy is over the questions with a gold answer and token figures over those whose every response has a
-    count; None where there are none. `by_question` holds each metric's mean over the repeats, NaN where unknown.
+    count; None where there are none. Confidence is None for a budget that is too large to tell it. `by_question` holds
+    each metric's mean over the repeats, NaN where unknown.
     """
 
     pool: str
@@ -35,6 +38,8 @@ class Result:
     total_tokens: float | None
     sequential_tokens: float | None
     reward: float
+    confidence: float | None
+    reliability: Reliability | None = field(repr=False)
     by_question: Mapping[str, FloatArray] = field(repr=False, compare=False)
 
 
@@ -46,23 +51,41 @@ def evaluate(
     repeats: int = 100,
     seed: int = 0,
     penalties: Penalties = Penalties(),
+    confidence: bool = True,
     progress: Callable[[int], None] = lambda questions: None,
 ) -> list[Result]:
-    """Replay controllers over the same draws of a pool; `progress` hears how many questions each step took."""
+    """Replay controllers over the same draws of a pool.
+
+    `confidence=False` leaves it out, which is quicker. `progress` hears how many questions each step took.
+    """
     controllers = [controllers] if isinstance(controllers, str | Controller) else controllers
     chosen = [get_controller(controller) for controller in controllers]
     batches = draw_episodes(pool, budget, repeats, seed)
     for controller in chosen:
         controller.next_round(Tally(budget))  # what doesn't fit this budget says so before the work begins
     measured: list[list[dict[str, FloatArray]]] = [[] for _ in chosen]
+    sums = np.zeros((len(chosen), DECILES, 3))
+    tell = confidence and budget <= LARGEST_BUDGET
     for episodes in batches:
-        for controller, parts in zip(chosen, measured, strict=True):
-            parts.append(_measure(episodes, replay(episodes, controller), penalties))
+        for number, controller in enumerate(chosen):
+            outcomes = replay(episodes, controller)
+            sure = _confidence(episodes, outcomes) if tell else np.full(len(outcomes.answer), np.nan)
+            measured[number].append(_measure(episodes, outcomes, sure, penalties))
+            if tell:
+                sums[number] += decile_sums(sure, outcomes.answer == episodes.standings.reference)
             progress(len(episodes.questions))
-    return [_result(pool, str(asked), parts) for asked, parts in zip(controllers, measured, strict=True)]
+    return [
+        _result(pool, str(asked), parts, Reliability(deciles) if tell else None)
+        for asked, parts, deciles in zip(controllers, measured, sums, strict=True)
+    ]
 
 
-def _measure(episodes: Episodes, outcomes: Outcomes, penalties: Penalties) -> dict[str, FloatArray]:
+def _confidence(episodes: Episodes, outcomes: Outcomes) -> FloatArray:
+    """How sure each outcome is that the full budget would elect its answer."""
+    return confidences(episodes.standings.at(np.arange(len(outcomes.samples)), outcomes.samples))
+
+
+def _measure(episodes: Episodes, outcomes: Outcomes, sure: FloatArray, penalties: Penalties) -> dict[str, FloatArray]:
     """Each metric by question, the mean over its repeats."""
 
     def mean(values: np.ndarray) -> FloatArray:
@@ -82,13 +105,14 @@ def _measure(episodes: Episodes, outcomes: Outcomes, penalties: Penalties) -> di
         "total_tokens": np.where(metered, mean(outcomes.total_tokens), np.nan),
         "sequential_tokens": np.where(metered, mean(outcomes.sequential_tokens), np.nan),
         "reward": 2 * agreement - 1 - penalties.draw * samples - penalties.round * rounds,
+        "confidence": 100 * mean(sure),
     }
 
 
-def _result(pool: Pool, controller: str, parts: list[dict[str, FloatArray]]) -> Result:
+def _result(pool: Pool, controller: str, parts: list[dict[str, FloatArray]], reliability: Reliability | None) -> Result:
     by_question = {metric: np.concatenate([part[metric] for part in parts]) for metric in METRICS}
     means: dict[str, Any] = {metric: _mean(values) for metric, values in by_question.items()}
-    return Result(pool.name, controller, len(pool.questions), **means, by_question=by_question)
+    return Result(pool.name, controller, len(pool.questions), **means, reliability=reliability, by_question=by_question)
 
 
 def _mean(values: FloatArray) -> float | None:
@@ -104,10 +128,33 @@ def mean_over_pools(results: Sequence[Result], metric: str) -> float | None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several controllers on one pool, and the baseline that they are compared with on the same draws."""
+    """Several controllers on one pool, and what they are compared with on the same draws.
+
+    `ceilings` has, for each learned controller, the exact planner with the same actions and penalties; `checkpoints`
+    the vote after fixed numbers of draws.
+    """
 
     results: list[Result]
     baseline: Result
+    ceilings: Mapping[str, Result] = field(default_factory=dict)
+    checkpoints: Sequence[Result] = ()
+
+    def regret(self, result: Result) -> float | None:
+        """How much more reward the planner gets; None for a controller that wasn't learned."""
+        ceiling = self.ceilings.get(result.controller)
+        return None if ceiling is None else ceiling.reward - result.reward
+
+
+def reliabilities(comparisons: Sequence[Comparison]) -> dict[str, Reliability]:
+    """All pools together: by controller, and by the number of draws at the checkpoints."""
+    by_name: dict[str, list[Reliability | None]] = {}
+    for pool in comparisons:
+        for result in pool.results:
+            by_name.setdefault(f"{result.controller}, at its stop", []).append(result.reliability)
+        for result in pool.checkpoints:
+            by_name.setdefault(f"after {result.samples:.0f} draws", []).append(result.reliability)
+    together = {name: pooled(parts) for name, parts in by_name.items()}
+    return {name: reliability for name, reliability in together.items() if reliability}
 
 
 @dataclass(frozen=True)

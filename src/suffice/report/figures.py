@@ -10,7 +10,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from suffice.replay import Result
+from suffice.replay import Reliability, Result
 
 matplotlib.use("Agg")
 
@@ -100,6 +100,26 @@ def draw_explanation(panels: Mapping[str, Mapping[str, Sequence[tuple[float, flo
             axes.scatter(*zip(*points, strict=True), s=18, alpha=0.6, color=METHODS["rl"][1], edgecolors="none")
             axes.set(title=title, xlabel=label, ylabel="samples drawn (mean)", ylim=(0, None))
             axes.grid(alpha=0.3)
+    _save(figure, path)
+
+
+def draw_reliability(reliabilities: Mapping[str, Reliability], path: Path) -> None:
+    """Agreement against confidence by decile: a line for each number of draws, and the diagonal it should be."""
+    figure, axes = pyplot.subplots(figsize=(7.0, 6.5), layout="constrained")
+    axes.plot([0, 100], [0, 100], color="#bbbbbb", linewidth=1, label="perfect")
+    checked = [(name, known) for name, known in reliabilities.items() if name.startswith("after")]
+    for number, (name, known) in enumerate(checked):
+        deciles = known.deciles
+        axes.plot(
+            [decile["confidence"] for decile in deciles],
+            [decile["agreement"] for decile in deciles],
+            color=SHADES[number % 4],
+            marker="o^sD"[number % 4],
+            label=f"{name} (error {known.calibration_error:.1f} points)",
+        )
+    axes.set(xlabel="confidence (%)", ylabel="agreement with the full vote (%)", title="Reliability of the confidence")
+    axes.grid(alpha=0.3)
+    axes.legend()
     _save(figure, path)
 
 

@@ -9,23 +9,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suffice.replay import METRICS, Comparison, Result, difference, mean_over_pools
+from suffice.replay import METRICS, Comparison, Result, difference, mean_over_pools, reliabilities
 
 if TYPE_CHECKING:
     from suffice.training import Trained
 
-COLUMNS = [field.name for field in fields(Result) if field.name != "by_question"]
+COLUMNS = [field.name for field in fields(Result) if field.name not in ("by_question", "reliability")]
 
 
 def results_json(comparisons: Sequence[Comparison], **settings: Any) -> str:
     """The settings of a replay and its results, each with its differences to the baseline on the same pool."""
     rows = [
-        {**_row(result), "differences": _differences(result, pool.baseline)}
+        {
+            **_row(result),
+            "calibration_error": result.reliability and result.reliability.calibration_error,
+            "regret": pool.regret(result),
+            "differences": _differences(result, pool.baseline),
+        }
         for pool in comparisons
         for result in pool.results
     ]
     base = comparisons[0].baseline.controller
-    return json.dumps({**settings, "baseline": base, "results": rows}, indent=1, allow_nan=False) + "\n"
+    reliability = [
+        {"outcomes": name, "calibration_error": known.calibration_error, "deciles": known.deciles}
+        for name, known in reliabilities(comparisons).items()
+    ]
+    page = {**settings, "baseline": base, "results": rows, "reliability": reliability}
+    return json.dumps(page, indent=1, allow_nan=False) + "\n"
 
 
 def results_csv(comparisons: Sequence[Comparison]) -> str:

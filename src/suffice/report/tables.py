@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -10,34 +10,51 @@ from rich.text import Text
 
 from suffice.controllers import LearnedController
 from suffice.pools import Summary
-from suffice.replay import Comparison, Result, difference, mean_over_pools
+from suffice.replay import Comparison, Result, difference, mean_over_pools, reliabilities
 
 if TYPE_CHECKING:
     from suffice.training import Trained
 
-Row = tuple[str, list[Result], list[Result]]
-"""A controller, its results on one or more pools, and the baseline's on the same."""
+
+class Row(NamedTuple):
+    """A controller's results on one or more pools, and the baseline's and the planner's on the same."""
+
+    controller: str
+    results: list[Result]
+    baselines: list[Result]
+    ceilings: list[Result]
 
 
 def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Table]:
-    """The comparison in samples and rounds, the one in tokens, and the differences to the baseline."""
+    """The comparison in samples and rounds, the one in tokens, the differences to the baseline, the reliability."""
     blocks = _blocks(comparisons)
     base = comparisons[0].baseline.controller
-    others = [(title, [row for row in rows if row[0] != base]) for title, rows in blocks]
+    others = [(title, [row for row in rows if row.controller != base]) for title, rows in blocks]
     cost = f"change against {base} in brackets"
+    metrics = ["accuracy", "agreement", "rounds", "samples", "reward"]
+    if comparisons[0].ceilings:
+        metrics.append("regret")
     tables = [
-        _table(
-            f"Samples and rounds; {cost}",
-            blocks,
-            ["accuracy", "agreement", "rounds", "samples", "reward"],
-            _figure,
-        ),
+        _table(f"Samples and rounds; {cost}", blocks, metrics, _figure),
         _table(f"Tokens; {cost}", blocks, ["accuracy", "sequential_tokens", "total_tokens"], _figure),
     ]
     if any(rows for _, rows in others):
         title = f"Differences to {base}, with paired 95 % intervals over questions"
         tables.append(_table(title, others, ["accuracy", "samples", "reward"], _interval))
+    if comparisons[0].baseline.reliability:
+        tables.append(_reliability_table(comparisons))
     return tables
+
+
+def _reliability_table(comparisons: Sequence[Comparison]) -> Table:
+    """How sure outcomes are, and how often they agree with the full vote; all pools together."""
+    title = "Reliability of the confidence, all pools together"
+    table = _new_table(title, "", ["confidence\n%", "agreement\n%", "calibration\nerror"])
+    for name, reliability in reliabilities(comparisons).items():
+        count, sure, agree = reliability.sums.sum(axis=0)
+        figures = (100 * sure / count, 100 * agree / count, reliability.calibration_error)
+        table.add_row(Text(name), *(f"{figure:.1f}" for figure in figures))
+    return table
 
 
 def pool_table(summaries: Sequence[Summary]) -> Table:
@@ -93,15 +110,19 @@ def controllers_table(shipped: Mapping[tuple[float, float], LearnedController]) 
 
 def _blocks(comparisons: Sequence[Comparison]) -> list[tuple[str, list[Row]]]:
     """A titled block a pool and, where there are several, their average."""
-    blocks = [
-        (pool.baseline.pool, [(result.controller, [result], [pool.baseline]) for result in pool.results])
-        for pool in comparisons
-    ]
-    if len(comparisons) > 1:
-        by_controller = zip(*(pool.results for pool in comparisons), strict=True)
-        baselines = [pool.baseline for pool in comparisons]
-        blocks.append(("average", [(results[0].controller, list(results), baselines) for results in by_controller]))
-    return blocks
+    blocks = [(pool.baseline.pool, _rows([pool])) for pool in comparisons]
+    return blocks if len(blocks) == 1 else [*blocks, ("average", _rows(comparisons))]
+
+
+def _rows(comparisons: Sequence[Comparison]) -> list[Row]:
+    """A row a controller, over all of these pools."""
+    baselines = [pool.baseline for pool in comparisons]
+    rows = []
+    for results in zip(*(pool.results for pool in comparisons), strict=True):
+        name = results[0].controller
+        ceilings = [pool.ceilings[name] for pool in comparisons if name in pool.ceilings]
+        rows.append(Row(name, list(results), baselines, ceilings))
+    return rows
 
 
 def _new_table(title: str, names: str, headings: Sequence[str]) -> Table:
@@ -117,13 +138,13 @@ def _table(
     title: str,
     blocks: list[tuple[str, list[Row]]],
     metrics: Sequence[str],
-    cell: Callable[[str, list[Result], list[Result]], str],
+    cell: Callable[[str, Row], str],
 ) -> Table:
     table = _new_table(title, "", [_HEADINGS[metric] for metric in metrics])
     for name, rows in blocks:
         table.add_row(Text(name, "bold"))
-        for controller, ours, theirs in rows:
-            table.add_row(Text(f"  {controller}"), *(cell(metric, ours, theirs) for metric in metrics))
+        for row in rows:
+            table.add_row(Text(f"  {row.controller}"), *(cell(metric, row) for metric in metrics))
         table.add_section()
     return table
 
@@ -136,22 +157,33 @@ _HEADINGS = {
     "sequential_tokens": "sequential\ntokens",
     "total_tokens": "total\ntokens",
     "reward": "reward",
+    "regret": "regret",
 }
 _FORMATS = {"reward": ".3f", "sequential_tokens": "k", "total_tokens": "k"}
 _COSTS = ("rounds", "samples", "sequential_tokens", "total_tokens")
 
 
-def _figure(metric: str, ours: list[Result], theirs: list[Result]) -> str:
+def _figure(metric: str, row: Row) -> str:
     """The mean over pools and, for what costs, its change against the baseline."""
-    value, base = mean_over_pools(ours, metric), mean_over_pools(theirs, metric)
+    if metric == "regret":
+        return _regret(row)
+    value, base = mean_over_pools(row.results, metric), mean_over_pools(row.baselines, metric)
     text = _number(value, _FORMATS.get(metric, ".1f"))
-    if metric in _COSTS and value is not None and base and ours[0].controller != theirs[0].controller:
+    if metric in _COSTS and value is not None and base and row.controller != row.baselines[0].controller:
         text += f" ({100 * (value / base - 1):+.0f} %)"
     return text
 
 
-def _interval(metric: str, ours: list[Result], theirs: list[Result]) -> str:
-    gap = difference(ours, theirs, metric)
+def _regret(row: Row) -> str:
+    """How much more reward the planner gets with the same actions; for learned controllers only."""
+    if not row.ceilings:
+        return ""
+    best, own = mean_over_pools(row.ceilings, "reward"), mean_over_pools(row.results, "reward")
+    return "" if best is None or own is None else f"{best - own:+.4f}"
+
+
+def _interval(metric: str, row: Row) -> str:
+    gap = difference(row.results, row.baselines, metric)
     places = _FORMATS.get(metric, ".2f")
     return "–" if gap is None else f"{gap.mean:+{places}} [{gap.low:+{places}}, {gap.high:+{places}}]"
 

@@ -158,7 +158,15 @@ def measure(
 ) -> list[Result]:
     """Replay a controller over the training pools."""
     return [
-        evaluate(pool, [controller], budget=setting.budget, repeats=repeats, seed=seed, penalties=setting.penalties)[0]
+        evaluate(
+            pool,
+            [controller],
+            budget=setting.budget,
+            repeats=repeats,
+            seed=seed,
+            penalties=setting.penalties,
+            confidence=False,
+        )[0]
         for pool in pools
     ]
 
