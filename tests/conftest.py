@@ -1,6 +1,7 @@
 """What several tests need: pools made up on the spot, and the real ones where they are at hand."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -41,3 +42,9 @@ def make_pool(*answers: Sequence[str | None], gold: str | None = "a", tokens: in
             for number, given in enumerate(answers)
         ),
     )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tests keep their tables to themselves."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))

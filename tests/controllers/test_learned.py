@@ -15,7 +15,16 @@ from suffice.controllers.learned import ACTIVATIONS
 def network(seed: int = 0, **card: object) -> LearnedController:
     """A controller with random weights, large enough to take every action somewhere."""
     random = np.random.default_rng(seed)
-    full = {"format": 1, "budget": 32, "top": 5, "first": 4, "actions": [1, 2, 4], "activation": "tanh", **card}
+    full = {
+        "kind": "learned",
+        "format": 1,
+        "budget": 32,
+        "top": 5,
+        "first": 4,
+        "actions": [1, 2, 4],
+        "activation": "tanh",
+        **card,
+    }
     sizes = [int(full["top"]) + 2, 8, len(full["actions"]) + 1]  # type: ignore[call-overload, arg-type]
     layers = [
         (random.normal(size=(n, m)).astype(np.float32) * 4, random.normal(size=n).astype(np.float32))
@@ -55,6 +64,7 @@ def test_saved_and_loaded_it_decides_the_same_in_every_state(tmp_path: Path) -> 
     controller = network()
     save_controller(controller, tmp_path / "c.safetensors")
     loaded = load_controller(tmp_path / "c.safetensors")
+    assert isinstance(loaded, LearnedController)
     assert len(loaded.table[0]) > 40_000
     for ours, theirs in zip(controller.table, loaded.table, strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -1,6 +1,9 @@
 import math
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,15 +22,15 @@ from suffice import (
     evaluate,
     get_controller,
     load_pool,
+    save_controller,
 )
-from suffice.planning import Model, Prior, build_model, ceiling, plan
+from suffice.planning import UNIVERSAL, Model, Prior, build_model, ceiling, plan
 from suffice.planning.model import CONCENTRATIONS, DISCOUNTS
 from suffice.replay import Reliability
 from suffice.replay.reliability import decile_sums
 
 BUDGET = 6
-UNIVERSAL = Prior.universal()
-SKEWED = Prior(np.random.default_rng(0).dirichlet(np.ones(220)).reshape(22, 10))
+SKEWED = Prior(tuple(np.random.default_rng(0).dirichlet(np.ones(220)).tolist()))
 
 
 def sequences(length: int) -> Iterator[tuple[int, ...]]:
@@ -45,7 +48,7 @@ def probability(sequence: tuple[int, ...], prior: Prior) -> float:
     total = 0.0
     for row, alpha in enumerate(CONCENTRATIONS):
         for column, discount in enumerate(DISCOUNTS):
-            chance = prior.weights[row, column]
+            chance = prior.grid[row, column]
             counts: list[int] = []
             for votes, answer in enumerate(sequence):
                 if answer == len(counts):
@@ -248,3 +251,38 @@ def test_on_the_model_s_own_draws_nothing_beats_the_plan() -> None:
         assert other.reward < planned.reward + 0.002
     expected = plan(build_model(32, UNIVERSAL), Penalties(), (1, 2, 4)).value[0][0]
     assert planned.reward == pytest.approx(expected, abs=0.03)
+
+
+def test_tables_come_from_the_cache_and_survive_a_broken_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    probe = "import suffice; t = suffice.Tally(20); t.add_round('aab'); print(suffice.get_controller('plan').decide(t))"
+
+    def decide() -> str:
+        return subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout
+
+    first = decide()
+    (file,) = (tmp_path / "suffice").iterdir()
+    whole = file.read_bytes()
+    assert decide() == first
+    for broken in (whole[: len(whole) // 2], b"", b"PK"):
+        file.write_bytes(broken)
+        assert decide() == first
+        assert len(file.read_bytes()) == len(whole)
+    together = [subprocess.Popen([sys.executable, "-c", probe], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert {run.communicate()[0] for run in together} == {first}
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    assert decide() == first
+
+
+def test_a_plan_can_be_saved_and_named(tmp_path: Path) -> None:
+    chosen = Plan(0.01, 0.002, (1, 3), SKEWED)
+    save_controller(chosen, tmp_path / "p.safetensors")
+    assert get_controller(f"file:{tmp_path}/p.safetensors") == chosen
+
+
+def test_the_prior_is_no_parameter_for_strings() -> None:
+    with pytest.raises(ControllerError, match="prior can't be given"):
+        get_controller("plan:prior=flat")
+    with pytest.raises(ControllerError) as caught:
+        get_controller("plan:price=1")
+    assert "prior" not in str(caught.value).split("are:")[1]

@@ -2,18 +2,21 @@
 
 from suffice.controllers import boinf, rules
 from suffice.controllers.base import ArrayController, Controller
-from suffice.controllers.files import load_controller, save_controller
+from suffice.controllers.files import FORMAT, SavedController, file_kind, load_controller, save_controller
 from suffice.controllers.learned import LearnedController
 from suffice.controllers.registry import controller_names, get_controller, register
 from suffice.controllers.shipped import Shipped, shipped_controllers
 
 __all__ = [
+    "FORMAT",
     "ArrayController",
     "Controller",
     "LearnedController",
+    "SavedController",
     "Shipped",
     "boinf",
     "controller_names",
+    "file_kind",
     "get_controller",
     "load_controller",
     "register",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice.controllers.base import ArrayController
+from suffice.controllers.files import SavedController, file_kind
 from suffice.errors import ControllerError
 from suffice.tally import FloatArray, IntArray, Tallies, Tally, state
 
@@ -15,7 +15,8 @@ MOST_STATES = 2_000_000
 """A table larger than this is refused: it would take minutes and gigabytes."""
 
 
-class LearnedController(ArrayController):
+@file_kind("learned")
+class LearnedController(SavedController):
     """Takes the network's most likely action in each state, after a first round of fixed size.
 
     `layers` are pairs of weights (outputs × inputs) and biases. `card` says what the network was trained for:
@@ -29,6 +30,28 @@ class LearnedController(ArrayController):
         self.top: int = card["top"]
         self.first: int = card["first"]
         self.draws_by_action = np.array([0, *card["actions"]])
+
+    def tensors(self) -> dict[str, FloatArray]:
+        """The weights and biases, layer by layer."""
+        return {
+            f"layers.{number}.{name}": np.ascontiguousarray(tensor, np.float32)
+            for number, layer in enumerate(self.layers)
+            for name, tensor in zip(("weight", "bias"), layer, strict=True)
+        }
+
+    @classmethod
+    def from_file(cls, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> "LearnedController":
+        """The layers in order; ValueError where they don't fit each other and the card."""
+        count = len(tensors) // 2
+        layers = [(tensors[f"layers.{number}.weight"], tensors[f"layers.{number}.bias"]) for number in range(count)]
+        width = card["top"] + 2
+        for weights, biases in layers:
+            if weights.shape != (len(biases), width) or not (np.isfinite(weights).all() and np.isfinite(biases).all()):
+                raise ValueError
+            width = len(biases)
+        if width != len(card["actions"]) + 1 or card["activation"] not in ACTIVATIONS:
+            raise ValueError
+        return LearnedController(layers, card)
 
     def __str__(self) -> str:
         return f"the controller learned for a budget of {self.budget}"

@@ -75,7 +75,8 @@ def _arguments(controller: type[Controller], settings: str) -> dict[str, Any]:
     for setting in settings.split(",") if settings else []:
         key, equals, value = setting.partition("=")
         if key not in parameters:
-            known = ", ".join(map(_described, parameters.values())) or "none"
+            readable = [parameter for name, parameter in parameters.items() if _plain(types.get(name, str)) in _READERS]
+            known = ", ".join(map(_described, readable)) or "none"
             raise ControllerError(f'no parameter "{key}"; its parameters and defaults are: {known}')
         if not equals or key in arguments:
             raise ControllerError(f'give each parameter once, as key=value; "{setting}" is not that')
@@ -90,10 +91,15 @@ def _described(parameter: inspect.Parameter) -> str:
     return parameter.name if parameter.default in (None, parameter.empty) else f"{parameter.name} ({parameter.default})"
 
 
+def _plain(kind: Any) -> Any:
+    """What an optional type is when it is given."""
+    optional = get_origin(kind) in (UnionType, Union)
+    return next(part for part in get_args(kind) if part is not type(None)) if optional else kind
+
+
 def _read(key: str, text: str, kind: Any) -> Any:
-    """A value of this type; an optional type is read as what it is when given."""
-    if get_origin(kind) in (UnionType, Union):
-        kind = next(part for part in get_args(kind) if part is not type(None))
+    """A value of this type."""
+    kind = _plain(kind)
     if kind not in _READERS:
         raise ControllerError(f"{key} can't be given in a string: its type is none of those that can")
     convert, wanted = _READERS[kind]

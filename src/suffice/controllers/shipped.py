@@ -14,7 +14,8 @@ from suffice.errors import ControllerError
 def shipped_controllers() -> dict[tuple[float, float], LearnedController]:
     """The shipped controllers by their penalties for a draw and a round."""
     folder = Path(str(files("suffice.controllers") / "shipped"))
-    shipped = [load_controller(path) for path in folder.glob("*.safetensors")]
+    loaded = (load_controller(path) for path in folder.glob("*.safetensors"))
+    shipped = [one for one in loaded if isinstance(one, LearnedController)]
     return dict(sorted(((one.card["penalties"]["draw"], one.card["penalties"]["round"]), one) for one in shipped))
 
 

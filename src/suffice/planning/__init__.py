@@ -1,12 +1,13 @@
 """Planning: exact optimal stopping under a model of answers."""
 
-from suffice.planning.confidence import LARGEST_BUDGET, confidence, confidences, universal_model
+from suffice.planning.confidence import confidence, confidences
 from suffice.planning.controller import Plan, ceiling
-from suffice.planning.model import Model, Prior, build_model
+from suffice.planning.model import LARGEST_BUDGET, UNIVERSAL, Model, Prior, build_model
 from suffice.planning.values import Policy, plan
 
 __all__ = [
     "LARGEST_BUDGET",
+    "UNIVERSAL",
     "Model",
     "Plan",
     "Policy",
@@ -16,5 +17,4 @@ __all__ = [
     "confidence",
     "confidences",
     "plan",
-    "universal_model",
 ]

@@ -1,78 +1,103 @@
 """The planned controller: the exact best policy under the model, with no training."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from suffice.controllers import ArrayController, Controller, LearnedController, get_controller, register
+from suffice.controllers import (
+    FORMAT,
+    Controller,
+    LearnedController,
+    SavedController,
+    file_kind,
+    get_controller,
+    register,
+)
+from suffice.errors import ControllerError
 from suffice.penalties import Penalties
-from suffice.planning.confidence import LARGEST_BUDGET, locate, universal_model
-from suffice.planning.model import Model
-from suffice.planning.values import Policy, plan
-from suffice.tally import IntArray, Tallies, Tally
+from suffice.planning.model import LARGEST_BUDGET, UNIVERSAL, Prior, build_model
+from suffice.planning.tables import Table, cached
+from suffice.planning.values import plan
+from suffice.tally import FloatArray, IntArray, Tallies, Tally
 
 
+@file_kind("planned")
 @register("plan")
 @dataclass(frozen=True)
-class Plan(ArrayController):
+class Plan(SavedController):
     """The policy with the largest expected reward, by backward recursion over all partitions of the draws."""
 
     penalty_draw: float = 0.0075
     penalty_round: float = 0.005
     actions: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16)
+    prior: Prior = UNIVERSAL
 
     def __post_init__(self) -> None:
         Penalties(self.penalty_draw, self.penalty_round)
         self.require("actions", bool(self.actions) and min(self.actions) >= 1, "at least 1 each")
 
+    def __repr__(self) -> str:
+        actions = "+".join(map(str, self.actions))
+        return f"plan:penalty_draw={self.penalty_draw:g},penalty_round={self.penalty_round:g},actions={actions}"
+
     def decide(self, tally: Tally) -> int:
         """A look-up by the partition."""
-        by_partition = self._table(tally.budget).by_partition
-        given = sum(tally.top(tally.budget))
-        parts = bytes(filter(None, tally.top(tally.budget))) + b"\1" * (tally.draws - given)
-        stopping, going_on = by_partition[parts]
-        return stopping if given else going_on
+        table = self._table(tally.budget)
+        ranked = tally.top(tally.budget)
+        given = sum(ranked)
+        row = table.row_by_parts[bytes(filter(None, ranked)) + b"\1" * (tally.draws - given)]
+        return int(table.columns["asked" if given else "asked_without_stop"][row])
 
     def decide_many(self, tallies: Tallies) -> IntArray:
-        """Look-ups by the partitions, level by level."""
+        """Look-ups by the partitions."""
         table = self._table(tallies.budget)
+        rows = table.rows(tallies)
         voted = tallies.top(1)[:, 0] > 0
-        asked = np.empty(len(tallies), int)
-        for draws, rows, places in locate(tallies, table.model):
-            stopping, going_on = table.policy.asked[draws][places], table.policy.asked_without_stop[draws][places]
-            asked[rows] = np.where(voted[rows], stopping, going_on)
-        return asked
+        return np.where(voted, table.columns["asked"][rows], table.columns["asked_without_stop"][rows])
 
-    def _table(self, budget: int) -> "Table":
-        return _planned(budget, Penalties(self.penalty_draw, self.penalty_round), self.actions)
-
-
-@dataclass(frozen=True)
-class Table:
-    """A model and its best policy."""
-
-    model: Model
-    policy: Policy
-
-    @cached_property
-    def by_partition(self) -> dict[bytes, tuple[int, int]]:
-        """Decisions by the parts of the partition, as bytes: with stopping, and with stopping barred."""
+    @property
+    def card(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """What the file says of itself."""
         return {
-            key: decisions
-            for level, asked, without in zip(
-                self.model.levels, self.policy.asked, self.policy.asked_without_stop, strict=True
-            )
-            for key, decisions in zip(
-                level.keys.tolist(), zip(asked.tolist(), without.tolist(), strict=True), strict=True
-            )
+            "kind": "planned",
+            "format": FORMAT,
+            "penalties": {"draw": self.penalty_draw, "round": self.penalty_round},
+            "actions": list(self.actions),
+            "prior": "universal" if self.prior == UNIVERSAL else "fitted",
         }
+
+    def tensors(self) -> dict[str, FloatArray]:
+        """The prior: the rest is worked out again from it."""
+        return {"prior": self.prior.grid}
+
+    @classmethod
+    def from_file(cls, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> "Plan":
+        """The plan of a file; ValueError where its prior is none."""
+        prior = Prior(tuple(tensors["prior"].ravel().tolist()))
+        if prior.grid.min() < 0 or not np.isclose(sum(prior.weights), 1):
+            raise ValueError
+        return Plan(card["penalties"]["draw"], card["penalties"]["round"], tuple(card["actions"]), prior)
+
+    def _table(self, budget: int) -> Table:
+        return _planned(budget, self)
 
 
 @lru_cache(maxsize=16)
-def _planned(budget: int, penalties: Penalties, actions: tuple[int, ...]) -> Table:
-    model = universal_model(budget)
-    return Table(model, plan(model, penalties, actions))
+def _planned(budget: int, chosen: Plan) -> Table:
+    if budget > LARGEST_BUDGET:
+        raise ControllerError(
+            f"plans are exact up to a budget of {LARGEST_BUDGET}, not {budget}; rl can be trained for it"
+        )
+
+    def build() -> Table:
+        model = build_model(budget, chosen.prior)
+        policy = plan(model, Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions)
+        return Table.of(model.levels, asked=policy.asked, asked_without_stop=policy.asked_without_stop)
+
+    return cached(build, "plan", budget, chosen, chosen.prior)
 
 
 def ceiling(controller: str | Controller, penalties: Penalties) -> Plan | None:

@@ -5,6 +5,7 @@ After n votes over k answers, an answer with c votes comes next with probability
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammaln
@@ -16,18 +17,24 @@ CONCENTRATIONS = np.geomspace(0.02, 60, 22)
 DISCOUNTS = np.arange(10) / 10
 ROWS_AT_ONCE = 20_000
 
+LARGEST_BUDGET = 48
+"""Beyond this there are too many partitions to go over them all."""
+
 
 @dataclass(frozen=True)
 class Prior:
-    """Weights of the grid of (α, d): rows are concentrations, columns discounts; equal ones unless fitted."""
+    """Weights of the points (α, d) of the grid, concentration by concentration; equal ones unless fitted."""
 
-    weights: FloatArray
+    weights: tuple[float, ...] = (1 / 220,) * 220
 
-    @staticmethod
-    def universal() -> "Prior":
-        """No opinion."""
-        size = len(CONCENTRATIONS) * len(DISCOUNTS)
-        return Prior(np.full((len(CONCENTRATIONS), len(DISCOUNTS)), 1 / size))
+    @property
+    def grid(self) -> FloatArray:
+        """The weights with a row a concentration and a column a discount."""
+        return np.reshape(self.weights, (len(CONCENTRATIONS), len(DISCOUNTS)))
+
+
+UNIVERSAL = Prior()
+"""No opinion: what is used unless a prior is fitted."""
 
 
 def log_likelihoods(parts: IntArray) -> FloatArray:
@@ -67,7 +74,7 @@ def step_probabilities(level: Level, votes: int, prior: Prior) -> FloatArray:
 
 def _posterior(parts: IntArray, prior: Prior) -> FloatArray:
     with np.errstate(divide="ignore"):
-        logs = log_likelihoods(parts) + np.log(prior.weights)
+        logs = log_likelihoods(parts) + np.log(prior.grid)
     weights = np.exp(logs - logs.max(axis=(1, 2), keepdims=True))
     posterior: FloatArray = weights / weights.sum(axis=(1, 2), keepdims=True)
     return posterior
@@ -83,7 +90,8 @@ class Model:
     confidence: list[FloatArray]
 
 
-def build_model(budget: int, prior: Prior) -> Model:
+@lru_cache(maxsize=4)
+def build_model(budget: int, prior: Prior = UNIVERSAL) -> Model:
     """Work out the process, forwards, and the confidence, backwards."""
     tree = levels(budget)
     probabilities = [step_probabilities(level, votes, prior) for votes, level in enumerate(tree)]

@@ -27,7 +27,7 @@ class Policy:
 
 def plan(model: Model, penalties: Penalties, actions: tuple[int, ...]) -> Policy:
     """Backwards from the full budget: V = max(2·confidence − 1, max over k of −costs + E[V after k more])."""
-    asked: list[IntArray] = [np.zeros(len(model.levels[-1].parts), int)]
+    asked: list[IntArray] = [np.zeros(len(model.levels[-1].parts), np.int8)]
     without_stop: list[IntArray] = [asked[0]]
     value: list[FloatArray] = [2 * model.confidence[-1] - 1]
     # Column j: the expected value after j more votes.
@@ -44,8 +44,8 @@ def plan(model: Model, penalties: Penalties, actions: tuple[int, ...]) -> Policy
         largest = np.where(worth >= best[:, None] - CLOSE, draws, 0).max(axis=1)
         stop = 2 * model.confidence[votes] - 1
         stops = (stop >= best - EXACT) & (votes > 0)
-        asked.insert(0, np.where(stops, 0, largest))
-        without_stop.insert(0, largest)
+        asked.insert(0, np.where(stops, 0, largest).astype(np.int8))
+        without_stop.insert(0, largest.astype(np.int8))
         value.insert(0, np.where(stops, stop, best))
         ahead[:, 0] = value[0]
     return Policy(asked, without_stop, value)

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from suffice.controllers import LearnedController, load_controller, save_controller
 from suffice.errors import OptionError, PoolError
@@ -85,7 +86,7 @@ class Bench:
                     save_controller(trained.controller, list(missing)[number])
         if not all(path.exists() for path in paths):
             raise KeyboardInterrupt
-        return [load_controller(path) for path in paths]
+        return [cast(LearnedController, load_controller(path)) for path in paths]
 
     def evaluate(self, pool: Pool, controllers: Sequence[str | LearnedController]) -> list[Result]:
         """Replay over a test pool."""
