@@ -82,7 +82,11 @@ def test_bad_training_options_get_one_sentence(toys: list[Path], tmp_path: Path)
     assert "nothing to train on" in fails(
         "reproduce", "main", "--leave-one-out", "--test", toys[0], "--out", tmp_path / "r"
     )
+    assert "two pools of the name" in fails("reproduce", "main", "--test", toys[0], toys[0], "--out", tmp_path / "r")
+    assert "repeats" in fails("reproduce", "main", "--repeats", "0", "--out", tmp_path / "r")
+    assert "can't be made a folder" in fails("reproduce", "main", "--out", toys[0])
     assert "no such controller file" in fails("controllers", tmp_path / "none")
+    assert "is a rule" in fails("controllers", "asc")
     (tmp_path / "foreign").write_text("hello")
     assert "not a whole controller file" in fails("controllers", tmp_path / "foreign")
 

@@ -204,31 +204,38 @@ def train(
     job = training.Job(pools, setting, algorithm, preset, steps, seed)
     with training_bar(seeds, steps) as watch:
         trained = training.train(job, seeds, watch)
-    suffice.save_controller(trained[0].controller, out)
-    rules = training.rule_rewards(job)
-    _print(training_table(trained, rules))
+    if not trained:
+        raise KeyboardInterrupt  # before there was anything to keep
+    best = trained[0].controller
+    suffice.save_controller(best, out)
+    _print(training_table(trained))
     if json:
-        write_whole(json, training_json(trained, rules).encode())
-    for rule, reward in rules.items():
-        if reward >= trained[0].reward:
-            message = (
-                f"WARNING: on its own training pools this controller is no better than {rule} "
-                f"(reward {trained[0].reward:.3f} against {reward:.3f}): it has learned nothing worth using. "
-                "Train longer, with more seeds, or on pools with more agreement."
-            )
-            typer.secho(message, fg="red", bold=True, err=True)
+        write_whole(json, training_json(trained).encode())
+    for rule in best.no_better_than():
+        message = (
+            f"WARNING: on its own training pools this controller is no better than {rule}: it has learned nothing "
+            "worth using. Train longer, with more seeds, or on pools with more agreement."
+        )
+        typer.secho(message, fg="red", bold=True, err=True)
+    if any(one.controller.card["steps"] < steps for one in trained):
+        typer.echo("Interrupted: these are the best so far.", err=True)
     typer.echo(f"The controller of seed {trained[0].seed} is in {out}: use it as file:{out}")
 
 
 @app.command()
 def controllers(
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="A controller file, whose card is printed.")
+        str | None,
+        typer.Argument(metavar="FILE", help="A controller file, or a shipped one's name: its card is printed."),
     ] = None,
 ) -> None:
     """List the shipped controllers, or print the card of a controller file."""
     if file:
-        typer.echo(dumps(dict(suffice.load_controller(file).card), indent=2))
+        known = not is_there(Path(file)) and file.partition(":")[0] in suffice.controller_names()
+        chosen = suffice.get_controller(file) if known else suffice.load_controller(file)
+        if not isinstance(chosen, suffice.SavedController):
+            raise OptionError(f"{file} is a rule: it has parameters, and no card")
+        typer.echo(dumps(dict(chosen.card), indent=2))
     else:
         _print(controllers_table(suffice.shipped_controllers()))
 
@@ -273,7 +280,10 @@ def reproduce(
     experiments = _need("suffice.report.experiments", "train,plot")
     if what not in (*experiments.EXPERIMENTS, "all"):
         raise OptionError(f'WHAT must be one of {", ".join(experiments.EXPERIMENTS)} or all, not "{what}"')
-    check_writable(out / what if out.is_dir() else out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"--out {out}: it can't be made a folder: {error.strerror}") from None
     bench = experiments.Bench(
         train=tuple(map(suffice.load_pool, train)),
         test=tuple(map(suffice.load_pool, test)),
@@ -286,7 +296,11 @@ def reproduce(
         preset=preset,
     )
     bench.check(allow_overlap)
-    experiments.reproduce(what, bench)
+    try:
+        experiments.reproduce(what, bench)
+    except KeyboardInterrupt:
+        typer.echo("Interrupted: run the same command again to go on.", err=True)
+        raise
     typer.echo((out / f"{'index' if what == 'all' else what}.md").read_text())
     typer.echo(f"All of it is in {out}.")
 

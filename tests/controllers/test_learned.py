@@ -108,7 +108,12 @@ def test_a_broken_or_foreign_file_is_refused(tmp_path: Path) -> None:
     for metadata in (None, {"other": "file"}, {"suffice": "{"}, {"suffice": "[]"}, {"suffice": "{}"}):
         save_file(tensors, bad, metadata=metadata)
         refused("not a whole controller file")
-    for change in ({"top": 4}, {"actions": [1]}, {"activation": "sine"}):
+    changes: list[dict[str, object]] = [{"first": 40}, {"first": "4"}, {"budget": 32.0}, {"kind": "odd"}, {"format": 0}]
+    for change in changes:
+        save_file(tensors, bad, metadata={"suffice": json.dumps({**json.loads(card), **change})})
+        refused("not a whole controller file")
+    changes = [{"top": 4}, {"actions": [1]}, {"activation": "sine"}]
+    for change in changes:
         save_file(tensors, bad, metadata={"suffice": json.dumps({**json.loads(card), **change})})
         refused("not a whole controller file")
     save_file({**tensors, "layers.0.bias": tensors["layers.0.bias"] * np.nan}, bad, metadata={"suffice": card})
@@ -120,3 +125,5 @@ def test_a_broken_or_foreign_file_is_refused(tmp_path: Path) -> None:
 def test_too_many_states_are_refused() -> None:
     with pytest.raises(ControllerError, match="too many states"):
         network(budget=500).table  # noqa: B018
+    with pytest.raises(ControllerError, match="too many states"):
+        network(top=14).table  # noqa: B018

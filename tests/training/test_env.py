@@ -128,6 +128,7 @@ def test_a_small_pool_is_refused() -> None:
     [
         ({"target": "silver"}, "target must be one of running, full, gold"),
         ({"top": 1}, "top must be at least 2"),
+        ({"top": 33}, "at most the budget"),
         ({"first": 0}, "first must be at least 1"),
         ({"first": 32}, "below the budget"),
         ({"actions": ()}, "actions must be different"),

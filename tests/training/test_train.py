@@ -5,7 +5,7 @@ import pytest
 from conftest import make_pool
 
 from suffice import OptionError, Penalties, PoolError, evaluate
-from suffice.training import Job, Setting, Watched, rule_rewards, train
+from suffice.training import Job, Setting, Watched, train
 
 
 def toy(steps: int = 40_000, **options: object) -> Job:
@@ -82,10 +82,22 @@ def test_an_interrupted_run_keeps_its_best_so_far() -> None:
     assert trained.reward > 0.5
 
 
-def test_rules_are_measured_on_the_same_draws() -> None:
-    rewards = rule_rewards(toy())
-    assert rewards["sc"] == pytest.approx(0.76)
-    assert rewards["asc"] > rewards["sc"]
+def test_the_card_has_the_rules_to_compare_with() -> None:
+    controller = train(toy(1, preset="paper"))[0].controller
+    assert controller.card["rules"]["sc"]["reward"] == pytest.approx(0.76)
+    assert any("asc" in rule for rule in controller.no_better_than())
+
+
+@pytest.mark.parametrize("target", ["full", "gold"])
+def test_the_best_moment_is_chosen_by_the_target(target: str) -> None:
+    """Where the full vote is wrong, a controller that is paid for the truth should not buy agreement."""
+    pool = make_pool("b" * 30 + "a" * 10, "b" * 40, gold="a")
+    (trained,) = train(Job((pool,), Setting(target=target), steps=40_000))
+    card = trained.controller.card
+    assert card["best_after_steps"] > 0
+    if target == "gold":
+        assert card["target_reward"] < -0.8 < card["reward"]
+        assert trained.results[0].samples < 8
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,11 @@ def file_kind(name: str) -> Callable[[K], K]:
     return add
 
 
-def save_controller(controller: SavedController, path: Path) -> None:
+def save_controller(controller: SavedController, path: str | Path) -> None:
     """Write a controller and its card."""
     from safetensors.numpy import save
 
-    write_whole(path, save(controller.tensors(), metadata={CARD: json.dumps(dict(controller.card))}))
+    write_whole(Path(path), save(controller.tensors(), metadata={CARD: json.dumps(dict(controller.card))}))
 
 
 def load_controller(path: str | Path) -> SavedController:
@@ -64,8 +64,10 @@ def load_controller(path: str | Path) -> SavedController:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         card = json.loads(metadata[CARD])
+        if type(card["format"]) is not int or card["format"] < 1:
+            raise ValueError
         if card["format"] > FORMAT:
             raise ControllerError(f"{path}: this controller has format {card['format']}, newer than this suffice knows")
         return _kinds[card["kind"]].from_file(tensors, card)
-    except (SafetensorError, OSError, KeyError, ValueError, TypeError):
+    except (SafetensorError, OSError, KeyError, ValueError, TypeError, AttributeError, RecursionError):
         raise ControllerError(f"{path}: this is not a whole controller file; make one with suffice train") from None

@@ -43,18 +43,36 @@ class LearnedController(SavedController):
     def from_file(cls, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> "LearnedController":
         """The layers in order; ValueError where they don't fit each other and the card."""
         count = len(tensors) // 2
+        numbers = [card["budget"], card["top"], card["first"], *card["actions"]]
+        if any(type(number) is not int or number < 1 for number in numbers) or count < 1 or len(tensors) != 2 * count:
+            raise ValueError
         layers = [(tensors[f"layers.{number}.weight"], tensors[f"layers.{number}.bias"]) for number in range(count)]
         width = card["top"] + 2
         for weights, biases in layers:
+            if weights.dtype.kind != "f" or biases.ndim != 1:
+                raise ValueError
             if weights.shape != (len(biases), width) or not (np.isfinite(weights).all() and np.isfinite(biases).all()):
                 raise ValueError
             width = len(biases)
-        if width != len(card["actions"]) + 1 or card["activation"] not in ACTIVATIONS:
+        if (
+            card["first"] >= card["budget"]
+            or width != len(card["actions"]) + 1
+            or card["activation"] not in ACTIVATIONS
+        ):
             raise ValueError
         return LearnedController(layers, card)
 
     def __str__(self) -> str:
         return f"the controller learned for a budget of {self.budget}"
+
+    def no_better_than(self) -> list[str]:
+        """The simple rules that did as well on the training pools, and as cheaply; the card has their figures."""
+        own = self.card["reward"]
+        return [
+            f"{rule} (reward {figures['reward']:.3f} against {own:.3f})"
+            for rule, figures in self.card.get("rules", {}).items()
+            if figures["reward"] > own + 1e-9
+        ]
 
     def scores(self, states: FloatArray) -> FloatArray:
         """What the network gives each action in each state."""
@@ -69,23 +87,32 @@ class LearnedController(SavedController):
     @cached_property
     def table(self) -> tuple[IntArray, IntArray]:
         """Keys of all states that can be met, in rising order, and how many draws the network asks for in each."""
-        tops = _sorted_counts(self.top, self.budget)
-        blocks = []
-        for draws in range(self.first, self.budget + 1):
-            top = tops[tops.sum(axis=1) <= draws]
-            blocks.append(np.column_stack([np.full(len(top), draws), top]))
-        met = np.concatenate(blocks)
-        scores = self.scores(state(met[:, 1:], met[:, 0], self.budget))
-        keys = self._keys(met[:, 0], met[:, 1:])
+        scores = self.scores(state(self._states[:, 1:], self._states[:, 0], self.budget))
+        keys = self._keys(self._states[:, 0], self._states[:, 1:])
         order = np.argsort(keys)
         return keys[order], self.draws_by_action[scores.argmax(axis=1)][order]
+
+    @cached_property
+    def _states(self) -> IntArray:
+        """The draws and top counts of all states that can be met, a row a state."""
+        if (self.budget + 1) ** (self.top + 1) >= 2**63:
+            raise _too_many(self.budget, self.top)
+        tops = _sorted_counts(self.top, self.budget)
+        given = tops.sum(axis=1)
+        if (self.budget + 1 - np.maximum(given, self.first)).sum() > MOST_STATES:
+            raise _too_many(self.budget, self.top)
+        blocks = []
+        for draws in range(self.first, self.budget + 1):
+            top = tops[given <= draws]
+            blocks.append(np.column_stack([np.full(len(top), draws), top]))
+        return np.concatenate(blocks)
 
     @cached_property
     def _by_tally(self) -> dict[tuple[int, ...], int]:
         """The same table for one tally: the draws and the top counts, to the decision."""
         keys, asked = self.table
-        digits = [keys // (self.budget + 1) ** place % (self.budget + 1) for place in range(self.top, -1, -1)]
-        return dict(zip(zip(*(digit.tolist() for digit in digits), strict=True), asked.tolist(), strict=True))
+        order = np.searchsorted(keys, self._keys(self._states[:, 0], self._states[:, 1:]))
+        return dict(zip(map(tuple, self._states.tolist()), asked[order].tolist(), strict=True))
 
     def decide(self, tally: Tally) -> int:
         """A look-up."""
@@ -115,6 +142,10 @@ class LearnedController(SavedController):
             )
 
 
+def _too_many(budget: int, top: int) -> ControllerError:
+    return ControllerError(f"a budget of {budget} with the top {top} counts has too many states: lower either")
+
+
 def _sorted_counts(parts: int, total: int) -> IntArray:
     """All lists of so many vote counts, most first, that sum to at most the total."""
     counts = np.arange(total + 1)[:, None]
@@ -122,7 +153,7 @@ def _sorted_counts(parts: int, total: int) -> IntArray:
         # Each list goes on with any count that is no larger than its last and fits into the total.
         room = np.minimum(counts[:, -1], total - counts.sum(axis=1)) + 1
         if room.sum() > MOST_STATES:
-            raise ControllerError(f"a budget of {total} with the top {parts} counts has too many states: lower either")
+            raise _too_many(total, parts)
         following = np.arange(room.sum()) - np.repeat(np.cumsum(room) - room, room)
         counts = np.column_stack([np.repeat(counts, room, axis=0), following])
     return counts

@@ -27,6 +27,7 @@ class Policy:
 
 def plan(model: Model, penalties: Penalties, actions: tuple[int, ...]) -> Policy:
     """Backwards from the full budget: V = max(2·confidence − 1, max over k of −costs + E[V after k more])."""
+    actions = tuple({min(action, model.budget) for action in actions})
     asked: list[IntArray] = [np.zeros(len(model.levels[-1].parts), np.int8)]
     without_stop: list[IntArray] = [asked[0]]
     value: list[FloatArray] = [2 * model.confidence[-1] - 1]

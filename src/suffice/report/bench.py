@@ -1,15 +1,17 @@
 """The ground of the paper's experiments: which pools train and test, and the controllers trained on them."""
 
 import hashlib
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from suffice.controllers import LearnedController, load_controller, save_controller
-from suffice.errors import OptionError, PoolError
+from suffice.errors import ControllerError, OptionError, PoolError
 from suffice.penalties import Penalties
 from suffice.pools import Pool
+from suffice.pools.pool import quoted
 from suffice.replay import Result, evaluate
 from suffice.report.progress import training_bar
 from suffice.training import Job, Setting, learn_each
@@ -42,21 +44,26 @@ class Bench:
     preset: str = "fast"
 
     def check(self, allow_overlap: bool) -> None:
-        """Refuse pools that share questions between training and test."""
+        """Refuse what can't be run, and pools that share questions between training and test."""
+        for name, value in (("seeds", self.seeds), ("repeats", self.repeats), ("steps", self.steps)):
+            if value < 1:
+                raise OptionError(f"{name} must be at least 1, not {value}")
+        for pools in (self.train, self.test):
+            names = [pool.name for pool in pools]
+            if twice := next((name for name in names if names.count(name) > 1), None):
+                raise PoolError(f"there are two pools of the name {twice}: give one of them another")
         for pool in self.test:
-            training = self.training_for(pool)
-            if not training:
+            pool.check_budget(Setting().budget)
+            if not self.training_for(pool):
                 raise OptionError(
-                    f"{pool.name}: there is nothing to train on; --leave-one-out needs other benchmarks of its model"
+                    f"{pool.name}: there is nothing to train on; --leave-one-out needs other benchmarks of the same "
+                    "model, with pools named MODEL__BENCHMARK"
                 )
-            tested = {question.id for question in pool.questions}
-            for other in training:
-                shared = [question.id for question in other.questions if question.id in tested]
-                if shared and not allow_overlap:
-                    raise PoolError(
-                        f'{other.name} and {pool.name} share {len(shared)} questions, "{shared[0]}" for one; '
-                        "train on others, or say --allow-overlap"
-                    )
+            for model in self.models():
+                for other in self.training_for(pool, model):
+                    other.check_budget(Setting().budget)
+                    if not allow_overlap:
+                        _check_overlap(other, pool)
 
     def training_for(self, tested: Pool, model: str | None = None) -> Training:
         """The pools that a controller for this test pool is trained on, of one model where that is asked for."""
@@ -79,11 +86,13 @@ class Bench:
         folder = self.out / "controllers"
         folder.mkdir(parents=True, exist_ok=True)
         paths = [folder / f"{_key(job)}.safetensors" for job in jobs]
-        missing = {path: job for path, job in zip(paths, jobs, strict=True) if not path.exists()}
+        missing = {path: job for path, job in zip(paths, jobs, strict=True) if not _is_whole(path)}
         with training_bar(len(missing), self.steps) as watch:
             for number, trained in learn_each(list(missing.values()), watch):
                 if trained.controller.card["steps"] >= self.steps:
                     save_controller(trained.controller, list(missing)[number])
+                    for rule in trained.controller.no_better_than():
+                        print(f"WARNING: a controller learned nothing: it is no better than {rule}", file=sys.stderr)
         if not all(path.exists() for path in paths):
             raise KeyboardInterrupt
         return [cast(LearnedController, load_controller(path)) for path in paths]
@@ -91,6 +100,25 @@ class Bench:
     def evaluate(self, pool: Pool, controllers: Sequence[str | LearnedController]) -> list[Result]:
         """Replay over a test pool."""
         return evaluate(pool, controllers, repeats=self.repeats, seed=self.seed)
+
+
+def _check_overlap(training: Pool, tested: Pool) -> None:
+    ids = {question.id for question in tested.questions}
+    shared = [question.id for question in training.questions if question.id in ids]
+    if shared:
+        raise PoolError(
+            f"{training.name} and {tested.name} share {len(shared)} questions, {quoted(shared[0])} for one; "
+            "train on others, or say --allow-overlap"
+        )
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a controller is there from an earlier run, and can be read."""
+    try:
+        load_controller(path)
+    except ControllerError:
+        return False
+    return True
 
 
 def _key(job: Job) -> str:

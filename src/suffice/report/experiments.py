@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
-from itertools import groupby
 from statistics import fmean, stdev
 from typing import Any
 
@@ -85,8 +84,8 @@ def reproduce_scaling(bench: Bench) -> None:
             for method, sweep in sweeps.items()
         }
     pictures = []
-    for model, names in groupby(panels, key=lambda name: name.split("__")[0]):
-        part = {name: panels[name] for name in names}
+    for model, pools in _by_model(bench.test).items():
+        part = {pool.name: panels[pool.name] for pool in pools}
         for suffix, costs, quality in (
             ("samples", ("rounds", "samples"), "accuracy"),
             ("tokens", ("sequential_tokens", "total_tokens"), "accuracy"),
@@ -121,7 +120,8 @@ def reproduce_explain(bench: Bench) -> None:
         if known:
             panels[pool.name]["answer accuracy (share of responses right)"] = known
             correlations.append(_rank_correlation(known))
-        lines.append([pool.name, *(f"{value:+.2f}" for value in correlations)])
+        texts = ["–" if np.isnan(value) else f"{value:+.2f}" for value in correlations]
+        lines.append([pool.name, *texts, *["–"] * (2 - len(texts))])
     if len({len(plots) for plots in panels.values()}) > 1:  # some pools have no gold answers
         panels = {name: dict(list(plots.items())[:1]) for name, plots in panels.items()}
     draw_explanation(panels, bench.out / "explain.png")
@@ -221,7 +221,7 @@ def _with_seeds(bench: Bench, targets: dict[str, str], rules: dict[str, str]) ->
 def _paper_tables(pools: Sequence[Pool], measured: Measured, columns: dict[str, str], base: str) -> list[str]:
     """A table a model: a row a method, a group of columns a benchmark, and the averages with changes against a base."""
     tables = []
-    for model, group in groupby(pools, key=model_of):
+    for model, group in _by_model(pools).items():
         names = [pool.name for pool in group]
         heads = [f"{benchmark_of(_named(pools, name))} {label}" for name in names for label in columns.values()]
         heads += [f"avg. {label}" for label in columns.values()]
@@ -237,6 +237,10 @@ def _paper_tables(pools: Sequence[Pool], measured: Measured, columns: dict[str, 
             rows.append([method, *cells])
         tables.append(f"**{model}**\n\n" + _markdown(["", *heads], rows))
     return tables
+
+
+def _by_model(pools: Sequence[Pool]) -> dict[str, list[Pool]]:
+    return {model: [pool for pool in pools if model_of(pool) == model] for model in map(model_of, pools)}
 
 
 def _average(measured: Measured, names: Sequence[str], method: str, metric: str) -> float | None:
@@ -275,7 +279,7 @@ def _share_right(question: Any) -> float | None:
 
 
 def _rank_correlation(points: Sequence[tuple[float, float]]) -> float:
-    return float(spearmanr(points).statistic)
+    return float(spearmanr(points).statistic) if len(points) > 2 else float("nan")
 
 
 def _named(pools: Iterable[Pool], name: str) -> Pool:
@@ -285,7 +289,9 @@ def _named(pools: Iterable[Pool], name: str) -> Pool:
 def _text(value: float | None, metric: str = "") -> str:
     if value is None:
         return "–"
-    return f"{value / 1000:.1f}k" if metric.endswith("tokens") else f"{value:.1f}"
+    if metric.endswith("tokens"):
+        return f"{value:.0f}" if value < 1000 else f"{value / 1000:.1f}k"
+    return f"{value:.1f}"
 
 
 def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

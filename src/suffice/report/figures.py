@@ -10,7 +10,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from suffice.replay import Reliability, Result
+from suffice.replay import Reliability, Result, mean_over_pools
 
 matplotlib.use("Agg")
 
@@ -125,12 +125,7 @@ def draw_reliability(reliabilities: Mapping[str, Reliability], path: Path) -> No
 
 def point(parameter: str, results: Sequence[Result]) -> Point:
     """A setting's figures, averaged over results."""
-    return Point(parameter, {metric: _mean(results, metric) for metric in AXES})
-
-
-def _mean(results: Sequence[Result], metric: str) -> float | None:
-    values = [getattr(result, metric) for result in results]
-    return None if None in values else sum(values) / len(values)
+    return Point(parameter, {metric: mean_over_pools(results, metric) for metric in AXES})
 
 
 def _line(axes: Axes, points: Sequence[Point], cost: str, quality: str, **style: Any) -> None:

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from io import StringIO
 from typing import TYPE_CHECKING, Any
@@ -47,10 +47,15 @@ def results_csv(comparisons: Sequence[Comparison]) -> str:
     return text.getvalue()
 
 
-def training_json(trained: "Sequence[Trained]", rules: Mapping[str, float]) -> str:
+def training_json(trained: "Sequence[Trained]") -> str:
     """The figures of all seeds on the training pools, their mean and standard deviation, and the card of the best."""
     rows = [
-        {"seed": one.seed, **{metric: mean_over_pools(one.results, metric) for metric in METRICS}} for one in trained
+        {
+            "seed": one.seed,
+            "steps": one.controller.card["steps"],
+            **{metric: mean_over_pools(one.results, metric) for metric in METRICS},
+        }
+        for one in trained
     ]
     columns = {metric: np.array([row[metric] for row in rows], float) for metric in METRICS}
     known = {metric: values for metric, values in columns.items() if not np.isnan(values).any()}
@@ -60,7 +65,7 @@ def training_json(trained: "Sequence[Trained]", rules: Mapping[str, float]) -> s
                 "seeds": rows,
                 "mean": {metric: float(np.mean(values)) for metric, values in known.items()},
                 "std": {metric: float(np.std(values, ddof=min(1, len(rows) - 1))) for metric, values in known.items()},
-                "rules": dict(rules),
+                "rules": trained[0].controller.card["rules"],
                 "kept": trained[0].seed,
                 "card": dict(trained[0].controller.card),
             },

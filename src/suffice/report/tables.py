@@ -77,18 +77,18 @@ def pool_table(summaries: Sequence[Summary]) -> Table:
     return table
 
 
-def training_table(trained: "Sequence[Trained]", rules: Mapping[str, float]) -> Table:
+def training_table(trained: "Sequence[Trained]") -> Table:
     """What each seed's controller does on the training pools, their mean and deviation, and the rules' rewards."""
     metrics = ["reward", "accuracy", "agreement", "rounds", "samples"]
-    table = _new_table("On the training pools", "", [_HEADINGS[metric] for metric in metrics])
+    table = _new_table("On the training pools", "", ["steps", *(_HEADINGS[metric] for metric in metrics)])
     for one in trained:
         figures = (mean_over_pools(one.results, metric) for metric in metrics)
-        table.add_row(f"seed {one.seed}", *map(_number, figures, (_FORMATS.get(metric, ".1f") for metric in metrics)))
-    table.add_section()
+        texts = map(_number, figures, (_FORMATS.get(metric, ".1f") for metric in metrics))
+        table.add_row(f"seed {one.seed}", f"{one.controller.card['steps']:,}", *texts)
     if len(trained) > 1:
-        table.add_row("mean ± std", *(_spread(trained, metric) for metric in metrics))
-    for rule, reward in rules.items():
-        table.add_row(rule, f"{reward:.3f}")
+        table.add_row("mean ± std", "", *(_spread(trained, metric) for metric in metrics))
+    for rule, known in trained[0].controller.card["rules"].items():
+        table.add_row(rule, "", f"{known['reward']:.3f}", "", "", f"{known['rounds']:.1f}", f"{known['samples']:.1f}")
     return table
 
 

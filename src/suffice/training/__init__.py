@@ -3,7 +3,7 @@
 from suffice.training.env import SamplingEnv, SamplingVecEnv, Supply, episode_tables
 from suffice.training.learner import Job, Trained, Watched, learn
 from suffice.training.setting import TARGETS, Setting
-from suffice.training.train import check_job, learn_each, rule_rewards, train
+from suffice.training.train import check_job, learn_each, train
 
 __all__ = [
     "TARGETS",
@@ -18,6 +18,5 @@ __all__ = [
     "episode_tables",
     "learn",
     "learn_each",
-    "rule_rewards",
     "train",
 ]

@@ -96,7 +96,7 @@ class SamplingVecEnv(VecEnv):
         """Begin an episode in every copy."""
         self._states, self._right = self._supply.take(self.num_envs)
         self._draws = np.full(self.num_envs, self.setting.first)
-        return self._states[:, self.setting.first]
+        return self._states[:, self.setting.first].copy()
 
     def step_async(self, actions: IntArray) -> None:
         """Keep the actions for `step_wait`."""

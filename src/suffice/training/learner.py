@@ -2,7 +2,8 @@
 
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -18,7 +19,7 @@ from suffice.penalties import Penalties
 from suffice.pools import Pool
 from suffice.replay import Result, evaluate, mean_over_pools
 from suffice.tally import FloatArray
-from suffice.training.env import SamplingVecEnv, Supply
+from suffice.training.env import SamplingVecEnv, Supply, majority
 from suffice.training.setting import Setting
 
 HIDDEN = (32, 64, 64, 32)
@@ -26,6 +27,9 @@ GAMMA = 1.0
 GAE_LAMBDA = 0.95
 LEAST_ROUND_PENALTY = 3e-4
 """What a round costs in fast training even where rounds are free: else single draws are never worse than several."""
+
+RULES = ("sc", "asc")
+"""A controller that is no better than these on its own training pools has learned nothing."""
 
 WATCHES = 25
 """How often a run is measured by replay on its training pools."""
@@ -123,8 +127,8 @@ class Trained:
 
     @property
     def reward(self) -> float:
-        """The mean reward over the training pools."""
-        return float(self.controller.card["reward"])
+        """The mean reward over the training pools where the job's target is what counts as right."""
+        return float(self.controller.card["target_reward"])
 
 
 def learn(
@@ -137,20 +141,24 @@ def learn(
     preset = PRESETS[job.algorithm, job.preset]
     watcher = _Watcher(job, preset, watch, stopped)
     model = _model(job, preset)
-    try:
-        watcher.look(model)
+    watcher.consider(model)
+    with suppress(KeyboardInterrupt):
         model.learn(job.steps, callback=watcher)
-        watcher.look(model)
-    except KeyboardInterrupt:
-        pass
+    watcher.consider(model)
     results = measure(watcher.best, job.pools, job.setting, FINAL_SEED, repeats=100)
     card = {
         **watcher.best.card,
         "steps": model.num_timesteps,
         "best_after_steps": watcher.best_steps,
         "reward": mean_over_pools(results, "reward"),
+        "target_reward": target_reward(watcher.best, job, FINAL_SEED, repeats=100),
+        "rules": {rule: _figures(measure(rule, job.pools, job.setting, FINAL_SEED, repeats=100)) for rule in RULES},
     }
     return Trained(LearnedController(watcher.best.layers, card), results)
+
+
+def _figures(results: Sequence[Result]) -> dict[str, float | None]:
+    return {metric: mean_over_pools(results, metric) for metric in ("reward", "samples", "rounds")}
 
 
 def measure(
@@ -171,11 +179,27 @@ def measure(
     ]
 
 
+def target_reward(controller: LearnedController, job: Job, seed: int, repeats: int) -> float:
+    """The mean reward over the training pools where the job's target is what counts as right."""
+    if job.setting.target == "running":
+        return mean_over_pools(measure(controller, job.pools, job.setting, seed, repeats), "reward") or 0.0
+    pools = [_judged(pool) for pool in job.pools] if job.setting.target == "full" else job.pools
+    penalties = job.setting.penalties
+    rewards = [
+        2 * (result.accuracy or 0) / 100 - 1 - penalties.draw * result.samples - penalties.round * result.rounds
+        for result in measure(controller, pools, job.setting, seed, repeats)
+    ]
+    return float(np.mean(rewards))
+
+
+def _judged(pool: Pool) -> Pool:
+    """The pool with its own majorities for gold answers."""
+    return replace(pool, questions=tuple(replace(one, gold=majority(one.answers)) for one in pool.questions))
+
+
 def _model(job: Job, preset: Preset) -> BaseAlgorithm:
     setting = job.setting
-    if job.preset == "fast":
-        least = Penalties(setting.penalties.draw, max(setting.penalties.round, LEAST_ROUND_PENALTY))
-        setting = Setting(least, setting.actions, setting.first, setting.budget, setting.top, setting.target)
+    setting = replace(setting, penalties=Penalties(setting.penalties.draw, _round_penalty(job)))
     options = dict(preset.options)
     if job.algorithm != "dqn":
         options["gae_lambda"] = GAE_LAMBDA
@@ -201,8 +225,14 @@ def _model(job: Job, preset: Preset) -> BaseAlgorithm:
     return model
 
 
+def _round_penalty(job: Job) -> float:
+    """What a round costs in training."""
+    given = job.setting.penalties.round
+    return max(given, LEAST_ROUND_PENALTY) if job.preset == "fast" else given
+
+
 class _Watcher(BaseCallback):
-    """Measures the present policy now and then, and keeps the best."""
+    """Measures the present policy now and then, and keeps the one that does best by the job's own target."""
 
     def __init__(self, job: Job, preset: Preset, watch: Callable[[Watched], None], stopped: Callable[[], bool]) -> None:
         super().__init__()
@@ -221,9 +251,9 @@ class _Watcher(BaseCallback):
             model: Any = self.model
             model.ent_coef = self.preset.entropy * max(model._current_progress_remaining, 0)
         if self.num_timesteps >= self.next_look:
-            self.look(self.model)
+            self.watch(self.consider(self.model))
 
-    def look(self, model: BaseAlgorithm) -> None:
+    def consider(self, model: BaseAlgorithm) -> Watched:
         self.next_look = model.num_timesteps + self.job.steps // WATCHES
         controller = LearnedController(network(model), _card(self.job, model))
         repeats = max(5, WATCH_EPISODES // sum(len(pool.questions) for pool in self.job.pools))
@@ -231,9 +261,12 @@ class _Watcher(BaseCallback):
         reward, samples, rounds = (
             mean_over_pools(results, metric) or 0.0 for metric in ("reward", "samples", "rounds")
         )
-        if reward > self.best_reward:
-            self.best, self.best_reward, self.best_steps = controller, reward, model.num_timesteps
-        self.watch(Watched(model.num_timesteps, reward, samples, rounds))
+        own = reward
+        if self.job.setting.target != "running":
+            own = target_reward(controller, self.job, WATCH_SEED, repeats)
+        if own > self.best_reward:
+            self.best, self.best_reward, self.best_steps = controller, own, model.num_timesteps
+        return Watched(model.num_timesteps, reward, samples, rounds)
 
 
 def network(model: BaseAlgorithm) -> list[tuple[FloatArray, FloatArray]]:
@@ -257,6 +290,7 @@ def _card(job: Job, model: BaseAlgorithm) -> dict[str, Any]:
         "actions": list(setting.actions),
         "first": setting.first,
         "penalties": {"draw": setting.penalties.draw, "round": setting.penalties.round},
+        "training_round_penalty": _round_penalty(job),
         "target": setting.target,
         "algorithm": job.algorithm,
         "preset": job.preset,

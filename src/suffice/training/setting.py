@@ -27,8 +27,8 @@ class Setting:
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
             raise OptionError(f'target must be one of {", ".join(TARGETS)}, not "{self.target}"')
-        if self.top < 2:
-            raise OptionError(f"top must be at least 2, not {self.top}")
+        if not 2 <= self.top <= self.budget:
+            raise OptionError(f"top must be at least 2 and at most the budget of {self.budget}, not {self.top}")
         if not 1 <= self.first < self.budget:
             raise OptionError(f"first must be at least 1 and below the budget of {self.budget}, not {self.first}")
         if not self.actions or min(self.actions) < 1 or len(set(self.actions)) < len(self.actions):

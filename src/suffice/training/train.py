@@ -12,11 +12,7 @@ from functools import partial
 from typing import Any
 
 from suffice.errors import OptionError
-from suffice.replay import mean_over_pools
-from suffice.training.learner import ALGORITHMS, FINAL_SEED, PRESETS, Job, Trained, Watched, learn, measure
-
-RULES = ("sc", "asc")
-"""A controller that is no better than these on its own training pools has learned nothing."""
+from suffice.training.learner import ALGORITHMS, PRESETS, Job, Trained, Watched, learn
 
 Watch = Callable[[int, Watched], None]
 """Is told how the policy of a run stands, with the number of its job."""
@@ -58,22 +54,28 @@ def learn_each(jobs: Sequence[Job], watch: Watch = lambda number, watched: None)
         return
     spawn = multiprocessing.get_context("spawn")
     queue, stop = spawn.Queue(), spawn.Event()
-    workers = min(len(jobs), os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, spawn, _begin_worker, (queue, stop)) as pool:
+    pool = ProcessPoolExecutor(min(len(jobs), os.cpu_count() or 1), spawn, _begin_worker, (queue, stop))
+    try:
         with _deaf_to_interrupts():
             numbers = {pool.submit(_learn, number, job): number for number, job in enumerate(jobs)}
         running = set(numbers)
         while running:
             try:
-                done, running = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
                 while not queue.empty():
                     watch(*queue.get())
+                done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
             except KeyboardInterrupt:
                 stop.set()
                 running = {future for future in running if not future.cancel()}
                 continue
             for future in done:
-                yield numbers[future], future.result()
+                running.remove(future)
+                trained = future.result()
+                if trained.controller.card["steps"]:  # else it was interrupted before it began
+                    yield numbers[future], trained
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
 
 
 def _begin_worker(queue: Any, stop: Any) -> None:
@@ -96,9 +98,3 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
 def _learn(number: int, job: Job) -> Trained:
     return learn(job, lambda watched: _queue.put((number, watched)), _stop.is_set)
-
-
-def rule_rewards(job: Job) -> dict[str, float]:
-    """What the simple rules get on a job's training pools, on the draws that its own reward is measured on."""
-    results = {rule: measure(rule, job.pools, job.setting, FINAL_SEED, repeats=100) for rule in RULES}
-    return {rule: mean_over_pools(measured, "reward") or 0.0 for rule, measured in results.items()}
