@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from dataclasses import replace
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,9 +12,10 @@ from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
 
 import suffice
-from suffice import OptionError, Penalties, SufficeError
+from suffice import OptionError, Penalties, Plan, SufficeError
 from suffice.paths import check_writable, is_there, write_whole
 from suffice.planning import ceiling
+from suffice.planning.fit import fit_prior
 from suffice.replay import Comparison, reliabilities
 from suffice.report import (
     controllers_table,
@@ -241,19 +243,60 @@ def controllers(
 
 
 class _ManyValues(TyperCommand):
-    """Lets `--train A B` stand for `--train A --train B`, and `--test` likewise."""
+    """Lets `--train A B` stand for `--train A --train B`, and likewise for the other options that take pools."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         spread: list[str] = []
         option = ""
         for arg in args:
             if arg.startswith("-"):
-                option = arg if arg in ("--train", "--test") else ""
+                option = arg if arg in ("--train", "--test", "--fit") else ""
             if option and arg != option and spread[-1] != option:
                 spread.append(option)
             spread.append(arg)
         parsed: list[str] = super().parse_args(ctx, spread)
         return parsed
+
+
+@app.command(cls=_ManyValues)
+def plan(
+    penalty_draw: Annotated[float, typer.Option(help="What a draw costs.")] = Plan.penalty_draw,
+    penalty_round: Annotated[float, typer.Option(help="What a round costs.")] = Plan.penalty_round,
+    actions: Annotated[
+        str, typer.Option(metavar="1,2,4", help="The numbers of draws that may be asked for.")
+    ] = ",".join(map(str, Plan.actions)),
+    fit: Annotated[list[str], typer.Option(metavar="POOL…", help="Fit the prior to these pools.")] = [],  # noqa: B006
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the controller goes, as .safetensors.")
+    ] = None,
+) -> None:
+    """Compute the best policy exactly, with no training; fit its prior to pools, or save it as a controller."""
+    if out:
+        check_writable(out)
+    chosen = Plan(penalty_draw, penalty_round, _whole_numbers("--actions", actions))
+    universal = chosen
+    pools = [suffice.load_pool(name) for name in fit]
+    if pools:
+        fitted = fit_prior(pools)
+        chosen = replace(universal, prior=fitted.prior)
+        concentration, discount = fitted.typical
+        questions = sum(len(pool.questions) for pool in pools)
+        typer.echo(
+            f"Fitted to {questions} questions: concentration {concentration:.3g}, discount {discount:.2f}; "
+            f"a question's answers are {fitted.nats_gained:.2f} nats likelier than before."
+        )
+        penalties = Penalties(penalty_draw, penalty_round)
+        for pool in pools:
+            before, after = suffice.evaluate(pool, [universal, chosen], penalties=penalties)
+            typer.echo(
+                f"{pool.name}: reward {before.reward:.4f} → {after.reward:.4f}, samples {before.samples:.1f} → "
+                f"{after.samples:.1f}, rounds {before.rounds:.1f} → {after.rounds:.1f}"
+            )
+    if out:
+        suffice.save_controller(chosen, out)
+        typer.echo(f"The plan is in {out}: use it as file:{out}")
+    else:
+        typer.echo(f"Use it as {universal}" if not pools else "Say --out FILE to keep the fitted plan.")
 
 
 @app.command(cls=_ManyValues)

@@ -1,3 +1,4 @@
+import json
 import math
 import subprocess
 import sys
@@ -7,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import make_pool
 from hypothesis import given
 from hypothesis import strategies as st
+from test_cli import POOL, fails, suffice
 
 from suffice import (
     ControllerError,
@@ -25,6 +28,7 @@ from suffice import (
     save_controller,
 )
 from suffice.planning import UNIVERSAL, Model, Prior, build_model, ceiling, plan
+from suffice.planning.fit import fit_prior
 from suffice.planning.model import CONCENTRATIONS, DISCOUNTS
 from suffice.replay import Reliability
 from suffice.replay.reliability import decile_sums
@@ -286,3 +290,33 @@ def test_the_prior_is_no_parameter_for_strings() -> None:
     with pytest.raises(ControllerError) as caught:
         get_controller("plan:price=1")
     assert "prior" not in str(caught.value).split("are:")[1]
+
+
+def test_fitting_finds_what_the_answers_came_from() -> None:
+    alike = make_pool(*["a" * 30 + "b"] * 20)
+    mixed = make_pool(*[[str(number) for number in range(31)]] * 20)
+    (low, _), (high, _) = (fit_prior([pool]).typical for pool in (alike, mixed))
+    assert low < 1 < high
+    fit = fit_prior([alike])
+    assert fit.nats_gained > 0
+    assert sum(fit.prior.weights) == pytest.approx(1)
+
+
+def test_the_universal_prior_is_nearly_as_good_as_one_fitted_to_the_tested_pool(shared_pools: Path) -> None:
+    gains = []
+    for path in sorted(shared_pools.glob("*.jsonl")):
+        pool = load_pool(path)
+        plans = [Plan(), Plan(prior=fit_prior([pool]).prior)]
+        before, after = evaluate(pool, plans, repeats=20, penalties=Penalties(0.0075, 0.005), confidence=False)
+        gains.append(after.reward - before.reward)
+    assert np.mean(gains) < 0.003
+
+
+def test_plan_on_the_command_line(tmp_path: Path) -> None:
+    out = tmp_path / "p.safetensors"
+    done = suffice("plan", "--fit", POOL, "qwen2.5-coder-1.5b__math500", "--penalty-draw", "0.01", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "Fitted to 200 questions" in done.stdout and f"file:{out}" in done.stdout
+    assert json.loads(suffice("controllers", out).stdout)["prior"] == "fitted"
+    assert "penalty_draw=0.0075" in suffice("plan").stdout
+    assert "--actions" in fails("plan", "--actions", "few")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from suffice.controllers import LearnedController, load_controller, save_controller
+from suffice.controllers import Controller, LearnedController, load_controller, save_controller
 from suffice.errors import ControllerError, OptionError, PoolError
 from suffice.penalties import Penalties
 from suffice.pools import Pool
@@ -97,7 +97,7 @@ class Bench:
             raise KeyboardInterrupt
         return [cast(LearnedController, load_controller(path)) for path in paths]
 
-    def evaluate(self, pool: Pool, controllers: Sequence[str | LearnedController]) -> list[Result]:
+    def evaluate(self, pool: Pool, controllers: Sequence[str | Controller]) -> list[Result]:
         """Replay over a test pool."""
         return evaluate(pool, controllers, repeats=self.repeats, seed=self.seed)
 
