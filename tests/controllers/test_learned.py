@@ -122,6 +122,16 @@ def test_a_broken_or_foreign_file_is_refused(tmp_path: Path) -> None:
     refused("newer than this suffice knows")
 
 
+@pytest.mark.parametrize(
+    ("reward", "samples", "rounds", "said"),
+    [(0.76, 32, 8, ["sc"]), (0.75, 20, 5, ["sc"]), (0.76, 20, 5, []), (0.76, 32, 0.5, []), (0.8, 32, 8, [])],
+)
+def test_it_tells_which_rules_did_as_well(reward: float, samples: float, rounds: float, said: list[str]) -> None:
+    rules = {"sc": {"reward": 0.76, "samples": 32, "rounds": 1}}
+    controller = network(reward=reward, samples=samples, rounds=rounds, rules=rules)
+    assert [rule.split()[0] for rule in controller.no_better_than()] == said
+
+
 def test_too_many_states_are_refused() -> None:
     with pytest.raises(ControllerError, match="too many states"):
         network(budget=500).table  # noqa: B018

@@ -11,6 +11,7 @@ from suffice.errors import ControllerError
 from suffice.tally import FloatArray, IntArray, Tallies, Tally, state
 
 ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
+ROUNDING = 1e-9
 MOST_STATES = 2_000_000
 """A table larger than this is refused: it would take minutes and gigabytes."""
 
@@ -66,12 +67,17 @@ class LearnedController(SavedController):
         return f"the controller learned for a budget of {self.budget}"
 
     def no_better_than(self) -> list[str]:
-        """The simple rules that did as well on the training pools, and as cheaply; the card has their figures."""
-        own = self.card["reward"]
+        """The simple rules that did better on the training pools, or as well and as cheaply; the card has the figures."""
+        own = self.card
         return [
-            f"{rule} (reward {figures['reward']:.3f} against {own:.3f})"
-            for rule, figures in self.card.get("rules", {}).items()
-            if figures["reward"] > own + 1e-9
+            f"{rule} (reward {known['reward']:.3f} against {own['reward']:.3f})"
+            for rule, known in own.get("rules", {}).items()
+            if known["reward"] > own["reward"] + ROUNDING
+            or (
+                known["reward"] > own["reward"] - ROUNDING
+                and known["samples"] <= own["samples"]
+                and known["rounds"] <= own["rounds"]
+            )
         ]
 
     def scores(self, states: FloatArray) -> FloatArray:

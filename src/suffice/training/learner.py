@@ -150,7 +150,7 @@ def learn(
         **watcher.best.card,
         "steps": model.num_timesteps,
         "best_after_steps": watcher.best_steps,
-        "reward": mean_over_pools(results, "reward"),
+        **_figures(results),
         "target_reward": target_reward(watcher.best, job, FINAL_SEED, repeats=100),
         "rules": {rule: _figures(measure(rule, job.pools, job.setting, FINAL_SEED, repeats=100)) for rule in RULES},
     }
