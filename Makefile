@@ -35,4 +35,5 @@ bench: install
 	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/decide.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/results.py

@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
 
-from suffice import load_pool
+from suffice import get_controller, load_pool
 from suffice.report.bench import Bench
 from suffice.report.experiments import EXPERIMENTS, reproduce
+from suffice.report.figures import draw_surface
 
 DOCS = Path(__file__).parents[1] / "docs"
 POOLS = Path(__file__).parents[2] / "shared" / "pools"
@@ -87,6 +88,8 @@ def main() -> None:
         pools = tuple(load_pool(folder / f"{model}__{name}.jsonl") for model in MODELS for name in BENCHMARKS)
         for what in QWEN3:
             reproduce(what, Bench(train=(), test=pools, out=DOCS / "results" / "qwen3", leave_one_out=True))
+    surfaces = {"plan": get_controller("plan"), "rl": get_controller("rl")}
+    draw_surface(surfaces, 32, DOCS / "results" / "surface.png")
     parts = [
         HEAD,
         _section("The bundled pools", "bundled", EXPERIMENTS),

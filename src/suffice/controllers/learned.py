@@ -67,7 +67,7 @@ class LearnedController(SavedController):
         return f"the controller learned for a budget of {self.budget}"
 
     def no_better_than(self) -> list[str]:
-        """The simple rules that did better on the training pools, or as well and as cheaply; the card has the figures."""
+        """The simple rules that did better on the training pools, or as well and as cheaply, by the card's figures."""
         own = self.card
         return [
             f"{rule} (reward {known['reward']:.3f} against {own['reward']:.3f})"

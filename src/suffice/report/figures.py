@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from suffice.controllers import Controller
 from suffice.replay import Reliability, Result, mean_over_pools
+from suffice.tally import Tally
 
 matplotlib.use("Agg")
 
@@ -100,6 +103,30 @@ def draw_explanation(panels: Mapping[str, Mapping[str, Sequence[tuple[float, flo
             axes.scatter(*zip(*points, strict=True), s=18, alpha=0.6, color=METHODS["rl"][1], edgecolors="none")
             axes.set(title=title, xlabel=label, ylabel="samples drawn (mean)", ylim=(0, None))
             axes.grid(alpha=0.3)
+    _save(figure, path)
+
+
+def draw_surface(controllers: Mapping[str, Controller], budget: int, path: Path) -> None:
+    """What controllers decide where two answers have all the votes: leader's against runner-up's, a panel each."""
+    figure, row = pyplot.subplots(
+        1, len(controllers), figsize=(WIDTH, 5.2), squeeze=False, layout="constrained", sharey=True
+    )
+    for axes, (title, controller) in zip(row[0], controllers.items(), strict=True):
+        asked = np.full((budget // 2 + 1, budget + 1), np.nan)
+        for second, first in np.ndindex(asked.shape):
+            if second <= first and 0 < first + second < budget:
+                tally = Tally(budget)
+                tally.add_round(["a"] * first + ["b"] * second)
+                asked[second, first] = controller.next_round(tally)
+        picture = axes.imshow(asked, origin="lower", cmap="viridis", vmin=0, vmax=16, aspect="auto")
+        for second, first in np.argwhere(~np.isnan(asked)):
+            number = int(asked[second, first])
+            axes.text(
+                first, second, number, ha="center", va="center", fontsize=6, color="white" if number < 9 else "black"
+            )
+        axes.set(title=title, xlabel="leader's votes")
+    row[0][0].set_ylabel("runner-up's votes")
+    figure.colorbar(picture, ax=row[0].tolist(), label="how many more to draw (0: stop)")
     _save(figure, path)
 
 
