@@ -301,7 +301,9 @@ def plan(
 
 @app.command(cls=_ManyValues)
 def reproduce(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="main, scaling, ablation, explain, transfer or all.")],
+    what: Annotated[
+        str, typer.Argument(metavar="WHAT", help="main, scaling, frontier, ablation, explain, transfer or all.")
+    ],
     train: Annotated[list[str], typer.Option(metavar="POOL…", help="Pools to train on.")] = [TRAINING_POOL],  # noqa: B006
     test: Annotated[list[str], typer.Option(metavar="POOL…", help="Pools to test on.")] = TEST_POOLS,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the pages, tables and pictures go.")] = Path(

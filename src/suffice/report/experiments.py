@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import entr
 from scipy.stats import spearmanr
 
-from suffice.controllers import LearnedController
+from suffice.controllers import Controller, LearnedController
 from suffice.paths import write_whole
 from suffice.planning import Plan
 from suffice.pools import Pool
@@ -74,44 +74,70 @@ def reproduce_ablation(bench: Bench) -> None:
 
 def reproduce_scaling(bench: Bench) -> None:
     """Figures 2, 4 and 7: sweeps of each method's parameter."""
-    jobs = {
-        (pool.name, penalty): bench.job(bench.training_for(pool), penalty)
-        for pool in bench.test
-        for penalty in PENALTIES
-    }
-    learned = dict(zip(jobs, bench.learned(list(jobs.values())), strict=True))
-    panels: dict[str, Curves] = {}
-    for pool in bench.test:
-        sweeps: dict[str, dict[str, str | LearnedController]] = {
-            "sc": {f"draws={size}": f"sc:draws={size}" for size in SIZES},
-            "asc": {f"threshold={threshold}": f"asc:threshold={threshold}" for threshold in THRESHOLDS},
-            "esc": {f"window={window}": f"esc:window={window}" for window in WINDOWS},
-            "rl": {f"penalty_draw={penalty}": learned[pool.name, penalty] for penalty in PENALTIES},
-        }
-        panels[pool.name] = {
-            method: [
-                point(parameter, [result])
-                for parameter, result in zip(sweep, bench.evaluate(pool, list(sweep.values())), strict=True)
-            ]
-            for method, sweep in sweeps.items()
-        }
-    pictures = []
-    for model, pools in _by_model(bench.test).items():
-        part = {pool.name: panels[pool.name] for pool in pools}
-        for suffix, costs, quality in (
+    _draw_sweeps(
+        bench,
+        "scaling",
+        "Scaling curves",
+        ("sc", "asc", "esc", "rl"),
+        (
             ("samples", ("rounds", "samples"), "accuracy"),
             ("tokens", ("sequential_tokens", "total_tokens"), "accuracy"),
             ("agreement", ("rounds", "samples"), "agreement"),
-        ):
-            pictures.append(f"scaling_{model}_{suffix}.png")
-            draw_scaling(part, costs, quality, bench.out / pictures[-1])
+        ),
+    )
+
+
+def reproduce_frontier(bench: Bench) -> None:
+    """Beyond the paper: the same sweeps, with the exact planner's as the frontier."""
+    pictures = tuple((quality, ("rounds", "samples"), quality) for quality in ("agreement", "accuracy"))
+    _draw_sweeps(bench, "frontier", "The planner's frontier", ("sc", "asc", "esc", "rl", "plan"), pictures)
+
+
+def _draw_sweeps(
+    bench: Bench,
+    name: str,
+    title: str,
+    methods: Sequence[str],
+    pictures: Sequence[tuple[str, Sequence[str], str]],
+) -> None:
+    """Sweep the methods' parameters on every test pool; draw, for each model, each picture's costs and quality."""
+    panels = {pool.name: _sweeps(bench, pool, methods) for pool in bench.test}
+    files = []
+    for model, pools in _by_model(bench.test).items():
+        part = {pool.name: panels[pool.name] for pool in pools}
+        for suffix, costs, quality in pictures:
+            files.append(f"{name}_{model}_{suffix}.png")
+            draw_scaling(part, costs, quality, bench.out / files[-1])
     rows = [
         {"pool": pool, "method": method, "parameter": p.parameter, **p.figures}
         for pool, curves in panels.items()
         for method, points in curves.items()
         for p in points
     ]
-    _write(bench, "scaling", "Scaling curves", _pictures(pictures), rows)
+    _write(bench, name, title, _pictures(files), rows)
+
+
+def _sweeps(bench: Bench, pool: Pool, methods: Sequence[str]) -> Curves:
+    """The curve of each method on one pool."""
+    # All pools' jobs at once keep all cores busy; after the first pool they are all there.
+    jobs = [bench.job(bench.training_for(other), penalty) for other in bench.test for penalty in PENALTIES]
+    learned = bench.learned(jobs)[bench.test.index(pool) * len(PENALTIES) :]
+    sweeps: dict[str, dict[str, str | Controller]] = {
+        "sc": {f"draws={size}": f"sc:draws={size}" for size in SIZES},
+        "asc": {f"threshold={threshold}": f"asc:threshold={threshold}" for threshold in THRESHOLDS},
+        "esc": {f"window={window}": f"esc:window={window}" for window in WINDOWS},
+        "rl": {f"penalty_draw={penalty}": learned[number] for number, penalty in enumerate(PENALTIES)},
+        "plan": {f"penalty_draw={penalty}": f"plan:penalty_draw={penalty}" for penalty in PENALTIES},
+    }
+    return {
+        method: [
+            point(parameter, [result])
+            for parameter, result in zip(
+                sweeps[method], bench.evaluate(pool, list(sweeps[method].values())), strict=True
+            )
+        ]
+        for method in methods
+    }
 
 
 def reproduce_explain(bench: Bench) -> None:
@@ -191,6 +217,7 @@ def reproduce_transfer(bench: Bench) -> None:
 EXPERIMENTS: dict[str, Callable[[Bench], None]] = {
     "main": reproduce_main,
     "scaling": reproduce_scaling,
+    "frontier": reproduce_frontier,
     "ablation": reproduce_ablation,
     "explain": reproduce_explain,
     "transfer": reproduce_transfer,

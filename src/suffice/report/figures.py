@@ -22,8 +22,9 @@ METHODS = {
     "asc": ("ASC", "#e6862a"),
     "esc": ("ESC", "#3c9d57"),
     "rl": ("RL-guided", "#2f66c5"),
+    "plan": ("exact plan", "#c0392b"),
 }
-MARKERS = {"sc": "s", "asc": "^", "esc": "D", "rl": "o"}
+MARKERS = {"sc": "s", "asc": "^", "esc": "D", "rl": "o", "plan": "*"}
 AXES = {
     "accuracy": "accuracy (%)",
     "agreement": "agreement with SC@32 (%)",
