@@ -13,7 +13,7 @@ from suffice.controllers import (
     shipped_controllers,
 )
 from suffice.errors import ControllerError, OptionError, PoolError, SufficeError
-from suffice.penalties import Penalties
+from suffice.penalties import Costs, Penalties
 from suffice.planning import Plan, confidence
 from suffice.pools import Pool, Question, Summary, bundled_pools, load_pool, summarise
 from suffice.replay import Difference, Result, difference, evaluate
@@ -25,6 +25,7 @@ __all__ = [
     "ArrayController",
     "Controller",
     "ControllerError",
+    "Costs",
     "Difference",
     "LearnedController",
     "OptionError",

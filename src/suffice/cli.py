@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from json import dumps
 from pathlib import Path
@@ -17,6 +18,7 @@ from suffice.paths import check_writable, is_there, write_whole
 from suffice.planning import ceiling
 from suffice.planning.fit import fit_prior
 from suffice.replay import Comparison, reliabilities
+from suffice.replay.targets import HELD_OUT_SEED, meet
 from suffice.report import (
     controllers_table,
     evaluation_tables,
@@ -40,6 +42,21 @@ WIDE = 120
 
 
 _UsageError: Any = typer.BadParameter.__base__
+
+
+_Price = Annotated[
+    float | None, typer.Option("--price-per-million-tokens", help="What tokens cost, instead of a penalty for a draw.")
+]
+_Tokens = Annotated[
+    float | None, typer.Option("--tokens-per-sample", help="How long a response is; the pools' mean by default.")
+]
+_Wait = Annotated[
+    float | None, typer.Option("--seconds-per-round", help="How long a round takes, instead of a penalty for it.")
+]
+_Second = Annotated[float | None, typer.Option("--value-of-a-second", help="What a second of waiting costs.")]
+_Answer = Annotated[
+    float | None, typer.Option("--value-of-an-answer", help="What the right answer is worth, in the same money.")
+]
 
 
 class _Group(TyperGroup):
@@ -117,6 +134,11 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Chooses the draws.")] = 0,
     penalty_draw: Annotated[float, typer.Option(help="What a draw costs in the reward.")] = 0.0075,
     penalty_round: Annotated[float, typer.Option(help="What a round costs in the reward.")] = 0.0,
+    price: _Price = None,
+    tokens: _Tokens = None,
+    wait: _Wait = None,
+    second: _Second = None,
+    answer: _Answer = None,
     baseline: Annotated[
         str, typer.Option(metavar="C", help="The controller that changes and differences are against.")
     ] = "sc",
@@ -133,7 +155,7 @@ def evaluate(
     loaded = [suffice.load_pool(name) for name in chosen]
     for pool in loaded:
         pool.check_budget(budget)
-    penalties = Penalties(penalty_draw, penalty_round)
+    penalties = _penalties(penalty_draw, penalty_round, loaded, price, tokens, wait, second, answer)
     ceilings = {name: plan for name in controllers if (plan := ceiling(name, penalties))}
     checkpoints = [f"sc:draws={draws}" for draws in CHECKPOINTS if draws < budget]
     asked: list[Any] = list(dict.fromkeys([*controllers, baseline, *checkpoints, *ceilings.values()]))
@@ -159,7 +181,7 @@ def evaluate(
                 )
             )
     if json:
-        settings = {"penalty_draw": penalty_draw, "penalty_round": penalty_round}
+        settings = {"penalty_draw": penalties.draw, "penalty_round": penalties.round}
         text = results_json(comparisons, budget=budget, repeats=repeats, seed=seed, **settings)
         write_whole(json, text.encode())
     if csv:
@@ -184,6 +206,11 @@ def train(
     ] = "running",
     penalty_draw: Annotated[float, typer.Option(help="What a draw costs.")] = 0.0075,
     penalty_round: Annotated[float, typer.Option(help="What a round costs.")] = 0.0,
+    price: _Price = None,
+    tokens: _Tokens = None,
+    wait: _Wait = None,
+    second: _Second = None,
+    answer: _Answer = None,
     actions: Annotated[
         str, typer.Option(metavar="1,2,4", help="The numbers of draws that may be asked for.")
     ] = "1,2,4",
@@ -199,10 +226,9 @@ def train(
     training = _need("suffice.training", "train")
     for path in filter(None, (out, json)):
         check_writable(path)
-    setting = training.Setting(
-        Penalties(penalty_draw, penalty_round), _whole_numbers("--actions", actions), first, budget, top, target
-    )
     pools = tuple(suffice.load_pool(name) for name in chosen)
+    penalties = _penalties(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer)
+    setting = training.Setting(penalties, _whole_numbers("--actions", actions), first, budget, top, target)
     job = training.Job(pools, setting, algorithm, preset, steps, seed)
     with training_bar(seeds, steps) as watch:
         trained = training.train(job, seeds, watch)
@@ -260,8 +286,20 @@ class _ManyValues(TyperCommand):
 
 @app.command(cls=_ManyValues)
 def plan(
+    chosen: Annotated[
+        list[str], typer.Argument(metavar="POOL", help="Pools to meet the means on; the model's own by default.")
+    ] = [],  # noqa: B006
+    mean_samples: Annotated[float | None, typer.Option(help="Draw so many on average.")] = None,
+    mean_rounds: Annotated[float | None, typer.Option(help="Take at most so many rounds on average.")] = None,
+    min_agreement: Annotated[float | None, typer.Option(help="Agree with the full vote so often, in percent.")] = None,
+    budget: Annotated[int, typer.Option(help="The most draws for a question.")] = 32,
     penalty_draw: Annotated[float, typer.Option(help="What a draw costs.")] = Plan.penalty_draw,
     penalty_round: Annotated[float, typer.Option(help="What a round costs.")] = Plan.penalty_round,
+    price: _Price = None,
+    tokens: _Tokens = None,
+    wait: _Wait = None,
+    second: _Second = None,
+    answer: _Answer = None,
     actions: Annotated[
         str, typer.Option(metavar="1,2,4", help="The numbers of draws that may be asked for.")
     ] = ",".join(map(str, Plan.actions)),
@@ -270,33 +308,49 @@ def plan(
         Path | None, typer.Option(metavar="FILE", help="Where the controller goes, as .safetensors.")
     ] = None,
 ) -> None:
-    """Compute the best policy exactly, with no training; fit its prior to pools, or save it as a controller."""
+    """Compute the best policy exactly, with no training: for penalties, or for means that it shall meet."""
     if out:
         check_writable(out)
-    chosen = Plan(penalty_draw, penalty_round, _whole_numbers("--actions", actions))
-    universal = chosen
-    pools = [suffice.load_pool(name) for name in fit]
-    if pools:
-        fitted = fit_prior(pools)
-        chosen = replace(universal, prior=fitted.prior)
-        concentration, discount = fitted.typical
-        questions = sum(len(pool.questions) for pool in pools)
+    pools = [suffice.load_pool(name) for name in chosen]
+    penalties = _penalties(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer)
+    base = Plan(penalties.draw, penalties.round, _whole_numbers("--actions", actions))
+    if fit:
+        base = _fitted(base, [suffice.load_pool(name) for name in fit], budget)
+    result: suffice.SavedController = base
+    if mean_samples is not None or mean_rounds is not None or min_agreement is not None:
+        found = meet(base, budget, pools, mean_samples, mean_rounds, min_agreement)
+        result = found.controller
+        typer.echo(found.report)
+    for pool in pools:
+        (measured,) = suffice.evaluate(pool, result, budget=budget, seed=HELD_OUT_SEED)
         typer.echo(
-            f"Fitted to {questions} questions: concentration {concentration:.3g}, discount {discount:.2f}; "
-            f"a question's answers are {fitted.nats_gained:.2f} nats likelier than before."
+            f"{pool.name}: {measured.samples:.2f} samples in {measured.rounds:.2f} rounds, "
+            f"{measured.agreement:.2f} % agreement, measured on other draws"
         )
-        penalties = Penalties(penalty_draw, penalty_round)
-        for pool in pools:
-            before, after = suffice.evaluate(pool, [universal, chosen], penalties=penalties)
-            typer.echo(
-                f"{pool.name}: reward {before.reward:.4f} → {after.reward:.4f}, samples {before.samples:.1f} → "
-                f"{after.samples:.1f}, rounds {before.rounds:.1f} → {after.rounds:.1f}"
-            )
     if out:
-        suffice.save_controller(chosen, out)
+        suffice.save_controller(result, out)
         typer.echo(f"The plan is in {out}: use it as file:{out}")
     else:
-        typer.echo(f"Use it as {universal}" if not pools else "Say --out FILE to keep the fitted plan.")
+        typer.echo(f"Use it as {result}" if isinstance(result, Plan) and not fit else "Say --out FILE to keep it.")
+
+
+def _fitted(base: Plan, pools: list[suffice.Pool], budget: int) -> Plan:
+    """The plan with a prior fitted to pools, and what that changes on them."""
+    fitted = fit_prior(pools)
+    after = replace(base, prior=fitted.prior)
+    concentration, discount = fitted.typical
+    typer.echo(
+        f"Fitted to {sum(len(pool.questions) for pool in pools)} questions: concentration {concentration:.3g}, "
+        f"discount {discount:.2f}; a question's answers are {fitted.nats_gained:.2f} nats likelier than before."
+    )
+    penalties = Penalties(base.penalty_draw, base.penalty_round)
+    for pool in pools:
+        old, new = suffice.evaluate(pool, [base, after], budget=budget, penalties=penalties)
+        typer.echo(
+            f"{pool.name}: reward {old.reward:.4f} → {new.reward:.4f}, samples {old.samples:.1f} → {new.samples:.1f}, "
+            f"rounds {old.rounds:.1f} → {new.rounds:.1f}"
+        )
+    return after
 
 
 @app.command(cls=_ManyValues)
@@ -362,6 +416,31 @@ def _import(name: str) -> None:
         raise
     except Exception as error:
         raise OptionError(f"--import {name}: {error}") from None
+
+
+def _penalties(
+    draw: float,
+    round_: float,
+    pools: Sequence[suffice.Pool],
+    price: float | None,
+    tokens: float | None,
+    wait: float | None,
+    second: float | None,
+    answer: float | None,
+) -> Penalties:
+    """The penalties, or what they stand for where any of that is given."""
+    if (price, tokens, wait, second, answer) == (None,) * 5:
+        return Penalties(draw, round_)
+    if answer is None:
+        raise OptionError("--value-of-an-answer must be given for costs to be weighed against it")
+    if price is not None and tokens is None:
+        counted = [count for pool in pools for one in pool.questions for count in one.tokens or () if count is not None]
+        if not counted:
+            raise OptionError("--tokens-per-sample must be given: there is no pool that tells it")
+        tokens = sum(counted) / len(counted)
+    costs = suffice.Costs(price or 0.0, tokens or 0.0, wait or 0.0, second or 0.0, answer)
+    typer.echo(f"Penalties: {costs.penalties.draw:.4g} a draw, {costs.penalties.round:.4g} a round.")
+    return costs.penalties
 
 
 def _need(module: str, extra: str) -> Any:

@@ -1,6 +1,7 @@
 """What sampling costs, in the unit of the reward."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from math import inf
 
 from suffice.errors import OptionError
 
@@ -16,3 +17,38 @@ class Penalties:
         for name, value in (("draw", self.draw), ("round", self.round)):
             if not 0 <= value <= 1000:
                 raise OptionError(f"the penalty for a {name} must be between 0 and 1000, not {value}")
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What sampling really costs: money for tokens, and time at the worth of a second; what an answer is worth.
+
+    An answer that agrees with the full vote gains 2 over one that doesn't, in the unit of the reward; so a cost of so
+    much money is a penalty of 2 × cost / value of an answer.
+    """
+
+    price_per_million_tokens: float = 0.0
+    tokens_per_sample: float = 0.0
+    seconds_per_round: float = 0.0
+    value_of_a_second: float = 0.0
+    value_of_an_answer: float = 1.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if not 0 <= getattr(self, field.name) < inf:
+                raise OptionError(
+                    f"--{field.name.replace('_', '-')} must be 0 or more, not {getattr(self, field.name)}"
+                )
+        if self.value_of_an_answer == 0:
+            raise OptionError("--value-of-an-answer must be above 0: else nothing is worth a sample")
+
+    @property
+    def penalties(self) -> Penalties:
+        """The same as penalties.
+
+        >>> Costs(price_per_million_tokens=2, tokens_per_sample=5000, value_of_an_answer=4).penalties
+        Penalties(draw=0.005, round=0.0)
+        """
+        draw = self.price_per_million_tokens * self.tokens_per_sample / 1e6
+        wait = self.seconds_per_round * self.value_of_a_second
+        return Penalties(2 * draw / self.value_of_an_answer, 2 * wait / self.value_of_an_answer)

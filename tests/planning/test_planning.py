@@ -318,5 +318,5 @@ def test_plan_on_the_command_line(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "Fitted to 200 questions" in done.stdout and f"file:{out}" in done.stdout
     assert json.loads(suffice("controllers", out).stdout)["prior"] == "fitted"
-    assert "penalty_draw=0.0075" in suffice("plan").stdout
+    assert "plan:penalty_draw=0.0075,penalty_round=0.005" in suffice("plan").stdout
     assert "--actions" in fails("plan", "--actions", "few")

@@ -18,6 +18,10 @@ class Controller(ABC):
     def decide(self, tally: Tally) -> int:
         """How many more to draw; 0 stops."""
 
+    def for_question(self, random: np.random.Generator) -> "Controller":
+        """The controller that serves one question from its first round to its last: itself, unless it is a mixture."""
+        return self
+
     def next_round(self, tally: Tally) -> int:
         """The decision, cut to what the budget has left."""
         asked = self.decide(tally)

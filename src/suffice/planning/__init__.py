@@ -2,12 +2,14 @@
 
 from suffice.planning.confidence import confidence, confidences
 from suffice.planning.controller import Plan, ceiling
+from suffice.planning.mixture import Mixture
 from suffice.planning.model import LARGEST_BUDGET, UNIVERSAL, Model, Prior, build_model
 from suffice.planning.values import Policy, plan
 
 __all__ = [
     "LARGEST_BUDGET",
     "UNIVERSAL",
+    "Mixture",
     "Model",
     "Plan",
     "Policy",

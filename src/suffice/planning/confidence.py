@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from suffice.planning.model import LARGEST_BUDGET, build_model
-from suffice.planning.tables import Table, cached
+from suffice.planning.tables import Table
 from suffice.tally import FloatArray, Tallies, Tally
 
 
@@ -29,8 +29,5 @@ def confidences(tallies: Tallies) -> FloatArray:
 
 @lru_cache(maxsize=4)
 def _table(budget: int) -> Table:
-    def build() -> Table:
-        model = build_model(budget)
-        return Table.of(model.levels, confidence=model.confidence)
-
-    return cached(build, "confidence", budget)
+    model = build_model(budget)
+    return Table.of(model.levels, confidence=model.confidence)

@@ -19,7 +19,7 @@ from suffice.controllers import (
 from suffice.errors import ControllerError
 from suffice.penalties import Penalties
 from suffice.planning.model import LARGEST_BUDGET, UNIVERSAL, Prior, build_model
-from suffice.planning.tables import Table, cached
+from suffice.planning.tables import Table
 from suffice.planning.values import plan
 from suffice.tally import FloatArray, IntArray, Tallies, Tally
 
@@ -92,12 +92,9 @@ def _planned(budget: int, chosen: Plan) -> Table:
             f"plans are exact up to a budget of {LARGEST_BUDGET}, not {budget}; rl can be trained for it"
         )
 
-    def build() -> Table:
-        model = build_model(budget, chosen.prior)
-        policy = plan(model, Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions)
-        return Table.of(model.levels, asked=policy.asked, asked_without_stop=policy.asked_without_stop)
-
-    return cached(build, "plan", budget, chosen, chosen.prior)
+    model = build_model(budget, chosen.prior)
+    policy = plan(model, Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions)
+    return Table.of(model.levels, asked=policy.asked, asked_without_stop=policy.asked_without_stop)
 
 
 def ceiling(controller: str | Controller, penalties: Penalties) -> Plan | None:

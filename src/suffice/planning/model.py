@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln
 
+from suffice.planning.cache import Arrays, cached
 from suffice.planning.partitions import Level, levels
 from suffice.tally import FloatArray, IntArray
 
@@ -92,10 +93,17 @@ class Model:
 
 @lru_cache(maxsize=4)
 def build_model(budget: int, prior: Prior = UNIVERSAL) -> Model:
-    """Work out the process, forwards, and the confidence, backwards."""
+    """Work out the process, forwards, and the confidence, backwards; or take them from the cache."""
     tree = levels(budget)
-    probabilities = [step_probabilities(level, votes, prior) for votes, level in enumerate(tree)]
-    return Model(budget, tree, probabilities, _confidence(tree, probabilities))
+
+    def build() -> Arrays:
+        chances = [step_probabilities(level, votes, prior) for votes, level in enumerate(tree)]
+        return {"probabilities": np.concatenate(chances), "confidence": np.concatenate(_confidence(tree, chances))}
+
+    arrays = cached(build, budget, prior)
+    steps = np.cumsum([len(level.parent) for level in tree])[:-1]
+    partitions = np.cumsum([len(level.parts) for level in tree])[:-1]
+    return Model(budget, tree, np.split(arrays["probabilities"], steps), np.split(arrays["confidence"], partitions))
 
 
 def _confidence(tree: list[Level], probabilities: list[FloatArray]) -> list[FloatArray]:

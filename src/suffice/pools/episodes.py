@@ -27,6 +27,7 @@ class Episodes:
 
     questions: tuple[Question, ...]
     repeats: int
+    seed: int
     answers: IntArray
     tokens: IntArray
 
@@ -69,7 +70,7 @@ def _draw(questions: tuple[Question, ...], budget: int, repeats: int, seed: int)
     for row, (question, order) in enumerate(zip(questions, _orders(questions, budget, repeats, seed), strict=True)):
         answers[:, row] = question.codes[order]
         tokens[:, row] = question.token_counts[order]
-    return Episodes(questions, repeats, answers.reshape(budget, -1).T, tokens.reshape(budget, -1).T)
+    return Episodes(questions, repeats, seed, answers.reshape(budget, -1).T, tokens.reshape(budget, -1).T)
 
 
 def _orders(questions: tuple[Question, ...], budget: int, repeats: int, seed: int) -> IntArray:

@@ -1,11 +1,13 @@
 """The replay itself: one controller over episodes, as arrays where it can and one question at a time where not."""
 
+import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from suffice.controllers import ArrayController, Controller
+from suffice.planning import Mixture
 from suffice.pools import Episodes
 from suffice.tally import NONE, IntArray, Tally
 
@@ -23,6 +25,8 @@ class Outcomes:
 
 def replay(episodes: Episodes, controller: Controller) -> Outcomes:
     """Run a controller over all episodes."""
+    if isinstance(controller, Mixture):
+        return _replay_mixture(episodes, controller)
     if isinstance(controller, ArrayController):
         return replay_arrays(episodes, controller)
     return replay_one_by_one(episodes, controller)
@@ -53,6 +57,16 @@ def _longest(tokens: IntArray, rows: IntArray, drawn: IntArray, asked: IntArray)
         more = np.flatnonzero(asked > ahead)
         longest[more] = np.maximum(longest[more], tokens[rows[more], drawn[more] + ahead])
     return longest
+
+
+def _replay_mixture(episodes: Episodes, mixture: Mixture) -> Outcomes:
+    """Each episode with the plan that is drawn for it."""
+    name = "/".join(question.id for question in episodes.questions)
+    random = np.random.default_rng([episodes.seed, zlib.crc32(name.encode("utf-8", "surrogatepass"))])
+    chosen = mixture.choose(random, len(episodes.answers))
+    outcomes = [replay_arrays(episodes, plan) for plan in mixture.plans]
+    columns = ([getattr(outcome, field.name) for outcome in outcomes] for field in fields(Outcomes))
+    return Outcomes(*(np.choose(chosen, column) for column in columns))
 
 
 def replay_one_by_one(episodes: Episodes, controller: Controller) -> Outcomes:

@@ -1,0 +1,86 @@
+"""Plans that meet given means, over the model's prior or over pools, and a report of what was found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from suffice.errors import OptionError
+from suffice.planning.budgets import (
+    Budgeted,
+    Means,
+    Measure,
+    expected_means,
+    for_agreement,
+    for_mean_samples,
+    for_mean_samples_and_rounds,
+)
+from suffice.planning.controller import Plan
+from suffice.planning.mixture import Mixture
+from suffice.pools import Pool
+from suffice.replay.evaluate import evaluate
+
+SEARCH_REPEATS = 40
+HELD_OUT_SEED = 1
+"""The search is on the draws of seed 0; what is reported is on these."""
+
+
+@dataclass(frozen=True)
+class Met:
+    """The controller that comes nearest to what was asked for, and what to say about it."""
+
+    controller: Plan | Mixture
+    report: str
+
+
+def meet(
+    base: Plan,
+    budget: int,
+    pools: Sequence[Pool],
+    samples: float | None,
+    rounds: float | None,
+    agreement: float | None,
+) -> Met:
+    """Find penalties whose best plan meets the means: over the pools, or over the prior where there are none."""
+    for name, value, most in (("samples", samples, budget), ("rounds", rounds, budget), ("agreement", agreement, 100)):
+        if value is not None and not 0 < value <= most:
+            raise OptionError(f"the mean {name} must be above 0 and at most {most}, not {value:g}")
+    measure = replayed_means(pools, budget) if pools else expected_means(budget)
+    if rounds is not None:
+        found = for_mean_samples_and_rounds(base, samples or budget, rounds, measure)
+    elif samples is not None:
+        found = for_mean_samples(base, samples, measure)
+    else:
+        found = for_agreement(base, (agreement or 100) / 100, measure)
+    mixture = found.mixture
+    controller = mixture.plans[0] if len(mixture.plans) == 1 else mixture
+    return Met(controller, _report(found, bool(pools), agreement))
+
+
+def replayed_means(pools: Sequence[Pool], budget: int) -> Measure:
+    """Measures plans by replay, each pool counting the same."""
+
+    def measure(plan: Plan) -> Means:
+        results = [evaluate(pool, plan, budget=budget, repeats=SEARCH_REPEATS, confidence=False)[0] for pool in pools]
+        columns = [(result.samples, result.rounds, result.agreement / 100) for result in results]
+        return Means(*np.mean(columns, axis=0).tolist())
+
+    return measure
+
+
+def _report(found: Budgeted, on_pools: bool, agreement: float | None) -> str:
+    means = found.means
+    lines = [
+        f"{share:7.1%} of the questions: penalty_draw={plan.penalty_draw:.5g}, penalty_round={plan.penalty_round:.5g}"
+        for plan, share in zip(found.mixture.plans, found.mixture.shares, strict=True)
+    ]
+    where = "on the pools" if on_pools else "by the model"
+    lines.append(
+        f"Expected {where}: {means.samples:.2f} samples in {means.rounds:.2f} rounds, "
+        f"{100 * means.agreement:.2f} % agreement."
+    )
+    if not found.met:
+        lines.append("What was asked for can't be met: this is the nearest.")
+    elif agreement is not None and 100 * means.agreement < agreement - 0.005:
+        lines.append(f"An agreement of {agreement:g} % can't be met within these means: this is the most.")
+    return "\n".join(lines)
