@@ -34,6 +34,9 @@ from suffice.report import (
 TRAINING_POOL = "qwen2.5-coder-1.5b__train"
 TEST_POOLS = ["qwen2.5-coder-1.5b__dapo", "qwen2.5-coder-1.5b__gsm8k", "qwen2.5-coder-1.5b__math500"]
 
+MISSED = 0.05
+"""A mean that is further off than this share is said to be missed."""
+
 CHECKPOINTS = (4, 8, 16, 24)
 """Numbers of draws after which the confidence is checked."""
 
@@ -217,6 +220,12 @@ def train(
     first: Annotated[int, typer.Option(help="The draws of the first round.")] = 4,
     budget: Annotated[int, typer.Option(help="The most draws for a question.")] = 32,
     top: Annotated[int, typer.Option(help="How many vote counts the controller sees.")] = 5,
+    mean_samples: Annotated[
+        float | None, typer.Option(help="Find the penalty for a draw with which so many are drawn on average.")
+    ] = None,
+    mean_rounds: Annotated[
+        float | None, typer.Option(help="Find the penalty for a round with which there are at most so many on average.")
+    ] = None,
     steps: Annotated[int, typer.Option(help="Decisions to learn from, for each seed.")] = 1_000_000,
     seeds: Annotated[int, typer.Option(help="How many controllers to train; the best is kept.")] = 5,
     seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
@@ -229,7 +238,7 @@ def train(
     pools = tuple(suffice.load_pool(name) for name in chosen)
     penalties = _penalties(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer)
     setting = training.Setting(penalties, _whole_numbers("--actions", actions), first, budget, top, target)
-    job = training.Job(pools, setting, algorithm, preset, steps, seed)
+    job = training.Job(pools, setting, algorithm, preset, steps, seed, mean_samples, mean_rounds)
     with training_bar(seeds, steps) as watch:
         trained = training.train(job, seeds, watch)
     if not trained:
@@ -239,7 +248,10 @@ def train(
     _print(training_table(trained))
     if json:
         write_whole(json, training_json(trained).encode())
-    for rule in best.no_better_than():
+    over = job.excess(best.card["samples"], best.card["rounds"])
+    if max(abs(over[0]), over[1]) > MISSED:
+        typer.secho("WARNING: the means were missed by more than 5 %: train longer.", fg="red", bold=True, err=True)
+    for rule in [] if mean_samples or mean_rounds else best.no_better_than():
         message = (
             f"WARNING: on its own training pools this controller is no better than {rule}: it has learned nothing "
             "worth using. Train longer, with more seeds, or on pools with more agreement."

@@ -25,6 +25,15 @@ def test_figures_of_a_settled_question() -> None:
     assert asc.reward == pytest.approx(1 - 4 * 0.01 - 4 * 0.001)
 
 
+def test_share_and_confidence_of_outcomes() -> None:
+    (half,) = evaluate(make_pool(["a", None] * 16), ["sc"], repeats=2)
+    assert (half.share, half.confidence) == (50, 100)
+    (large,) = evaluate(make_pool("a" * 64), ["sc"], budget=64, repeats=2)
+    assert (large.share, large.confidence, large.reliability) == (100, None, None)
+    (without,) = evaluate(make_pool("a" * 32), ["asc"], repeats=2, confidence=False)
+    assert without.confidence is None
+
+
 def test_none_agrees_with_none_and_is_never_accurate() -> None:
     (sc,) = evaluate(make_pool([None] * 32), ["sc"], repeats=2)
     assert (sc.agreement, sc.accuracy) == (100, 0)

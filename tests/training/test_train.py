@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from conftest import make_pool
 
-from suffice import OptionError, Penalties, PoolError, evaluate
+from suffice import OptionError, Penalties, PoolError, evaluate, load_pool
 from suffice.training import Job, Setting, Watched, train
 
 
@@ -114,6 +114,26 @@ def test_what_cannot_be_trained_is_refused(options: dict[str, object], words: st
         train(toy(**options))  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="seeds must be at least 1"):
         train(toy(), seeds=0)
+
+
+@pytest.mark.parametrize(("samples", "rounds"), [(9, None), (10, 2.8)])
+def test_means_are_met_by_finding_penalties(samples: float, rounds: float | None) -> None:
+    pool = load_pool("qwen2.5-coder-1.5b__gsm8k")
+    (trained,) = train(Job((pool,), steps=400_000, mean_samples=samples, mean_rounds=rounds))
+    (result,) = evaluate(pool, trained.controller, seed=5)
+    assert result.samples == pytest.approx(samples, rel=0.05)
+    assert rounds is None or result.rounds <= 1.05 * rounds
+    card = trained.controller.card
+    assert card["means"] == {"samples": samples, "rounds": rounds}
+    assert card["penalties"]["draw"] != 0.0075
+    assert result.agreement > 90
+
+
+def test_means_out_of_reach_are_refused() -> None:
+    with pytest.raises(OptionError, match="between the first round's 4 and the budget"):
+        train(toy(mean_samples=3))
+    with pytest.raises(OptionError, match="mean rounds must lie between"):
+        train(toy(mean_rounds=1))
 
 
 def test_a_small_pool_is_refused() -> None:

@@ -15,15 +15,25 @@ from suffice.replay.reliability import DECILES, Reliability, decile_sums, pooled
 from suffice.replay.run import Outcomes, replay
 from suffice.tally import FloatArray, Tally
 
-METRICS = ("accuracy", "agreement", "rounds", "samples", "total_tokens", "sequential_tokens", "reward", "confidence")
+METRICS = (
+    "accuracy",
+    "agreement",
+    "rounds",
+    "samples",
+    "total_tokens",
+    "sequential_tokens",
+    "reward",
+    "confidence",
+    "share",
+)
 RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
 class Result:
-    """One controller on one pool, as means over questions and repeats; accuracy, agreement, confidence in percent.
+    """One controller on one pool, as means over questions and repeats.
 
-    Accuracy is over the questions with a gold answer and token figures over those whose every response has a
+    Accuracy, agreement, confidence and share are in percent. Accuracy is over the questions with a gold answer and token figures over those whose every response has a
     count; None where there are none. Confidence is None for a budget that is too large to tell it. `by_question` holds
     each metric's mean over the repeats, NaN where unknown.
     """
@@ -39,6 +49,7 @@ class Result:
     sequential_tokens: float | None
     reward: float
     confidence: float | None
+    share: float
     reliability: Reliability | None = field(repr=False)
     by_question: Mapping[str, FloatArray] = field(repr=False, compare=False)
 
@@ -97,6 +108,7 @@ def _measure(episodes: Episodes, outcomes: Outcomes, sure: FloatArray, penalties
     accuracy = mean(outcomes.answer == episodes.codes(golds))
     agreement = mean(outcomes.answer == episodes.standings.reference)
     rounds, samples = mean(outcomes.rounds), mean(outcomes.samples)
+    leader = episodes.standings.votes[outcomes.samples, np.arange(len(outcomes.samples)), 0]
     return {
         "accuracy": np.where([gold is None for gold in golds], np.nan, 100 * accuracy),
         "agreement": 100 * agreement,
@@ -106,6 +118,7 @@ def _measure(episodes: Episodes, outcomes: Outcomes, sure: FloatArray, penalties
         "sequential_tokens": np.where(metered, mean(outcomes.sequential_tokens), np.nan),
         "reward": 2 * agreement - 1 - penalties.draw * samples - penalties.round * rounds,
         "confidence": 100 * mean(sure),
+        "share": 100 * mean(leader / np.maximum(outcomes.samples, 1)),
     }
 
 

@@ -86,6 +86,8 @@ class SamplingVecEnv(VecEnv):
 
     def __init__(self, supply: "Supply", copies: int) -> None:
         self.setting = supply.setting
+        self.penalties = supply.setting.penalties
+        """What draws and rounds cost now: training for means changes it on the way."""
         self.render_mode = None
         super().__init__(copies, *spaces(self.setting))
         self._supply = supply
@@ -104,7 +106,7 @@ class SamplingVecEnv(VecEnv):
 
     def step_wait(self) -> tuple[FloatArray, FloatArray, BoolArray, list[dict[str, Any]]]:
         """Take the actions; a copy whose episode ended is already in its next one."""
-        asked, copies, penalties = self._asked, np.arange(self.num_envs), self.setting.penalties
+        asked, copies, penalties = self._asked, np.arange(self.num_envs), self.penalties
         self._draws += asked
         ended = (asked == 0) | (self._draws == self.setting.budget)
         final = np.where(self._right[copies, self._draws], 1.0, -1.0)

@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -33,6 +33,13 @@ RULES = ("sc", "asc")
 
 WATCHES = 25
 """How often a run is measured by replay on its training pools."""
+
+WATCHES_FOR_MEANS = 100
+DUAL_RATE = 1.0
+LEAST_DRAW_PENALTY = 1e-4
+NEAR = 0.01
+WEIGHT_OF_MEANS = 10.0
+"""Training for means: looks, and the step of a penalty at each; within NEAR of the means agreement alone counts."""
 
 WATCH_EPISODES = 6000
 WATCH_SEED = 1_000_000
@@ -101,6 +108,14 @@ class Job:
     preset: str = "fast"
     steps: int = 1_000_000
     seed: int = 0
+    mean_samples: float | None = None
+    mean_rounds: float | None = None
+    """Where a mean is given, the penalty for it is found on the way, from the setting's on."""
+
+    def excess(self, samples: float, rounds: float) -> tuple[float, float]:
+        """By which share the samples and the rounds are over what was asked for; 0 where nothing was."""
+        over_samples = samples / self.mean_samples - 1 if self.mean_samples else 0.0
+        return over_samples, rounds / self.mean_rounds - 1 if self.mean_rounds else 0.0
 
 
 @dataclass(frozen=True)
@@ -145,9 +160,11 @@ def learn(
     with suppress(KeyboardInterrupt):
         model.learn(job.steps, callback=watcher)
     watcher.consider(model)
+    job = replace(job, setting=replace(job.setting, penalties=watcher.best_penalties))
     results = measure(watcher.best, job.pools, job.setting, FINAL_SEED, repeats=100)
     card = {
         **watcher.best.card,
+        "penalties": asdict(watcher.best_penalties),
         "steps": model.num_timesteps,
         "best_after_steps": watcher.best_steps,
         **_figures(results),
@@ -242,6 +259,8 @@ class _Watcher(BaseCallback):
         self.stopped = stopped
         self.next_look = 0
         self.best_reward = -np.inf
+        self.penalties = job.setting.penalties
+        self.best_penalties = self.penalties
 
     def _on_step(self) -> bool:
         return not self.stopped()
@@ -254,19 +273,38 @@ class _Watcher(BaseCallback):
             self.watch(self.consider(self.model))
 
     def consider(self, model: BaseAlgorithm) -> Watched:
-        self.next_look = model.num_timesteps + self.job.steps // WATCHES
-        controller = LearnedController(network(model), _card(self.job, model))
-        repeats = max(5, WATCH_EPISODES // sum(len(pool.questions) for pool in self.job.pools))
-        results = measure(controller, self.job.pools, self.job.setting, WATCH_SEED, repeats)
-        reward, samples, rounds = (
-            mean_over_pools(results, metric) or 0.0 for metric in ("reward", "samples", "rounds")
-        )
-        own = reward
-        if self.job.setting.target != "running":
-            own = target_reward(controller, self.job, WATCH_SEED, repeats)
+        """Measure the present policy, keep it if it is the best, and mend the penalties if means are asked for."""
+        job = replace(self.job, setting=replace(self.job.setting, penalties=self.penalties))
+        for_means = job.mean_samples or job.mean_rounds
+        self.next_look = model.num_timesteps + job.steps // (WATCHES_FOR_MEANS if for_means else WATCHES)
+        controller = LearnedController(network(model), _card(job, model))
+        repeats = max(5, WATCH_EPISODES // sum(len(pool.questions) for pool in job.pools))
+        results = measure(controller, job.pools, job.setting, WATCH_SEED, repeats)
+        metrics = ("reward", "samples", "rounds", "agreement")
+        reward, samples, rounds, agreement = (mean_over_pools(results, metric) or 0.0 for metric in metrics)
+        if for_means:
+            over = job.excess(samples, rounds)
+            own = agreement / 100 - WEIGHT_OF_MEANS * max(0, abs(over[0]) - NEAR, over[1] - NEAR)
+        else:
+            own = reward if job.setting.target == "running" else target_reward(controller, job, WATCH_SEED, repeats)
         if own > self.best_reward:
             self.best, self.best_reward, self.best_steps = controller, own, model.num_timesteps
+            self.best_penalties = self.penalties
+        if for_means:
+            self._mend_penalties(model, over)
         return Watched(model.num_timesteps, reward, samples, rounds)
+
+    def _mend_penalties(self, model: BaseAlgorithm, over: tuple[float, float]) -> None:
+        """The dual step: what is drawn too often gets dearer, what is drawn too seldom cheaper."""
+        floors = (LEAST_DRAW_PENALTY, LEAST_ROUND_PENALTY)
+        now = (self.penalties.draw, self.penalties.round)
+        draw, round_ = (
+            penalty if excess == 0 else float(np.clip(max(penalty, floor) * np.exp(DUAL_RATE * excess), floor, 1))
+            for penalty, floor, excess in zip(now, floors, over, strict=True)
+        )
+        self.penalties = Penalties(draw, round_)
+        env: Any = model.get_env()
+        env.penalties = Penalties(draw, max(round_, _round_penalty(self.job)))
 
 
 def network(model: BaseAlgorithm) -> list[tuple[FloatArray, FloatArray]]:
@@ -291,6 +329,7 @@ def _card(job: Job, model: BaseAlgorithm) -> dict[str, Any]:
         "first": setting.first,
         "penalties": {"draw": setting.penalties.draw, "round": setting.penalties.round},
         "training_round_penalty": _round_penalty(job),
+        "means": {"samples": job.mean_samples, "rounds": job.mean_rounds},
         "target": setting.target,
         "algorithm": job.algorithm,
         "preset": job.preset,

@@ -31,7 +31,15 @@ def check_job(job: Job) -> None:
         raise OptionError(f"steps must be at least 1, not {job.steps}")
     if job.seed < 0:
         raise OptionError(f"seed must be at least 0, not {job.seed}")
-    job.setting.check(job.pools)
+    setting = job.setting
+    if job.mean_samples is not None and not setting.first < job.mean_samples < setting.budget:
+        raise OptionError(
+            f"mean samples must lie between the first round's {setting.first} and the budget of {setting.budget}, "
+            f"not {job.mean_samples:g}"
+        )
+    if job.mean_rounds is not None and not 1 < job.mean_rounds < setting.budget:
+        raise OptionError(f"mean rounds must lie between 1 and the budget of {setting.budget}, not {job.mean_rounds:g}")
+    setting.check(job.pools)
 
 
 def train(job: Job, seeds: int = 1, watch: Watch = lambda number, watched: None) -> list[Trained]:
