@@ -31,11 +31,11 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True)
 class Result:
-    """One controller on one pool, as means over questions and repeats.
+    """One controller on one pool, as means over questions and repeats; shares in percent.
 
-    Accuracy, agreement, confidence and share are in percent. Accuracy is over the questions with a gold answer and token figures over those whose every response has a
-    count; None where there are none. Confidence is None for a budget that is too large to tell it. `by_question` holds
-    each metric's mean over the repeats, NaN where unknown.
+    Accuracy is over the questions with a gold answer and token figures over those whose every response has a count;
+    None where there are none. Confidence is None for a budget that is too large to tell it. `by_question` holds each
+    metric's mean over the repeats, NaN where unknown.
     """
 
     pool: str
