@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from suffice.errors import OptionError
+from suffice.replay import mean_over_pools
 from suffice.training.learner import ALGORITHMS, PRESETS, Job, Trained, Watched, learn
 
 Watch = Callable[[int, Watched], None]
@@ -47,7 +48,14 @@ def train(job: Job, seeds: int = 1, watch: Watch = lambda number, watched: None)
     if seeds < 1:
         raise OptionError(f"seeds must be at least 1, not {seeds}")
     jobs = [replace(job, seed=job.seed + number) for number in range(seeds)]
-    return sorted((trained for _, trained in learn_each(jobs, watch)), key=lambda one: -one.reward)
+    return sorted((trained for _, trained in learn_each(jobs, watch)), key=lambda one: -_merit(job, one))
+
+
+def _merit(job: Job, trained: Trained) -> float:
+    """What seeds are compared by: the reward, or where means are asked for, whose penalties differ, the agreement."""
+    if job.mean_samples is None and job.mean_rounds is None:
+        return trained.reward
+    return mean_over_pools(trained.results, "agreement") or 0.0
 
 
 def learn_each(jobs: Sequence[Job], watch: Watch = lambda number, watched: None) -> Iterator[tuple[int, Trained]]:
