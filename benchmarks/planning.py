@@ -3,6 +3,8 @@
 python benchmarks/planning.py
 """
 
+import os
+import tempfile
 import time
 
 from suffice import Penalties, load_pool
@@ -11,6 +13,7 @@ from suffice.training import Job, learn
 
 
 def main() -> None:
+    os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp()  # from nothing: an empty cache
     begun = time.perf_counter()
     model = build_model(32, UNIVERSAL)
     plan(model, Penalties(0.0075, 0.0), (1, 2, 4))
