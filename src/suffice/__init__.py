@@ -1,5 +1,9 @@
 """Ask your LLM just enough times."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from suffice import answers
 from suffice.controllers import (
     ArrayController,
     Controller,
@@ -19,6 +23,9 @@ from suffice.pools import Pool, Question, Summary, bundled_pools, load_pool, sum
 from suffice.replay import Difference, Result, difference, evaluate
 from suffice.tally import Tallies, Tally
 
+if TYPE_CHECKING:
+    from suffice.live import LocalServer, Outcome, Response, SampleError, asample, sample
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -28,18 +35,24 @@ __all__ = [
     "Costs",
     "Difference",
     "LearnedController",
+    "LocalServer",
     "OptionError",
+    "Outcome",
     "Penalties",
     "Plan",
     "Pool",
     "PoolError",
     "Question",
+    "Response",
     "Result",
+    "SampleError",
     "SavedController",
     "SufficeError",
     "Summary",
     "Tallies",
     "Tally",
+    "answers",
+    "asample",
     "bundled_pools",
     "confidence",
     "controller_names",
@@ -49,7 +62,15 @@ __all__ = [
     "load_controller",
     "load_pool",
     "register",
+    "sample",
     "save_controller",
     "shipped_controllers",
     "summarise",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What samples a server is imported when it is first used: it brings the `openai` package."""
+    if name in ("LocalServer", "Outcome", "Response", "SampleError", "asample", "sample"):
+        return getattr(importlib.import_module("suffice.live"), name)
+    raise AttributeError(f"module 'suffice' has no attribute {name!r}")

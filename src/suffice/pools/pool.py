@@ -1,10 +1,6 @@
 """The pool and its file format: a JSON line a question with id, gold, answers and tokens."""
 
-import gzip
 import hashlib
-import json
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -15,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from suffice.errors import PoolError
+from suffice.jsonl import json_object, lines, quoted, read_unpacked
 from suffice.paths import is_there
 from suffice.tally import NONE, IntArray
 
@@ -96,8 +93,8 @@ def load_pool(path_or_name: str | Path) -> Pool:
         hint = f"did you mean {' or '.join(near)}?" if near else '"suffice pools" lists the bundled ones'
         raise PoolError(f"{path_or_name}: no such file, nor a bundled pool of that name; {hint}")
     questions: dict[str, Question] = {}
-    data = _read(path)
-    for line, text in _lines(path, data):
+    data = read_unpacked(path, PoolError)
+    for line, text in lines(path, data, PoolError):
         try:
             question = _question(text)
         except ValueError as error:
@@ -109,37 +106,9 @@ def load_pool(path_or_name: str | Path) -> Pool:
     return Pool(name, tuple(questions.values()), hashlib.sha256(data).hexdigest())
 
 
-def _read(path: Path) -> bytes:
-    """The file, unpacked."""
-    try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" or data.startswith(b"\x1f\x8b") else data
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise PoolError(f"{path}: not a whole gzip file; compress it again, or drop the .gz") from None
-    except OSError as error:
-        raise PoolError(f"{path}: it can't be read: {error.strerror}") from None
-
-
-def _lines(path: Path, data: bytes) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, numbered from 1."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise PoolError(f"{path}, line {line}: not UTF-8 text; save the file as UTF-8") from None
-    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
-
-
 def _question(text: str) -> Question:
     """One line of a pool; ValueError says what is wrong with it."""
-    try:
-        record = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON ({error.msg} at column {error.colno}); each line must be one JSON object") from None
-    except RecursionError:
-        raise ValueError("not JSON that can be read (too deeply nested); each line must be one JSON object") from None
-    if not isinstance(record, dict):
-        raise ValueError("not a JSON object; each line must be one, with id, gold, answers and tokens")
+    record = json_object(text, "id, gold, answers and tokens")
     for name in ("id", "gold", "answers", "tokens"):
         if name not in record:
             raise ValueError(
@@ -166,9 +135,3 @@ def _question(text: str) -> Question:
 def _check(holds: bool, rule: str, found: object) -> None:
     if not holds:
         raise ValueError(f"{rule}, not {quoted(found)}")
-
-
-def quoted(value: object) -> str:
-    """A value as it may stand in a message: on one line, and not too long."""
-    shown = json.dumps(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."

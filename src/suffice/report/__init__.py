@@ -1,12 +1,16 @@
 """Reports: tables for the terminal, result files, and progress."""
 
 from suffice.report.files import results_csv, results_json, training_json
-from suffice.report.progress import progress_bar, training_bar
+from suffice.report.progress import batch_bar, progress_bar, training_bar
 from suffice.report.tables import controllers_table, evaluation_tables, pool_table, training_table
+from suffice.report.votes import outcome_lines, outcomes_summary, vote_display
 
 __all__ = [
+    "batch_bar",
     "controllers_table",
     "evaluation_tables",
+    "outcome_lines",
+    "outcomes_summary",
     "pool_table",
     "progress_bar",
     "results_csv",
@@ -14,4 +18,5 @@ __all__ = [
     "training_bar",
     "training_json",
     "training_table",
+    "vote_display",
 ]

@@ -9,9 +9,9 @@ from typing import cast
 
 from suffice.controllers import Controller, LearnedController, load_controller, save_controller
 from suffice.errors import ControllerError, OptionError, PoolError
+from suffice.jsonl import quoted
 from suffice.penalties import Penalties
 from suffice.pools import Pool
-from suffice.pools.pool import quoted
 from suffice.replay import Result, evaluate
 from suffice.report.progress import training_bar
 from suffice.training import Job, Setting, learn_each

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
+    from suffice.live.batch import Spent
     from suffice.training import Watched
 
 PATIENCE_SECONDS = 1.0
@@ -53,5 +54,32 @@ def training_bar(runs: int, steps: int) -> Iterator[Callable[[int, "Watched"], N
             done[run] = min(now.steps, steps)
             standing = f"reward {now.reward:.3f}, {now.samples:.1f} samples in {now.rounds:.1f} rounds"
             bar.update(task, completed=sum(done.values()), description=f"run {run + 1} of {runs}: {standing}")
+
+        yield advance
+
+
+@contextmanager
+def batch_bar(title: str, total: int, spent: "Spent") -> Iterator[Callable[[int], None]]:
+    """Give a function that is told of each step; the bar shows tokens a second, the cost and the time left."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    begun: list[tuple[float, int]] = []
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task(title, total=total)
+
+        def advance(steps: int) -> None:
+            now = time.monotonic()
+            if not begun:  # what earlier runs had done is no measure of speed
+                begun.append((now, spent.tokens))
+                bar.reset(task, completed=steps, total=total)
+                return
+            speed = (spent.tokens - begun[0][1]) / max(now - begun[0][0], 1e-9)
+            cost = f", {spent.cost:.2f} spent" if spent.price or spent.prompt_price else ""
+            bar.update(task, advance=steps, description=f"{title}: {speed:,.0f} tokens/s{cost}")
 
         yield advance

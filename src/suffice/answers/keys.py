@@ -1,0 +1,88 @@
+"""The keys of one question's answers: two responses with the same key agree."""
+
+import re
+from fractions import Fraction
+
+from suffice.answers.brackets import structure
+from suffice.answers.normalise import normalise
+from suffice.answers.worker import WORKER
+
+LONGEST_FORMULA = 300
+DEEPEST_FORMULA = 12
+"""Formulas beyond these are compared by their form alone."""
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+|/\d+)?")
+_HUGE = re.compile(r"\^\{?[^{}^]*\^|\^\{?-?\d{4,}|\d{3,}\s*!|!\s*!|\d{60,}")
+
+
+class Keys:
+    r"""The keys seen so far; an answer joins the first-seen key that it equals.
+
+    >>> keys = Keys()
+    >>> [keys.key(answer) for answer in (r"\frac12", "0.5", r"\sqrt{12}", r"2\sqrt{3}", r"50\%")]
+    ['0.5', '0.5', '\\sqrt{12}', '\\sqrt{12}', '0.5']
+    """
+
+    def __init__(self) -> None:
+        self._keys: dict[str, str] = {}
+        self._percents_settled: set[str] = set()
+
+    def key(self, answer: str | None) -> str | None:
+        """The key of an answer as it was written; None for none."""
+        form = None if answer is None else normalise(answer)
+        if form is None:
+            return None
+        if form not in self._keys:
+            self._keys[form] = self._percent_twin(form) or self._equal(form) or form
+        return self._keys[form]
+
+    def find(self, answer: str | None) -> str | None:
+        """The key that an answer would get, without adding it: for comparing with gold."""
+        there = Keys()
+        there._keys, there._percents_settled = dict(self._keys), set(self._percents_settled)
+        return there.key(answer)
+
+    def _percent_twin(self, form: str) -> str | None:
+        """The key of 50 or 0.5 for 50 %, whichever was there first, and the other way about."""
+        number = form.removesuffix("%")
+        if not _NUMBER.fullmatch(number):
+            return None
+        if form.endswith("%"):
+            meanings = (number, normalise(str(Fraction(number) / 100)))
+            twin = next((key for seen, key in self._keys.items() if seen in meanings), None)
+        else:
+            percents = (f"{number}%", f"{normalise(str(Fraction(number) * 100))}%")
+            twin = next((seen for seen in self._keys if seen in percents and seen not in self._percents_settled), None)
+            form = twin or form
+        if twin:
+            self._percents_settled.add(form)
+        return twin
+
+    def _equal(self, form: str) -> str | None:
+        """The first key that math-verify holds equal."""
+        if not _may_equal_others(form):
+            return None
+        seen = [other for other in self._keys if _comparable(other, form)]
+        place = WORKER.first_equal(structure(form), [structure(other) for other in seen]) if seen else None
+        return None if place is None else self._keys[seen[place]]
+
+
+def _may_equal_others(form: str) -> bool:
+    """Whether a form is a formula that it is safe to compute with."""
+    depth = deepest = 0
+    for character in form[:LONGEST_FORMULA]:
+        depth += (character in "([{") - (character in ")]}")
+        deepest = max(deepest, depth)
+    formula = re.search(r"[\d\\^=<>+*/-]", form) is not None
+    return formula and len(form) <= LONGEST_FORMULA and deepest <= DEEPEST_FORMULA and not _HUGE.search(form)
+
+
+def _comparable(a: str, b: str) -> bool:
+    """Whether two forms can be the same answer at all: of one kind, in the same variables, and not both numbers."""
+    both_numbers = _NUMBER.fullmatch(a) and _NUMBER.fullmatch(b)
+    return not both_numbers and _may_equal_others(a) and _kind(a) == _kind(b)
+
+
+def _kind(form: str) -> tuple[object, ...]:
+    letters = frozenset(re.findall(r"[^\W\d_]", re.sub(r"\\[A-Za-z]+", "", form)))
+    return letters, "%" in form, ":" in form, "=" in form

@@ -1,0 +1,119 @@
+"""Commands about pools and controllers: `pools`, `evaluate`, `controllers`."""
+
+from json import dumps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import suffice
+from suffice import OptionError
+from suffice.cli.app import app, need, show
+from suffice.cli.costs import Answer, Price, Second, Tokens, Wait, penalties_of
+from suffice.paths import check_writable, is_there, write_whole
+from suffice.planning import ceiling
+from suffice.replay import Comparison, reliabilities
+from suffice.report import controllers_table, evaluation_tables, pool_table, progress_bar, results_csv, results_json
+
+CHECKPOINTS = (4, 8, 16, 24)
+"""Numbers of draws after which the confidence is checked."""
+
+
+@app.command()
+def pools(
+    chosen: Annotated[
+        list[str],
+        typer.Argument(metavar="POOL", help="Names of bundled pools, or paths; all bundled ones by default."),
+    ] = [],  # noqa: B006
+) -> None:
+    """Describe pools: how hard they are and how much their answers differ."""
+    summaries = [suffice.summarise(suffice.load_pool(name)) for name in chosen or suffice.bundled_pools()]
+    show(pool_table(summaries))
+
+
+@app.command()
+def evaluate(
+    chosen: Annotated[list[str], typer.Argument(metavar="POOL", help="Names of bundled pools, or paths.")],
+    controllers: Annotated[
+        list[str],
+        typer.Option("--controller", metavar="C", help="A controller, as NAME or NAME:key=value,…; repeat for more."),
+    ] = ["sc", "asc", "esc", "doubling", "boinf"],  # noqa: B006
+    budget: Annotated[int, typer.Option(help="The most draws for a question.")] = 32,
+    repeats: Annotated[int, typer.Option(help="How often each question is replayed.")] = 100,
+    seed: Annotated[int, typer.Option(help="Chooses the draws.")] = 0,
+    penalty_draw: Annotated[float, typer.Option(help="What a draw costs in the reward.")] = 0.0075,
+    penalty_round: Annotated[float, typer.Option(help="What a round costs in the reward.")] = 0.0,
+    price: Price = None,
+    tokens: Tokens = None,
+    wait: Wait = None,
+    second: Second = None,
+    answer: Answer = None,
+    baseline: Annotated[
+        str, typer.Option(metavar="C", help="The controller that changes and differences are against.")
+    ] = "sc",
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the results as JSON.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the results as CSV.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the reliability diagram, as a PNG file.")
+    ] = None,
+) -> None:
+    """Replay controllers over pools, all on the same draws, and compare them."""
+    for path in filter(None, (json, csv, figure)):
+        check_writable(path)
+    figures = need("suffice.report.figures", "plot") if figure else None
+    loaded = [suffice.load_pool(name) for name in chosen]
+    for pool in loaded:
+        pool.check_budget(budget)
+    penalties = penalties_of(penalty_draw, penalty_round, loaded, price, tokens, wait, second, answer)
+    ceilings = {name: plan for name in controllers if (plan := ceiling(name, penalties))}
+    checkpoints = [f"sc:draws={draws}" for draws in CHECKPOINTS if draws < budget]
+    asked: list[Any] = list(dict.fromkeys([*controllers, baseline, *checkpoints, *ceilings.values()]))
+    comparisons = []
+    with progress_bar("replay", len(asked) * sum(len(pool.questions) for pool in loaded)) as advance:
+        for pool in loaded:
+            results = suffice.evaluate(
+                pool,
+                asked,
+                budget=budget,
+                repeats=repeats,
+                seed=seed,
+                penalties=penalties,
+                progress=advance,
+            )
+            by_name = dict(zip(asked, results, strict=True))
+            comparisons.append(
+                Comparison(
+                    [by_name[name] for name in controllers],
+                    by_name[baseline],
+                    {name: by_name[plan] for name, plan in ceilings.items()},
+                    [by_name[name] for name in checkpoints],
+                )
+            )
+    if json:
+        settings = {"penalty_draw": penalties.draw, "penalty_round": penalties.round}
+        text = results_json(comparisons, budget=budget, repeats=repeats, seed=seed, **settings)
+        write_whole(json, text.encode())
+    if csv:
+        write_whole(csv, results_csv(comparisons).encode("utf-8", "surrogateescape"))
+    if figures:
+        figures.draw_reliability(reliabilities(comparisons), figure)
+    for table in evaluation_tables(comparisons):
+        show(table, "")
+
+
+@app.command()
+def controllers(
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="FILE", help="A controller file, or a shipped one's name: its card is printed."),
+    ] = None,
+) -> None:
+    """List the shipped controllers, or print the card of a controller file."""
+    if file:
+        known = not is_there(Path(file)) and file.partition(":")[0] in suffice.controller_names()
+        chosen = suffice.get_controller(file) if known else suffice.load_controller(file)
+        if not isinstance(chosen, suffice.SavedController):
+            raise OptionError(f"{file} is a rule: it has parameters, and no card")
+        typer.echo(dumps(dict(chosen.card), indent=2))
+    else:
+        show(controllers_table(suffice.shipped_controllers()))

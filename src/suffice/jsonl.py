@@ -1,0 +1,50 @@
+"""Files with a JSON object a line: reading them, and saying which line is wrong."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from suffice.errors import SufficeError
+
+
+def read_unpacked(path: Path, error: type[SufficeError]) -> bytes:
+    """The file, unpacked where it is compressed."""
+    try:
+        data = path.read_bytes()
+        return gzip.decompress(data) if path.suffix == ".gz" or data.startswith(b"\x1f\x8b") else data
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise error(f"{path}: not a whole gzip file; compress it again, or drop the .gz") from None
+    except OSError as reason:
+        raise error(f"{path}: it can't be read: {reason.strerror}") from None
+
+
+def lines(path: Path, data: bytes, error: type[SufficeError]) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, numbered from 1."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as reason:
+        line = data.count(b"\n", 0, reason.start) + 1
+        raise error(f"{path}, line {line}: not UTF-8 text; save the file as UTF-8") from None
+    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+
+
+def json_object(text: str, fields: str) -> dict[str, Any]:
+    """One line; ValueError says what is wrong with it, and what fields it should have."""
+    try:
+        record = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error.msg} at column {error.colno}); each line must be one JSON object") from None
+    except RecursionError:
+        raise ValueError("not JSON that can be read (too deeply nested); each line must be one JSON object") from None
+    if not isinstance(record, dict):
+        raise ValueError(f"not a JSON object; each line must be one, with {fields}")
+    return record
+
+
+def quoted(value: object) -> str:
+    """A value as it may stand in a message: on one line, and not too long."""
+    shown = json.dumps(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."

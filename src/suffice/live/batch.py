@@ -1,0 +1,254 @@
+"""Many questions on one server: collecting a pool, and answering a file of questions."""
+
+import asyncio
+import math
+import zlib
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from suffice.answers import Extractor, Keys
+from suffice.controllers import Controller
+from suffice.errors import SufficeError
+from suffice.live.draws import Draws, Failure, ServerDraws
+from suffice.live.journal import Journal
+from suffice.live.loop import Run
+from suffice.live.outcome import SampleError
+from suffice.live.prompts import Messages, put
+from suffice.live.questions import Asked
+from suffice.live.response import Response
+from suffice.live.server import Server
+
+FEWEST_FAILURES = 10
+"""So many draws in a row must fail before all is given up."""
+
+Line = dict[str, Any]
+
+
+class GaveUpError(SufficeError):
+    """The server fails every draw."""
+
+
+class CapReachedError(SufficeError):
+    """A limit on spending was reached before a round."""
+
+
+@dataclass
+class Spent:
+    """What the work has taken so far, and what it may."""
+
+    price: float = 0.0
+    """Of a million tokens of responses."""
+    prompt_price: float = 0.0
+    """Of a million tokens of prompts."""
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    responses: int = 0
+    prompt_tokens: int = 0
+    tokens: int = 0
+    failures: list[str] = field(default_factory=list)
+    _failed_in_a_row: int = 0
+
+    @property
+    def cost(self) -> float:
+        """The price of all tokens."""
+        return (self.price * self.tokens + self.prompt_price * self.prompt_tokens) / 1e6
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether a limit is reached."""
+        tokens = self.tokens + self.prompt_tokens
+        too_many = self.max_tokens is not None and tokens >= self.max_tokens
+        return too_many or (self.max_cost is not None and self.cost >= self.max_cost)
+
+    def add(self, response: Response) -> None:
+        """Count a response."""
+        self.responses += 1
+        self.prompt_tokens += response.prompt_tokens
+        self.tokens += response.tokens or 0
+        self._failed_in_a_row = 0
+
+    def fail(self, failure: Failure, at_once: int) -> None:
+        """Count a draw that failed, and give up where they all do."""
+        self.failures.append(failure.message)
+        self._failed_in_a_row += 1
+        if self._failed_in_a_row >= max(FEWEST_FAILURES, at_once):
+            raise GaveUpError(f"{self._failed_in_a_row} draws in a row failed, the last with: {failure.message}")
+
+
+class Recorder:
+    """Draws whose responses are in the journal before they are taken; those that are there already come first."""
+
+    def __init__(self, batch: "Batch", question: Asked, draws: Draws, there: Iterable[Response]) -> None:
+        self._batch = batch
+        self._question = question
+        self._draws = draws
+        self._there = deque(there)
+        self._ready = 0
+
+    @property
+    def in_flight(self) -> int:
+        """How many draws were launched and not yet taken."""
+        return self._ready + self._draws.in_flight
+
+    def launch(self, draws: int) -> None:
+        """Start so many draws, less those that the journal has."""
+        ready = min(draws, len(self._there) - self._ready)
+        self._ready += ready
+        if draws > ready:
+            if self._batch.spent.exhausted:
+                raise CapReachedError
+            self._draws.launch(draws - ready)
+
+    async def next(self) -> Response | Failure:
+        """Wait for the next draw to arrive, and take it."""
+        if self._ready:
+            self._ready -= 1
+            return self._there.popleft()
+        arrived = await self._draws.next()
+        if isinstance(arrived, Failure):
+            self._batch.spent.fail(arrived, self._batch.server.limiter.limit)
+        else:
+            arrived = await self._batch.record(self._question, arrived)
+        return arrived
+
+    async def close(self) -> None:
+        """End what is in flight, at once."""
+        await self._draws.close()
+
+
+class Batch:
+    """Questions that share a server, a prompt and a journal."""
+
+    def __init__(
+        self,
+        server: Server,
+        journal: Journal,
+        prompt: Messages,
+        extractor: Extractor,
+        spent: Spent,
+        *,
+        keep_text: bool = True,
+        progress: Callable[[int], None] = lambda steps: None,
+    ) -> None:
+        self.server = server
+        self.spent = spent
+        self._journal = journal
+        self._prompt = prompt
+        self._extractor = extractor
+        self._keep_text = keep_text
+        self._progress = progress
+        self._there: dict[str, list[Response]] = defaultdict(list)
+        self._extracted: dict[str, dict[int, str | None]] = defaultdict(dict)
+        self._outcomes: dict[str, Line] = {}
+        for entry in journal.entries:
+            if "outcome" in entry:
+                self._outcomes[entry["id"]] = entry["outcome"]
+            else:
+                self._remember(entry["id"], Response(**entry["response"]), entry["extracted"])
+
+    async def record(self, question: Asked, response: Response) -> Response:
+        """Put a response into the journal, and count it."""
+        extracted = await asyncio.to_thread(response.extract, self._extractor)
+        kept = asdict(response) if self._keep_text else {**asdict(response), "text": None, "reasoning": None}
+        await self._journal.add({"id": question.id, "extracted": extracted, "response": kept})
+        self._remember(question.id, Response(**kept), extracted)
+        return response
+
+    def _remember(self, identity: str, response: Response, extracted: str | None) -> None:
+        self._there[identity].append(response)
+        self._extracted[identity][response.draw] = extracted
+        self.spent.add(response)
+
+    def _draws(self, question: Asked, numbers: Iterable[int], there: Iterable[Response] = ()) -> Recorder:
+        messages = put(question.question, self._prompt)
+        return Recorder(self, question, ServerDraws(self.server, messages, numbers), there)
+
+    async def collect(self, questions: Sequence[Asked], samples: int) -> list[Line]:
+        """Draw so many responses to each question; the pool's lines, of the questions that have them all."""
+        self._progress(self.spent.responses)
+
+        async def work(question: Asked) -> None:
+            missing = sorted(set(range(samples)) - set(self._extracted[question.id]))
+            draws = self._draws(question, missing)
+            try:
+                draws.launch(len(missing))
+                while draws.in_flight:
+                    if isinstance(await draws.next(), Response):
+                        self._progress(1)
+            finally:
+                await draws.close()
+
+        wanting = [question for question in questions if len(self._there[question.id]) < samples]
+        await _each(wanting, work, at_once=math.ceil(self.server.limiter.limit / samples) + 1)
+        return [self._pool_line(one) for one in questions if len(self._there[one.id]) >= samples]
+
+    def _pool_line(self, question: Asked) -> Line:
+        """A question's line in the pool; its answers stand in the order in which they were asked for."""
+        keys = Keys()
+        responses = sorted(self._there[question.id], key=lambda response: response.draw)
+        line = {
+            "id": question.id,
+            "gold": None,
+            "answers": [keys.key(self._extracted[question.id][response.draw]) for response in responses],
+            "tokens": [response.tokens for response in responses],
+            "question": question.question,
+        }
+        line["gold"] = keys.find(question.gold)
+        return line | ({"texts": [response.text for response in responses]} if self._keep_text else {})
+
+    async def answer(
+        self, questions: Sequence[Asked], controller: Controller, budget: int, deadline_seconds: float | None
+    ) -> list[Line]:
+        """Answer each question; the outcomes of those that were begun and not cut short by a limit on spending."""
+        self._progress(len(self._outcomes))
+        failed: dict[str, Line] = {}
+
+        async def work(question: Asked) -> None:
+            there = self._there[question.id]
+            first = max((response.draw for response in there), default=-1) + 1
+            draws = self._draws(question, range(first, first + 1000 * budget), list(there))
+            # A mixture must hold to one plan, also when the work goes on after a crash.
+            chosen = controller.for_question(np.random.default_rng(zlib.crc32(question.id.encode(errors="replace"))))
+            run = Run(chosen, draws, self._extractor, budget)
+            try:
+                outcome = await run.outcome(deadline_seconds)
+            except CapReachedError:
+                return
+            except SampleError as error:
+                failed[question.id] = self._line(question, run, error.outcome.to_json())
+                return
+            line = self._line(question, run, outcome.to_json())
+            await self._journal.add({"id": question.id, "outcome": line})
+            self._outcomes[question.id] = line
+            self._progress(1)
+
+        wanting = [question for question in questions if question.id not in self._outcomes]
+        await _each(wanting, work, at_once=self.server.limiter.limit)
+        lines = self._outcomes | failed
+        return [lines[one.id] for one in questions if one.id in lines]
+
+    @staticmethod
+    def _line(question: Asked, run: Run, outcome: Line) -> Line:
+        gold = run.keys.find(question.gold)
+        right = None if gold is None else outcome["answer"] == gold
+        return {"id": question.id, "gold": gold, "right": right, **outcome}
+
+
+async def _each(questions: Iterable[Asked], work: Callable[[Asked], Awaitable[None]], at_once: int) -> None:
+    """Work on the questions in order, so many at once: enough that the server is never idle."""
+    waiting = deque(questions)
+
+    async def worker() -> None:
+        while waiting:
+            await work(waiting.popleft())
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(at_once, len(waiting))):
+                group.create_task(worker())
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None

@@ -1,0 +1,107 @@
+"""The draws of one question: launched by the controller's word, and taken as they arrive."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from typing import Any, Protocol
+
+from suffice.live.response import Response
+from suffice.live.server import DrawError, Server
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A draw that failed for good."""
+
+    message: str
+
+
+class Draws(Protocol):
+    """A source of responses to one question."""
+
+    @property
+    def in_flight(self) -> int:
+        """How many draws were launched and not yet taken."""
+
+    def launch(self, draws: int) -> None:
+        """Start so many draws, in parallel."""
+
+    async def next(self) -> Response | Failure:
+        """Wait for the next draw to arrive, and take it."""
+
+    async def close(self) -> None:
+        """End what is in flight, at once."""
+
+
+class ServerDraws:
+    """Draws from a server: one request for many where it honours `n`, else one for each."""
+
+    def __init__(self, server: Server, messages: list[dict[str, Any]], numbers: Iterable[int] | None = None) -> None:
+        self.in_flight = 0
+        self._server = server
+        self._messages = messages
+        self._numbers = iter(count() if numbers is None else numbers)
+        self._arrived: asyncio.Queue[Response | Failure | Exception] = asyncio.Queue()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def launch(self, draws: int) -> None:
+        """Start so many draws, in parallel."""
+        task = asyncio.create_task(self._start(list(islice(self._numbers, draws))))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        self.in_flight += draws
+
+    async def next(self) -> Response | Failure:
+        """Wait for the next draw to arrive, and take it."""
+        arrived = await self._arrived.get()
+        if isinstance(arrived, Exception):
+            raise arrived
+        self.in_flight -= 1
+        return arrived
+
+    async def close(self) -> None:
+        """End what is in flight, at once."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _start(self, numbers: list[int]) -> None:
+        try:
+            await self._draw(numbers)
+        except Exception as error:  # a mistake in the request, or in this program: whoever waits must know
+            self._arrived.put_nowait(error)
+
+    async def _draw(self, numbers: list[int]) -> bool:
+        """Bring the draws of these numbers in; False where the first of them could not be had."""
+        most = self._server.most_at_once
+        if len(numbers) > most:
+            pieces = (self._draw(numbers[start : start + most]) for start in range(0, len(numbers), most))
+            return (await asyncio.gather(*pieces))[0]
+        try:
+            responses = await self._server.ask(self._messages, numbers)
+        except DrawError as error:
+            if error.refused and len(numbers) > 1:
+                return await self._draw_fewer(numbers, error)
+            self._fail(len(numbers), error)
+            return False
+        for number, response in zip(numbers, responses, strict=False):
+            self._arrived.put_nowait(replace(response, draw=number))
+        if len(responses) < len(numbers):
+            self._server.learn(len(responses))
+            await self._draw(numbers[len(responses) :])
+        return True
+
+    async def _draw_fewer(self, numbers: list[int], error: DrawError) -> bool:
+        """Half as many at once: perhaps the server refused their number and nothing else."""
+        half = len(numbers) // 2
+        if not await self._draw(numbers[:half]):
+            self._fail(len(numbers) - half, error)
+            return False
+        self._server.learn(half)
+        return await self._draw(numbers[half:])
+
+    def _fail(self, draws: int, error: DrawError) -> None:
+        for _ in range(draws):
+            self._arrived.put_nowait(Failure(str(error)))

@@ -1,0 +1,119 @@
+"""The live loop: a response joins the tally when it arrives, and the controller decides when its round is in."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from suffice.answers import Extractor, Keys
+from suffice.controllers import Controller
+from suffice.live.draws import Draws, Failure
+from suffice.live.outcome import Outcome, SampleError
+from suffice.live.response import Response
+from suffice.planning import confidence
+from suffice.tally import Tally
+
+
+@dataclass(frozen=True)
+class Moment:
+    """How a run stands: after a response arrived, or, where `decision` is given, after the controller decided."""
+
+    tally: Tally
+    in_flight: int
+    decision: int | None = None
+    confidence: float | None = None
+
+
+Watch = Callable[[Moment], None]
+
+
+class Run:
+    """One question under way."""
+
+    def __init__(
+        self, controller: Controller, draws: Draws, extractor: Extractor, budget: int, watch: Watch | None = None
+    ) -> None:
+        self.tally = Tally(budget)
+        self.keys = Keys()
+        self._controller = controller
+        self._draws = draws
+        self._extractor = extractor
+        self._watch = watch
+        self._responses: list[Response] = []
+        self._failures: list[str] = []
+        self._begun = time.monotonic()
+
+    async def outcome(self, deadline_seconds: float | None = None) -> Outcome:
+        """Draw until the controller, the budget or the deadline stops it."""
+        try:
+            async with asyncio.timeout(deadline_seconds) as deadline:
+                stop_reason = await self._rounds()
+        except asyncio.CancelledError as cancelled:
+            await self._draws.close()
+            cancelled.outcome = self._so_far("cancelled")  # type: ignore[attr-defined]
+            raise
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            stop_reason = "deadline"
+        finally:
+            await self._draws.close()
+        if stop_reason == "failed":
+            message = f"all draws of a round failed, the last with: {self._failures[-1]}"
+            raise SampleError(message, self._so_far(stop_reason))
+        return self._so_far(stop_reason)
+
+    async def _rounds(self) -> str:
+        """Rounds until there is no more to draw; the reason for that."""
+        while asked := await self._decide():
+            before = self.tally.draws
+            self._draws.launch(asked)
+            while self._draws.in_flight:
+                await self._take()
+            if self.tally.draws == before:
+                return "failed"
+            self.tally.end_round()
+        return "controller" if self.tally.left else "budget"
+
+    async def _decide(self) -> int:
+        """The controller's word; in a thread, since it may plan first."""
+        asked = await asyncio.to_thread(self._controller.next_round, self.tally) if self.tally.left else 0
+        if self._watch:
+            sure = await asyncio.to_thread(confidence, self.tally)
+            self._watch(Moment(self.tally, 0, asked, sure))
+        return asked
+
+    async def _take(self) -> None:
+        """Count the next draw to arrive."""
+        arrived = await self._draws.next()
+        if isinstance(arrived, Failure):
+            self._failures.append(arrived.message)
+        else:
+            answer = await asyncio.to_thread(self._read, arrived)
+            self.tally.add(answer)
+            self._responses.append(replace(arrived, answer=answer))
+        if self._watch:
+            self._watch(Moment(self.tally, self._draws.in_flight))
+
+    def _read(self, response: Response) -> str | None:
+        return self.keys.key(response.extract(self._extractor))
+
+    def _so_far(self, stop_reason: str) -> Outcome:
+        tally = self.tally
+        ends = [*tally.round_ends] + [tally.draws] * (tally.round_ends[-1:] != [tally.draws] and tally.draws > 0)
+        answer = tally.leader
+        return Outcome(
+            answer=answer,
+            response=next((one for one in self._responses if one.answer == answer), None),
+            votes=tally.votes,
+            share=tally.votes.get(answer or "", 0) / max(tally.draws, 1),
+            confidence=confidence(tally),
+            draws=tuple(end - start for start, end in zip([0, *ends], ends, strict=False)),
+            prompt_tokens=sum(one.prompt_tokens for one in self._responses),
+            completion_tokens=sum(one.tokens or 0 for one in self._responses),
+            seconds=time.monotonic() - self._begun,
+            stop_reason=stop_reason,
+            failures=tuple(self._failures),
+            responses=tuple(self._responses),
+            budget=tally.budget,
+        )

@@ -1,0 +1,75 @@
+"""What a run came to: the answer, and what it took."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from suffice.errors import SufficeError
+from suffice.live.response import Response
+
+STOP_REASONS = ("controller", "budget", "deadline", "cancelled", "failed")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The answer to one question, with its votes and what they took.
+
+    `confidence` is the probability that the full budget would elect the same answer, None where the budget is too
+    large to tell; `share` is the answer's part of the samples; `draws` are those of each round.
+    """
+
+    answer: str | None
+    response: Response | None
+    votes: dict[str, int]
+    share: float
+    confidence: float | None
+    draws: tuple[int, ...]
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+    stop_reason: str
+    failures: tuple[str, ...]
+    responses: tuple[Response, ...]
+    budget: int
+
+    @property
+    def samples(self) -> int:
+        """How many draws were made."""
+        return sum(self.draws)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there were."""
+        return len(self.draws)
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all responses drawn."""
+        return self.completion_tokens
+
+    def to_json(self) -> dict[str, Any]:
+        """The outcome as one JSON object."""
+        return {
+            "answer": self.answer,
+            "confidence": self.confidence,
+            "share": self.share,
+            "votes": self.votes,
+            "samples": self.samples,
+            "rounds": self.rounds,
+            "draws": list(self.draws),
+            "tokens": self.tokens,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "seconds": round(self.seconds, 3),
+            "stop_reason": self.stop_reason,
+            "response": self.response.to_json() if self.response else None,
+            "failures": list(self.failures),
+            "budget": self.budget,
+        }
+
+
+class SampleError(SufficeError):
+    """All draws of a round failed; `outcome` is what there was before."""
+
+    def __init__(self, message: str, outcome: Outcome) -> None:
+        super().__init__(message)
+        self.outcome = outcome

@@ -1,0 +1,70 @@
+"""How a question is put to a model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from suffice.errors import OptionError
+from suffice.paths import is_there
+
+Messages = list[dict[str, Any]]
+
+PAPER = "{question}\n\nPlease reason step by step, and put your final answer within \\boxed{}."
+"""The paper's prompt."""
+
+_EXAMPLES = [
+    ("What is 12 + 9?", "12 + 9 = 21, so the answer is \\boxed{21}."),
+    ("What is 6 * 7?", "6 * 7 = 42, so the answer is \\boxed{42}."),
+    (
+        "A box holds 5 pens. How many pens are in 3 boxes?",
+        "3 boxes hold 3 * 5 = 15 pens, so the answer is \\boxed{15}.",
+    ),
+]
+
+WORKED: Messages = [
+    message
+    for question, answer in _EXAMPLES
+    for message in ({"role": "user", "content": question}, {"role": "assistant", "content": answer})
+] + [{"role": "user", "content": "{question}"}]
+"""Three worked examples as earlier turns: a very small model boxes its answer only after having seen it done."""
+
+_NAMED: dict[str, Messages] = {"paper": [{"role": "user", "content": PAPER}], "worked": WORKED}
+
+
+def get_prompt(spec: str) -> Messages:
+    """The messages that a string describes: `paper`, `worked`, a text with {question} in it, or a file with either.
+
+    A file that ends in .json holds the messages, as a list of objects with role and content.
+    """
+    if spec in _NAMED:
+        return _NAMED[spec]
+    path = Path(spec)
+    text = spec
+    if "{question}" not in spec:
+        if not is_there(path):
+            raise OptionError(
+                f'--prompt "{spec}": there is no {{question}} in it, and no such file; give one or the other'
+            )
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise OptionError(f"--prompt {spec}: it can't be read: {error}") from None
+    if "{question}" not in text:
+        raise OptionError(f"--prompt {spec}: there is no {{question}} in it, for the question to stand in")
+    return _messages(spec, text) if path.suffix == ".json" and text is not spec else [{"role": "user", "content": text}]
+
+
+def _messages(spec: str, text: str) -> Messages:
+    try:
+        messages: Messages = json.loads(text)
+        whole = all(isinstance(one["role"], str) and isinstance(one["content"], str) for one in messages)
+    except (ValueError, TypeError, LookupError):
+        whole = False
+    if not whole:
+        raise OptionError(f"--prompt {spec}: it must be a JSON list of objects with role and content")
+    return messages
+
+
+def put(question: str, prompt: Messages) -> Messages:
+    """The messages with the question in its place."""
+    return [{**message, "content": message["content"].replace("{question}", question)} for message in prompt]

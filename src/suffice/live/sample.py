@@ -1,0 +1,125 @@
+"""`sample` and `asample`: from messages to an outcome, asking just enough times."""
+
+import asyncio
+import threading
+import warnings
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+import openai
+
+from suffice.answers import Extractor, get_extractor
+from suffice.controllers import Controller, get_controller
+from suffice.errors import OptionError
+from suffice.live.draws import ServerDraws
+from suffice.live.limiter import Limiter
+from suffice.live.loop import Run, Watch
+from suffice.live.outcome import Outcome
+from suffice.live.server import Server
+
+CONCURRENCY = 64
+
+
+async def asample(
+    client: Any,
+    messages: Iterable[Mapping[str, Any]],
+    *,
+    model: str,
+    controller: str | Controller = "plan",
+    budget: int = 32,
+    answer: str | Extractor = "auto",
+    deadline_seconds: float | None = None,
+    concurrency: int = CONCURRENCY,
+    retries: int = 4,
+    timeout: float = 600.0,
+    watch: Watch | None = None,
+    **request: Any,
+) -> Outcome:
+    """Ask a model just enough times, with an `openai.AsyncOpenAI`; what else is given goes into every request."""
+    chosen = get_controller(controller)
+    extractor = get_extractor(answer)
+    if budget < 1:
+        raise OptionError(f"the budget must be at least 1, not {budget}")
+    if request.get("temperature") == 0:
+        warnings.warn("temperature 0: all samples will agree, and voting on them is a waste", stacklevel=2)
+    server = Server(client, model, request, limiter=Limiter(concurrency), retries=retries, timeout=timeout)
+    draws = ServerDraws(server, [dict(message) for message in messages])
+    run = Run(chosen.for_question(np.random.default_rng(request.get("seed"))), draws, extractor, budget, watch)
+    return await run.outcome(deadline_seconds)
+
+
+def sample(
+    client: Any,
+    messages: Iterable[Mapping[str, Any]],
+    *,
+    model: str,
+    controller: str | Controller = "plan",
+    budget: int = 32,
+    answer: str | Extractor = "auto",
+    **options: Any,
+) -> Outcome:
+    """Ask a model just enough times, with an `openai.OpenAI`; takes what `asample` takes."""
+
+    async def run() -> Outcome:
+        twin = _twin(client)
+        try:
+            return await asample(
+                twin, messages, model=model, controller=controller, budget=budget, answer=answer, **options
+            )
+        finally:
+            if twin is not client:
+                await twin.close()
+
+    outcome: Outcome = run_in_thread(run)
+    return outcome
+
+
+def run_in_thread(main: Any) -> Any:
+    """Run a coroutine function to its end, in a thread of its own: the caller may have an event loop running.
+
+    Ctrl-C cancels it and waits for what it leaves; the KeyboardInterrupt carries its outcome.
+    """
+    result: Future[Any] = Future()
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+    async def supervised() -> Any:
+        task = asyncio.current_task()
+        assert task  # noqa: S101
+        started.set_result((asyncio.get_running_loop(), task))
+        return await main()
+
+    def work() -> None:
+        try:
+            result.set_result(asyncio.run(supervised()))
+        except BaseException as error:
+            result.set_exception(error)
+
+    thread = threading.Thread(target=work, name="suffice", daemon=True)
+    thread.start()
+    try:
+        return result.result()
+    except KeyboardInterrupt as interrupt:
+        loop, task = started.result()
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        interrupt.outcome = getattr(result.exception(), "outcome", None)  # type: ignore[attr-defined]
+        raise
+    finally:
+        thread.join()
+
+
+def _twin(client: Any) -> Any:
+    """An asynchronous client with the same settings: its requests can be interrupted; else the client itself."""
+    plain = type(client) is openai.OpenAI and type(client._client).__name__ == "SyncHttpxClientWrapper"
+    if not plain or getattr(client, "_api_key_provider", None):
+        return client
+    return openai.AsyncOpenAI(
+        api_key=client.api_key,
+        organization=client.organization,
+        project=client.project,
+        base_url=client.base_url,
+        default_headers=client._custom_headers,
+        default_query=client._custom_query,
+    )

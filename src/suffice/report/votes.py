@@ -1,0 +1,112 @@
+"""How a vote stands, as bars on a terminal and as plain lines elsewhere."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from suffice.tally import Tally
+
+if TYPE_CHECKING:
+    from suffice.live import Moment, Outcome, Watch
+
+WIDTH = 32
+MOST_ANSWERS = 8
+LONGEST = 40
+
+
+@contextmanager
+def vote_display(console: Console, quiet: bool = False) -> Iterator["Watch"]:
+    """Give a function that is told of every moment of a run, and shows it unless it shall be quiet."""
+    if quiet or not console.is_terminal:
+        yield (lambda moment: None) if quiet else (lambda moment: _print_line(console, moment))
+        return
+    rounds: list[Text] = []
+    with Live(console=console, auto_refresh=False) as live:
+
+        def watch(moment: "Moment") -> None:
+            if moment.decision is not None and moment.tally.draws:
+                rounds.append(Text(_decided(moment), style="dim"))
+            waiting = [Text(f"{moment.in_flight} on the way", style="dim")] * (moment.in_flight > 0)
+            live.update(Group(*rounds, _bars(moment.tally), *waiting), refresh=True)
+
+        yield watch
+
+
+def _print_line(console: Console, moment: "Moment") -> None:
+    if moment.decision is not None and moment.tally.draws:
+        console.print(Text(_decided(moment)), soft_wrap=True)
+
+
+def _decided(moment: "Moment") -> str:
+    """A round in one line: how the votes stand, how sure that is, and what the controller makes of it."""
+    tally = moment.tally
+    votes = [f"{_short(answer)} ×{count}" for answer, count in tally.votes.items()]
+    more = f" and {len(votes) - MOST_ANSWERS} others" * (len(votes) > MOST_ANSWERS)
+    standing = ", ".join(votes[:MOST_ANSWERS]) + more if votes else "no answers"
+    sure = "" if moment.confidence is None else f"; {moment.confidence:.1%} sure"
+    decision = f"{moment.decision} more" if moment.decision else "enough"
+    return f"round {tally.rounds}, {tally.draws} drawn: {standing}{sure}; {decision}"
+
+
+def _bars(tally: Tally) -> Table:
+    """The answers with the most votes, a bar each."""
+    table = Table.grid(padding=(0, 1))
+    for answer, count in list(tally.votes.items())[:MOST_ANSWERS]:
+        leads = answer == tally.leader
+        bar = "█" * max(1, round(WIDTH * count / tally.budget))
+        table.add_row(
+            Text(_short(answer), style="bold" if leads else ""), Text(bar, "green" if leads else "blue"), str(count)
+        )
+    return table
+
+
+def _short(answer: str) -> str:
+    text = " ".join(answer.split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def outcome_lines(outcome: "Outcome") -> list[str]:
+    """The answer, and what it took against the full budget."""
+    sure = (
+        ""
+        if outcome.confidence is None
+        else f"; {outcome.confidence:.1%} sure that {outcome.budget} samples would elect the same"
+    )
+    saved = outcome.budget - outcome.samples
+    lines = [
+        f"Answer: {'none' if outcome.answer is None else outcome.answer}",
+        f"{_many(outcome.samples, 'sample')} in {_many(outcome.rounds, 'round')}, {outcome.tokens} tokens, "
+        f"{outcome.seconds:.1f} s{sure}.",
+        f"Saved {saved} of {outcome.budget} samples ({saved / outcome.budget:.0%}).",
+    ]
+    if outcome.stop_reason not in ("controller", "budget"):
+        lines.append(f"Stopped before it was settled: {outcome.stop_reason}.")
+    if outcome.failures:
+        lines.append(f"{_many(len(outcome.failures), 'draw')} failed, the last with: {outcome.failures[-1]}")
+    return lines
+
+
+def outcomes_summary(lines: Sequence[dict[str, Any]], budget: int) -> str:
+    """What answering a file of questions came to, and what was saved against the full budget."""
+
+    def mean(name: str) -> float:
+        return fmean(line[name] for line in lines)
+
+    graded = [line["right"] for line in lines if line["right"] is not None]
+    accuracy = f"accuracy {fmean(graded):.1%} ({sum(graded)} of {len(graded)} with gold), " if graded else ""
+    unspent = sum(line["tokens"] / max(line["samples"], 1) * (budget - line["samples"]) for line in lines)
+    return (
+        f"{_many(len(lines), 'question')}: {accuracy}{mean('samples'):.1f} samples in {mean('rounds'):.1f} rounds, "
+        f"{mean('tokens'):.0f} tokens and {mean('seconds'):.1f} s each.\n"
+        f"Saved {1 - mean('samples') / budget:.0%} of the samples of the full budget, about {unspent:,.0f} tokens."
+    )
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
