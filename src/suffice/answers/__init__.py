@@ -1,7 +1,7 @@
 """From response text to answer: extract it, normalise it, and settle which answers are the same."""
 
 from suffice.answers.extract import Extractor, extractor_names, get_extractor, register_extractor
-from suffice.answers.keys import Keys
+from suffice.answers.keys import Keys, answer_key
 from suffice.answers.normalise import normalise
 
-__all__ = ["Extractor", "Keys", "extractor_names", "get_extractor", "normalise", "register_extractor"]
+__all__ = ["Extractor", "Keys", "answer_key", "extractor_names", "get_extractor", "normalise", "register_extractor"]

@@ -4,6 +4,7 @@ import re
 from fractions import Fraction
 
 from suffice.answers.brackets import structure
+from suffice.answers.extract import Extractor, get_extractor
 from suffice.answers.normalise import normalise
 from suffice.answers.worker import WORKER
 
@@ -13,6 +14,15 @@ DEEPEST_FORMULA = 12
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+|/\d+)?")
 _HUGE = re.compile(r"\^\{?[^{}^]*\^|\^\{?-?\d{4,}|\d{3,}\s*!|!\s*!|\d{60,}")
+
+
+def answer_key(text: str, answer: str | Extractor = "auto") -> str | None:
+    r"""The key of the answer in one response's text, or None.
+
+    >>> answer_key(r"It is \boxed{\dfrac{1}{2}}."), answer_key("I don't know.")
+    ('0.5', None)
+    """
+    return Keys().key(get_extractor(answer)(text))
 
 
 class Keys:
@@ -45,7 +55,7 @@ class Keys:
     def _percent_twin(self, form: str) -> str | None:
         """The key of 50 or 0.5 for 50 %, whichever was there first, and the other way about."""
         number = form.removesuffix("%")
-        if not _NUMBER.fullmatch(number):
+        if len(number) > LONGEST_FORMULA or not _NUMBER.fullmatch(number):
             return None
         if form.endswith("%"):
             meanings = (number, normalise(str(Fraction(number) / 100)))

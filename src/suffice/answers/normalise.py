@@ -74,7 +74,8 @@ def _bare(text: str) -> str:
     before = None
     while text != before:
         before = text
-        text = text.strip().strip('`"“”‘’*').rstrip(".,;:!").strip()
+        text = text.strip().strip('`"“”‘’*').rstrip(".,;:").strip()
+        text = re.sub(r"(?<=[^\W\d_]{2})!+$", "", text)  # an exclamation, not a factorial
         wrapped = re.fullmatch(r"\\(?:boxed|fbox)\s*\{(.*)\}|\$(.*)\$|\{([^{}]*)\}", text, re.DOTALL)
         if wrapped:
             text = next(part for part in wrapped.groups() if part is not None)
@@ -100,6 +101,7 @@ def _form(text: str, depth: int) -> str:
         elif len(forms) == 1 and (opens, closes) == ("(", ")"):
             return forms[0]
         return opens + ",".join(forms) + closes
+    text = re.sub(r"(\\[A-Za-z]+) (?![A-Za-z])", r"\1", text)
     return re.sub(r"(?<=\d) (?=[^\W\d_])|(?<!\w) | (?!\w)", "", text)
 
 

@@ -21,6 +21,9 @@ MOST_BYTES = 64 << 20
 LONGEST_WAIT = 120.0
 """A server that asks for a longer pause than this many seconds is taken to refuse."""
 
+BACK_OFF, LONGEST_BACK_OFF = 0.25, 8.0
+"""Seconds to wait before the second try, and at most; they double from try to try."""
+
 _OWNED = {"n": "the controller chooses it", "stream": "whole responses are voted on", "messages": "they come first"}
 
 _most_at_once: dict[tuple[str, str], int] = {}
@@ -108,7 +111,7 @@ class Server:
 
 def _wait(error: Exception, attempt: int) -> float | None:
     """How many seconds to wait before another try; None where there is no point in one."""
-    jittered: float = min(8.0, 0.25 * 2**attempt) * random.uniform(0.5, 1.0)  # noqa: S311
+    jittered = min(LONGEST_BACK_OFF, BACK_OFF * float(2**attempt)) * random.uniform(0.5, 1.0)  # noqa: S311
     if isinstance(error, openai.APIStatusError):
         if error.status_code not in (408, 409, 425, 429) and error.status_code < 500:
             return None

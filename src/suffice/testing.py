@@ -1,0 +1,176 @@
+"""A fake OpenAI-compatible server, for testing what samples one: every reply is scripted, faults and all."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the server does with a request: after `delay` seconds it sends the body.
+
+    Of a body that is to be dropped it sends the first half and hangs up; of an endless one it sends the body for ever.
+    """
+
+    body: bytes | dict[str, Any] = b""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    dropped: bool = False
+    endless: bool = False
+
+
+Script = Callable[[dict[str, Any], int], Reply | str | Sequence[str | None]]
+"""From a request's body, and how many there were before it, to the reply, or to the text of the choices."""
+
+
+def completion(
+    texts: Sequence[str | None], *, tokens: int = 10, prompt_tokens: int = 5, finish_reason: str = "stop"
+) -> dict[str, Any]:
+    """A chat completion with a choice for each text."""
+    choices = [
+        {"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": finish_reason}
+        for index, text in enumerate(texts)
+    ]
+    spent = tokens * len(texts)
+    usage = {"prompt_tokens": prompt_tokens, "completion_tokens": spent, "total_tokens": prompt_tokens + spent}
+    return {"id": "chatcmpl-0", "object": "chat.completion", "created": 0, "choices": choices, "usage": usage}
+
+
+class FakeServer:
+    r"""Serves a script on a free port of this machine, in a thread of its own.
+
+    >>> with FakeServer(lambda request, number: r"\boxed{42}") as server:
+    ...     server.base_url.startswith("http://127.0.0.1:")
+    True
+    """
+
+    def __init__(self, script: Script) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.connections = 0
+        self.in_flight = 0
+        self.most_in_flight = 0
+        """The most draws that were wanted at one moment."""
+        self.hung_up = 0
+        """How many clients went away before they had their reply."""
+        self._script = script
+        self._started = threading.Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        self._started.wait()
+
+    def __enter__(self) -> "FakeServer":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up on everybody."""
+        self._loop.call_soon_threadsafe(self._ending.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._serve())
+        finally:
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        self._ending = asyncio.Event()
+        self._handlers: set[asyncio.Task[None]] = set()
+        server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=4096)
+        self.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        self._started.set()
+        await self._ending.wait()
+        server.close()
+        for handler in self._handlers:
+            handler.cancel()
+        await asyncio.gather(*self._handlers, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task  # noqa: S101
+        self._handlers.add(task)
+        self.connections += 1
+        try:
+            while await self._answer(reader, writer):
+                pass
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            self.connections -= 1
+            self._handlers.discard(task)
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Answer one request; whether the connection stays open for another."""
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
+        body = await reader.readexactly(int(headers.get("content-length", 0)))
+        if head[0].startswith("GET"):
+            writer.write(_http(Reply({"object": "list", "data": [{"id": "fake", "object": "model"}]})))
+            return True
+        request = json.loads(body)
+        number = len(self.requests)
+        self.requests.append(request)
+        self.headers.append(headers)
+        draws = request.get("n") or 1
+        self.in_flight += draws
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            reply = self._script(request, number)
+            if isinstance(reply, str):
+                reply = [reply] * draws
+            if not isinstance(reply, Reply):
+                reply = Reply(completion(reply))
+            if await _left(reader, reply.delay):
+                self.hung_up += 1
+                return False
+            return await self._send(writer, reply)
+        finally:
+            self.in_flight -= draws
+
+    async def _send(self, writer: asyncio.StreamWriter, reply: Reply) -> bool:
+        data = _http(reply)
+        if reply.endless:
+            try:
+                while True:
+                    writer.write(data)
+                    await writer.drain()
+                    data = reply.body if isinstance(reply.body, bytes) else b" "
+            except OSError:
+                self.hung_up += 1
+            return False
+        writer.write(data[: len(data) // 2] if reply.dropped else data)
+        await writer.drain()
+        return not reply.dropped
+
+
+async def _left(reader: asyncio.StreamReader, delay: float) -> bool:
+    """Wait, and tell whether the client went away meanwhile."""
+    if delay <= 0:
+        return False
+    with suppress(TimeoutError):
+        await asyncio.wait_for(reader.read(1), delay)
+        return True
+    return False
+
+
+def _http(reply: Reply) -> bytes:
+    body = json.dumps(reply.body).encode() if isinstance(reply.body, dict) else reply.body
+    headers = {"content-type": "application/json"} | reply.headers
+    if not reply.endless:
+        headers["content-length"] = str(len(body))
+    lines = [f"HTTP/1.1 {reply.status} -", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    return "\r\n".join(lines).encode() + body

@@ -1,0 +1,358 @@
+"""From response text to a key: what is found in it, what is the same, and what differs."""
+
+import time
+from decimal import Decimal
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from suffice import OptionError
+from suffice.answers import Keys, answer_key, get_extractor, normalise, register_extractor
+from suffice.answers.worker import WORKER
+
+FOUND = {
+    "boxed": {
+        r"\boxed{42}": "42",
+        r"so \boxed{\frac{1}{2}} it is": r"\frac{1}{2}",
+        r"\boxed{1} then \boxed{2}": "2",
+        r"\boxed{1} then \boxed{2": "1",
+        r"\boxed{\{1, 2\}}": r"\{1, 2\}",
+        r"\fbox{7}": "7",
+        r"\boxed {9}, since 3*3 = 9": "9",
+        r"\boxed{\text{a } \textbf{b}}": r"\text{a } \textbf{b}",
+        r"\boxed{\boxed{5}}": r"\boxed{5}",
+        "$$\\boxed{x^{2^{3}}}$$ text after": "x^{2^{3}}",
+        r"\boxed{}": None,
+        "no box": None,
+        "boxed{3}": None,
+        r"\boxed{3": None,
+        "}}{{": None,
+        "\\boxed{\n 5 \n}": "5",
+    },
+    "number": {
+        "It is 42": "42",
+        "It is 42.": "42",
+        "#### 42": "42",
+        "#### 42\nThat took 3 steps.": "42",
+        "the answer is 1,234.50": "1,234.50",
+        "The answer is 7. I checked 3 times.": "7",
+        "The final answer is: -5": "-5",
+        "12 apples and 30 pears": "30",
+        "5-3": "3",
+        "5 - 3 = 2": "2",
+        "so x = -2": "-2",
+        "it costs $18": "18",
+        "it costs $1,000,000 in all": "1,000,000",
+        "about 3.14": "3.14",
+        "3/4 of it": "3/4",
+        r"the answer is $\frac{3}{4}$": r"\frac{3}{4}",
+        "50%": "50%",
+        r"50\%": r"50\%",
+        "−7": "-7",
+        "1.5e3": "1.5e3",
+        ".5": ".5",
+        "To answer this takes 2 steps, then 8": "8",
+        "The answer to all 3 questions is 12": "12",
+        "none": None,
+        "": None,
+        "v2 of gpt4": None,
+    },
+    "choice": {
+        "(C)": "C",
+        "Answer: C": "C",
+        "**C**": "C",
+        r"\boxed{\text{C}}": "C",
+        r"\boxed{C}": "C",
+        "The answer is C.": "C",
+        "The answer is (B) because A is wrong.": "B",
+        "The correct option is D": "D",
+        "(A) one, (B) two. So (A)": "A",
+        "C": "C",
+        "C.": "C",
+        "**Answer: J**": "J",
+        "**(E)**": "E",
+        "I choose B": "B",
+        "Final answer: **B**": "B",
+        "I think A is a letter": None,
+        "K": None,
+        "A dog": None,
+        "The answer is Apple": None,
+        "": None,
+    },
+    "line": {"a\nb\n\n": "b", "only": "only", "\n \n": None, "": None, "x\r\n": "x"},
+    "json:answer": {
+        '{"answer": 42}': "42",
+        '{"answer": "yes"}': "yes",
+        'Sure! ```json\n{"answer": [1, 2]}\n``` done': "[1, 2]",
+        '{"answer": 1} {"answer": 2}': "2",
+        '{"answer": {"b": 1, "a": 2}}': '{"a": 2, "b": 1}',
+        '{"answer": null}': None,
+        '{"other": 1}': None,
+        "no json": None,
+        "{" * 5000: None,
+        "[" * 5000: None,
+    },
+    "json:a.0.b": {'{"a": [{"b": true}]}': "true", '{"a": []}': None, '{"a": 3}': None},
+    r"regex:Result: (\w+)": {"Result: one. Result: two.": "two", "result": None},
+    "auto": {
+        r"5 is \boxed{3}, not 7": "3",
+        "There are 12.": "12",
+        "(A) 12 (B) 15. I choose (B).": "B",
+        "The answer is 12, not (B).": "12",
+        "Answer: C": "C",
+        "#### 8": "8",
+        "The answer is (D): 5 apples": "D",
+        "nothing": None,
+    },
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_extractors_find_what_is_there(name: str) -> None:
+    extract = get_extractor(name)
+    for text, found in FOUND[name].items():
+        assert extract(text) == found, text[:80]
+
+
+SAME = [
+    [
+        "1/2",
+        "0.5",
+        r"\frac12",
+        r"\dfrac{1}{2}",
+        r"\frac{1}{2}",
+        ".5",
+        "0.50",
+        r"$\frac{2}{4}$",
+        r"\tfrac12",
+        "½",
+        "2/4",
+    ],
+    [r"-\frac{1}{2}", "-0.5", "-1/2", r"\frac{-1}{2}", r"\frac{1}{-2}", "−0.5", "- 0.5"],
+    ["1,234", "1234", "1{,}234", r"1,\!234", r"1\,234", "1234.0", "1234.", "+1234", "$1,234$"],
+    ["1,234,567.5", "1234567.5"],
+    [
+        "x = 5",
+        "5",
+        "x=5",
+        "(5)",
+        r"\boxed{5}",
+        "5.",
+        "**5**",
+        "5.00",
+        " 5 ",
+        "`5`",
+        '"5"',
+        "f(x) = 5",
+        r"\(5\)",
+        r"\[5\]",
+    ],
+    ["(1, 2)", "(1,2)", r"\left(1,2\right)", "(1.0, 4/2)", "( 1 , 2 )", r"\big(1, 2\big)"],
+    [r"\text{yes}", "Yes", "yes.", "YES", r"\textbf{Yes}", r"\mathrm{yes}", "**yes**"],
+    ["90^\\circ", "90", r"90^{\circ}", "90°", "90 degrees", r"90^\circ.", r"90\degree"],
+    [r"\{1,2\}", r"\{2, 1\}", r"\left\{1, 2\right\}", r"\lbrace 1,2\rbrace", r"\{2,1,1\}"],
+    ["[1,2)", r"\left[1, 2\right)", r"x \in [1,2)"],
+    ["(-\\infty, 3]", r"(-\infty,3]", r"\left(-\infty, 3\right]"],
+    ["(3, \\infty)", r"(3,+\infty)", "(3, ∞)"],
+    [r"1\frac{1}{2}", "1.5", "3/2", "1 1/2", r"\frac{3}{2}"],
+    [r"3\times10^5", "300000", "3e5", r"3 \cdot 10^{5}", "300,000", r"3 \times 10^5"],
+    [r"\$18", "18", "$18$", "18.00"],
+    ["C", "(C)", r"\text{(C)}", "**C**", r"\text{C}", "C."],
+    ["no", "No", "NO", r"\text{No}"],
+    ["x^2+1", "x^{2}+1", "x² + 1", "x^2 + 1"],
+    [r"\sqrt2", r"\sqrt{2}", r"\sqrt 2"],
+    ["x \\leq 3", r"x\le3", "x ≤ 3"],
+    ["5 cm", r"5\text{ cm}", r"5\,\text{cm}", r"5 \mathrm{cm}"],
+    ["red and blue", "Red and  Blue", r"\text{red and blue}"],
+    ["2\\pi", "2π", r"2 \pi"],
+    ["10%", r"10\%", "10 %", "10.0%"],
+    [r"\frac{\sqrt{3}}{2}", r"\dfrac{\sqrt{3}}{2}", r"\frac{\sqrt3}{2}"],
+    ["1/3", r"\frac13", "2/6", r"\frac{1}{3}"],
+    ["0", "0.0", "-0", "0/5"],
+]
+
+EQUAL = [
+    [r"\sqrt{2}/2", r"\frac{\sqrt2}{2}", r"\frac{1}{\sqrt{2}}"],
+    ["x^2-1", "(x-1)(x+1)", "-1+x^2"],
+    ["2^3", "8"],
+    ["2^{-1}", "0.5"],
+    [r"\sqrt{12}", r"2\sqrt{3}"],
+    ["x<5", "5>x"],
+    [r"(1,\sqrt{4})", "(1,2)"],
+    [r"\{1,\sqrt{4}\}", r"\{2,1\}"],
+    [r"\frac{\pi}{2}", r"\frac12\pi", r"\pi/2"],
+    [r"1+\sqrt{3}", r"\sqrt{3}+1"],
+    ["2x+1", "y=2x+1", "1+2x"],
+    ["3:4", "6:8"],
+    ["10!", "3628800"],
+    ["x(x+1)", "x^2+x"],
+    [r"\frac{x}{2}", "0.5x", r"\frac{1}{2}x"],
+    ["50%", "50"],
+    ["50%", "0.5"],
+    ["0.5", r"50\%"],
+    ["50", r"50\%"],
+]
+
+DIFFERENT = [
+    ["0.333333", "1/3", "0.3333333333", "0.33"],
+    ["(1,2)", "[1,2]", r"\{1,2\}", "(1,2]", "[1,2)", "(2,1)", "(3,1)"],
+    ["(1,2,3)", "(1,2)", "(1,3,2)"],
+    [r"\pi", "3.14159265", "3.14", "22/7", "3.141592653589793"],
+    ["5", "-5", "50", "5.1", "0.5", "5 cm", "5 m"],
+    ["1.0000000001", "1"],
+    ["2A", "2a"],
+    ["A", "B", "a"],
+    ["abc", "cba"],
+    ["x", "y"],
+    ["yes", "no"],
+    ["10%", "20%"],
+    ["50", "0.5"],
+    ["3:4", "0.75"],
+    [r"\sqrt{2}", r"\sqrt{3}", "2", "1.41421356"],
+    ["x<5", "x>5", "x<6", r"x\le5"],
+    ["x^2", "x^3", "2x"],
+    ["1,2", "12"],
+    ["1,234", "(1,234)"],
+    [r"10^{10^{10}}", r"10^{10^{11}}"],
+    ["2^{10000}", "2^{10001}"],
+    [r"\frac{1}{0}", r"\frac{2}{0}"],
+    [r"(1,2)\cup(3,4)", r"(1,2)\cup(3,5)"],
+]
+
+
+def test_the_table_is_a_few_hundred_cases() -> None:
+    cases = sum(map(len, FOUND.values())) + sum(len(group) for table in (SAME, EQUAL, DIFFERENT) for group in table)
+    assert cases >= 300
+
+
+@pytest.mark.parametrize("group", SAME, ids=lambda group: group[0])
+def test_spellings_of_one_answer_have_one_form(group: list[str]) -> None:
+    assert len({normalise(text) for text in group}) == 1, [normalise(text) for text in group]
+
+
+@pytest.mark.parametrize("group", EQUAL, ids=lambda group: group[0])
+def test_equal_answers_join_the_key_that_was_first(group: list[str]) -> None:
+    for order in (group, group[::-1]):
+        keys = Keys()
+        assert {keys.key(text) for text in order} == {normalise(order[0])}
+
+
+@pytest.mark.parametrize("group", DIFFERENT, ids=lambda group: group[0])
+def test_different_answers_have_different_keys(group: list[str]) -> None:
+    for a, b in combinations(group, 2):
+        keys = Keys()
+        assert keys.key(a) != keys.key(b), (a, b)
+
+
+def test_a_percent_sign_means_one_thing_in_a_question() -> None:
+    keys = Keys()
+    assert [keys.key(text) for text in ("50", r"50\%", "0.5")] == ["50", "50", "0.5"]
+    keys = Keys()
+    assert [keys.key(text) for text in (r"50\%", "0.5", "50")] == ["50%", "50%", "50"]
+    keys = Keys()
+    assert [keys.key(text) for text in ("0.5", "50", r"50\%")] == ["0.5", "50", "0.5"]
+
+
+def test_looking_for_gold_adds_nothing() -> None:
+    keys = Keys()
+    keys.key(r"\sqrt{12}")
+    assert keys.find(r"2\sqrt{3}") == r"\sqrt{12}"
+    assert keys.find("7") == "7" and keys.find(None) is None
+    assert keys.key("8") == "8"
+
+
+def test_a_key_in_one_call() -> None:
+    assert answer_key(r"so it is \boxed{\frac12}") == "0.5"
+    assert answer_key("no answer") is None
+    assert answer_key("The colour is Red", lambda text: text.split()[-1]) == "red"
+
+
+HOSTILE = [
+    r"10^{10^{10}}",
+    "{" * 100_000,
+    "(" * 100_000 + ")" * 100_000,
+    "((((((((((" * 5 + "1" + "))))))))))" * 5,
+    "9" * 100_000,
+    r"\frac{" * 1000,
+    r"\sqrt{" * 40 + "2" + "}" * 40,
+    "1" + "e9" * 50,
+    "1e999999999",
+    "2^" * 100 + "2",
+    "(9^{999})^{999}",
+    "999999!",
+    "((2!)!)!" * 10,
+    "x" + "^{9999}" * 10,
+    r"\int_0^\infty e^{-x^{x^x}}dx",
+    r"\sum_{n=1}^{10^9} n",
+    "\x00\ud800" * 100,
+    "-" * 100_000,
+    "1," * 50_000,
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_answers_cost_a_moment_and_hurt_nobody(text: str) -> None:
+    Keys().key(r"\sqrt{2}"), WORKER.first_equal("x", ["y"])
+    keys = Keys()
+    keys.key(r"\frac{x}{3}")
+    begun = time.monotonic()
+    assert keys.key(text) == keys.key(text) is not None
+    for name in ("auto", "boxed", "number", "choice", "line", "json:a"):
+        get_extractor(name)(text)
+        get_extractor(name)(rf"\boxed{{{text}}}")
+    assert time.monotonic() - begun < 3
+
+
+def test_a_malicious_regular_expression_is_stopped() -> None:
+    begun = time.monotonic()
+    assert get_extractor("regex:^(a+)+$")("a" * 50 + "b") is None
+    assert time.monotonic() - begun < 10
+    assert get_extractor(r"regex:(\d+)")("and then 5") == "5", "the next task finds a worker again"
+
+
+@pytest.mark.parametrize(
+    "wrong", ["nonsense", "json:", "regex:", "regex:(", "regex:no group", "regex:(two)(groups)", "boxed:1"]
+)
+def test_a_wrong_extractor_is_refused(wrong: str) -> None:
+    with pytest.raises(OptionError, match="extractor"):
+        get_extractor(wrong)
+
+
+def test_extractors_can_be_registered() -> None:
+    shout = register_extractor("shout")(lambda text: text.upper())
+    assert get_extractor("shout") is shout
+    for taken in ("boxed", "regex", "No Name"):
+        with pytest.raises(OptionError):
+            register_extractor(taken)(lambda text: None)
+
+
+PIECES = [*r"0123456789.,/%^_{}()[]\ $*=-+<>aAbBxyz", r"\frac", r"\boxed{", "answer is "]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(PIECES)).map("".join))
+def test_any_text_has_a_key_or_none_and_keeps_it(text: str) -> None:
+    form = normalise(text)
+    assert form is None or (form and normalise(form) is not None)
+    for name in ("auto", "boxed", "number", "choice", "line", "json:a"):
+        found = get_extractor(name)(text)
+        assert found is None or isinstance(found, str)
+    keys = Keys()
+    assert keys.key(text) == keys.key(text) == keys.find(text)
+
+
+@given(st.fractions(max_denominator=10**6))
+def test_numbers_keep_their_value(value: Fraction) -> None:
+    form = normalise(str(value))
+    assert form is not None and normalise(form) == form and Fraction(form) == value
+
+
+DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, places=6)
+
+
+@given(DECIMALS, DECIMALS)
+def test_decimals_are_compared_exactly(a: Decimal, b: Decimal) -> None:
+    assert (normalise(f"{a:f}") == normalise(f"{b:f}")) == (a == b)

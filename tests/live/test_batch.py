@@ -1,0 +1,287 @@
+"""`collect` and `run` as a user meets them: real processes, killed ones among them, and their files."""
+
+import json
+import random
+import signal
+import subprocess
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_cli import SUFFICE, fails, suffice
+
+from suffice.pools import load_pool
+from suffice.testing import FakeServer, Reply, completion
+
+QUESTIONS = [{"id": f"q{number}", "question": f"What is {number} + 1?", "gold": number + 1} for number in range(6)]
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    path = tmp_path / "questions.jsonl"
+    path.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))
+    return path
+
+
+def script(request: dict[str, Any], number: int) -> Reply:
+    """An answer that depends on the question and the seed alone, after a moment."""
+    question = request["messages"][-1]["content"].split("\n")[0]
+    chance = random.Random(f"{question}{request.get('seed')}")
+    right = int(question.split()[2]) + 1
+    texts = [rf"\boxed{{{right if chance.random() < 0.7 else chance.randint(0, 3)}}}"] * request.get("n", 1)
+    return Reply(completion(texts, tokens=chance.randint(5, 50)), delay=chance.random() * 0.02)
+
+
+def collect(server: FakeServer, questions: Path, out: Path, *options: str) -> list[str]:
+    samples = ["--samples", "12", "--seed", "5", "--base-url", server.base_url]
+    return ["collect", str(questions), "--out", str(out), *samples, *options]
+
+
+def test_collect_makes_a_pool(questions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pool.jsonl"
+    with FakeServer(script) as server:
+        done = suffice(*collect(server, questions, out, "--keep-text", "--temperature", "0.5", "--max-tokens", "99"))
+    assert done.returncode == 0, done.stderr
+    pool = load_pool(out)
+    assert [question.id for question in pool.questions] == [question["id"] for question in QUESTIONS]
+    assert [question.gold for question in pool.questions] == [str(question["gold"]) for question in QUESTIONS]
+    for question in pool.questions:
+        assert len(question.answers) == len(question.extra["texts"]) == 12
+        assert question.extra["texts"][0] == rf"\boxed{{{question.answers[0]}}}"
+    assert len(server.requests) == 72
+    request = server.requests[0]
+    assert "Please reason step by step" in request["messages"][0]["content"]
+    assert (request["temperature"], request["max_tokens"], "n" in request) == (0.5, 99, False)
+    assert 4 <= server.most_in_flight <= 8
+    assert "72 responses" in done.stdout
+
+
+def test_a_killed_collect_goes_on_where_it_was(questions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pool.jsonl"
+    journal = tmp_path / "pool.jsonl.journal"
+    kills = 0
+    with FakeServer(script) as server:
+        assert suffice(*collect(server, questions, tmp_path / "whole.jsonl")).returncode == 0
+        asked = len(server.requests)
+        for moment in range(40):
+            collecting = subprocess.Popen([SUFFICE, *collect(server, questions, out)], stderr=subprocess.DEVNULL)
+            size = journal.stat().st_size if journal.exists() else 0
+            end = time.monotonic() + 30
+            while collecting.poll() is None and time.monotonic() < end:
+                if journal.exists() and journal.stat().st_size > size + 700 * (moment + 1):
+                    collecting.send_signal(signal.SIGKILL)
+                    kills += 1
+                    break
+                time.sleep(0.001)
+            if collecting.wait(60) == 0:
+                break
+            with journal.open("ab") as torn:  # what a crash of the machine may leave
+                torn.write(b'{"id": "q0", "extrac')
+        lost = len(server.requests) - 2 * asked
+    assert kills >= 2, "it was killed at several moments"
+    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes(), "nothing is lost, and nothing is there twice"
+    assert lost <= 16 * kills, "only what was in flight, or had just arrived, is asked for again"
+
+
+def test_a_finished_collect_asks_nothing_again(questions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pool.jsonl"
+    with FakeServer(script) as server:
+        assert suffice(*collect(server, questions, out)).returncode == 0
+        before = len(server.requests), out.read_bytes()
+        assert suffice(*collect(server, questions, out)).returncode == 0
+        assert (len(server.requests), out.read_bytes()) == before
+
+
+def test_other_settings_are_refused_with_the_difference(questions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pool.jsonl"
+    with FakeServer(script) as server:
+        assert suffice(*collect(server, questions, out, "--temperature", "0.5")).returncode == 0
+        before = out.read_bytes()
+        message = fails(*collect(server, questions, out, "--temperature", "0.7", "--keep-text"))
+        assert "temperature was 0.5 and is now 0.7" in message and "keep_text was false and is now true" in message
+        assert out.read_bytes() == before
+
+
+def test_a_pool_without_its_journal_is_not_written_over(questions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pool.jsonl"
+    out.write_text("precious")
+    with FakeServer(script) as server:
+        assert "there already" in fails(*collect(server, questions, out))
+    assert out.read_text() == "precious"
+
+
+def test_two_processes_can_not_share_a_journal(questions: Path, tmp_path: Path) -> None:
+    slow = lambda request, number: Reply(completion(["1"]), delay=20)  # noqa: E731
+    with FakeServer(slow) as server:
+        first = subprocess.Popen([SUFFICE, *collect(server, questions, tmp_path / "pool.jsonl")])
+        try:
+            while not server.requests:
+                time.sleep(0.01)
+            assert "another process" in fails(*collect(server, questions, tmp_path / "pool.jsonl"))
+        finally:
+            first.kill()
+            first.wait()
+
+
+def test_ctrl_c_leaves_a_journal_to_go_on_from(questions: Path, tmp_path: Path) -> None:
+    with FakeServer(script) as server:
+        command = [SUFFICE, *collect(server, questions, tmp_path / "pool.jsonl")]
+        collecting = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while len(server.requests) < 10:
+            time.sleep(0.001)
+        collecting.send_signal(signal.SIGINT)
+        _, said = collecting.communicate(timeout=60)
+        assert collecting.returncode == 130 and "again to go on" in said and "Traceback" not in said
+        assert subprocess.run(command, capture_output=True).returncode == 0
+    assert len(load_pool(tmp_path / "pool.jsonl").questions) == 6
+
+
+def test_draws_that_fail_are_tried_again_next_time(questions: Path, tmp_path: Path) -> None:
+    failing = [True]
+
+    def sometimes(request: dict[str, Any], number: int) -> Reply:
+        unlucky = failing[0] and zlib.crc32(str(request).encode()) % 7 == 0
+        return Reply({"error": {"message": "unlucky"}}, 403) if unlucky else script(request, number)
+
+    with FakeServer(sometimes) as server:
+        done = suffice(*collect(server, questions, tmp_path / "pool.jsonl"))
+        assert done.returncode == 1 and "unlucky" in done.stderr and not (tmp_path / "pool.jsonl").exists()
+        failing[0] = False
+        assert suffice(*collect(server, questions, tmp_path / "pool.jsonl")).returncode == 0
+        assert suffice(*collect(server, questions, tmp_path / "whole.jsonl")).returncode == 0
+    assert (tmp_path / "pool.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
+def test_a_server_that_fails_everything_is_given_up(questions: Path, tmp_path: Path) -> None:
+    with FakeServer(lambda request, number: Reply({"error": {"message": "no such model"}}, 404)) as server:
+        message = fails(*collect(server, questions, tmp_path / "pool.jsonl"))
+    assert "no such model" in message and len(server.requests) < 40
+
+
+def answer(server: FakeServer, questions: Path, out: Path, *options: str) -> list[str]:
+    return ["run", str(questions), "--out", str(out), "--seed", "5", "--base-url", server.base_url, *options]
+
+
+def test_run_answers_a_file_of_questions(questions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "outcomes.jsonl"
+    with FakeServer(script) as server:
+        done = suffice(*answer(server, questions, out, "--controller", "asc"))
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [line["id"] for line in lines] == [question["id"] for question in QUESTIONS]
+    right = sum(line["right"] for line in lines)
+    assert right == sum(line["answer"] == line["gold"] for line in lines) >= 4
+    assert f"accuracy {right / 6:.1%} ({right} of 6 with gold)" in done.stdout
+    assert sum(line["samples"] for line in lines) == len(server.requests)
+    assert all(line["stop_reason"] in ("controller", "budget") for line in lines)
+    assert "Saved" in done.stdout
+
+
+def test_a_killed_run_goes_on_where_it_was(questions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "outcomes.jsonl"
+    journal = tmp_path / "outcomes.jsonl.journal"
+    kills = 0
+    with FakeServer(script) as server:
+        command = [SUFFICE, *answer(server, questions, out, "--controller", "asc", "--concurrency", "1")]
+        whole = [SUFFICE, *answer(server, questions, tmp_path / "whole.jsonl", "--controller", "asc")]
+        subprocess.run([*whole, "--concurrency", "1"], check=True, capture_output=True)
+        asked = len(server.requests)
+        for _ in range(20):
+            running = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            size = journal.stat().st_size if journal.exists() else 0
+            while running.poll() is None:
+                if journal.exists() and journal.stat().st_size > size + 1500:
+                    running.kill()
+                    kills += 1
+                    break
+                time.sleep(0.001)
+            if running.wait(60) == 0:
+                break
+        assert len(server.requests) - 2 * asked <= kills, "at most the draw in flight is asked for again"
+    assert kills >= 2
+    outcomes, expected = (
+        [json.loads(line) | {"seconds": 0} for line in path.read_text().splitlines()]
+        for path in (out, tmp_path / "whole.jsonl")
+    )
+    assert outcomes == expected
+
+
+@pytest.mark.parametrize(
+    "cap", [["--max-tokens-total", "400"], ["--max-cost", "0.0003", "--price-per-million-tokens", "1"]]
+)
+def test_a_limit_on_spending_stops_cleanly_and_can_be_raised(questions: Path, tmp_path: Path, cap: list[str]) -> None:
+    out = tmp_path / "outcomes.jsonl"
+    with FakeServer(script) as server:
+        options = ["--controller", "asc", "--concurrency", "2"]
+        done = suffice(*answer(server, questions, out, *options, *cap))
+        assert done.returncode == 0 and "limit on spending is reached" in done.stderr
+        capped = len(out.read_text().splitlines())
+        assert 0 < capped < 6
+        asked = len(server.requests)
+        assert suffice(*answer(server, questions, out, *options)).returncode == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(lines) == 6 and sum(line["samples"] for line in lines) == len(server.requests) > asked
+
+
+def test_run_reports_questions_that_failed_and_tries_them_again(questions: Path, tmp_path: Path) -> None:
+    broken = [True]
+
+    def script_with_a_gap(request: dict[str, Any], number: int) -> Reply:
+        gap = broken[0] and "What is 3" in request["messages"][0]["content"]
+        return Reply({"error": {"message": "filtered"}}, 403) if gap else script(request, number)
+
+    out = tmp_path / "outcomes.jsonl"
+    with FakeServer(script_with_a_gap) as server:
+        done = suffice(*answer(server, questions, out, "--controller", "asc"))
+        assert done.returncode == 1 and "1 questions failed" in done.stderr and "filtered" in done.stderr
+        lines = [json.loads(line) for line in out.read_text().splitlines()]
+        assert [line["stop_reason"] == "failed" for line in lines] == [False, False, False, True, False, False]
+        broken[0] = False
+        assert suffice(*answer(server, questions, out, "--controller", "asc")).returncode == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert not any(line["stop_reason"] == "failed" for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("", "no questions"),
+        ("nonsense", "line 1: not JSON"),
+        ('{"id": "a", "question": "?"}\n[]', "line 2: not a JSON object"),
+        ('{"question": "?"}', 'line 1: the field "id" is missing'),
+        ('{"id": "a"}', 'line 1: the field "question" is missing'),
+        ('{"id": "a", "question": 3}', '"question" must be a text'),
+        ('{"id": ["a"], "question": "?"}', '"id" must be'),
+        ('{"id": "a", "question": "?"}\n{"id": "a", "question": "!"}', "line 2: the id"),
+    ],
+)
+def test_bad_questions_get_one_sentence(tmp_path: Path, content: str, complaint: str) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text(content)
+    assert complaint in fails("collect", path, "--out", tmp_path / "pool.jsonl", "--base-url", "http://127.0.0.1:9")
+    assert not (tmp_path / "pool.jsonl.journal").exists()
+
+
+def test_bad_options_get_one_sentence(questions: Path, tmp_path: Path) -> None:
+    out, url = tmp_path / "out.jsonl", "http://127.0.0.1:9/v1"
+    bad: list[tuple[str, Callable[[], list[str | Path]]]] = [
+        ("No such file", lambda: ["run", tmp_path / "none.jsonl", "--out", out]),
+        ("--base-url", lambda: ["run", questions, "--out", out, "--base-url", "nonsense"]),
+        ("--model must be given", lambda: ["run", questions, "--out", out, "--base-url", url]),
+        ("--max-cost needs a price", lambda: ["run", questions, "--out", out, "--max-cost", "1"]),
+        ("unknown controller", lambda: ["run", questions, "--out", out, "--controller", "nonsense"]),
+        ("unknown extractor", lambda: ["collect", questions, "--out", out, "--answer", "nonsense"]),
+        ("{question}", lambda: ["collect", questions, "--out", out, "--prompt", "nonsense"]),
+        ("concurrency", lambda: ["collect", questions, "--out", out, "--concurrency", "0"]),
+        ("--samples", lambda: ["collect", questions, "--out", out, "--samples", "0"]),
+        ("can't be written", lambda: ["collect", questions, "--out", tmp_path / "no" / "out.jsonl"]),
+        ("no such file", lambda: ["ask", "?", "--gguf", tmp_path / "none.gguf"]),
+        ("can't be loaded", lambda: ["ask", "?", "--gguf", questions]),
+        ("empty", lambda: ["ask", " "]),
+    ]
+    for complaint, call in bad:
+        assert complaint in fails(*call())
+    assert not out.exists()

@@ -1,0 +1,358 @@
+"""`sample` and `asample` against a scripted server: what they return, and what they make of faults."""
+
+import asyncio
+import json
+import logging
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import openai
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_cli import SUFFICE
+
+import suffice
+from suffice.live import server as live_server
+from suffice.replay.run import run
+from suffice.testing import FakeServer, Reply, completion
+
+KEY = "sk-secret-0123456789"
+QUESTION = [{"role": "user", "content": "What is 6 * 7?"}]
+
+Ask = Callable[..., suffice.Outcome]
+
+
+def boxed(answer: object) -> str:
+    return rf"So it is \boxed{{{answer}}}."
+
+
+def ask_sync(server: FakeServer, **options: Any) -> suffice.Outcome:
+    with openai.OpenAI(base_url=server.base_url, api_key=KEY) as client:
+        return suffice.sample(client, QUESTION, model="fake", **options)
+
+
+def ask_async(server: FakeServer, **options: Any) -> suffice.Outcome:
+    async def main() -> suffice.Outcome:
+        async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
+            return await suffice.asample(client, QUESTION, model="fake", **options)
+
+    return asyncio.run(main())
+
+
+@pytest.fixture(params=[ask_sync, ask_async], ids=["sync", "async"])
+def ask(request: pytest.FixtureRequest) -> Ask:
+    chosen: Ask = request.param
+    return chosen
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Back-off without the waiting, and no memory of other servers."""
+    monkeypatch.setattr(live_server, "BACK_OFF", 0.01)
+    monkeypatch.setattr(live_server, "_most_at_once", {})
+    yield
+
+
+def test_the_outcome_tells_what_was_asked_and_answered(ask: Ask) -> None:
+    texts = [boxed(7), boxed(42), "no idea", boxed("42.0"), boxed(42), boxed(42), boxed(42), boxed(42)]
+    with FakeServer(lambda request, number: [texts.pop(0) for _ in range(request.get("n", 1))]) as server:
+        outcome = ask(server, controller="esc:window=4", budget=16, temperature=0.7)
+    assert outcome.answer == "42"
+    assert outcome.response is not None and outcome.response.text == boxed(42)
+    assert outcome.votes == {"42": 6, "7": 1}
+    assert (outcome.samples, outcome.rounds, outcome.draws, outcome.budget) == (8, 2, (4, 4), 16)
+    assert outcome.share == 6 / 8
+    assert outcome.confidence is not None and 0.9 < outcome.confidence < 1
+    assert (outcome.prompt_tokens, outcome.completion_tokens, outcome.tokens) == (10, 80, 80)
+    assert outcome.stop_reason == "controller" and outcome.failures == ()
+    assert [response.answer for response in outcome.responses] == ["7", "42", None, *["42"] * 5]
+    assert [request["temperature"] for request in server.requests] == [0.7, 0.7]
+    assert json.loads(json.dumps(outcome.to_json()))["draws"] == [4, 4]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    answers=st.lists(st.sampled_from(["1", "2", "3", None]), min_size=12, max_size=12),
+    controller=st.sampled_from(["sc", "asc", "esc:window=3", "doubling", "boinf", "plan", "rl"]),
+)
+def test_live_and_replay_decide_the_same(answers: list[str | None], controller: str) -> None:
+    left = list(answers)
+    texts = lambda request, number: [  # noqa: E731
+        "none" if answer is None else boxed(answer) for answer in (left.pop(0) for _ in range(request.get("n", 1)))
+    ]
+    with FakeServer(texts) as server:
+        outcome = ask_async(server, controller=controller, budget=len(answers))
+    replayed = run(suffice.get_controller(controller), answers)
+    assert [response.answer for response in outcome.responses] == replayed.answers
+    assert (outcome.answer, outcome.votes) == (replayed.leader, replayed.votes)
+    assert outcome.draws == tuple(b - a for a, b in zip([0, *replayed.round_ends], replayed.round_ends, strict=False))
+    assert outcome.stop_reason == ("controller" if replayed.left else "budget")
+
+
+def only_first(reply: Reply | list[str | None], times: int = 1) -> Callable[[dict[str, Any], int], Any]:
+    """A script that fails at first, and then answers 42."""
+    return lambda request, number: reply if number < times else boxed(42)
+
+
+FAULTS = {
+    "429 with Retry-After": Reply({"error": {"message": "slow down"}}, 429, {"retry-after": "0.2"}),
+    "429 with a date": Reply({"error": {}}, 429, {"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}),
+    "500": Reply({"error": {"message": "oops"}}, 500),
+    "503 while loading": Reply(b"Loading model", 503, {"content-type": "text/plain"}),
+    "dropped half-way": Reply(completion([boxed(1)] * 4), dropped=True),
+    "malformed JSON": Reply(b'{"choices": [{"mess'),
+    "wrong content type": Reply(b"<html>proxy</html>", 200, {"content-type": "text/html"}),
+    "no choices": Reply({"choices": []}),
+    "an error with status 200": Reply({"error": {"message": "overloaded"}}),
+    "choices that are none": Reply({"choices": [{"text": "completions, not chat"}]}),
+    "too slow": Reply(completion([boxed(1)] * 4), delay=30),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_that_passes_costs_nothing(ask: Ask, fault: str) -> None:
+    begun = time.monotonic()
+    with FakeServer(only_first(FAULTS[fault])) as server:
+        outcome = ask(server, controller="sc:draws=4", timeout=0.5 if fault == "too slow" else 20)
+    assert (outcome.answer, outcome.samples, outcome.votes, outcome.failures) == ("42", 4, {"42": 4}, ())
+    assert len(server.requests) == 2
+    if "Retry-After" in fault:
+        assert time.monotonic() - begun > 0.2
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, "401", "endless"])
+def test_a_fault_that_stays_fails_with_the_outcome_so_far(
+    ask: Ask, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_server, "MOST_BYTES", 1 << 20)
+    faults = FAULTS | {
+        "401": Reply({"error": {"message": f"Incorrect API key provided: {KEY}"}}, 401),
+        "endless": Reply(b" " * 65536, endless=True),
+    }
+    server = FakeServer(lambda request, number: boxed(42) if number == 0 else faults[fault])
+    with server, pytest.raises(suffice.SampleError) as failed:
+        ask(server, controller="esc:window=2", answer=lambda text: None, timeout=0.3, retries=2)
+    outcome = failed.value.outcome
+    assert (outcome.samples, outcome.draws, outcome.stop_reason) == (2, (2,), "failed")
+    assert len(outcome.failures) == 2
+    assert len(server.requests) == (2 if fault in ("401", "endless") else 4)
+    assert KEY not in str(failed.value) and KEY not in repr(outcome)
+
+
+def test_one_failed_draw_does_not_stop_its_round(ask: Ask) -> None:
+    def script(request: dict[str, Any], number: int) -> Any:
+        if "n" in request:
+            return Reply({"error": {"message": "n must be 1"}}, 400)
+        return Reply(b"", 403) if request["seed"] == 102 else boxed(42)
+
+    with FakeServer(script) as server:
+        outcome = ask(server, controller="sc:draws=4", seed=100)
+    assert (outcome.answer, outcome.samples, outcome.draws, len(outcome.failures)) == ("42", 3, (3,), 1)
+
+
+def limited(most: int, refuse: bool) -> Callable[[dict[str, Any], int], Any]:
+    """A server that gives at most so many choices: it refuses more, or gives fewer."""
+
+    def script(request: dict[str, Any], number: int) -> Any:
+        asked = request.get("n", 1)
+        if asked > most and refuse:
+            return Reply({"error": {"message": "Field 'n' is too large"}}, 400)
+        return [boxed(42)] * min(asked, most)
+
+    return script
+
+
+@pytest.mark.parametrize("refuse", [True, False], ids=["refused", "ignored"])
+@pytest.mark.parametrize("most", [1, 3, 8])
+def test_what_a_server_makes_of_n_is_learned_once(ask: Ask, most: int, refuse: bool) -> None:
+    with FakeServer(limited(most, refuse)) as server:
+        outcome = ask(server, controller="sc:draws=8")
+        assert (outcome.samples, outcome.votes) == (8, {"42": 8})
+        before = len(server.requests)
+        assert ask(server, controller="sc:draws=8").samples == 8
+        again = [request.get("n", 1) for request in server.requests[before:]]
+    assert sum(again) == 8 and max(again) <= most, "nothing is asked for twice"
+
+
+def test_a_server_that_gives_more_choices_than_asked_for_is_cut(ask: Ask) -> None:
+    with FakeServer(lambda request, number: [boxed(42)] * 10) as server:
+        assert ask(server, controller="sc:draws=4").samples == 4
+
+
+def test_a_refusal_for_another_reason_is_not_taken_for_one_of_n(ask: Ask) -> None:
+    server = FakeServer(lambda request, number: Reply({"error": {"message": "no such model"}}, 400))
+    with server, pytest.raises(suffice.SampleError, match="no such model"):
+        ask(server, controller="sc:draws=8")
+    assert [request.get("n", 1) for request in server.requests] == [8, 4, 2, 1]
+    assert live_server._most_at_once == {}
+
+
+def test_draws_without_an_answer_are_none(ask: Ask) -> None:
+    choices = [
+        {"message": {"content": None}, "finish_reason": "length"},
+        {"message": {"content": boxed(1)}, "finish_reason": "length"},
+        {"message": {"content": None, "refusal": "I won't"}, "finish_reason": "stop"},
+        {"message": {"content": boxed(3), "reasoning_content": boxed(2)}, "finish_reason": "stop"},
+        {"message": {"content": f"<think>{boxed(4)}</think>it is {boxed(5)}"}, "finish_reason": "stop"},
+        {"message": {"content": f"<think>{boxed(4)}"}, "finish_reason": "length"},
+        {"message": {"content": "", "reasoning_content": boxed(6)}, "finish_reason": "length"},
+        {"message": {"content": "no number", "reasoning_content": boxed(7)}, "finish_reason": "stop"},
+    ]
+    with FakeServer(lambda request, number: Reply({"choices": choices})) as server:
+        outcome = ask(server, controller="sc:draws=8")
+    assert [response.answer for response in outcome.responses] == [None, None, None, "3", "5", None, None, None]
+    assert outcome.responses[3].reasoning == boxed(2) and outcome.responses[4].reasoning == boxed(4)
+    assert outcome.samples == 8 and outcome.completion_tokens == 0
+
+
+def test_no_answer_at_all_is_none_with_a_response_that_says_so(ask: Ask) -> None:
+    with FakeServer(lambda request, number: "I don't know") as server:
+        outcome = ask(server, controller="sc:draws=3")
+    assert (outcome.answer, outcome.votes, outcome.share) == (None, {}, 0)
+    assert outcome.response is not None and outcome.response.text == "I don't know"
+
+
+def test_tokens_of_a_request_for_many_are_shared_out(ask: Ask) -> None:
+    def script(request: dict[str, Any], number: int) -> Reply:
+        body = completion(["x" * 30, "x" * 10])
+        body["usage"] = {"prompt_tokens": 7, "completion_tokens": 40}
+        return Reply(body | ({"timings": {}} if number else {}))
+
+    with FakeServer(script) as server:
+        whole, llama = (ask(server, controller="sc:draws=2") for _ in range(2))
+    assert [response.tokens for response in whole.responses] == [30, 10]
+    assert [response.tokens for response in llama.responses] == [40, 13], "llama.cpp counts the first choice alone"
+    assert (llama.prompt_tokens, llama.completion_tokens) == (7, 53)
+
+
+def test_a_seed_is_spread_over_the_draws(ask: Ask) -> None:
+    with FakeServer(limited(1, refuse=False)) as server:
+        ask(server, controller="esc:window=2", budget=4, seed=10, answer=lambda text: None)
+    assert sorted(request["seed"] for request in server.requests) == [10, 11, 12, 13]
+
+
+def test_temperature_0_gets_a_warning(ask: Ask) -> None:
+    with FakeServer(lambda request, number: boxed(42)) as server, pytest.warns(UserWarning, match="temperature 0"):
+        ask(server, controller="sc:draws=2", temperature=0)
+
+
+def test_no_more_draws_are_in_flight_than_allowed(ask: Ask) -> None:
+    script = lambda request, number: Reply(completion([boxed(42)] * request.get("n", 1)), delay=0.05)  # noqa: E731
+    with FakeServer(script) as server:
+        assert ask(server, controller="sc", concurrency=5).samples == 32
+    assert server.most_in_flight == 5
+
+
+def test_a_deadline_returns_what_there_is_and_hangs_up(ask: Ask) -> None:
+    script = lambda request, number: Reply(completion([boxed(42)]), delay=0.0 if number < 3 else 30)  # noqa: E731
+    with FakeServer(script) as server:
+        live_server._most_at_once[(server.base_url + "/", "fake")] = 1
+        begun = time.monotonic()
+        outcome = ask(server, controller="sc:draws=8", deadline_seconds=1)
+        assert time.monotonic() - begun < 5
+        assert (outcome.answer, outcome.samples, outcome.draws, outcome.stop_reason) == ("42", 3, (3,), "deadline")
+        assert until(lambda: server.hung_up == 5)
+
+
+def until(holds: Callable[[], bool], seconds: float = 10) -> bool:
+    end = time.monotonic() + seconds
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.01)
+    return holds()
+
+
+def slow_after_the_first_round(request: dict[str, Any], number: int) -> Reply:
+    return Reply(completion(["no"] * request.get("n", 1)), delay=30 if number else 0)
+
+
+def test_cancelling_the_task_re_raises_with_the_outcome_and_hangs_up() -> None:
+    async def main(server: FakeServer) -> None:
+        async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
+            sampling = suffice.asample(client, QUESTION, model="fake", controller="esc:window=2")
+            task = asyncio.create_task(sampling)
+            while len(server.requests) < 2:
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError) as cancelled:
+                await task
+            outcome = cancelled.value.outcome  # type: ignore[attr-defined]
+            assert (outcome.samples, outcome.stop_reason) == (2, "cancelled")
+            assert asyncio.all_tasks() == {asyncio.current_task()}, "no task is left behind"
+
+    with FakeServer(slow_after_the_first_round) as server:
+        asyncio.run(main(server))
+        assert until(lambda: server.hung_up == 1 and server.connections == 0)
+
+
+def test_ctrl_c_re_raises_with_the_outcome() -> None:
+    with FakeServer(slow_after_the_first_round) as server:
+
+        def interrupt() -> None:
+            until(lambda: len(server.requests) == 2)
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt) as interrupted:
+            ask_sync(server, controller="esc:window=2")
+        assert interrupted.value.outcome.stop_reason == "cancelled"  # type: ignore[attr-defined]
+        assert interrupted.value.outcome.samples == 2  # type: ignore[attr-defined]
+        assert until(lambda: server.hung_up == 1)
+
+
+@pytest.mark.parametrize("json_output", [True, False])
+def test_ask_prints_the_outcome_on_ctrl_c(json_output: bool) -> None:
+    with FakeServer(slow_after_the_first_round) as server:
+        options = ["--base-url", server.base_url, "--controller", "esc:window=2", *["--json"] * json_output]
+        asking = subprocess.Popen([SUFFICE, "ask", "Well?", *options], stdout=subprocess.PIPE, text=True)
+        assert until(lambda: len(server.requests) == 2, 60)
+        asking.send_signal(signal.SIGINT)
+        printed, _ = asking.communicate(timeout=60)
+    assert asking.returncode == 130
+    if json_output:
+        assert json.loads(printed)["stop_reason"] == "cancelled" and json.loads(printed)["samples"] == 2
+    else:
+        assert "Answer: none" in printed and "cancelled" in printed
+
+
+def test_sampling_works_where_an_event_loop_is_running() -> None:
+    async def main(server: FakeServer) -> suffice.Outcome:
+        return ask_sync(server, controller="sc:draws=2")
+
+    with FakeServer(lambda request, number: boxed(42)) as server:
+        assert asyncio.run(main(server)).answer == "42"
+
+
+def test_a_client_with_an_http_client_of_its_own_is_used_as_it_is() -> None:
+    seen: list[str] = []
+    http_client = openai.DefaultHttpxClient(event_hooks={"request": [lambda request: seen.append(request.url.path)]})
+    server = FakeServer(limited(2, refuse=False))
+    with server, openai.OpenAI(base_url=server.base_url, api_key=KEY, http_client=http_client) as client:
+        outcome = suffice.sample(client, QUESTION, model="fake", controller="sc:draws=4")
+    assert outcome.votes == {"42": 4} and len(seen) == 2
+
+
+def test_a_mistake_in_the_request_is_raised_as_it_is(ask: Ask) -> None:
+    with FakeServer(lambda request, number: boxed(42)) as server:
+        with pytest.raises(TypeError, match="no_such_argument"):
+            ask(server, no_such_argument=1)
+        for wrong in ({"n": 3}, {"stream": True}, {"budget": 0}, {"answer": "nonsense"}, {"concurrency": 0}):
+            with pytest.raises(suffice.OptionError):
+                ask(server, **wrong)
+        with pytest.raises(suffice.ControllerError):
+            ask(server, controller="nonsense")
+
+
+def test_no_key_is_ever_logged(ask: Ask, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    reply = Reply({"error": {"message": "no"}}, 500)
+    with FakeServer(lambda request, number: reply) as server, suppress(suffice.SampleError):
+        ask(server, controller="sc:draws=2", retries=1)
+    assert caplog.records
+    assert not any(KEY in record.getMessage() for record in caplog.records)
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
