@@ -14,10 +14,10 @@ import openai
 
 import suffice
 from suffice.answers import get_extractor
+from suffice.live.clients import server_of
 from suffice.live.draws import ServerDraws
 from suffice.live.limiter import Limiter
 from suffice.live.loop import Run
-from suffice.live.server import Server
 from suffice.testing import FakeServer, Reply, completion
 
 FAULTS = [
@@ -50,7 +50,7 @@ async def soak(server: FakeServer, questions: int, concurrency: int) -> None:
     measured: list[int] = []
     waiting = iter(range(questions))
     async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client:
-        upstream = Server(client, "fake", {}, limiter=Limiter(4 * concurrency), timeout=2.0)
+        upstream = server_of(client, "fake", {}, limiter=Limiter(4 * concurrency), timeout=2.0)
 
         async def worker() -> None:
             for number in waiting:

@@ -326,10 +326,10 @@ class _Job:
     ) -> list[dict[str, Any]]:
         """Open the journal and do the work; Ctrl-C leaves it ready to go on."""
         from suffice.live.batch import Batch
+        from suffice.live.clients import server_of
         from suffice.live.journal import Journal
         from suffice.live.prompts import get_prompt
         from suffice.live.sample import run_in_thread
-        from suffice.live.server import Server
 
         prompt = self._prompt or get_prompt(upstream.prompt)
         settings |= {"questions": self.questions.sha256, "model": upstream.model, "answer": self._answer}
@@ -337,7 +337,7 @@ class _Job:
 
         async def main() -> list[dict[str, Any]]:
             async with need("openai", "").AsyncOpenAI(**upstream.settings) as client:
-                server = Server(
+                server = server_of(
                     client,
                     upstream.model,
                     sampling,

@@ -8,16 +8,15 @@ from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
-import openai
 
 from suffice.answers import Extractor, get_extractor
 from suffice.controllers import Controller, get_controller
 from suffice.errors import OptionError
+from suffice.live.clients import server_of, twin
 from suffice.live.draws import ServerDraws
 from suffice.live.limiter import Limiter
 from suffice.live.loop import Run, Watch
 from suffice.live.outcome import Outcome
-from suffice.live.server import Server
 
 CONCURRENCY = 64
 
@@ -44,7 +43,7 @@ async def asample(
         raise OptionError(f"the budget must be at least 1, not {budget}")
     if request.get("temperature") == 0:
         warnings.warn("temperature 0: all samples will agree, and voting on them is a waste", stacklevel=2)
-    server = Server(client, model, request, limiter=Limiter(concurrency), retries=retries, timeout=timeout)
+    server = server_of(client, model, request, limiter=Limiter(concurrency), retries=retries, timeout=timeout)
     draws = ServerDraws(server, [dict(message) for message in messages])
     run = Run(chosen.for_question(np.random.default_rng(request.get("seed"))), draws, extractor, budget, watch)
     return await run.outcome(deadline_seconds)
@@ -63,14 +62,14 @@ def sample(
     """Ask a model just enough times, with an `openai.OpenAI`; takes what `asample` takes."""
 
     async def run() -> Outcome:
-        twin = _twin(client)
+        client_twin = twin(client)
         try:
             return await asample(
-                twin, messages, model=model, controller=controller, budget=budget, answer=answer, **options
+                client_twin, messages, model=model, controller=controller, budget=budget, answer=answer, **options
             )
         finally:
-            if twin is not client:
-                await twin.close()
+            if client_twin is not client:
+                await client_twin.close()
 
     outcome: Outcome = run_in_thread(run)
     return outcome
@@ -108,18 +107,3 @@ def run_in_thread(main: Any) -> Any:
         raise
     finally:
         thread.join()
-
-
-def _twin(client: Any) -> Any:
-    """An asynchronous client with the same settings: its requests can be interrupted; else the client itself."""
-    plain = type(client) is openai.OpenAI and type(client._client).__name__ == "SyncHttpxClientWrapper"
-    if not plain or getattr(client, "_api_key_provider", None):
-        return client
-    return openai.AsyncOpenAI(
-        api_key=client.api_key,
-        organization=client.organization,
-        project=client.project,
-        base_url=client.base_url,
-        default_headers=client._custom_headers,
-        default_query=client._custom_query,
-    )

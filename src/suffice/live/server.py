@@ -4,19 +4,13 @@ import asyncio
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
-
-import openai
 
 from suffice.errors import OptionError
 from suffice.live.limiter import Limiter
 from suffice.live.response import MalformedError, Response, read_responses
-
-MOST_BYTES = 64 << 20
-"""A body longer than this is no answer."""
 
 LONGEST_WAIT = 120.0
 """A server that asks for a longer pause than this many seconds is taken to refuse."""
@@ -29,13 +23,34 @@ _OWNED = {"n": "the controller chooses it", "stream": "whole responses are voted
 _most_at_once: dict[tuple[str, str], int] = {}
 """The most choices that a server and model gave for one request; asked once, remembered while the program runs."""
 
+Post = Callable[[dict[str, Any]], Awaitable[bytes]]
+"""Sends a request and gives the body of the reply; raises StatusError, ConnectionError, TimeoutError, TooLongError."""
+
+
+class StatusError(Exception):
+    """A server replied with an error."""
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers
+
+
+class TooLongError(Exception):
+    """A reply has no end, or none in sight."""
+
 
 class DrawError(Exception):
-    """A request that failed for good; `refused` where the server found fault with the request itself."""
+    """A request that failed for good, and what with."""
 
-    def __init__(self, message: str, refused: bool = False) -> None:
+    def __init__(self, message: str, cause: Exception) -> None:
         super().__init__(message)
-        self.refused = refused
+        self.cause = cause
+
+    @property
+    def refused(self) -> bool:
+        """Whether the server found fault with the request itself."""
+        return isinstance(self.cause, StatusError) and self.cause.status in (400, 422, 501)
 
 
 class Server:
@@ -43,7 +58,8 @@ class Server:
 
     def __init__(
         self,
-        client: Any,
+        post: Post,
+        name: str,
         model: str,
         request: dict[str, Any],
         *,
@@ -51,21 +67,21 @@ class Server:
         retries: int = 4,
         timeout: float = 600.0,
         single: bool = False,
+        secret: str = "",
     ) -> None:
-        for name, reason in _OWNED.items():
-            if name in request:
-                raise OptionError(f'"{name}" can\'t be set here: {reason}')
-        self.client = client
-        self.model = model
+        for field, reason in _OWNED.items():
+            if field in request:
+                raise OptionError(f'"{field}" can\'t be set here: {reason}')
         self.limiter = limiter
-        self.retries = retries
-        self.timeout = timeout
         self.retried = 0
-        self._request = {key: value for key, value in request.items() if key != "seed"}
+        self._post = post
+        self._key = (name, model)
+        self._request = {key: value for key, value in request.items() if key != "seed"} | {"model": model}
         self._seed: int | None = request.get("seed")
-        self._key = (str(client.base_url), model)
+        self._retries = retries
+        self._timeout = timeout
         self._single = single
-        self._post = _poster(client.with_options(max_retries=0, timeout=timeout), limiter.limit)
+        self._secret = secret
 
     @property
     def most_at_once(self) -> int:
@@ -79,20 +95,20 @@ class Server:
     async def ask(self, messages: list[dict[str, Any]], numbers: Sequence[int]) -> list[Response]:
         """One request for the question's draws of these numbers."""
         draws = len(numbers)
-        request = {**self._request, "model": self.model, "messages": messages}
+        request = {**self._request, "messages": messages}
         if draws > 1:
             request["n"] = draws
         if self._seed is not None:
             request["seed"] = self._seed + numbers[0]
-        for attempt in range(self.retries + 1):
+        for attempt in range(self._retries + 1):
             try:
-                async with self.limiter.hold(draws), asyncio.timeout(self.timeout):
+                async with self.limiter.hold(draws), asyncio.timeout(self._timeout):
                     return read_responses(await self._post(request), draws)
-            except Exception as error:
+            except (StatusError, TooLongError, MalformedError, ConnectionError, TimeoutError) as error:
                 wait = _wait(error, attempt)
-                if wait is None or wait > LONGEST_WAIT or attempt == self.retries:
-                    raise DrawError(self._describe(error), _refused(error)) from None
-                if isinstance(error, openai.RateLimitError):
+                if wait is None or wait > LONGEST_WAIT or attempt == self._retries:
+                    raise DrawError(self._describe(error), error) from None
+                if isinstance(error, StatusError) and error.status == 429:
                     self.limiter.pause(wait)
             self.retried += 1
             await asyncio.sleep(wait)
@@ -100,31 +116,25 @@ class Server:
 
     def _describe(self, error: Exception) -> str:
         """One sentence, with no key in it."""
-        cause = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
-        if isinstance(error, (TimeoutError, openai.APITimeoutError)):
-            message = f"no response within {self.timeout:g} seconds"
-        else:
-            message = " ".join(str(cause).split()) or type(cause).__name__
-        key = str(getattr(self.client, "api_key", "") or "")
-        return (message.replace(key, "***") if key else message)[:300]
+        message = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, TimeoutError):
+            message = f"no response within {self._timeout:g} seconds"
+        return (message.replace(self._secret, "***") if self._secret else message)[:300]
 
 
 def _wait(error: Exception, attempt: int) -> float | None:
     """How many seconds to wait before another try; None where there is no point in one."""
     jittered = min(LONGEST_BACK_OFF, BACK_OFF * float(2**attempt)) * random.uniform(0.5, 1.0)  # noqa: S311
-    if isinstance(error, openai.APIStatusError):
-        if error.status_code not in (408, 409, 425, 429) and error.status_code < 500:
-            return None
-        asked = _retry_after(error.response.headers)
-        return jittered if asked is None else asked + jittered
-    if isinstance(error, (openai.APIConnectionError, TimeoutError, MalformedError, *_transport_errors())):
-        return jittered
-    if isinstance(error, (openai.OpenAIError, _TooLongError)):
+    if isinstance(error, TooLongError):
         return None
-    raise error
+    if not isinstance(error, StatusError):
+        return jittered
+    if error.status not in (408, 409, 425, 429) and error.status < 500:
+        return None
+    return jittered + (_retry_after(error.headers) or 0.0)
 
 
-def _retry_after(headers: Any) -> float | None:
+def _retry_after(headers: Mapping[str, str]) -> float | None:
     """The pause that a server asks for, in seconds or as a date."""
     try:
         if "retry-after-ms" in headers:
@@ -137,56 +147,3 @@ def _retry_after(headers: Any) -> float | None:
             return max(0.0, parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
         except (ValueError, TypeError, KeyError):
             return None
-
-
-def _refused(error: Exception) -> bool:
-    return isinstance(error, openai.APIStatusError) and error.status_code in (400, 422, 501)
-
-
-def _transport_errors() -> tuple[type[Exception], ...]:
-    """What the HTTP library under the client raises while a body is read."""
-    return tuple(sys.modules[name].HTTPError for name in ("httpx2", "httpx") if name in sys.modules)
-
-
-class _TooLongError(Exception):
-    def __init__(self) -> None:
-        super().__init__(f"a response of more than {MOST_BYTES >> 20} MiB")
-
-
-def _poster(client: Any, threads: int) -> Callable[[dict[str, Any]], Awaitable[bytes]]:
-    """Post a request and read the body, within bounds: what an endless response needs."""
-    if not hasattr(client, "chat"):
-        raise OptionError("the client must be one of the openai package's: openai.OpenAI or openai.AsyncOpenAI")
-    create = client.chat.completions.with_streaming_response.create
-
-    async def post(request: dict[str, Any]) -> bytes:
-        body = bytearray()
-        async with create(**request) as reply:
-            async for chunk in reply.iter_bytes():
-                body += chunk
-                _check_length(body)
-        return bytes(body)
-
-    def post_blocking(request: dict[str, Any]) -> bytes:
-        body = bytearray()
-        with create(**request) as reply:
-            for chunk in reply.iter_bytes():
-                body += chunk
-                _check_length(body)
-        return bytes(body)
-
-    if isinstance(client, openai.AsyncOpenAI):
-        return post
-    # A client with an HTTP client of its own, which has no asynchronous twin: its requests run in threads, and can't
-    # be interrupted.
-    executor = ThreadPoolExecutor(threads, "suffice-draw")
-
-    async def post_in_thread(request: dict[str, Any]) -> bytes:
-        return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request)
-
-    return post_in_thread
-
-
-def _check_length(body: bytearray) -> None:
-    if len(body) > MOST_BYTES:
-        raise _TooLongError

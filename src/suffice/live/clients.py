@@ -1,0 +1,98 @@
+"""The `openai` package's clients, and how a request is sent with one."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import openai
+
+from suffice.errors import OptionError
+from suffice.live.limiter import Limiter
+from suffice.live.server import Post, Server, StatusError, TooLongError
+
+MOST_BYTES = 64 << 20
+"""A body longer than this is no answer."""
+
+
+def server_of(
+    client: Any, model: str, request: dict[str, Any], *, limiter: Limiter, timeout: float, **options: Any
+) -> Server:
+    """The server that a client speaks to."""
+    post = _poster(client, timeout, limiter.limit)
+    options["secret"] = str(client.api_key or "")
+    return Server(post, str(client.base_url), model, request, limiter=limiter, timeout=timeout, **options)
+
+
+def _poster(client: Any, timeout: float, threads: int) -> Post:
+    """Send a request and read the body piece by piece: an endless response must have an end here."""
+    if not isinstance(client, openai.OpenAI | openai.AsyncOpenAI):
+        raise OptionError("the client must be one of the openai package's: openai.OpenAI or openai.AsyncOpenAI")
+    create: Any = client.with_options(max_retries=0, timeout=timeout).chat.completions.with_streaming_response.create
+
+    async def post(request: dict[str, Any]) -> bytes:
+        body = bytearray()
+        with _our_errors():
+            async with create(**request) as reply:
+                async for chunk in reply.iter_bytes():
+                    _take(chunk, body)
+        return bytes(body)
+
+    def post_blocking(request: dict[str, Any]) -> bytes:
+        body = bytearray()
+        with _our_errors(), create(**request) as reply:
+            for chunk in reply.iter_bytes():
+                _take(chunk, body)
+        return bytes(body)
+
+    if isinstance(client, openai.AsyncOpenAI):
+        return post
+    executor = ThreadPoolExecutor(threads, "suffice-draw")
+
+    async def post_in_thread(request: dict[str, Any]) -> bytes:
+        return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request)
+
+    return post_in_thread
+
+
+def _take(chunk: bytes, body: bytearray) -> None:
+    body += chunk
+    if len(body) > MOST_BYTES:
+        raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
+
+
+@contextmanager
+def _our_errors() -> Iterator[None]:
+    """Raise what the client and the HTTP library under it raise as errors of ours."""
+    transport = tuple(sys.modules[name].HTTPError for name in ("httpx2", "httpx") if name in sys.modules)
+    try:
+        yield
+    except openai.APIStatusError as error:
+        raise StatusError(error.status_code, error.message, error.response.headers) from None
+    except openai.APITimeoutError:
+        raise TimeoutError from None
+    except openai.APIConnectionError as error:
+        raise ConnectionError(str(error.__cause__ or error)) from None
+    except transport as error:
+        raise ConnectionError(str(error) or type(error).__name__) from None
+
+
+def twin(client: Any) -> Any:
+    """An asynchronous client with the same settings, whose requests can be interrupted.
+
+    A client with an HTTP client of its own, or of another class, has none: it is returned as it is, and its requests
+    run in threads to their end.
+    """
+    plain = type(client) is openai.OpenAI and type(client._client).__name__ == "SyncHttpxClientWrapper"
+    if not plain or getattr(client, "_api_key_provider", None):
+        return client
+    return openai.AsyncOpenAI(
+        api_key=client.api_key,
+        organization=client.organization,
+        project=client.project,
+        base_url=client.base_url,
+        default_headers=client._custom_headers,
+        default_query=client._custom_query,
+    )
