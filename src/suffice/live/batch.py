@@ -6,6 +6,7 @@ import zlib
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -210,7 +211,7 @@ class Batch:
         async def work(question: Asked) -> None:
             there = self._there[question.id]
             first = max((response.draw for response in there), default=-1) + 1
-            draws = self._draws(question, range(first, first + 1000 * budget), list(there))
+            draws = self._draws(question, count(first), list(there))
             # A mixture must hold to one plan, also when the work goes on after a crash.
             chosen = controller.for_question(np.random.default_rng(zlib.crc32(question.id.encode(errors="replace"))))
             run = Run(chosen, draws, self._extractor, budget)

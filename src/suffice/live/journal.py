@@ -19,6 +19,7 @@ class Journal:
         self.entries: list[dict[str, Any]] = []
         self._pending: list[tuple[bytes, asyncio.Future[None]]] = []
         self._writer: asyncio.Task[None] | None = None
+        self._broken: OptionError | None = None
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
@@ -38,6 +39,8 @@ class Journal:
 
     async def add(self, entry: dict[str, Any]) -> None:
         """Append an entry; when this returns, it is on disk. Entries that come together are written together."""
+        if self._broken:
+            raise self._broken
         line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
         written = asyncio.get_running_loop().create_future()
         self._pending.append((line, written))
@@ -51,9 +54,10 @@ class Journal:
             try:
                 await asyncio.to_thread(self._append, b"".join(line for line, _ in batch))
             except OSError as error:
-                failed = OptionError(f"{self.path}: it can't be written: {error.strerror}")
-                for _, written in batch:
-                    written.set_exception(failed)
+                # Half a line may be there: nothing must follow it.
+                self._broken = OptionError(f"{self.path}: it can't be written: {error.strerror}")
+                for _, written in batch + self._pending:
+                    written.set_exception(self._broken)
                 return
             for _, written in batch:
                 if not written.done():

@@ -45,7 +45,9 @@ async def asample(
         warnings.warn("temperature 0: all samples will agree, and voting on them is a waste", stacklevel=2)
     server = server_of(client, model, request, limiter=Limiter(concurrency), retries=retries, timeout=timeout)
     draws = ServerDraws(server, [dict(message) for message in messages])
-    run = Run(chosen.for_question(np.random.default_rng(request.get("seed"))), draws, extractor, budget, watch)
+    # A mixture of plans must choose the same one again where a seed is given; servers take negative ones too.
+    random = np.random.default_rng(None if request.get("seed") is None else abs(request["seed"]))
+    run = Run(chosen.for_question(random), draws, extractor, budget, watch)
     return await run.outcome(deadline_seconds)
 
 
