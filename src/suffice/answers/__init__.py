@@ -3,5 +3,16 @@
 from suffice.answers.extract import Extractor, extractor_names, get_extractor, register_extractor
 from suffice.answers.keys import Keys, answer_key
 from suffice.answers.normalise import normalise
+from suffice.answers.tools import ToolExtractor, tool_extractor
 
-__all__ = ["Extractor", "Keys", "answer_key", "extractor_names", "get_extractor", "normalise", "register_extractor"]
+__all__ = [
+    "Extractor",
+    "Keys",
+    "ToolExtractor",
+    "answer_key",
+    "extractor_names",
+    "get_extractor",
+    "normalise",
+    "register_extractor",
+    "tool_extractor",
+]

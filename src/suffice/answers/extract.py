@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from suffice.answers.tools import tool_extractor
 from suffice.answers.worker import WORKER
 from suffice.errors import OptionError
 
@@ -28,7 +29,7 @@ def register_extractor(name: str) -> Callable[[Extractor], Extractor]:
 
 def extractor_names() -> list[str]:
     """The names that are registered, and the forms that take a parameter."""
-    return [*sorted(_registered), "json:PATH", "regex:PATTERN"]
+    return [*sorted(_registered), "json:PATH", "regex:PATTERN", "tool", "tool:name"]
 
 
 def get_extractor(answer: str | Extractor) -> Extractor:
@@ -40,6 +41,8 @@ def get_extractor(answer: str | Extractor) -> Extractor:
     if callable(answer):
         return answer
     name, _, parameter = answer.partition(":")
+    if name == "tool":
+        return tool_extractor(answer)
     if name == "json" and parameter:
         return lambda text: _from_json(text, parameter.split("."))
     if name == "regex" and parameter:

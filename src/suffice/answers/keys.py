@@ -26,19 +26,22 @@ def answer_key(text: str, answer: str | Extractor = "auto") -> str | None:
 
 
 class Keys:
-    r"""The keys seen so far; an answer joins the first-seen key that it equals.
+    r"""The keys seen so far; an answer joins the first-seen key that it equals, or is its own where they are exact.
 
     >>> keys = Keys()
     >>> [keys.key(answer) for answer in (r"\frac12", "0.5", r"\sqrt{12}", r"2\sqrt{3}", r"50\%")]
     ['0.5', '0.5', '\\sqrt{12}', '\\sqrt{12}', '0.5']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, exact: bool = False) -> None:
+        self._exact = exact
         self._keys: dict[str, str] = {}
         self._percents_settled: set[str] = set()
 
     def key(self, answer: str | None) -> str | None:
         """The key of an answer as it was written; None for none."""
+        if self._exact:
+            return answer
         form = None if answer is None else normalise(answer)
         if form is None:
             return None
@@ -48,7 +51,7 @@ class Keys:
 
     def find(self, answer: str | None) -> str | None:
         """The key that an answer would get, without adding it: for comparing with gold."""
-        there = Keys()
+        there = Keys(self._exact)
         there._keys, there._percents_settled = dict(self._keys), set(self._percents_settled)
         return there.key(answer)
 

@@ -81,11 +81,14 @@ def _upstream(base_url: str | None, model: str | None, gguf: Path | None, thread
                 settings, server.model, "worked" if small else "paper", {"max_tokens": 256} if small else {}
             )
         return
-    settings = {"api_key": key or PLACEHOLDER_KEY} | ({"base_url": _whole_url(base_url)} if base_url else {})
+    settings = {"api_key": key or PLACEHOLDER_KEY} | (
+        {"base_url": whole_url("--base-url", base_url)} if base_url else {}
+    )
     yield _Upstream(settings, model or _only_model(openai, settings), "paper", {})
 
 
-def _whole_url(base_url: str) -> str:
+def whole_url(option: str, base_url: str) -> str:
+    """A URL that was given by an option, with the path that it nearly always has."""
     try:
         parts = urlsplit(base_url)
         known = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -93,7 +96,7 @@ def _whole_url(base_url: str) -> str:
     except ValueError:
         known = False
     if not known:
-        raise OptionError(f"--base-url {base_url}: it must be like http://localhost:8000/v1")
+        raise OptionError(f"{option} {base_url}: it must be like http://localhost:8000/v1")
     return base_url if parts.path.strip("/") else f"{base_url.rstrip('/')}/v1"
 
 

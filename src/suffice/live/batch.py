@@ -5,7 +5,7 @@ import math
 import zlib
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -154,7 +154,7 @@ class Batch:
     async def record(self, question: Asked, response: Response) -> Response:
         """Put a response into the journal, and count it."""
         extracted = await asyncio.to_thread(response.extract, self._extractor)
-        kept = asdict(response) if self._keep_text else {**asdict(response), "text": None, "reasoning": None}
+        kept = response.to_json() | ({} if self._keep_text else {"text": None, "reasoning": None})
         await self._journal.add({"id": question.id, "extracted": extracted, "response": kept})
         self._remember(question.id, Response(**kept), extracted)
         return response

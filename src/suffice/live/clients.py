@@ -23,6 +23,7 @@ def server_of(
     """The server that a client speaks to."""
     post = _poster(client, timeout, limiter.limit)
     options["secret"] = str(client.api_key or "")
+    request = {**request, "model": model}
     return Server(post, str(client.base_url), model, request, limiter=limiter, timeout=timeout, **options)
 
 

@@ -1,6 +1,7 @@
 """The draws of one question: launched by the controller's word, and taken as they arrive."""
 
 import asyncio
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import count, islice
@@ -15,6 +16,7 @@ class Failure:
     """A draw that failed for good."""
 
     message: str
+    cause: Exception | None = None
 
 
 class Draws(Protocol):
@@ -79,6 +81,7 @@ class ServerDraws:
         if len(numbers) > most:
             pieces = (self._draw(numbers[start : start + most]) for start in range(0, len(numbers), most))
             return (await asyncio.gather(*pieces))[0]
+        begun = time.monotonic()
         try:
             responses = await self._server.ask(self._messages, numbers)
         except DrawError as error:
@@ -86,8 +89,9 @@ class ServerDraws:
                 return await self._draw_fewer(numbers, error)
             self._fail(len(numbers), error)
             return False
+        seconds = round(time.monotonic() - begun, 3)
         for number, response in zip(numbers, responses, strict=False):
-            self._arrived.put_nowait(replace(response, draw=number))
+            self._arrived.put_nowait(replace(response, draw=number, seconds=seconds))
         if len(responses) < len(numbers):
             self._server.learn(len(responses))
             await self._draw(numbers[len(responses) :])
@@ -104,4 +108,4 @@ class ServerDraws:
 
     def _fail(self, draws: int, error: DrawError) -> None:
         for _ in range(draws):
-            self._arrived.put_nowait(Failure(str(error)))
+            self._arrived.put_nowait(Failure(str(error), error.cause))

@@ -3,19 +3,23 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 from suffice.errors import OptionError
 
 
 class Limiter:
-    """A semaphore that is taken for several draws at a time, first come first served, and can be told to pause."""
+    """A semaphore that is taken for several draws at a time, first come first served, and can be told to pause.
 
-    def __init__(self, limit: int) -> None:
+    What it lets through must pass its parent too, if there is one.
+    """
+
+    def __init__(self, limit: int, parent: "Limiter | None" = None) -> None:
         if limit < 1:
             raise OptionError(f"the concurrency must be at least 1, not {limit}")
-        self.limit = limit
-        self._free = limit
+        self.limit: int = min(limit, parent.limit) if parent else limit
+        self._parent = parent
+        self._free = self.limit
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._paused_until = 0.0
 
@@ -28,8 +32,11 @@ class Limiter:
         self._admit()
         try:
             await turn
-            await asyncio.sleep(max(0.0, self._paused_until - asyncio.get_running_loop().time()))
-            yield
+            pause = self._paused_until - asyncio.get_running_loop().time()
+            if pause > 0:
+                await asyncio.sleep(pause)
+            async with self._parent.hold(draws) if self._parent else nullcontext():
+                yield
         finally:
             if turn.done() and not turn.cancelled():
                 self._free += draws
@@ -39,6 +46,8 @@ class Limiter:
 
     def pause(self, seconds: float) -> None:
         """Let nobody start for so long: the server asked for it."""
+        if self._parent:
+            self._parent.pause(seconds)
         self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + seconds)
 
     def _admit(self) -> None:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from suffice.answers import Extractor, Keys
+from suffice.answers import Extractor, Keys, ToolExtractor
 from suffice.controllers import Controller
 from suffice.live.draws import Draws, Failure
 from suffice.live.outcome import Outcome, SampleError
@@ -34,13 +34,13 @@ class Run:
         self, controller: Controller, draws: Draws, extractor: Extractor, budget: int, watch: Watch | None = None
     ) -> None:
         self.tally = Tally(budget)
-        self.keys = Keys()
+        self.keys = Keys(exact=isinstance(extractor, ToolExtractor))
         self._controller = controller
         self._draws = draws
         self._extractor = extractor
         self._watch = watch
         self._responses: list[Response] = []
-        self._failures: list[str] = []
+        self._failures: list[Failure] = []
         self._begun = time.monotonic()
 
     async def outcome(self, deadline_seconds: float | None = None) -> Outcome:
@@ -59,8 +59,9 @@ class Run:
         finally:
             await self._draws.close()
         if stop_reason == "failed":
-            message = f"all draws of a round failed, the last with: {self._failures[-1]}"
-            raise SampleError(message, self._so_far(stop_reason))
+            last = self._failures[-1]
+            message = f"all draws of a round failed, the last with: {last.message}"
+            raise SampleError(message, self._so_far(stop_reason), last.cause)
         return self._so_far(stop_reason)
 
     async def _rounds(self) -> str:
@@ -87,7 +88,7 @@ class Run:
         """Count the next draw to arrive."""
         arrived = await self._draws.next()
         if isinstance(arrived, Failure):
-            self._failures.append(arrived.message)
+            self._failures.append(arrived)
         else:
             answer = await asyncio.to_thread(self._read, arrived)
             self.tally.add(answer)
@@ -113,7 +114,7 @@ class Run:
             completion_tokens=sum(one.tokens or 0 for one in self._responses),
             seconds=time.monotonic() - self._begun,
             stop_reason=stop_reason,
-            failures=tuple(self._failures),
+            failures=tuple(failure.message for failure in self._failures),
             responses=tuple(self._responses),
             budget=tally.budget,
         )

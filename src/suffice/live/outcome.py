@@ -68,8 +68,9 @@ class Outcome:
 
 
 class SampleError(SufficeError):
-    """All draws of a round failed; `outcome` is what there was before."""
+    """All draws of a round failed; `outcome` is what there was before, `cause` what the last failed with."""
 
-    def __init__(self, message: str, outcome: Outcome) -> None:
+    def __init__(self, message: str, outcome: Outcome, cause: Exception | None = None) -> None:
         super().__init__(message)
         self.outcome = outcome
+        self.cause = cause

@@ -1,11 +1,11 @@
 """A response, and how it is read from what a server sends."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from suffice.answers import Extractor
+from suffice.answers import Extractor, ToolExtractor
 
 
 @dataclass(frozen=True)
@@ -21,15 +21,22 @@ class Response:
     """Its number among the question's draws, in the order in which they were started."""
     prompt_tokens: int = 0
     """Those of its request; of a request for several, the first has them."""
+    seconds: float = 0.0
+    """How long its request took."""
+    choice: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """The choice as the server sent it, and the completion around it, for whoever passes them on."""
+    completion: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """The fields, as JSON has them."""
-        return asdict(self)
+        return {name: value for name, value in vars(self).items() if name not in ("choice", "completion")}
 
     def extract(self, extractor: Extractor) -> str | None:
         """The final answer as it was written; None where the response was cut off or gave none."""
         if self.finish_reason in ("length", "content_filter"):
             return None
+        if isinstance(extractor, ToolExtractor):
+            return extractor.extract(self.choice.get("message", {}).get("tool_calls"))
         # Thoughts stand in only where a server put all that the model said among them.
         said = self.text if self.text and self.text.strip() else self.reasoning
         found = extractor(said) if said else None
@@ -54,8 +61,8 @@ def read_responses(body: bytes, asked: int) -> list[Response]:
     usage = usage if isinstance(usage, dict) else {}
     counts = _share_out(_whole(usage.get("completion_tokens")), read, "timings" in message)
     responses = [
-        Response(text, finish_reason, tokens, reasoning)
-        for (text, reasoning, finish_reason), tokens in zip(read, counts, strict=True)
+        Response(text, finish_reason, tokens, reasoning, choice=choice, completion=message)
+        for (text, reasoning, finish_reason), tokens, choice in zip(read, counts, choices, strict=True)
     ]
     responses[0] = replace(responses[0], prompt_tokens=_whole(usage.get("prompt_tokens")) or 0)
     return responses

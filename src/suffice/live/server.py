@@ -30,10 +30,11 @@ Post = Callable[[dict[str, Any]], Awaitable[bytes]]
 class StatusError(Exception):
     """A server replied with an error."""
 
-    def __init__(self, status: int, message: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, status: int, message: str, headers: Mapping[str, str], body: bytes = b"") -> None:
         super().__init__(message)
         self.status = status
         self.headers = headers
+        self.body = body
 
 
 class TooLongError(Exception):
@@ -76,7 +77,7 @@ class Server:
         self.retried = 0
         self._post = post
         self._key = (name, model)
-        self._request = {key: value for key, value in request.items() if key != "seed"} | {"model": model}
+        self._request = {key: value for key, value in request.items() if key != "seed"}
         self._seed: int | None = request.get("seed")
         self._retries = retries
         self._timeout = timeout

@@ -1,0 +1,88 @@
+"""The command that runs the gateway."""
+
+from contextlib import nullcontext
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import suffice
+from suffice import OptionError
+from suffice.cli.app import app, need
+from suffice.cli.live import whole_url
+
+
+@app.command()
+def serve(
+    upstream: Annotated[
+        str | None, typer.Option(metavar="URL", help="The server behind; the embedded model by default (extra local).")
+    ] = None,
+    controller: Annotated[
+        str | None, typer.Option(metavar="C", help="The controller of a vote.  [default: plan]")
+    ] = None,
+    budget: Annotated[int | None, typer.Option(help="The most draws of a vote.  [default: 32]")] = None,
+    answer: Annotated[
+        str | None, typer.Option(metavar="X", help="How the answer is found in a response.  [default: auto]")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Where to listen.  [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="Where to listen.  [default: 8000]")] = None,
+    api_key_env: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A variable with a key that clients must present; repeat for more."),
+    ] = None,
+    api_key_file: Annotated[str | None, typer.Option(metavar="FILE", help="A file with such keys, one a line.")] = None,
+    config: Annotated[Path | None, typer.Option(metavar="FILE", help="A TOML file with any of these settings.")] = None,
+    workers: Annotated[int | None, typer.Option(help="How many processes.  [default: 1]")] = None,
+    gguf: Annotated[Path | None, typer.Option(metavar="FILE", help="Serve this GGUF model as the upstream.")] = None,
+    threads: Annotated[int, typer.Option(help="Threads for a model that is served here.")] = 1,
+    max_budget: Annotated[
+        int | None, typer.Option(help="The most draws that a request may ask for; the budget by default.")
+    ] = None,
+    deadline_seconds: Annotated[
+        float | None, typer.Option(help="The longest that a vote may take.  [default: 600]")
+    ] = None,
+    timeout_seconds: Annotated[
+        float | None, typer.Option(help="The longest that one request to the upstream may take.  [default: 600]")
+    ] = None,
+    retries: Annotated[int | None, typer.Option(help="How often such a request is tried again.  [default: 4]")] = None,
+    max_requests: Annotated[int | None, typer.Option(help="The most votes at once.  [default: 512]")] = None,
+    max_queue: Annotated[int | None, typer.Option(help="The most votes that may wait.  [default: 2048]")] = None,
+    max_draws: Annotated[int | None, typer.Option(help="The most draws in flight at once.  [default: 2048]")] = None,
+    fan_out: Annotated[int | None, typer.Option(help="The most of these for one vote.  [default: 64]")] = None,
+    max_body_bytes: Annotated[int | None, typer.Option(help="The longest request.  [default: 16777216]")] = None,
+    heartbeat_seconds: Annotated[
+        float | None, typer.Option(help="How often a stream that has nothing to say yet says so.  [default: 5]")
+    ] = None,
+    drain_seconds: Annotated[
+        float | None, typer.Option(help="How long requests under way may take to end after SIGTERM.  [default: 30]")
+    ] = None,
+    forward_auth: Annotated[
+        bool | None, typer.Option("--forward-auth", help="Send the client's Authorization to the upstream.")
+    ] = None,
+    allow_no_key: Annotated[
+        bool | None, typer.Option("--allow-no-key", help="Listen to others than this machine with no key.")
+    ] = None,
+    log_text: Annotated[
+        bool | None, typer.Option("--log-text", help="Write questions and answers into the access log.")
+    ] = None,
+) -> None:
+    """Serve an OpenAI-compatible endpoint that asks the one behind it just enough times."""
+    given = dict(locals())
+    gateway = need("suffice.gateway", "serve")
+    names = {field.name for field in fields(gateway.Settings)}
+    settings: dict[str, Any] = {name: value for name, value in given.items() if name in names and value is not None}
+    if "api_key_env" in settings:
+        settings["api_key_env"] = tuple(settings["api_key_env"])
+    if config:
+        settings = gateway.with_file(settings, config)
+    if settings.get("upstream") and gguf:
+        raise OptionError("give --upstream or --gguf, not both")
+    chosen = gateway.Settings(**settings)
+    chosen.check_safe()
+    local = None if chosen.upstream else suffice.LocalServer(gguf, threads=threads)
+    with local or nullcontext():
+        url = local.base_url if local else whole_url("--upstream", chosen.upstream)
+        where = f"http://{chosen.host}:{chosen.port}"
+        typer.echo(f"suffice: {where}/v1 in front of {local.model if local else url}; a page is at {where}/", err=True)
+        gateway.serve(gateway.Settings(**{**settings, "upstream": url}))

@@ -1,0 +1,39 @@
+"""Figures for Prometheus; with several workers they are summed over all."""
+
+import os
+
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+_COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 28, 32, 48, 64, 128)
+
+REQUESTS = Counter("suffice_requests", "Requests by what became of them.", ["outcome"])
+SAMPLES = Histogram("suffice_samples", "Samples of a vote.", buckets=_COUNTS)
+ROUNDS = Histogram("suffice_rounds", "Rounds of a vote.", buckets=_COUNTS)
+TOKENS = Counter("suffice_tokens", "Tokens spent on votes.", ["kind"])
+SAMPLES_SAVED = Counter("suffice_samples_saved", "Samples that the full budget would have taken.")
+TOKENS_SAVED = Counter("suffice_tokens_saved", "Tokens that the full budget would have taken, by the mean of a vote.")
+CONFIDENCE = Histogram(
+    "suffice_confidence",
+    "Confidence of a vote's answer.",
+    buckets=(0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1),
+)
+UPSTREAM_SECONDS = Histogram(
+    "suffice_upstream_seconds",
+    "Time of a request to the upstream.",
+    buckets=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000),
+)
+IN_FLIGHT = Gauge("suffice_draws_in_flight", "Draws on the way.", multiprocess_mode="livesum")
+IN_PROGRESS = Gauge("suffice_requests_in_progress", "Votes under way.", multiprocess_mode="livesum")
+QUEUED = Gauge("suffice_requests_queued", "Votes that wait for others to end.", multiprocess_mode="livesum")
+RETRIES = Counter("suffice_retries", "Requests to the upstream that were tried again.")
+CANCELLATIONS = Counter("suffice_cancellations", "Votes that ended because the client hung up.")
+
+
+def text() -> bytes:
+    """All figures, as Prometheus reads them."""
+    registry = REGISTRY
+    if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)

@@ -1,0 +1,48 @@
+"""Running the gateway: its process or processes, and their end."""
+
+import math
+import os
+import shutil
+import tempfile
+
+import uvicorn
+
+from suffice.controllers import get_controller
+from suffice.gateway.app import Gateway, create, hand_over
+from suffice.gateway.settings import Settings
+from suffice.planning import confidence
+from suffice.tally import Tally
+
+__all__ = ["create", "serve"]
+
+
+def serve(settings: Settings) -> None:
+    """Serve until SIGTERM or Ctrl-C; what is under way then has `drain_seconds` to end."""
+    settings.check_safe()
+    _warm_up(settings)
+    options: dict[str, object] = {
+        "host": settings.host,
+        "port": settings.port,
+        "log_level": "warning",
+        "access_log": False,
+        "server_header": False,
+        "timeout_graceful_shutdown": math.ceil(settings.drain_seconds),
+        "backlog": 4096,
+    }
+    if settings.workers == 1:
+        uvicorn.run(Gateway(settings).app, **options)  # type: ignore[arg-type]
+        return
+    hand_over(settings)
+    folder = tempfile.mkdtemp(prefix="suffice-metrics-")
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+    try:
+        uvicorn.run("suffice.gateway.app:create", factory=True, workers=settings.workers, **options)  # type: ignore[arg-type]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _warm_up(settings: Settings) -> None:
+    """Plan before the first client waits for it."""
+    tally = Tally(settings.budget)
+    get_controller(settings.controller).next_round(tally)
+    confidence(tally)

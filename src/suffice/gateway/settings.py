@@ -1,0 +1,220 @@
+"""What the operator sets, and what a request may ask for within it."""
+
+import hashlib
+import hmac
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from suffice.answers import Extractor, get_extractor, tool_extractor
+from suffice.controllers import Controller, get_controller
+from suffice.errors import OptionError, SufficeError
+from suffice.gateway.errors import GatewayError
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The gateway's settings; each is an option of `suffice serve` and a line of its configuration file."""
+
+    upstream: str = ""
+    controller: str = "plan"
+    budget: int = 32
+    answer: str = "auto"
+    host: str = "127.0.0.1"
+    port: int = 8000
+    workers: int = 1
+    api_key_env: tuple[str, ...] = ()
+    api_key_file: str | None = None
+    allow_no_key: bool = False
+    forward_auth: bool = False
+    max_budget: int | None = None
+    max_body_bytes: int = 16 << 20
+    max_requests: int = 512
+    max_queue: int = 2048
+    max_draws: int = 2048
+    fan_out: int = 64
+    deadline_seconds: float = 600.0
+    timeout_seconds: float = 600.0
+    retries: int = 4
+    drain_seconds: float = 30.0
+    heartbeat_seconds: float = 5.0
+    log_text: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("budget", "max_body_bytes", "max_requests", "max_draws", "fan_out", "workers"):
+            if getattr(self, name) < 1:
+                raise OptionError(f"{_option(name)} must be at least 1, not {getattr(self, name)}")
+        for name in ("deadline_seconds", "timeout_seconds", "heartbeat_seconds"):
+            if not getattr(self, name) > 0:
+                raise OptionError(f"{_option(name)} must be above 0, not {getattr(self, name)}")
+        get_controller(self.controller)
+        get_extractor(self.answer)
+
+    @property
+    def most_draws(self) -> int:
+        """The largest budget that a request may have."""
+        return self.max_budget or self.budget
+
+    def keys(self) -> tuple[bytes, ...]:
+        """The digests of the keys that clients may present; none where no key is asked for."""
+        named = []
+        for name in self.api_key_env:
+            if not os.environ.get(name):
+                raise OptionError(f"--api-key-env {name}: the variable is not set; put the key into it")
+            named.append(os.environ[name])
+        if self.api_key_file:
+            try:
+                lines = Path(self.api_key_file).read_text(encoding="utf-8").split("\n")
+            except (OSError, UnicodeDecodeError) as error:
+                raise OptionError(f"--api-key-file {self.api_key_file}: it can't be read: {error}") from None
+            named += [line.strip() for line in lines if line.strip()]
+            if not named:
+                raise OptionError(f"--api-key-file {self.api_key_file}: there is no key in it")
+        return tuple(hashlib.sha256(key.encode()).digest() for key in named)
+
+    def check_safe(self) -> None:
+        """Refuse to listen to the world with no key."""
+        if self.host not in LOOPBACK and not self.allow_no_key and not self.keys():
+            raise OptionError(
+                f"--host {self.host} lets others in: give --api-key-env, or --allow-no-key if that is what you want"
+            )
+
+
+def with_file(settings: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The settings of a TOML file, with those that were given as options before them."""
+    import tomllib
+
+    try:
+        read = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"--config {path}: it can't be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise OptionError(f"--config {path}: not TOML: {error}") from None
+    known = {field.name: field for field in fields(Settings)}
+    for name, value in read.items():
+        if name not in known:
+            raise OptionError(f'--config {path}: there is no setting "{name}"; there are {", ".join(known)}')
+        wanted = type(known[name].default)
+        if name == "api_key_env":
+            read[name] = (value,) if isinstance(value, str) else tuple(value)
+        elif wanted is float and isinstance(value, int) and not isinstance(value, bool):
+            read[name] = float(value)
+        elif known[name].default is not None and type(value) is not wanted:
+            raise OptionError(f"--config {path}: {name} must be like {known[name].default!r}, not {value!r}")
+    return read | settings
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def presented(authorization: str | None, keys: tuple[bytes, ...]) -> bool:
+    """Whether a request has one of the keys; in the same time whichever it is, and whether it is."""
+    scheme, _, token = (authorization or "").partition(" ")
+    digest = hashlib.sha256(token.strip().encode("utf-8", "surrogateescape")).digest()
+    matches = [hmac.compare_digest(digest, key) for key in keys]
+    return any(matches) and scheme.lower() == "bearer"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How one request wants to be answered."""
+
+    controller: str
+    budget: int
+    answer: str
+    deadline_seconds: float
+    ignore: tuple[str, ...] = ()
+    answer_named: bool = False
+
+    @property
+    def votes_on_tools(self) -> bool:
+        """Whether tool calls are what is voted on."""
+        return self.answer.partition(":")[0] == "tool"
+
+    def extractor(self) -> Extractor:
+        """What finds the answer."""
+        return tool_extractor(self.answer, self.ignore) if self.votes_on_tools else get_extractor(self.answer)
+
+    def chosen(self) -> Controller:
+        """What decides."""
+        return get_controller(self.controller)
+
+
+_FIELDS = ("controller", "budget", "answer", "deadline_seconds", "ignore")
+
+
+def read_wish(settings: Settings, body: Mapping[str, Any], headers: Mapping[str, str]) -> Wish:
+    """The wish in a request's `suffice` object, or else in its headers, within what the operator allows."""
+    wanted: dict[str, Any] = {}
+    for field in _FIELDS:
+        text = headers.get(f"x-suffice-{field.replace('_', '-')}")
+        if text is not None:
+            wanted[field] = _from_header(field, text)
+    given = body.get("suffice")
+    if given is not None:
+        if not isinstance(given, dict):
+            raise GatewayError(400, '"suffice" must be an object', param="suffice")
+        for field in given:
+            if field not in _FIELDS:
+                raise GatewayError(
+                    400, f'there is no "{field}" in "suffice"; there are {", ".join(_FIELDS)}', param=f"suffice.{field}"
+                )
+        wanted |= {field: value for field, value in given.items() if value is not None}
+    wish = Wish(settings.controller, settings.budget, settings.answer, settings.deadline_seconds)
+    for field, value in wanted.items():
+        wish = replace(wish, **{field: _checked(field, value)})
+    wish = replace(
+        wish,
+        answer_named="answer" in wanted,
+        budget=min(wish.budget, settings.most_draws),
+        deadline_seconds=min(wish.deadline_seconds, settings.deadline_seconds),
+    )
+    if wish.controller != "off":
+        _check("controller", wish.controller, settings.controller, wish.chosen)
+    _check("answer", wish.answer, settings.answer, wish.extractor)
+    return wish
+
+
+def _check(field: str, value: str, operators: str, read: Any) -> None:
+    """Refuse what can't be read; and files of this machine, unless the operator named them."""
+    if value == operators:
+        return
+    try:
+        if value.startswith("file:"):
+            raise OptionError("only the operator may name a file")
+        read()
+    except SufficeError as error:
+        raise GatewayError(400, f"suffice.{field}: {error}", param=f"suffice.{field}") from None
+
+
+def _from_header(field: str, text: str) -> Any:
+    if field == "ignore":
+        return [name.strip() for name in text.split(",")]
+    if field in ("budget", "deadline_seconds"):
+        try:
+            return int(text) if field == "budget" else float(text)
+        except ValueError:
+            return text  # refused below, by name
+    return text
+
+
+def _checked(field: str, value: Any) -> Any:
+    """A value of the right type."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if field == "budget":
+        fits, wanted = number and value == int(value) and value >= 1, "a whole number, at least 1"
+    elif field == "deadline_seconds":
+        fits, wanted = number and value > 0, "a number above 0"
+    elif field == "ignore":
+        fits = isinstance(value, list) and all(isinstance(name, str) for name in value)
+        wanted = "a list of names"
+    else:
+        fits, wanted = isinstance(value, str), "a string"
+    if not fits:
+        raise GatewayError(400, f"suffice.{field} must be {wanted}, not {value!r}"[:300], param=f"suffice.{field}")
+    return {"budget": int, "deadline_seconds": float, "ignore": tuple}.get(field, str)(value)
