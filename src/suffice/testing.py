@@ -52,7 +52,9 @@ class FakeServer:
 
     def __init__(self, script: Script, *, remember: bool = True) -> None:
         self.requests: list[dict[str, Any]] = []
+        self.bodies: list[bytes] = []
         self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
         self.served = 0
         """How many requests there were; their bodies and headers are remembered unless told otherwise."""
         self.connections = 0
@@ -129,7 +131,9 @@ class FakeServer:
         self.served += 1
         if self._remember:
             self.requests.append(request)
+            self.bodies.append(body)
             self.headers.append(headers)
+            self.paths.append(head[0].split()[1])
         draws = request.get("n") or 1
         self.in_flight += draws
         self.most_in_flight = max(self.most_in_flight, self.in_flight)

@@ -21,7 +21,7 @@ from suffice.gateway import metrics
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.settings import LOOPBACK, Settings, presented, read_wish
 from suffice.gateway.upstream import Upstream
-from suffice.gateway.votes import Vote, comment, headers_of, no_vote, stream, tokens_saved
+from suffice.gateway.votes import Vote, comment, end, headers_of, no_vote, stream, tokens_saved
 from suffice.live.limiter import Limiter
 
 SETTINGS = "SUFFICE_GATEWAY"
@@ -97,7 +97,7 @@ class Gateway:
                 line["kind"] = "cancelled"
             finish = self._finisher(request, line, begun)
             if isinstance(response, StreamingResponse):
-                response.body_iterator = _then(response.body_iterator, lambda: finish(response.status_code))
+                response.body_iterator = _then(response.body_iterator, line, lambda: finish(response.status_code))
             else:
                 finish(response.status_code)
             return response
@@ -167,9 +167,7 @@ class Gateway:
                 raise ClientDisconnect
             completion = held.result()
         finally:
-            left.cancel()
-            held.cancel()
-            await asyncio.gather(held, left, return_exceptions=True)
+            await end(held, left)
         assert vote.outcome  # noqa: S101
         return JSONResponse(completion, headers=headers_of(vote.outcome))
 
@@ -283,10 +281,14 @@ async def _left(request: Request) -> None:
         pass
 
 
-async def _then(pieces: Any, finish: Callable[[], None]) -> AsyncIterator[Any]:
+async def _then(pieces: Any, line: dict[str, Any], finish: Callable[[], None]) -> AsyncIterator[Any]:
+    """The pieces of a stream, and at their end what is to be done then."""
     try:
         async for piece in pieces:
             yield piece
+    except (asyncio.CancelledError, GeneratorExit):
+        line["kind"] = "cancelled"
+        raise
     finally:
         await pieces.aclose()
         finish()

@@ -235,9 +235,14 @@ async def stream(
             yield _event(error.payload)
         yield b"data: [DONE]\n\n"
     finally:
-        for task in (vote, leaving, news):
-            task.cancel()
-        await asyncio.gather(vote, leaving, news, return_exceptions=True)
+        await end(vote, leaving, news)
+
+
+async def end(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel tasks and wait for their end; whoever is cancelled meanwhile does not disturb them."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
 
 
 def _event(payload: dict[str, Any]) -> bytes:

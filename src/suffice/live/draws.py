@@ -64,10 +64,11 @@ class ServerDraws:
 
     async def close(self) -> None:
         """End what is in flight, at once."""
-        tasks = list(self._tasks)
-        for task in tasks:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._tasks:
+            # To be cancelled meanwhile must not disturb the tasks: they are closing their connections.
+            await asyncio.wait(self._tasks)
 
     async def _start(self, numbers: list[int]) -> None:
         try:
