@@ -1,5 +1,6 @@
 """From response text to a key: what is found in it, what is the same, and what differs."""
 
+import os
 import time
 from decimal import Decimal
 from fractions import Fraction
@@ -56,6 +57,17 @@ FOUND = {
         ".5": ".5",
         "To answer this takes 2 steps, then 8": "8",
         "The answer to all 3 questions is 12": "12",
+        "The answer is 2 + 3 = 5.": "5",
+        "Answer: 10 - 4 = 6": "6",
+        "The answer is: 3 * 4 = 12 apples": "12",
+        "The answer is 2^{10} = 1024": "1024",
+        "The answer is 5 (x = 3, y = 2)": "5",
+        "The answer is 12 because 3*5=15 is too many": "12",
+        "The answer is 2 1/2": "2 1/2",
+        "The answer is 5 × 10^3": "5 × 10^3",
+        "The answer is 5 million": "5 million",
+        "Answer:\n42": "42",
+        "**Answer:** 42": "42",
         "none": None,
         "": None,
         "v2 of gpt4": None,
@@ -76,6 +88,23 @@ FOUND = {
         "**(E)**": "E",
         "I choose B": "B",
         "Final answer: **B**": "B",
+        "The answer is (A). Note that option B would need more.": "A",
+        "Option (A) is incorrect, as shown. Therefore, (C) is correct.": "C",
+        "Option A is wrong. Option B is wrong. So it's C.": "C",
+        "It must be (B), since (A) is impossible.": "B",
+        "the answer must be D.": "D",
+        "The answer is therefore D.": "D",
+        "A is the answer.": "A",
+        'The answer is "B".': "B",
+        "**B. Paris**": "B",
+        "B. Paris": "B",
+        r"\boxed{\mathrm{C}}": "C",
+        r"\boxed{\textbf{B}}": "B",
+        r"\boxed{C. 42}": "C",
+        r"The answer is $\text{C}$.": "C",
+        "answer: b": "B",
+        "Thus, the correct choice is (H).": "H",
+        "I'd go with B here.": "B",
         "I think A is a letter": None,
         "K": None,
         "A dog": None,
@@ -105,6 +134,13 @@ FOUND = {
         "Answer: C": "C",
         "#### 8": "8",
         "The answer is (D): 5 apples": "D",
+        "Answer: A total of 12 apples were sold.": "12",
+        "Answer: I think it is 12": "12",
+        r"The answer is $2\sqrt{3}$": r"2\sqrt{3}",
+        r"The answer is $x = 7$.": "7",
+        r"The answer is \(\frac{1}{2}\).": r"\frac{1}{2}",
+        r"\boxed{(B) 12}": "B",
+        "The answer is $18.": "18",
         "nothing": None,
     },
 }
@@ -172,6 +208,23 @@ SAME = [
     [r"\frac{\sqrt{3}}{2}", r"\dfrac{\sqrt{3}}{2}", r"\frac{\sqrt3}{2}"],
     ["1/3", r"\frac13", "2/6", r"\frac{1}{3}"],
     ["0", "0.0", "-0", "0/5"],
+    ["1½", "1.5", "1 1/2"],
+    ["3¼%", "3.25%", r"3.25\%"],
+    ["101₂", "101_2", "101_{2}"],
+    ["x⁴", "x^4"],
+    [r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}", r"\begin{pmatrix}1\\2\end{pmatrix}"],
+    [r"\theta = 30", "30", "AB = 30", r"\approx 30"],
+    [r"x=1 \text{ or } x=2", "x = 1, x = 2", "x=1 and x=2"],
+    [r"\emptyset", r"\varnothing", "∅", r"\{\}"],
+    [r"0.\overline{3}", "1/3"],
+    [r"0.1\overline{6}", "1/6"],
+    [r"\frac34 cup", "3/4 cup", "0.75 cup"],
+    ["50 percent", "50%", "50 per cent"],
+    ["1.5 x 10^3", "1500", "1 500", "1.5 thousand"],
+    [r"8\ 000", "8000"],
+    ["'yes'", "yes", "yes\u200b"],
+    ["don't", "don’t"],
+    [r"\pm2", r"\pm 2", "\\pm 2.0"],
 ]
 
 EQUAL = [
@@ -190,6 +243,11 @@ EQUAL = [
     ["10!", "3628800"],
     ["x(x+1)", "x^2+x"],
     [r"\frac{x}{2}", "0.5x", r"\frac{1}{2}x"],
+    [r"\pm2", "-2,2", "2,-2"],
+    ["5, 125", "125, 5"],
+    ["2⁻³", "1/8"],
+    ["10⁵", "100000"],
+    [r"2\frac12\pi", r"2.5\pi"],
     ["50%", "50"],
     ["50%", "0.5"],
     ["0.5", r"50\%"],
@@ -215,6 +273,18 @@ DIFFERENT = [
     ["x<5", "x>5", "x<6", r"x\le5"],
     ["x^2", "x^3", "2x"],
     ["1,2", "12"],
+    ["5, 125", "5125"],
+    ["101_2", "101_3", "101", "1012"],
+    ["13_{5}", "13_{8}"],
+    ["10⁵", "105"],
+    [r"2\frac12\pi", r"\pi"],
+    ["2020-01-02", "2020-02-01", "2017"],
+    ["555-1234", "-679"],
+    ["3R2", "2R3"],
+    ["7 tea", "7 eat"],
+    ["30 cats", "30 acts"],
+    ["3 kg m", "3 km g"],
+    ["1/0", "2/0"],
     ["1,234", "(1,234)"],
     [r"10^{10^{10}}", r"10^{10^{11}}"],
     ["2^{10000}", "2^{10001}"],
@@ -290,6 +360,15 @@ HOSTILE = [
     "\x00\ud800" * 100,
     "-" * 100_000,
     "1," * 50_000,
+    "1/0",
+    "The answer is" + "\n" * 800 + "5",
+    "answer is " * 100_000,
+    "#### " * 100_000,
+    r"\boxed{" * 100_000 + "5" + "}" * 100_000,
+    "*" * 100_000,
+    "option A " * 20_000,
+    "_" * 50_000 + "(A",
+    "$" * 100_000,
 ]
 
 
@@ -304,6 +383,23 @@ def test_hostile_answers_cost_a_moment_and_hurt_nobody(text: str) -> None:
         get_extractor(name)(text)
         get_extractor(name)(rf"\boxed{{{text}}}")
     assert time.monotonic() - begun < 3
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_worker_that_was_killed_or_belongs_to_a_parent_is_replaced() -> None:
+    keys = Keys()
+    keys.key(r"\sqrt{8}")
+    assert keys.key(r"2\sqrt{2}") == r"\sqrt{8}"
+    process = WORKER._process
+    assert process is not None
+    process.kill()
+    keys.key(r"\sqrt{12}")
+    assert keys.key(r"2\sqrt{3}") == r"\sqrt{12}"
+    child = os.fork()
+    if child == 0:
+        keys.key(r"\sqrt{75}")
+        os._exit(0 if keys.key(r"5\sqrt{3}") == r"\sqrt{75}" else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_a_malicious_regular_expression_is_stopped() -> None:

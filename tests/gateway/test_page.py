@@ -89,7 +89,8 @@ def test_a_question_is_asked_by_keyboard_and_its_vote_watched(browser: webdriver
         assert browser.execute_script("return document.documentElement.scrollWidth") <= 360, "it fits a phone"
         picture(browser, "phone")
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert not [entry for entry in browser.get_log("browser") if "Content Security" in entry["message"]]
+    log: Any = browser
+    assert not [entry for entry in log.get_log("browser") if "Content Security" in entry["message"]]
 
 
 def test_stopping_hangs_up(browser: webdriver.Chrome) -> None:

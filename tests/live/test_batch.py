@@ -155,10 +155,87 @@ def test_draws_that_fail_are_tried_again_next_time(questions: Path, tmp_path: Pa
     assert (tmp_path / "pool.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
-def test_a_server_that_fails_everything_is_given_up(questions: Path, tmp_path: Path) -> None:
+def test_a_server_that_fails_everything_is_given_up(tmp_path: Path) -> None:
+    questions = many_questions(tmp_path, 40)
     with FakeServer(lambda request, number: Reply({"error": {"message": "no such model"}}, 404)) as server:
-        message = fails(*collect(server, questions, tmp_path / "pool.jsonl"))
-    assert "no such model" in message and len(server.requests) < 40
+        message = fails(*answer(server, questions, tmp_path / "outcomes.jsonl"))
+        assert "no such model" in message and len(server.requests) < 100
+    assert "nothing but failures" in fails(
+        "collect", questions, "--out", tmp_path / "pool.jsonl", "--base-url", "http://127.0.0.1:9/v1", "--model", "m"
+    )
+
+
+def many_questions(folder: Path, count: int) -> Path:
+    path = folder / "many.jsonl"
+    lines = [json.dumps({"id": str(number), "question": f"What is {number} + 1?"}) for number in range(count)]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_questions_that_a_server_refuses_do_not_stop_the_others(tmp_path: Path) -> None:
+    def picky(request: dict[str, Any], number: int) -> Reply:
+        refused = int(request["messages"][-1]["content"].split()[2]) < 3
+        return Reply({"error": {"message": "policy"}}, 400) if refused else script(request, number)
+
+    out = tmp_path / "outcomes.jsonl"
+    with FakeServer(picky) as server:
+        done = suffice(*answer(server, many_questions(tmp_path, 20), out, "--concurrency", "2", "--controller", "sc"))
+    assert done.returncode == 1 and "3 questions failed" in done.stderr
+    assert [json.loads(line)["stop_reason"] for line in out.read_text().splitlines()] == ["failed"] * 3 + [
+        "budget"
+    ] * 17
+
+
+def test_a_question_with_no_response_before_its_deadline_is_not_done(questions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "outcomes.jsonl"
+    stuck = [True]
+    slow = lambda request, number: Reply(completion(["1"]), delay=30) if stuck[0] else script(request, number)  # noqa: E731
+    with FakeServer(slow) as server:
+        options = ["--deadline-seconds", "1", "--controller", "sc:draws=2"]
+        done = suffice(*answer(server, questions, out, *options))
+        assert done.returncode == 1 and "no response before the deadline" in done.stderr and "Saved" not in done.stdout
+        stuck[0] = False
+        assert suffice(*answer(server, questions, out, *options)).returncode == 0
+    assert all(json.loads(line)["samples"] == 2 for line in out.read_text().splitlines())
+
+
+def test_odd_answers_and_characters_do_not_poison_the_journal(questions: Path, tmp_path: Path) -> None:
+    odd = [r"\boxed{1/0}", r"\boxed{\frac{1}{0}}", "\ud800 \\boxed{2}", "\x1b[2J \\boxed{\x1b[2J}"]
+    with FakeServer(lambda request, number: odd[number % 4]) as server:
+        done = suffice(*collect(server, questions, tmp_path / "pool.jsonl", "--keep-text"))
+        assert done.returncode == 0, done.stderr
+        assert "1/0" in load_pool(tmp_path / "pool.jsonl").questions[0].answers
+        assert (
+            suffice("ask", "?", "--base-url", server.base_url, "--json", "--controller", "sc:draws=3").returncode == 0
+        )
+        shown = suffice("ask", "?", "--base-url", server.base_url, "--controller", "sc:draws=1")
+        assert shown.returncode == 0 and "\x1b" not in shown.stdout
+
+
+@pytest.mark.parametrize(
+    "content", ["my notes", "my notes\n", '{"format": "suffice-journal-1"}\n', '{"format": "suffice-journal-1", "se']
+)
+def test_a_file_that_is_no_journal_is_left_alone(questions: Path, tmp_path: Path, content: str) -> None:
+    journal = tmp_path / "pool.jsonl.journal"
+    journal.write_text(content)
+    torn = content.endswith('"se')
+    with FakeServer(script) as server:
+        if torn:
+            assert suffice(*collect(server, questions, tmp_path / "pool.jsonl")).returncode == 0
+        else:
+            assert "not a journal's" in fails(*collect(server, questions, tmp_path / "pool.jsonl"))
+            assert journal.read_text() == content
+
+
+def test_a_line_that_is_no_journal_s_gets_one_sentence(questions: Path, tmp_path: Path) -> None:
+    journal = tmp_path / "pool.jsonl.journal"
+    with FakeServer(script) as server:
+        assert suffice(*collect(server, questions, tmp_path / "pool.jsonl")).returncode == 0
+        for line in ('{"id": "a"}', "3", '{"id": "a", "response": {"odd": 1}, "extracted": null}'):
+            before = journal.read_text()
+            journal.write_text(before + line + "\n")
+            assert "no journal's" in fails(*collect(server, questions, tmp_path / "pool.jsonl"))
+            journal.write_text(before)
 
 
 def answer(server: FakeServer, questions: Path, out: Path, *options: str) -> list[str]:
@@ -203,10 +280,14 @@ def test_a_killed_run_goes_on_where_it_was(questions: Path, tmp_path: Path) -> N
         assert len(server.requests) - 2 * asked <= kills, "at most the draw in flight is asked for again"
     assert kills >= 2
     outcomes, expected = (
-        [json.loads(line) | {"seconds": 0} for line in path.read_text().splitlines()]
+        [timeless(json.loads(line)) for line in path.read_text().splitlines()]
         for path in (out, tmp_path / "whole.jsonl")
     )
     assert outcomes == expected
+
+
+def timeless(line: dict[str, Any]) -> dict[str, Any]:
+    return line | {"seconds": 0, "response": line["response"] | {"seconds": 0}}
 
 
 @pytest.mark.parametrize(
@@ -253,6 +334,7 @@ def test_run_reports_questions_that_failed_and_tries_them_again(questions: Path,
         ('{"id": "a", "question": "?"}\n[]', "line 2: not a JSON object"),
         ('{"question": "?"}', 'line 1: the field "id" is missing'),
         ('{"id": "a"}', 'line 1: the field "question" is missing'),
+        ('{"id": "a", "question": "\\ud800"}', "half a character"),
         ('{"id": "a", "question": 3}', '"question" must be a text'),
         ('{"id": ["a"], "question": "?"}', '"id" must be'),
         ('{"id": "a", "question": "?"}\n{"id": "a", "question": "!"}', "line 2: the id"),
@@ -281,6 +363,9 @@ def test_bad_options_get_one_sentence(questions: Path, tmp_path: Path) -> None:
         ("no such file", lambda: ["ask", "?", "--gguf", tmp_path / "none.gguf"]),
         ("can't be loaded", lambda: ["ask", "?", "--gguf", questions]),
         ("empty", lambda: ["ask", " "]),
+        ("--budget", lambda: ["run", questions, "--out", out, "--budget", "0"]),
+        ("can't be written", lambda: ["run", questions, "--out", "."]),
+        ("--base-url x: it must", lambda: ["ask", "?", "--base-url", "ftp://me:secret@x"]),
     ]
     for complaint, call in bad:
         assert complaint in fails(*call())

@@ -349,6 +349,52 @@ def test_a_mistake_in_the_request_is_raised_as_it_is(ask: Ask) -> None:
             ask(server, controller="nonsense")
 
 
+def test_one_failure_while_n_is_tried_out_is_one_failure(ask: Ask) -> None:
+    singles = iter(range(100))
+
+    def script(request: dict[str, Any], number: int) -> Any:
+        if "n" in request:
+            return Reply({"error": {"message": "n must be 1"}}, 400)
+        return Reply(b"", 403) if next(singles) == 1 else boxed(42)
+
+    with FakeServer(script) as server:
+        outcome = ask(server, controller="sc", budget=16)
+    assert (outcome.samples, len(outcome.failures)) == (15, 1)
+
+
+def test_thoughts_without_a_beginning_are_thoughts(ask: Ask) -> None:
+    with FakeServer(lambda request, number: r"hm \boxed{3}? no.</think> The answer is 5.") as server:
+        outcome = ask(server, controller="sc:draws=2")
+    assert outcome.answer == "5" and outcome.responses[0].reasoning == r"hm \boxed{3}? no."
+
+
+def test_a_deadline_holds_while_a_confidence_is_prepared(ask: Ask) -> None:
+    slow = lambda request, number: Reply(completion([boxed(1)]), delay=30)  # noqa: E731
+    with FakeServer(slow) as server:
+        begun = time.monotonic()
+        outcome = ask(server, controller="asc", budget=46, deadline_seconds=0.3)
+    assert time.monotonic() - begun < 2.5 and outcome.stop_reason == "deadline"
+
+
+@pytest.mark.parametrize("key", ["sk-bad\n", "sk-secret"])
+def test_a_key_is_masked_in_whatever_spelling(key: str) -> None:
+    reply = Reply({"error": {"message": "bad key sk-secret"}}, 401)
+    with (
+        FakeServer(lambda request, number: reply) as server,
+        openai.OpenAI(base_url=server.base_url, api_key=key) as client,
+        pytest.raises(suffice.SampleError) as failed,
+    ):
+        suffice.sample(client, QUESTION, model="fake", retries=0)
+    assert key.strip() not in str(failed.value) + repr(failed.value.outcome)
+
+
+def test_the_wrong_kind_of_client_is_refused() -> None:
+    with pytest.raises(suffice.OptionError, match="asample"):
+        suffice.sample(openai.AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="x"), QUESTION, model="fake")
+    with pytest.raises(suffice.OptionError, match="openai package"):
+        suffice.sample(object(), QUESTION, model="fake")
+
+
 def test_no_key_is_ever_logged(ask: Ask, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     reply = Reply({"error": {"message": "no"}}, 500)

@@ -12,7 +12,9 @@ LONGEST_FORMULA = 300
 DEEPEST_FORMULA = 12
 """Formulas beyond these are compared by their form alone."""
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d+|/\d+)?")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+|/0*[1-9]\d*)?")
+_NO_FORMULA = re.compile(r"\d+(?:-\d+)+|\d+[^\W\d_]\d+")
+"""Dates, telephone numbers, and quotients with a remainder."""
 _HUGE = re.compile(r"\^\{?[^{}^]*\^|\^\{?-?\d{4,}|\d{3,}\s*!|!\s*!|\d{60,}")
 
 
@@ -87,7 +89,13 @@ def _may_equal_others(form: str) -> bool:
         depth += (character in "([{") - (character in ")]}")
         deepest = max(deepest, depth)
     formula = re.search(r"[\d\\^=<>+*/-]", form) is not None
-    return formula and len(form) <= LONGEST_FORMULA and deepest <= DEEPEST_FORMULA and not _HUGE.search(form)
+    return (
+        formula
+        and len(form) <= LONGEST_FORMULA
+        and deepest <= DEEPEST_FORMULA
+        and not _HUGE.search(form)
+        and not _NO_FORMULA.fullmatch(form)
+    )
 
 
 def _comparable(a: str, b: str) -> bool:
@@ -97,5 +105,10 @@ def _comparable(a: str, b: str) -> bool:
 
 
 def _kind(form: str) -> tuple[object, ...]:
-    letters = frozenset(re.findall(r"[^\W\d_]", re.sub(r"\\[A-Za-z]+", "", form)))
-    return letters, "%" in form, ":" in form, "=" in form
+    """What two forms must have in common: variables, words, indices, and the signs that say what they are."""
+    plain = re.sub(r"\\[A-Za-z]+", " ", form)
+    runs = re.findall(r"[^\W\d_]+", plain)
+    variables = frozenset(run for run in runs if len(run) == 1)
+    words = tuple(sorted(run for run in runs if len(run) > 1))
+    indices = tuple(sorted(re.findall(r"_(\w|\{[^{}]*\})", form)))
+    return variables, words, indices, "%" in form, ":" in form, "=" in form

@@ -2,6 +2,7 @@
 
 import atexit
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -27,6 +28,8 @@ class Worker:
         self._replies: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._ready: set[str] = set()
         atexit.register(self.close)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
 
     def search(self, pattern: str, text: str) -> str | None:
         """The group of a regular expression's last match, or None."""
@@ -43,19 +46,29 @@ class Worker:
         with self._lock:
             self._kill()
 
+    def _forget(self) -> None:
+        """In a process that was forked: the worker is the parent's."""
+        self._lock = threading.Lock()
+        self._process = None
+        self._ready = set()
+
     def _do(self, task: str, **arguments: Any) -> Any:
-        """The result of one task; None if it took too long or failed."""
+        """The result of one task; None if it took too long, or ended two processes."""
         with self._lock:
-            try:
-                if self._process is None:
-                    self._start()
-                if task not in self._ready:
-                    self._ask({"task": task, "prepare": True}, START_SECONDS)
-                    self._ready.add(task)
-                return self._ask({"task": task, **arguments}, SECONDS)
-            except (queue.Empty, OSError, ValueError):
-                self._kill()
-                return None
+            for _ in range(2):  # again where the process was gone: that need not have been this task's doing
+                try:
+                    if self._process is None:
+                        self._start()
+                    if task not in self._ready:
+                        self._ask({"task": task, "prepare": True}, START_SECONDS)
+                        self._ready.add(task)
+                    return self._ask({"task": task, **arguments}, SECONDS)
+                except queue.Empty:
+                    self._kill()
+                    return None
+                except (OSError, ValueError):
+                    self._kill()
+            return None
 
     def _ask(self, message: dict[str, Any], seconds: float) -> Any:
         if self._process is None or self._process.stdin is None:

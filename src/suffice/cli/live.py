@@ -3,6 +3,7 @@
 import gzip
 import os
 import sys
+import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -69,7 +70,9 @@ class _Upstream:
 def _upstream(base_url: str | None, model: str | None, gguf: Path | None, threads: int) -> Iterator[_Upstream]:
     """The server that is named, or the embedded model where none is and there is no key for one."""
     openai = need("openai", "")
-    key = os.environ.get("OPENAI_API_KEY")
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    if not key.isascii():
+        raise OptionError("OPENAI_API_KEY has characters in it that no key has; set it again")
     base_url = base_url or (None if gguf else os.environ.get("OPENAI_BASE_URL"))
     if gguf and base_url:
         raise OptionError("give --gguf or --base-url, not both")
@@ -96,21 +99,31 @@ def whole_url(option: str, base_url: str) -> str:
     except ValueError:
         known = False
     if not known:
-        raise OptionError(f"{option} {base_url}: it must be like http://localhost:8000/v1")
+        shown = base_url.rpartition("@")[2]  # what may stand before it is a password
+        raise OptionError(f"{option} {shown}: it must be like http://localhost:8000/v1")
     return base_url if parts.path.strip("/") else f"{base_url.rstrip('/')}/v1"
 
 
 def _only_model(openai: Any, settings: dict[str, Any]) -> str:
     """The one model that a server has."""
+    from suffice.live.server import masked
+
     try:
         with openai.OpenAI(**settings, timeout=30) as client:
             names = [model.id for model in client.models.list()]
-    except openai.OpenAIError as error:
-        raise OptionError(f"--model must be given: the server does not tell its models ({error})") from None
+    except Exception as error:  # whatever a server may send in place of a list of models
+        reason = masked(" ".join(str(error).split()), settings["api_key"])[:200]
+        raise OptionError(f"--model must be given: the server does not tell its models ({reason})") from None
     if len(names) != 1:
         some = ", ".join(names[:10]) + ", …" * (len(names) > 10)
         raise OptionError(f"--model must be given; the server has {some or 'none'}")
     return str(names[0])
+
+
+def _warn_of_temperature(temperature: float | None) -> None:
+    if temperature == 0:
+        typer.echo("suffice: at temperature 0 all samples will agree, and voting on them is a waste", err=True)
+        warnings.filterwarnings("ignore", message="temperature 0")
 
 
 def _request(upstream: _Upstream, **options: Any) -> dict[str, Any]:
@@ -140,9 +153,14 @@ def ask(
     """Ask a question just enough times, and watch the vote."""
     from suffice.live.prompts import get_prompt, put
 
-    question = sys.stdin.read() if question == "-" else question
+    try:
+        question = sys.stdin.read() if question == "-" else question
+        question.encode()
+    except UnicodeError:
+        raise OptionError("QUESTION is not UTF-8 text") from None
     if not question.strip():
         raise OptionError("QUESTION is empty: there is nothing to ask")
+    _warn_of_temperature(temperature)
     suffice.get_controller(controller)
     get_extractor(answer)
     messages = get_prompt(prompt) if prompt else None
@@ -219,6 +237,9 @@ def run(
 ) -> None:
     """Answer a file of questions, each just enough times; interrupted, it goes on where it was."""
     chosen = suffice.get_controller(controller)
+    if budget < 1:
+        raise OptionError(f"--budget must be at least 1, not {budget}")
+    _warn_of_temperature(temperature)
     if max_cost is not None and not (price or prompt_price):
         raise OptionError("--max-cost needs a price: give --price-per-million-tokens")
     job = _Job(questions, out, answer, prompt, concurrency, timeout, price, prompt_price, max_tokens_total, max_cost)
@@ -233,9 +254,10 @@ def run(
             lambda batch: batch.answer(job.questions.asked, chosen, budget, deadline_seconds),
         )
     _write_lines(out, lines)
-    if lines:
-        typer.echo(outcomes_summary(lines, budget))
-    missing = len(job.questions.asked) - sum(line["stop_reason"] != "failed" for line in lines)
+    answered = [line for line in lines if line["samples"] and line["stop_reason"] != "failed"]
+    if answered:
+        typer.echo(outcomes_summary(answered, budget))
+    missing = len(job.questions.asked) - len(answered)
     if missing and job.spent.exhausted:
         typer.echo(f"The limit on spending is reached: {missing} questions are left; raise it to go on.", err=True)
     elif missing:
@@ -268,6 +290,7 @@ def collect(
     """Make a pool: sample a server many times for each question; interrupted, it goes on where it was."""
     if samples < 1:
         raise OptionError(f"--samples must be at least 1, not {samples}")
+    _warn_of_temperature(temperature)
     job = _Job(questions, out, answer, prompt, concurrency, timeout, price, prompt_price, keep_text=keep_text)
     with _upstream(base_url, model, gguf, threads) as upstream:
         sampling = _request(upstream, temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed)
@@ -306,10 +329,10 @@ class _Job:
         from suffice.live.prompts import get_prompt
         from suffice.live.questions import load_questions
 
+        check_writable(out)
         self.questions = load_questions(questions)
         self.spent = Spent(price, prompt_price, max_tokens, max_cost)
         self._journal = out.with_name(f"{out.name}.journal")
-        check_writable(out)
         if is_there(out) and not is_there(self._journal):
             raise OptionError(f"--out {out}: it is there already, and has no journal to go on from; move it away")
         self._answer = answer

@@ -13,7 +13,7 @@ import numpy as np
 
 from suffice.answers import Extractor, Keys
 from suffice.controllers import Controller
-from suffice.errors import SufficeError
+from suffice.errors import OptionError, SufficeError
 from suffice.live.draws import Draws, Failure, ServerDraws
 from suffice.live.journal import Journal
 from suffice.live.loop import Run
@@ -21,7 +21,7 @@ from suffice.live.outcome import SampleError
 from suffice.live.prompts import Messages, put
 from suffice.live.questions import Asked
 from suffice.live.response import Response
-from suffice.live.server import Server
+from suffice.live.server import Server, StatusError
 
 FEWEST_FAILURES = 10
 """So many draws in a row must fail before all is given up."""
@@ -52,6 +52,7 @@ class Spent:
     tokens: int = 0
     failures: list[str] = field(default_factory=list)
     _failed_in_a_row: int = 0
+    _failing: set[str] = field(default_factory=set)
 
     @property
     def cost(self) -> float:
@@ -71,13 +72,18 @@ class Spent:
         self.prompt_tokens += response.prompt_tokens
         self.tokens += response.tokens or 0
         self._failed_in_a_row = 0
+        self._failing.clear()
 
-    def fail(self, failure: Failure, at_once: int) -> None:
-        """Count a draw that failed, and give up where they all do."""
+    def fail(self, failure: Failure, question: str, at_once: int) -> None:
+        """Count a draw that failed, and give up where they all do, question after question.
+
+        What a server says about one question is no reason to give up others; that it can't be reached at all is.
+        """
         self.failures.append(failure.message)
-        self._failed_in_a_row += 1
-        if self._failed_in_a_row >= max(FEWEST_FAILURES, at_once):
-            raise GaveUpError(f"{self._failed_in_a_row} draws in a row failed, the last with: {failure.message}")
+        self._failing.add(question)
+        self._failed_in_a_row += not isinstance(failure.cause, StatusError) or failure.cause.status >= 500
+        if max(self._failed_in_a_row, len(self._failing)) >= max(FEWEST_FAILURES, at_once):
+            raise GaveUpError(f"nothing but failures, the last with: {failure.message}; run again to go on")
 
 
 class Recorder:
@@ -111,7 +117,7 @@ class Recorder:
             return self._there.popleft()
         arrived = await self._draws.next()
         if isinstance(arrived, Failure):
-            self._batch.spent.fail(arrived, self._batch.server.limiter.limit)
+            self._batch.spent.fail(arrived, self._question.id, self._batch.server.limiter.limit)
         else:
             arrived = await self._batch.record(self._question, arrived)
         return arrived
@@ -145,11 +151,14 @@ class Batch:
         self._there: dict[str, list[Response]] = defaultdict(list)
         self._extracted: dict[str, dict[int, str | None]] = defaultdict(dict)
         self._outcomes: dict[str, Line] = {}
-        for entry in journal.entries:
-            if "outcome" in entry:
-                self._outcomes[entry["id"]] = entry["outcome"]
-            else:
-                self._remember(entry["id"], Response(**entry["response"]), entry["extracted"])
+        try:
+            for entry in journal.entries:
+                if "outcome" in entry:
+                    self._outcomes[entry["id"]] = dict(entry["outcome"])
+                else:
+                    self._remember(entry["id"], Response(**entry["response"]), entry["extracted"])
+        except (TypeError, LookupError):
+            raise OptionError(f"{journal.path}: there is a line in it that is no journal's; move it away") from None
 
     async def record(self, question: Asked, response: Response) -> Response:
         """Put a response into the journal, and count it."""
@@ -223,6 +232,10 @@ class Batch:
                 failed[question.id] = self._line(question, run, error.outcome.to_json())
                 return
             line = self._line(question, run, outcome.to_json())
+            if not outcome.samples:  # the deadline came first
+                failed[question.id] = line
+                self.spent.failures.append("no response before the deadline")
+                return
             await self._journal.add({"id": question.id, "outcome": line})
             self._outcomes[question.id] = line
             self._progress(1)

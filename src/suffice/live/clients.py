@@ -48,7 +48,7 @@ def _poster(client: Any, timeout: float, threads: int) -> Post:
                 _take(chunk, body)
         return bytes(body)
 
-    if isinstance(client, openai.AsyncOpenAI):
+    if is_async(client):
         return post
     executor = ThreadPoolExecutor(threads, "suffice-draw")
 
@@ -78,6 +78,11 @@ def _our_errors() -> Iterator[None]:
         raise ConnectionError(str(error.__cause__ or error)) from None
     except transport as error:
         raise ConnectionError(str(error) or type(error).__name__) from None
+
+
+def is_async(client: Any) -> bool:
+    """Whether a client's requests are awaited."""
+    return isinstance(client, openai.AsyncOpenAI)
 
 
 def twin(client: Any) -> Any:

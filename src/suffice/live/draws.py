@@ -77,11 +77,11 @@ class ServerDraws:
             self._arrived.put_nowait(error)
 
     async def _draw(self, numbers: list[int]) -> bool:
-        """Bring the draws of these numbers in; False where the first of them could not be had."""
+        """Bring the draws of these numbers in; False where none of them could be had."""
         most = self._server.most_at_once
         if len(numbers) > most:
             pieces = (self._draw(numbers[start : start + most]) for start in range(0, len(numbers), most))
-            return (await asyncio.gather(*pieces))[0]
+            return any(await asyncio.gather(*pieces))
         begun = time.monotonic()
         try:
             responses = await self._server.ask(self._messages, numbers)
@@ -105,7 +105,8 @@ class ServerDraws:
             self._fail(len(numbers) - half, error)
             return False
         self._server.learn(half)
-        return await self._draw(numbers[half:])
+        await self._draw(numbers[half:])
+        return True
 
     def _fail(self, draws: int, error: DrawError) -> None:
         for _ in range(draws):

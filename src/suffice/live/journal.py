@@ -83,6 +83,9 @@ class Journal:
         """Read what is there, mend a torn last line, and refuse to go on with other settings."""
         data = self.path.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
+        begun = b'{"format": "suffice-journal'
+        if not (data.startswith(begun) or begun.startswith(data)):
+            raise OptionError(f"{self.path}, line 1: not a journal's; move the file away")
         if len(whole) < len(data):
             os.ftruncate(self._file, len(whole))
         if not whole:
@@ -94,7 +97,7 @@ class Journal:
             except ValueError:
                 raise OptionError(f"{self.path}, line {number}: not a journal's; move the file away") from None
         first = self.entries.pop(0)
-        if not isinstance(first, dict) or first.get("format") != FORMAT:
+        if not isinstance(first, dict) or first.get("format") != FORMAT or not isinstance(first.get("settings"), dict):
             raise OptionError(f"{self.path}, line 1: not a journal's; move the file away")
         _check_same(self.path, first["settings"], json.loads(json.dumps(settings)))
 

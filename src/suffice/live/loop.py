@@ -3,7 +3,9 @@
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from suffice.answers import Extractor, Keys, ToolExtractor
 from suffice.controllers import Controller
@@ -26,6 +28,15 @@ class Moment:
 
 Watch = Callable[[Moment], None]
 
+_THREADS = ThreadPoolExecutor(8, "suffice-think")
+"""Plans are made and answers read here, and not on the event loop, which others share."""
+
+T = TypeVar("T")
+
+
+async def _think(task: Callable[..., T], *arguments: Any) -> T:
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, task, *arguments)
+
 
 class Run:
     """One question under way."""
@@ -45,9 +56,12 @@ class Run:
 
     async def outcome(self, deadline_seconds: float | None = None) -> Outcome:
         """Draw until the controller, the budget or the deadline stops it."""
+        # The first confidence with a budget takes a while to prepare: it is, while the first responses are on the way.
+        self._prepared = asyncio.get_running_loop().run_in_executor(_THREADS, confidence, Tally(self.tally.budget))
         try:
             async with asyncio.timeout(deadline_seconds) as deadline:
                 stop_reason = await self._rounds()
+                await self._prepared
         except asyncio.CancelledError as cancelled:
             await self._draws.close()
             cancelled.outcome = self._so_far("cancelled")  # type: ignore[attr-defined]
@@ -78,9 +92,9 @@ class Run:
 
     async def _decide(self) -> int:
         """The controller's word; in a thread, since it may plan first."""
-        asked = await asyncio.to_thread(self._controller.next_round, self.tally) if self.tally.left else 0
+        asked = await _think(self._controller.next_round, self.tally) if self.tally.left else 0
         if self._watch:
-            sure = await asyncio.to_thread(confidence, self.tally)
+            sure = await _think(confidence, self.tally)
             self._watch(Moment(self.tally, 0, asked, sure))
         return asked
 
@@ -90,7 +104,7 @@ class Run:
         if isinstance(arrived, Failure):
             self._failures.append(arrived)
         else:
-            answer = await asyncio.to_thread(self._read, arrived)
+            answer = await _think(self._read, arrived)
             self.tally.add(answer)
             self._responses.append(replace(arrived, answer=answer))
         if self._watch:
@@ -108,7 +122,7 @@ class Run:
             response=next((one for one in self._responses if one.answer == answer), None),
             votes=tally.votes,
             share=tally.votes.get(answer or "", 0) / max(tally.draws, 1),
-            confidence=confidence(tally),
+            confidence=confidence(tally) if self._prepared.done() and not self._prepared.cancelled() else None,
             draws=tuple(end - start for start, end in zip([0, *ends], ends, strict=False)),
             prompt_tokens=sum(one.prompt_tokens for one in self._responses),
             completion_tokens=sum(one.tokens or 0 for one in self._responses),

@@ -14,7 +14,8 @@ class Outcome:
     """The answer to one question, with its votes and what they took.
 
     `confidence` is the probability that the full budget would elect the same answer, None where the budget is too
-    large to tell; `share` is the answer's part of the samples; `draws` are those of each round.
+    large, or the deadline was too short, to tell; `share` is the answer's part of the samples; `draws` are those of
+    each round.
     """
 
     answer: str | None

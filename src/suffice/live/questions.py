@@ -50,9 +50,19 @@ def _asked(record: dict[str, Any]) -> Asked:
     identity, question, gold = record["id"], record["question"], record.get("gold")
     if not isinstance(question, str) or not question.strip():
         raise ValueError(f'"question" must be a text, not {quoted(question)}')
-    for name, value in (("id", identity), ("gold", gold)):
+    for name, value in (("id", identity), ("question", question), ("gold", gold)):
+        if isinstance(value, str) and not _is_whole(value):
+            raise ValueError(f'"{name}" has half a character in it, {quoted(value)}')
         if isinstance(value, bool) or not isinstance(value, str | int | float | None):
             raise ValueError(f'"{name}" must be a string or a number, not {quoted(value)}')
     if identity is None:
         raise ValueError('"id" must be a string or a number, not null')
     return Asked(str(identity), question, None if gold is None else str(gold))
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -75,11 +75,22 @@ def _read_choice(choice: Any) -> tuple[str | None, str | None, str | None]:
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     if text is not None and not isinstance(text, str):
         raise TypeError
-    if text is not None and text.lstrip().startswith("<think>"):
-        # A server that does not take the thoughts out of the text itself.
-        reasoning, ended, text = text.lstrip().removeprefix("<think>").partition("</think>")
-        text = text if ended else None
-    return text, reasoning if isinstance(reasoning, str) else None, choice.get("finish_reason")
+    if text is not None and ("</think>" in text or text.lstrip().startswith("<think>")):
+        # A server that does not take the thoughts out of the text itself; some leave out where they begin.
+        reasoning, ended, text = text.lstrip().removeprefix("<think>").rpartition("</think>")
+        reasoning, text = (reasoning, text) if ended else (text, None)
+    return _whole_characters(text), _whole_characters(reasoning), choice.get("finish_reason")
+
+
+def _whole_characters(text: Any) -> str | None:
+    """The text with halves of characters replaced, which no file could hold."""
+    if not isinstance(text, str):
+        return None
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def _whole(count: Any) -> int | None:

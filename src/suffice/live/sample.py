@@ -12,7 +12,7 @@ import numpy as np
 from suffice.answers import Extractor, get_extractor
 from suffice.controllers import Controller, get_controller
 from suffice.errors import OptionError
-from suffice.live.clients import server_of, twin
+from suffice.live.clients import is_async, server_of, twin
 from suffice.live.draws import ServerDraws
 from suffice.live.limiter import Limiter
 from suffice.live.loop import Run, Watch
@@ -62,6 +62,8 @@ def sample(
     **options: Any,
 ) -> Outcome:
     """Ask a model just enough times, with an `openai.OpenAI`; takes what `asample` takes."""
+    if is_async(client):
+        raise OptionError("an openai.AsyncOpenAI is for asample: give sample an openai.OpenAI")
 
     async def run() -> Outcome:
         client_twin = twin(client)

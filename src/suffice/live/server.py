@@ -73,6 +73,8 @@ class Server:
         for field, reason in _OWNED.items():
             if field in request:
                 raise OptionError(f'"{field}" can\'t be set here: {reason}')
+        if retries < 0 or not timeout > 0:
+            raise OptionError("retries must be 0 or more, and the timeout above 0")
         self.limiter = limiter
         self.retried = 0
         self._post = post
@@ -120,7 +122,14 @@ class Server:
         message = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, TimeoutError):
             message = f"no response within {self._timeout:g} seconds"
-        return (message.replace(self._secret, "***") if self._secret else message)[:300]
+        return masked(message, self._secret)[:300]
+
+
+def masked(message: str, secret: str) -> str:
+    """A message with no key in it, as it is or as it may be quoted."""
+    for written in {secret, secret.strip(), repr(secret)[1:-1]} - {""}:
+        message = message.replace(written, "***")
+    return message
 
 
 def _wait(error: Exception, attempt: int) -> float | None:

@@ -67,28 +67,35 @@ def _bars(tally: Tally) -> Table:
 
 
 def _short(answer: str) -> str:
-    text = " ".join(answer.split())
+    text = printable(" ".join(answer.split()))
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """The text with nothing in it that a terminal would obey."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def outcome_lines(outcome: "Outcome") -> list[str]:
     """The answer, and what it took against the full budget."""
     sure = (
         ""
-        if outcome.confidence is None
+        if outcome.confidence is None or not outcome.samples
         else f"; {outcome.confidence:.1%} sure that {outcome.budget} samples would elect the same"
     )
     saved = outcome.budget - outcome.samples
     lines = [
-        f"Answer: {'none' if outcome.answer is None else outcome.answer}",
+        f"Answer: {'none' if outcome.answer is None else printable(outcome.answer)}",
         f"{_many(outcome.samples, 'sample')} in {_many(outcome.rounds, 'round')}, {outcome.tokens} tokens, "
         f"{outcome.seconds:.1f} s{sure}.",
-        f"Saved {saved} of {outcome.budget} samples ({saved / outcome.budget:.0%}).",
     ]
-    if outcome.stop_reason not in ("controller", "budget"):
+    if outcome.stop_reason in ("controller", "budget"):
+        lines.append(f"Saved {saved} of {outcome.budget} samples ({saved / outcome.budget:.0%}).")
+    else:
         lines.append(f"Stopped before it was settled: {outcome.stop_reason}.")
     if outcome.failures:
-        lines.append(f"{_many(len(outcome.failures), 'draw')} failed, the last with: {outcome.failures[-1]}")
+        last = printable(outcome.failures[-1])
+        lines.append(f"{_many(len(outcome.failures), 'draw')} failed, the last with: {last}")
     return lines
 
 
