@@ -89,7 +89,9 @@ def load_pool(path_or_name: str | Path) -> Pool:
     path = bundled.get(str(path_or_name)) or Path(path_or_name)
     if not is_there(path):
         asked = path.name.removesuffix(".jsonl")
-        near = [name for name in bundled if asked in name] or get_close_matches(asked, bundled, n=1, cutoff=0.8)
+        near = [name for name in bundled if len(asked) > 3 and asked in name] or get_close_matches(
+            asked, bundled, n=1, cutoff=0.8
+        )
         hint = f"did you mean {' or '.join(near)}?" if near else '"suffice pools" lists the bundled ones'
         raise PoolError(f"{path_or_name}: no such file, nor a bundled pool of that name; {hint}")
     questions: dict[str, Question] = {}
