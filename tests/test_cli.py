@@ -150,7 +150,8 @@ def test_interrupting_leaves_the_old_file_and_no_traceback(tmp_path: Path) -> No
 
 def test_the_library_loads_neither_torch_nor_the_command_line() -> None:
     check = (
-        "import sys, suffice; heavy = {'torch', 'typer', 'rich', 'gymnasium', 'matplotlib', 'openai', 'starlette', 'sympy'};"
+        "import sys, suffice\n"
+        "heavy = {'torch', 'typer', 'rich', 'gymnasium', 'matplotlib', 'openai', 'starlette', 'sympy'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", check], capture_output=True, text=True).stdout == "[]\n"
