@@ -109,12 +109,10 @@ class Tallies:
         self._rows = rows
         self.draws = draws
 
-    @classmethod
-    def of(cls, tally: Tally) -> "Tallies":
+    @staticmethod
+    def of(tally: Tally) -> "Tallies":
         """One tally as arrays of one row."""
-        codes = {answer: code for code, answer in enumerate(tally.votes)}
-        answers = [NONE if answer is None else codes[answer] for answer in tally.answers]
-        return Standings(np.array([answers + [NONE] * tally.left])).at(np.array([0]), np.array([tally.draws]))
+        return _OneTally(tally)
 
     def __len__(self) -> int:
         return len(self.draws)
@@ -144,6 +142,27 @@ class Tallies:
     def state(self, k: int = 5) -> FloatArray:
         """The state of each row, as in `Tally.state`."""
         return state(self.top(k), self.draws, self.budget)
+
+
+class _OneTally(Tallies):
+    """A single tally as arrays, without the standings: live, there is no future to know."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self.draws = np.array([tally.draws])
+
+    @property
+    def budget(self) -> int:
+        return self._tally.budget
+
+    def top(self, k: int) -> IntArray:
+        return np.array([self._tally.top(k)])
+
+    def last(self, k: int) -> IntArray:
+        given = self._tally.answers[-k:]
+        codes = {answer: code for code, answer in enumerate(dict.fromkeys(given))}
+        known = [NONE if answer is None else codes[answer] for answer in given]
+        return np.array([[NONE] * (k - len(known)) + known])
 
 
 class Standings:

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from test_cli import SUFFICE
 
 import suffice
-from suffice.live import clients
 from suffice.live import server as live_server
 from suffice.replay.run import run
 from suffice.testing import FakeServer, Reply, completion
@@ -131,7 +130,7 @@ def test_a_fault_that_passes_costs_nothing(ask: Ask, fault: str) -> None:
 def test_a_fault_that_stays_fails_with_the_outcome_so_far(
     ask: Ask, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(live_server, "MOST_BYTES", 1 << 20)
     faults = FAULTS | {
         "401": Reply({"error": {"message": f"Incorrect API key provided: {KEY}"}}, 401),
         "endless": Reply(b" " * 65536, endless=True),

@@ -1,6 +1,6 @@
 """From response text to answer: extract it, normalise it, and settle which answers are the same."""
 
-from suffice.answers.extract import Extractor, extractor_names, get_extractor, register_extractor
+from suffice.answers.extract import Extractor, extractor_names, get_extractor, is_quick, register_extractor
 from suffice.answers.keys import Keys, answer_key
 from suffice.answers.normalise import normalise
 from suffice.answers.tools import ToolExtractor, tool_extractor
@@ -12,6 +12,7 @@ __all__ = [
     "answer_key",
     "extractor_names",
     "get_extractor",
+    "is_quick",
     "normalise",
     "register_extractor",
     "tool_extractor",

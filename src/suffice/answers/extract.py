@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
-from suffice.answers.tools import tool_extractor
+from suffice.answers.tools import ToolExtractor, tool_extractor
 from suffice.answers.worker import WORKER
 from suffice.errors import OptionError
 
@@ -26,6 +26,11 @@ def register_extractor(name: str) -> Callable[[Extractor], Extractor]:
         return extractor
 
     return add
+
+
+def is_quick(extractor: Extractor) -> bool:
+    """Whether an extractor is one of ours that is sure to be quick; another may take its time."""
+    return extractor in _QUICK or isinstance(extractor, ToolExtractor)
 
 
 def extractor_names() -> list[str]:
@@ -247,3 +252,6 @@ def _by_regex(pattern: str) -> Extractor:
     if groups != 1:
         raise OptionError(f'the extractor "regex:{pattern}" must have one group, not {groups}')
     return lambda text: WORKER.search(pattern, text)
+
+
+_QUICK = frozenset(_registered.values())

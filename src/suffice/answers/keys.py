@@ -51,6 +51,13 @@ class Keys:
             self._keys[form] = self._percent_twin(form) or self._equal(form) or form
         return self._keys[form]
 
+    def is_settled(self, answer: str | None) -> bool:
+        """Whether the key is found at once, with no formula to compute."""
+        form = None if answer is None or self._exact else normalise(answer)
+        if form is None or form in self._keys or not _may_equal_others(form):
+            return True
+        return not any(_comparable(other, form) for other in self._keys)
+
     def find(self, answer: str | None) -> str | None:
         """The key that an answer would get, without adding it: for comparing with gold."""
         there = Keys(self._exact)

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from fractions import Fraction
+from functools import lru_cache
 
 from suffice.answers.brackets import split
 
@@ -53,6 +54,7 @@ _MIXED = re.compile(r"(?<![\d.,^_}])(\d+) ?\\frac\{(\d+)\}\{(\d+)\}")
 _WITH_UNIT = re.compile(r"(.*\d[)}]?)\s*([^\W\d_][^\W\d_ .]*\.?(?: [^\W\d_]+)*)")
 
 
+@lru_cache(maxsize=4096)
 def normalise(text: str) -> str | None:
     r"""The canonical form of an answer, or None where nothing is left of it.
 

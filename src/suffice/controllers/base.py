@@ -22,6 +22,10 @@ class Controller(ABC):
         """The controller that serves one question from its first round to its last: itself, unless it is a mixture."""
         return self
 
+    def is_quick(self, budget: int) -> bool:
+        """Whether a decision takes no time to speak of; live, one that may is left to a thread."""
+        return False
+
     def next_round(self, tally: Tally) -> int:
         """The decision, cut to what the budget has left."""
         asked = self.decide(tally)
@@ -41,6 +45,10 @@ class ArrayController(Controller):
     @abstractmethod
     def decide_many(self, tallies: Tallies) -> IntArray:
         """How many more to draw for each row; 0 stops."""
+
+    def is_quick(self, budget: int) -> bool:
+        """Arrays are."""
+        return True
 
     def decide(self, tally: Tally) -> int:
         """The decision for one tally, as the only row."""

@@ -5,6 +5,7 @@ import hmac
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,12 @@ class Wish:
 
     def chosen(self) -> Controller:
         """What decides."""
-        return get_controller(self.controller)
+        return _controller(self.controller)
+
+
+@lru_cache(maxsize=256)
+def _controller(name: str) -> Controller:
+    return get_controller(name)
 
 
 _FIELDS = ("controller", "budget", "answer", "deadline_seconds", "ignore")

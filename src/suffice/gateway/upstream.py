@@ -1,19 +1,20 @@
 """The upstream: draws for votes, and requests that are passed on as they are."""
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
-import httpx
+import aiohttp
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from yarl import URL
 
 from suffice.gateway import metrics
 from suffice.gateway.errors import from_upstream
 from suffice.gateway.settings import Settings
-from suffice.live.clients import MOST_BYTES
-from suffice.live.server import Post, StatusError, TooLongError
+from suffice.live.server import MOST_BYTES, Post, StatusError, TooLongError
 
 _NOT_PASSED_ON = {
     "host", "content-length", "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding",
@@ -28,22 +29,23 @@ class Upstream:
         self.base_url = settings.upstream.rstrip("/")
         self._key = key
         self._forward_auth = settings.forward_auth
-        self._client = httpx.AsyncClient(
-            timeout=httpx.Timeout(settings.timeout_seconds, connect=min(10.0, settings.timeout_seconds)),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=settings.max_draws),
-            follow_redirects=False,
-            trust_env=False,
+        seconds = settings.timeout_seconds
+        self._session = aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=None, sock_read=seconds, sock_connect=min(10.0, seconds)),
+            connector=aiohttp.TCPConnector(limit=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            skip_auto_headers=["Accept-Encoding", "Content-Type"],
         )
 
     async def close(self) -> None:
         """Hang up."""
-        await self._client.aclose()
+        await self._session.close()
 
     def poster(self, headers: Mapping[str, str]) -> Post:
         """Sends draws, with what the client sent along."""
-        sent = self._headers(headers) | {"content-type": "application/json"}
-        sent.pop("accept-encoding", None)
-        url = f"{self.base_url}/chat/completions"
+        sent = self._headers(headers) | {"content-type": "application/json", "accept-encoding": "identity"}
+        url = URL(f"{self.base_url}/chat/completions", encoded=True)
 
         async def post(request: dict[str, Any]) -> bytes:
             body = bytearray()
@@ -51,45 +53,51 @@ class Upstream:
             draws = request.get("n", 1)
             metrics.IN_FLIGHT.inc(draws)
             try:
-                content = json.dumps(request, ensure_ascii=False).encode("utf-8", "surrogatepass")
-                async with self._client.stream("POST", url, content=content, headers=sent) as reply:
-                    async for chunk in reply.aiter_bytes():
+                async with self._session.post(url, data=json.dumps(request).encode(), headers=sent) as reply:
+                    async for chunk in reply.content.iter_any():
                         body += chunk
                         if len(body) > MOST_BYTES:
                             raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
-            except httpx.TimeoutException:
-                raise TimeoutError from None
-            except httpx.HTTPError as error:
-                raise ConnectionError(str(error) or type(error).__name__) from None
+            except (aiohttp.ClientError, OSError) as error:
+                raise _our_error(error) from None
             finally:
                 metrics.IN_FLIGHT.dec(draws)
                 metrics.UPSTREAM_SECONDS.observe(time.monotonic() - begun)
-            if reply.status_code >= 300:
-                raise StatusError(reply.status_code, _words(reply.status_code, body), reply.headers, bytes(body))
+            if reply.status >= 300:
+                headers = {name.lower(): value for name, value in reply.headers.items()}
+                raise StatusError(reply.status, _words(reply.status, body), headers, bytes(body))
             return bytes(body)
 
         return post
 
     async def ready(self) -> bool:
         """Whether the upstream answers."""
+        limit = aiohttp.ClientTimeout(total=5)
         try:
-            reply = await self._client.get(f"{self.base_url}/models", headers=self._headers({}), timeout=5.0)
-        except httpx.HTTPError:
+            async with self._session.get(f"{self.base_url}/models", headers=self._headers({}), timeout=limit) as reply:
+                return reply.status < 500
+        except (aiohttp.ClientError, OSError):
             return False
-        return reply.status_code < 500
 
     async def relay(self, request: Request, path: str, content: bytes) -> Response:
         """Pass a request on, and its reply back, as they are."""
-        url = f"{self.base_url}{path}" + (f"?{request.url.query}" if request.url.query else "")
-        headers = self._headers(request.headers)
-        try:
-            sent = self._client.build_request(request.method, url, content=content, headers=headers)
-            reply = await self._client.send(sent, stream=True)
-        except httpx.TimeoutException as error:
-            raise from_upstream(TimeoutError(), str(error) or "no reply in time") from None
-        except httpx.HTTPError as error:
-            raise from_upstream(error, str(error) or type(error).__name__) from None
-        return StreamingResponse(_pieces(reply), reply.status_code, _back(reply.headers.items()))
+        url = URL(f"{self.base_url}{path}" + (f"?{request.url.query}" if request.url.query else ""), encoded=True)
+        reply = None
+        for last in (False, True):  # a connection that was kept alive may be dead by now
+            try:
+                reply = await self._session.request(
+                    request.method, url, data=content or None, headers=self._headers(request.headers),
+                    allow_redirects=False,
+                )  # fmt: skip
+                break
+            except aiohttp.ServerDisconnectedError as error:
+                if last:
+                    raise from_upstream(error, str(error)) from None
+            except (aiohttp.ClientError, OSError) as error:
+                ours = _our_error(error)
+                raise from_upstream(ours, str(ours)) from None
+        assert reply is not None  # noqa: S101
+        return StreamingResponse(_pieces(reply), reply.status, _back(reply.headers.items()))
 
     def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         kept = {
@@ -101,13 +109,20 @@ class Upstream:
         return kept | ({"authorization": mine} if mine else {})
 
 
-async def _pieces(reply: httpx.Response) -> AsyncIterator[bytes]:
+def _our_error(error: Exception) -> Exception:
+    """What the HTTP library raised, as an error of ours."""
+    if isinstance(error, asyncio.TimeoutError):
+        return TimeoutError("no reply in time")
+    return ConnectionError(str(error) or type(error).__name__)
+
+
+async def _pieces(reply: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     """The body as it arrives; whoever stops reading hangs up."""
     try:
-        async for chunk in reply.aiter_raw():
+        async for chunk in reply.content.iter_any():
             yield chunk
     finally:
-        await reply.aclose()
+        reply.close()
 
 
 def _back(headers: Iterable[tuple[str, str]]) -> dict[str, str]:

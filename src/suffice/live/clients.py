@@ -10,11 +10,9 @@ from typing import Any
 import openai
 
 from suffice.errors import OptionError
+from suffice.live import server
 from suffice.live.limiter import Limiter
 from suffice.live.server import Post, Server, StatusError, TooLongError
-
-MOST_BYTES = 64 << 20
-"""A body longer than this is no answer."""
 
 
 def server_of(
@@ -60,8 +58,8 @@ def _poster(client: Any, timeout: float, threads: int) -> Post:
 
 def _take(chunk: bytes, body: bytearray) -> None:
     body += chunk
-    if len(body) > MOST_BYTES:
-        raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
+    if len(body) > server.MOST_BYTES:
+        raise TooLongError(f"a response of more than {server.MOST_BYTES >> 20} MiB")
 
 
 @contextmanager

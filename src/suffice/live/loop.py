@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from suffice.answers import Extractor, Keys, ToolExtractor
+from suffice.answers import Extractor, Keys, ToolExtractor, is_quick
 from suffice.controllers import Controller
 from suffice.live.draws import Draws, Failure
 from suffice.live.outcome import Outcome, SampleError
 from suffice.live.response import Response
-from suffice.planning import confidence
+from suffice.planning import LARGEST_BUDGET, confidence
 from suffice.tally import Tally
 
 
@@ -30,6 +30,9 @@ Watch = Callable[[Moment], None]
 
 _THREADS = ThreadPoolExecutor(8, "suffice-think")
 """Plans are made and answers read here, and not on the event loop, which others share."""
+
+_known_budgets: set[int] = set()
+"""Budgets for which a confidence is found at once."""
 
 T = TypeVar("T")
 
@@ -56,12 +59,16 @@ class Run:
 
     async def outcome(self, deadline_seconds: float | None = None) -> Outcome:
         """Draw until the controller, the budget or the deadline stops it."""
-        # The first confidence with a budget takes a while to prepare: it is, while the first responses are on the way.
-        self._prepared = asyncio.get_running_loop().run_in_executor(_THREADS, confidence, Tally(self.tally.budget))
+        prepared = None
+        if not self._can_tell:
+            # The first confidence with a budget takes a while: it is prepared while the first responses are on the way.
+            prepared = asyncio.create_task(_think(confidence, Tally(self.tally.budget)))
+            prepared.add_done_callback(lambda task: _known_budgets.add(self.tally.budget))
         try:
             async with asyncio.timeout(deadline_seconds) as deadline:
                 stop_reason = await self._rounds()
-                await self._prepared
+                if prepared:
+                    await prepared
         except asyncio.CancelledError as cancelled:
             await self._draws.close()
             cancelled.outcome = self._so_far("cancelled")  # type: ignore[attr-defined]
@@ -91,12 +98,20 @@ class Run:
         return "controller" if self.tally.left else "budget"
 
     async def _decide(self) -> int:
-        """The controller's word; in a thread, since it may plan first."""
-        asked = await _think(self._controller.next_round, self.tally) if self.tally.left else 0
+        """The controller's word; from a thread where it may have to plan first."""
+        asked = 0
+        if self.tally.left:
+            decide = self._controller.next_round
+            quick = self._controller.is_quick(self.tally.budget)
+            asked = decide(self.tally) if quick else await _think(decide, self.tally)
         if self._watch:
-            sure = await _think(confidence, self.tally)
+            sure = confidence(self.tally) if self._can_tell else await _think(confidence, self.tally)
             self._watch(Moment(self.tally, 0, asked, sure))
         return asked
+
+    @property
+    def _can_tell(self) -> bool:
+        return self.tally.budget in _known_budgets or self.tally.budget > LARGEST_BUDGET
 
     async def _take(self) -> None:
         """Count the next draw to arrive."""
@@ -104,14 +119,17 @@ class Run:
         if isinstance(arrived, Failure):
             self._failures.append(arrived)
         else:
-            answer = await _think(self._read, arrived)
+            answer = await self._read(arrived)
             self.tally.add(answer)
             self._responses.append(replace(arrived, answer=answer))
         if self._watch:
             self._watch(Moment(self.tally, self._draws.in_flight))
 
-    def _read(self, response: Response) -> str | None:
-        return self.keys.key(response.extract(self._extractor))
+    async def _read(self, response: Response) -> str | None:
+        """The key of a response's answer; in a thread where that may take its time."""
+        quick = is_quick(self._extractor)
+        found = response.extract(self._extractor) if quick else await _think(response.extract, self._extractor)
+        return self.keys.key(found) if self.keys.is_settled(found) else await _think(self.keys.key, found)
 
     def _so_far(self, stop_reason: str) -> Outcome:
         tally = self.tally
@@ -122,7 +140,7 @@ class Run:
             response=next((one for one in self._responses if one.answer == answer), None),
             votes=tally.votes,
             share=tally.votes.get(answer or "", 0) / max(tally.draws, 1),
-            confidence=confidence(tally) if self._prepared.done() and not self._prepared.cancelled() else None,
+            confidence=confidence(tally) if self._can_tell else None,
             draws=tuple(end - start for start, end in zip([0, *ends], ends, strict=False)),
             prompt_tokens=sum(one.prompt_tokens for one in self._responses),
             completion_tokens=sum(one.tokens or 0 for one in self._responses),

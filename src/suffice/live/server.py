@@ -15,6 +15,9 @@ from suffice.live.response import MalformedError, Response, read_responses
 LONGEST_WAIT = 120.0
 """A server that asks for a longer pause than this many seconds is taken to refuse."""
 
+MOST_BYTES = 64 << 20
+"""A body longer than this is no answer."""
+
 BACK_OFF, LONGEST_BACK_OFF = 0.25, 8.0
 """Seconds to wait before the second try, and at most; they double from try to try."""
 

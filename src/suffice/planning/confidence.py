@@ -16,7 +16,10 @@ def confidence(tally: Tally) -> float | None:
     """
     if tally.budget > LARGEST_BUDGET:
         return None
-    return float(confidences(Tallies.of(tally))[0])
+    if tally.leader is None and tally.left:
+        return 0.0
+    table = _table(tally.budget)
+    return float(table.columns["confidence"][table.row(tally)])
 
 
 def confidences(tallies: Tallies) -> FloatArray:

@@ -43,13 +43,14 @@ class Plan(SavedController):
         actions = "+".join(map(str, self.actions))
         return f"plan:penalty_draw={self.penalty_draw:g},penalty_round={self.penalty_round:g},actions={actions}"
 
+    def is_quick(self, budget: int) -> bool:
+        """Once it is planned."""
+        return (budget, self) in _ready
+
     def decide(self, tally: Tally) -> int:
         """A look-up by the partition."""
         table = self._table(tally.budget)
-        ranked = tally.top(tally.budget)
-        given = sum(ranked)
-        row = table.row_by_parts[bytes(filter(None, ranked)) + b"\1" * (tally.draws - given)]
-        return int(table.columns["asked" if given else "asked_without_stop"][row])
+        return int(table.columns["asked" if tally.leader is not None else "asked_without_stop"][table.row(tally)])
 
     def decide_many(self, tallies: Tallies) -> IntArray:
         """Look-ups by the partitions."""
@@ -85,6 +86,10 @@ class Plan(SavedController):
         return _planned(budget, self)
 
 
+_ready: set[tuple[int, Plan]] = set()
+"""What was planned: it is at hand, or was and is quickly found again."""
+
+
 @lru_cache(maxsize=16)
 def _planned(budget: int, chosen: Plan) -> Table:
     if budget > LARGEST_BUDGET:
@@ -94,6 +99,7 @@ def _planned(budget: int, chosen: Plan) -> Table:
 
     model = build_model(budget, chosen.prior)
     policy = plan(model, Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions)
+    _ready.add((budget, chosen))
     return Table.of(model.levels, asked=policy.asked, asked_without_stop=policy.asked_without_stop)
 
 

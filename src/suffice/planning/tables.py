@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from suffice.planning.partitions import Level, partition_keys
-from suffice.tally import IntArray, Tallies
+from suffice.tally import IntArray, Tallies, Tally
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,11 @@ class Table:
             chosen = tallies.draws == draws
             rows[chosen] = start + np.searchsorted(self.keys[start:end], keys[chosen])
         return rows
+
+    def row(self, tally: Tally) -> int:
+        """The row of one tally's partition."""
+        ranked = tally.top(tally.budget)
+        return self.row_by_parts[bytes(filter(None, ranked)) + b"\1" * (tally.draws - sum(ranked))]
 
     @cached_property
     def row_by_parts(self) -> dict[bytes, int]:

@@ -1,0 +1,88 @@
+"""A simulated LLM server: the answers and lengths of a pool's responses, so many tokens a second, so many slots.
+
+python benchmarks/upstream.py --port 9000 --pool qwen2.5-coder-1.5b__gsm8k
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import time
+from collections import defaultdict
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+import suffice
+
+
+class Upstream:
+    """Answers "question ID" with responses to it, in a random order that begins again when it ends."""
+
+    def __init__(self, pools: list[str], tokens_per_second: float, slots: int, faults: float) -> None:
+        self.questions = {one.id: one for pool in pools for one in suffice.load_pool(pool).questions}
+        self.tokens_per_second = tokens_per_second
+        self.faults = faults
+        self.slots = asyncio.Semaphore(slots)
+        self.left: dict[str, list[int]] = defaultdict(list)
+        self.random = random.Random(0)
+        self.tokens = self.requests = 0
+        self.app = Starlette(
+            routes=[
+                Route("/v1/chat/completions", self.complete, methods=["POST"]),
+                Route("/v1/models", lambda request: JSONResponse({"object": "list", "data": [{"id": "pool"}]})),
+                Route("/spent", lambda request: JSONResponse({"tokens": self.tokens, "requests": self.requests})),
+            ]
+        )
+
+    async def complete(self, request: Request) -> Response:
+        body = json.loads(await request.body())
+        self.requests += 1
+        if self.random.random() < self.faults:
+            return Response("overloaded", 503)
+        drawn = [self.draw(body["messages"][-1]["content"]) for _ in range(body.get("n") or 1)]
+        lasted = await asyncio.gather(*(self.generate(tokens) for _, tokens in drawn))
+        self.tokens += sum(lasted)
+        texts = ["I give up." if answer is None else rf"So it is \boxed{{{answer}}}." for answer, _ in drawn]
+        choices = [
+            {"index": place, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            for place, text in enumerate(texts)
+        ]
+        usage = {"prompt_tokens": 20, "completion_tokens": sum(lasted), "total_tokens": 20 + sum(lasted)}
+        reply: dict[str, Any] = {"id": "chatcmpl-1", "object": "chat.completion", "created": int(time.time())}
+        return JSONResponse(reply | {"model": "pool", "choices": choices, "usage": usage})
+
+    def draw(self, content: str) -> tuple[str | None, int]:
+        if not content.startswith("question "):
+            return "42", 1
+        question = self.questions[content.removeprefix("question ")]
+        if not self.left[question.id]:
+            self.left[question.id] = self.random.sample(range(len(question.answers)), len(question.answers))
+        chosen = self.left[question.id].pop()
+        return question.answers[chosen], int(question.token_counts[chosen])
+
+    async def generate(self, tokens: int) -> int:
+        if self.tokens_per_second:
+            async with self.slots:
+                await asyncio.sleep(tokens / self.tokens_per_second)
+        return tokens
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--port", type=int, required=True)
+    options.add_argument("--pool", action="append", default=[])
+    options.add_argument("--tokens-per-second", type=float, default=0.0)
+    options.add_argument("--slots", type=int, default=1_000_000)
+    options.add_argument("--faults", type=float, default=0.0)
+    chosen = options.parse_args()
+    upstream = Upstream(chosen.pool, chosen.tokens_per_second, chosen.slots, chosen.faults)
+    uvicorn.run(upstream.app, port=chosen.port, log_level="error", access_log=False, backlog=4096)
+
+
+if __name__ == "__main__":
+    main()
