@@ -1,6 +1,7 @@
 """The interface: a controller looks at a tally and says how many more to draw; 0 stops."""
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from suffice.tally import IntArray, Tallies, Tally
 
 class Controller(ABC):
     """Decides from the tally alone, the same way live, in a replay and in training."""
+
+    needs_rounds: ClassVar[bool] = False
+    """Whether its decisions mean whole rounds; then there is no flow for it."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import betainc
@@ -15,6 +16,8 @@ from suffice.tally import NONE, FloatArray, IntArray, Tallies
 @dataclass(frozen=True)
 class SelfConsistency(ArrayController):
     """Self-consistency (Wang et al., 2022): one round of `draws` (the budget unless given), then stop."""
+
+    needs_rounds: ClassVar[bool] = True
 
     draws: int | None = None
 
@@ -59,6 +62,8 @@ def lead_probabilities(budget: int) -> FloatArray:
 class EarlyStoppingSelfConsistency(ArrayController):
     """Early-stopping self-consistency (Li et al., 2024): windows of `window` draws, until one is unanimous."""
 
+    needs_rounds: ClassVar[bool] = True
+
     window: int = 5
 
     def __post_init__(self) -> None:
@@ -80,6 +85,8 @@ class Doubling(ArrayController):
 
     To dominate is to have at least `threshold` of the answers given.
     """
+
+    needs_rounds: ClassVar[bool] = True
 
     threshold: float = 0.75
 

@@ -10,23 +10,28 @@ from suffice.replay.evaluate import (
     mean_over_pools,
     reliabilities,
 )
+from suffice.replay.flow import Clocked, Flow, flow_one, rounds_one
 from suffice.replay.reliability import Reliability, pooled
 from suffice.replay.run import Outcomes, replay, replay_arrays, replay_one_by_one, run
 
 __all__ = [
     "METRICS",
+    "Clocked",
     "Comparison",
     "Difference",
+    "Flow",
     "Outcomes",
     "Reliability",
     "Result",
     "difference",
     "evaluate",
+    "flow_one",
     "mean_over_pools",
     "pooled",
     "reliabilities",
     "replay",
     "replay_arrays",
     "replay_one_by_one",
+    "rounds_one",
     "run",
 ]

@@ -9,10 +9,11 @@ import numpy as np
 
 from suffice.controllers import Controller, get_controller
 from suffice.penalties import Penalties
-from suffice.planning import LARGEST_BUDGET, confidences
+from suffice.planning import LARGEST_BUDGET
 from suffice.pools import Episodes, Pool, draw_episodes
+from suffice.replay.flow import Flow
 from suffice.replay.reliability import DECILES, Reliability, decile_sums, pooled
-from suffice.replay.run import Outcomes, replay
+from suffice.replay.run import Outcomes, replay, replay_clocked
 from suffice.tally import FloatArray, Tally
 
 METRICS = (
@@ -22,6 +23,9 @@ METRICS = (
     "samples",
     "total_tokens",
     "sequential_tokens",
+    "latency_tokens",
+    "spent_tokens",
+    "launched",
     "reward",
     "confidence",
     "share",
@@ -47,6 +51,9 @@ class Result:
     samples: float
     total_tokens: float | None
     sequential_tokens: float | None
+    latency_tokens: float | None
+    spent_tokens: float | None
+    launched: float
     reward: float
     confidence: float | None
     share: float
@@ -63,24 +70,31 @@ def evaluate(
     seed: int = 0,
     penalties: Penalties = Penalties(),
     confidence: bool = True,
+    flow: Flow | None = None,
+    slots: int | None = None,
     progress: Callable[[int], None] = lambda questions: None,
 ) -> list[Result]:
     """Replay controllers over the same draws of a pool.
 
-    `confidence=False` leaves it out, which is quicker. `progress` hears how many questions each step took.
+    `confidence=False` leaves it out, which is quicker. With `flow` there are no rounds: a decision on every arrival,
+    and what is in flight at the stop is cancelled. `slots` bounds how many responses a server works on at once.
+    `progress` hears how many questions each step took.
     """
     controllers = [controllers] if isinstance(controllers, str | Controller) else controllers
     chosen = [get_controller(controller) for controller in controllers]
     batches = draw_episodes(pool, budget, repeats, seed)
     for controller in chosen:
         controller.next_round(Tally(budget))  # what doesn't fit this budget says so before the work begins
+        if flow:
+            flow.check(controller)
+    clocked = flow is not None or slots is not None
     measured: list[list[dict[str, FloatArray]]] = [[] for _ in chosen]
     sums = np.zeros((len(chosen), DECILES, 3))
     tell = confidence and budget <= LARGEST_BUDGET
     for episodes in batches:
         for number, controller in enumerate(chosen):
-            outcomes = replay(episodes, controller)
-            sure = _confidence(episodes, outcomes) if tell else np.full(len(outcomes.answer), np.nan)
+            outcomes = replay_clocked(episodes, controller, flow, slots) if clocked else replay(episodes, controller)
+            sure = outcomes.confidences(episodes) if tell else np.full(len(outcomes.answer), np.nan)
             measured[number].append(_measure(episodes, outcomes, sure, penalties))
             if tell:
                 sums[number] += decile_sums(sure, outcomes.answer == episodes.standings.reference)
@@ -89,11 +103,6 @@ def evaluate(
         _result(pool, str(asked), parts, Reliability(deciles) if tell else None)
         for asked, parts, deciles in zip(controllers, measured, sums, strict=True)
     ]
-
-
-def _confidence(episodes: Episodes, outcomes: Outcomes) -> FloatArray:
-    """How sure each outcome is that the full budget would elect its answer."""
-    return confidences(episodes.standings.at(np.arange(len(outcomes.samples)), outcomes.samples))
 
 
 def _measure(episodes: Episodes, outcomes: Outcomes, sure: FloatArray, penalties: Penalties) -> dict[str, FloatArray]:
@@ -108,7 +117,7 @@ def _measure(episodes: Episodes, outcomes: Outcomes, sure: FloatArray, penalties
     accuracy = mean(outcomes.answer == episodes.codes(golds))
     agreement = mean(outcomes.answer == episodes.standings.reference)
     rounds, samples = mean(outcomes.rounds), mean(outcomes.samples)
-    leader = episodes.standings.votes[outcomes.samples, np.arange(len(outcomes.samples)), 0]
+    leader = outcomes.leader_votes(episodes)
     return {
         "accuracy": np.where([gold is None for gold in golds], np.nan, 100 * accuracy),
         "agreement": 100 * agreement,
@@ -116,6 +125,9 @@ def _measure(episodes: Episodes, outcomes: Outcomes, sure: FloatArray, penalties
         "samples": samples,
         "total_tokens": np.where(metered, mean(outcomes.total_tokens), np.nan),
         "sequential_tokens": np.where(metered, mean(outcomes.sequential_tokens), np.nan),
+        "latency_tokens": np.where(metered, mean(outcomes.latency_tokens), np.nan),
+        "spent_tokens": np.where(metered, mean(outcomes.spent_tokens), np.nan),
+        "launched": mean(outcomes.launched),
         "reward": 2 * agreement - 1 - penalties.draw * samples - penalties.round * rounds,
         "confidence": 100 * mean(sure),
         "share": 100 * mean(leader / np.maximum(outcomes.samples, 1)),

@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from suffice.controllers import ArrayController, Controller
-from suffice.planning import Mixture
+from suffice.planning import Mixture, confidence, confidences
 from suffice.pools import Episodes
-from suffice.tally import NONE, IntArray, Tally
+from suffice.replay.flow import Flow, flow_one, rounds_one
+from suffice.tally import NONE, FloatArray, IntArray, Tally
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,72 @@ class Outcomes:
     samples: IntArray
     total_tokens: IntArray
     sequential_tokens: IntArray
+
+    @property
+    def launched(self) -> IntArray:
+        """How many draws were started."""
+        return self.samples
+
+    @property
+    def spent_tokens(self) -> IntArray:
+        """The tokens that were generated."""
+        return self.total_tokens
+
+    @property
+    def latency_tokens(self) -> IntArray:
+        """The tokens on the critical path."""
+        return self.sequential_tokens
+
+    def leader_votes(self, episodes: Episodes) -> IntArray:
+        """The votes of each answer."""
+        votes: IntArray = episodes.standings.votes[self.samples, np.arange(len(self.samples)), 0]
+        return votes
+
+    def confidences(self, episodes: Episodes) -> FloatArray:
+        """How sure each outcome is that the full budget would elect its answer."""
+        return confidences(episodes.standings.at(np.arange(len(self.samples)), self.samples))
+
+
+@dataclass(frozen=True)
+class ClockedOutcomes(Outcomes):
+    """How each episode ended on a clock, where what was counted need not be what was started first."""
+
+    started: IntArray
+    votes: IntArray
+    sure: FloatArray
+
+    @property
+    def launched(self) -> IntArray:
+        """How many draws were started."""
+        return self.started
+
+    def leader_votes(self, episodes: Episodes) -> IntArray:
+        """The votes of each answer."""
+        return self.votes
+
+    def confidences(self, episodes: Episodes) -> FloatArray:
+        """How sure each outcome is."""
+        return self.sure
+
+
+def replay_clocked(episodes: Episodes, controller: Controller, flow: Flow | None, slots: int | None) -> ClockedOutcomes:
+    """Each episode on a clock of tokens: in flow, or in rounds."""
+    columns = ("answer", "rounds", "samples", "total_tokens", "sequential_tokens", "started", "votes")
+    found = {name: np.zeros(len(episodes.answers), np.int64) for name in columns}
+    sure = np.full(len(episodes.answers), np.nan)
+    for row, codes in enumerate(episodes.answers):
+        question = episodes.questions[row // episodes.repeats]
+        answers = [None if code == NONE else question.labels[code] for code in codes]
+        tokens = episodes.tokens[row].tolist()
+        chosen = controller.for_question(np.random.default_rng([episodes.seed, row]))
+        one = flow_one(chosen, answers, tokens, flow) if flow else rounds_one(chosen, answers, tokens, slots)
+        leader, votes = question.code(one.tally.leader), one.tally.top(1)[0]
+        figures = (leader, one.launches, one.tally.draws, one.spent, one.latency, one.launched, votes)
+        for name, figure in zip(columns, figures, strict=True):
+            found[name][row] = figure
+        known = confidence(one.tally)
+        sure[row] = np.nan if known is None else known
+    return ClockedOutcomes(**found, sure=sure)
 
 
 def replay(episodes: Episodes, controller: Controller) -> Outcomes:
