@@ -17,6 +17,7 @@ from suffice.controllers import (
     shipped_controllers,
 )
 from suffice.errors import ControllerError, OptionError, PoolError, SufficeError
+from suffice.flow import Flow
 from suffice.penalties import Costs, Penalties
 from suffice.planning import Plan, confidence
 from suffice.pools import Pool, Question, Summary, bundled_pools, load_pool, summarise
@@ -34,6 +35,7 @@ __all__ = [
     "ControllerError",
     "Costs",
     "Difference",
+    "Flow",
     "LearnedController",
     "LocalServer",
     "OptionError",

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -50,7 +51,7 @@ class FakeServer:
     True
     """
 
-    def __init__(self, script: Script, *, remember: bool = True) -> None:
+    def __init__(self, script: Script, *, remember: bool = True, streams: bool = False) -> None:
         self.requests: list[dict[str, Any]] = []
         self.bodies: list[bytes] = []
         self.headers: list[dict[str, str]] = []
@@ -65,6 +66,9 @@ class FakeServer:
         """How many clients went away before they had their reply."""
         self._script = script
         self._remember = remember
+        self._streams = streams
+        self.generated = 0
+        """How many pieces of streams were sent."""
         self._started = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -143,12 +147,39 @@ class FakeServer:
                 reply = [reply] * draws
             if not isinstance(reply, Reply):
                 reply = Reply(completion(reply))
+            if self._streams and request.get("stream") and isinstance(reply.body, dict) and reply.status == 200:
+                return await self._stream(reader, writer, reply)
             if await _left(reader, reply.delay):
                 self.hung_up += 1
                 return False
             return await self._send(writer, reply)
         finally:
             self.in_flight -= draws
+
+    async def _stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, reply: Reply) -> bool:
+        """Send the first choice word by word, which takes as long as the reply's delay, and then the usage."""
+        assert isinstance(reply.body, dict)  # noqa: S101
+        choice = reply.body["choices"][0]
+        message = choice["message"]
+        words = re.findall(r"\s*\S+", message.get("content") or "")
+        deltas: list[dict[str, Any]] = [{"content": word} for word in words]
+        if message.get("tool_calls"):
+            deltas.append({"tool_calls": [{"index": n, **call} for n, call in enumerate(message["tool_calls"])]})
+        writer.write(b"HTTP/1.1 200 -\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+        writer.write(_event({"role": "assistant", "content": ""}, None))
+        for place, delta in enumerate(deltas):
+            if reply.dropped and place >= len(deltas) // 2:
+                return False
+            if await _left(reader, reply.delay / len(deltas)):
+                self.hung_up += 1
+                return False
+            writer.write(_event(delta, None))
+            self.generated += 1
+        writer.write(_event({}, choice["finish_reason"]))
+        usage: dict[str, Any] = {"choices": [], "usage": reply.body.get("usage")}
+        writer.write(b"data: " + json.dumps(usage).encode() + b"\n\ndata: [DONE]\n\n")
+        await writer.drain()
+        return False
 
     async def _send(self, writer: asyncio.StreamWriter, reply: Reply) -> bool:
         data = _http(reply)
@@ -174,6 +205,11 @@ async def _left(reader: asyncio.StreamReader, delay: float) -> bool:
         await asyncio.wait_for(reader.read(1), delay)
         return True
     return False
+
+
+def _event(delta: dict[str, Any], finish_reason: str | None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    return b"data: " + json.dumps({"object": "chat.completion.chunk", "choices": [choice]}).encode() + b"\n\n"
 
 
 def _http(reply: Reply) -> bytes:

@@ -1,5 +1,6 @@
 """The embedded model: a real LLM behind a real server."""
 
+import asyncio
 import importlib.util
 import json
 import os
@@ -9,6 +10,8 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
 
 import openai
 import pytest
@@ -53,6 +56,40 @@ def test_more_draws_than_the_server_takes_at_once(local: suffice.LocalServer, mo
         outcome = suffice.sample(client, EASY, model=local.model, controller="sc:draws=12", max_tokens=24)
     assert (outcome.samples, outcome.draws, outcome.failures) == (12, (12,), ())
     assert list(live_server._most_at_once.values()) == [6], "12 were refused, and 6 were not"
+
+
+def busy_slots(local: suffice.LocalServer) -> int:
+    with urlopen(local.base_url.removesuffix("/v1") + "/slots") as reply:
+        slots: list[dict[str, Any]] = json.load(reply)
+    return sum(slot["is_processing"] for slot in slots)
+
+
+def test_in_flow_cancelled_draws_free_their_slots(local: suffice.LocalServer) -> None:
+    story = [{"role": "user", "content": "Tell me a very long story."}]
+
+    async def main() -> float:
+        async with openai.AsyncOpenAI(base_url=local.base_url, api_key="none") as client:
+            sampling = suffice.asample(client, story, model=local.model, mode="flow", extra=2, max_tokens=1500)
+            task = asyncio.create_task(sampling)
+            while await asyncio.to_thread(busy_slots, local) < 4:
+                await asyncio.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError) as cancelled:
+                await task
+            begun = time.monotonic()
+            while await asyncio.to_thread(busy_slots, local):
+                assert time.monotonic() - begun < 5, "the slots are still busy"
+            assert cancelled.value.outcome.cancelled_tokens > 0  # type: ignore[attr-defined]
+            return time.monotonic() - begun
+
+    print(f"the slots were free after {asyncio.run(main()):.3f} s")
+
+
+def test_flow_on_the_real_model(local: suffice.LocalServer) -> None:
+    with openai.OpenAI(base_url=local.base_url, api_key="none") as client:
+        outcome = suffice.sample(client, EASY, model=local.model, max_tokens=64, seed=1, mode="flow", extra=2)
+    assert outcome.answer == "8" and not outcome.runs_on
+    assert outcome.tokens >= 5 * outcome.samples
 
 
 def test_ask_needs_no_key_and_no_network() -> None:

@@ -19,6 +19,7 @@ import suffice
 from suffice import OptionError, Outcome, SampleError
 from suffice.answers import get_extractor
 from suffice.cli.app import app, need, show
+from suffice.flow import get_flow
 from suffice.paths import check_writable, is_there, write_whole
 from suffice.report import batch_bar, outcome_lines, outcomes_summary, pool_table, vote_display
 
@@ -50,6 +51,9 @@ _TopP = Annotated[float | None, typer.Option(help="Nucleus sampling; the server'
 _MaxTokens = Annotated[int | None, typer.Option(help="The most tokens of a response; the server's own by default.")]
 _Seed = Annotated[int | None, typer.Option(help="A seed for the server, spread over the draws.")]
 _Deadline = Annotated[float | None, typer.Option(help="Stop after so many seconds with what there is.")]
+Mode = Annotated[str, typer.Option(metavar="rounds|flow", help="Whole rounds, or a decision on every arrival.")]
+Order = Annotated[str, typer.Option(metavar="launch|arrival", help="In flow, the order in which votes count.")]
+Extra = Annotated[int, typer.Option(help="In flow, how many more draws than asked for are in flight.")]
 _Concurrency = Annotated[int, typer.Option(help="The most draws in flight at once.")]
 _Timeout = Annotated[float, typer.Option(help="Give a request so many seconds before it is tried again.")]
 _Price = Annotated[float, typer.Option("--price-per-million-tokens", help="What tokens of responses cost.")]
@@ -145,6 +149,9 @@ def ask(
     top_p: _TopP = None,
     max_tokens: _MaxTokens = None,
     seed: _Seed = None,
+    mode: Mode = "rounds",
+    order: Order = "launch",
+    extra: Extra = 0,
     deadline_seconds: _Deadline = None,
     concurrency: _Concurrency = 64,
     timeout: _Timeout = 600.0,
@@ -161,8 +168,11 @@ def ask(
     if not question.strip():
         raise OptionError("QUESTION is empty: there is nothing to ask")
     _warn_of_temperature(temperature)
-    suffice.get_controller(controller)
+    chosen = suffice.get_controller(controller)
     get_extractor(answer)
+    flow = get_flow(mode, order, extra)
+    if flow:
+        flow.check(chosen)
     messages = get_prompt(prompt) if prompt else None
     console = Console(highlight=False)
     with _upstream(base_url, model, gguf, threads) as upstream, vote_display(console, quiet=json) as watch:
@@ -176,6 +186,9 @@ def ask(
                 controller=controller,
                 budget=budget,
                 answer=answer,
+                mode=mode,
+                order=order,
+                extra=extra,
                 deadline_seconds=deadline_seconds,
                 concurrency=concurrency,
                 timeout=timeout,
@@ -225,6 +238,9 @@ def run(
     top_p: _TopP = None,
     max_tokens: _MaxTokens = None,
     seed: _Seed = None,
+    mode: Mode = "rounds",
+    order: Order = "launch",
+    extra: Extra = 0,
     deadline_seconds: _Deadline = None,
     concurrency: _Concurrency = 8,
     timeout: _Timeout = 600.0,
@@ -239,6 +255,9 @@ def run(
     chosen = suffice.get_controller(controller)
     if budget < 1:
         raise OptionError(f"--budget must be at least 1, not {budget}")
+    flow = get_flow(mode, order, extra)
+    if flow:
+        flow.check(chosen)
     _warn_of_temperature(temperature)
     if max_cost is not None and not (price or prompt_price):
         raise OptionError("--max-cost needs a price: give --price-per-million-tokens")
@@ -246,12 +265,15 @@ def run(
     with _upstream(base_url, model, gguf, threads) as upstream:
         sampling = _request(upstream, temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed)
         settings = {"controller": controller, "budget": budget, "deadline_seconds": deadline_seconds}
+        if flow:
+            settings |= {"mode": mode, "order": order, "extra": extra}
         lines = job.run(
             upstream,
             sampling,
             settings,
             len(job.questions.asked),
-            lambda batch: batch.answer(job.questions.asked, chosen, budget, deadline_seconds),
+            lambda batch: batch.answer(job.questions.asked, chosen, budget, deadline_seconds, flow),
+            streamed=flow is not None,
         )
     _write_lines(out, lines)
     answered = [line for line in lines if line["samples"] and line["stop_reason"] != "failed"]
@@ -349,6 +371,7 @@ class _Job:
         settings: dict[str, Any],
         total: int,
         work: Callable[[Any], Awaitable[list[dict[str, Any]]]],
+        streamed: bool = False,
     ) -> list[dict[str, Any]]:
         """Open the journal and do the work; Ctrl-C leaves it ready to go on."""
         from suffice.live.batch import Batch
@@ -370,6 +393,7 @@ class _Job:
                     limiter=self._limiter,
                     timeout=self._timeout,
                     single="samples" in settings,
+                    streamed=streamed,
                 )
                 batch = Batch(
                     server, journal, prompt, self._extractor, self.spent, keep_text=self._keep_text, progress=advance

@@ -10,6 +10,8 @@ import suffice
 from suffice import OptionError
 from suffice.cli.app import app, need, show
 from suffice.cli.costs import Answer, Price, Second, Tokens, Wait, penalties_of
+from suffice.cli.live import Extra, Mode, Order
+from suffice.flow import get_flow
 from suffice.paths import check_writable, is_there, write_whole
 from suffice.planning import ceiling
 from suffice.replay import Comparison, reliabilities
@@ -48,6 +50,15 @@ def evaluate(
     wait: Wait = None,
     second: Second = None,
     answer: Answer = None,
+    mode: Mode = "rounds",
+    order: Order = "launch",
+    extra: Extra = 0,
+    slots: Annotated[
+        int | None, typer.Option(help="How many responses to a question the server works on at once; all by default.")
+    ] = None,
+    tokens_per_second: Annotated[
+        float | None, typer.Option(help="How quick a response is, for latency in seconds.")
+    ] = None,
     baseline: Annotated[
         str, typer.Option(metavar="C", help="The controller that changes and differences are against.")
     ] = "sc",
@@ -78,6 +89,8 @@ def evaluate(
                 repeats=repeats,
                 seed=seed,
                 penalties=penalties,
+                flow=get_flow(mode, order, extra, slots),
+                slots=slots,
                 progress=advance,
             )
             by_name = dict(zip(asked, results, strict=True))

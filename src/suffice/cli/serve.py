@@ -25,6 +25,17 @@ def serve(
     answer: Annotated[
         str | None, typer.Option(metavar="X", help="How the answer is found in a response.  [default: auto]")
     ] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(metavar="rounds|flow", help="Whole rounds, or a decision on every arrival.  [default: rounds]"),
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(metavar="launch|arrival", help="In flow, the order in which votes count.  [default: launch]"),
+    ] = None,
+    extra: Annotated[
+        int | None, typer.Option(help="In flow, how many more draws than asked for are in flight.  [default: 0]")
+    ] = None,
     host: Annotated[str | None, typer.Option(help="Where to listen.  [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="Where to listen.  [default: 8000]")] = None,
     api_key_env: Annotated[

@@ -12,6 +12,7 @@ from typing import Any
 from suffice.answers import Extractor, get_extractor, tool_extractor
 from suffice.controllers import Controller, get_controller
 from suffice.errors import OptionError, SufficeError
+from suffice.flow import Flow, get_flow
 from suffice.gateway.errors import GatewayError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -25,6 +26,9 @@ class Settings:
     controller: str = "plan"
     budget: int = 32
     answer: str = "auto"
+    mode: str = "rounds"
+    order: str = "launch"
+    extra: int = 0
     host: str = "127.0.0.1"
     port: int = 8000
     workers: int = 1
@@ -52,8 +56,11 @@ class Settings:
         for name in ("deadline_seconds", "timeout_seconds", "heartbeat_seconds"):
             if not getattr(self, name) > 0:
                 raise OptionError(f"{_option(name)} must be above 0, not {getattr(self, name)}")
-        get_controller(self.controller)
+        chosen = get_controller(self.controller)
         get_extractor(self.answer)
+        flow = get_flow(self.mode, self.order, self.extra)
+        if flow:
+            flow.check(chosen)
 
     @property
     def most_draws(self) -> int:
@@ -130,6 +137,9 @@ class Wish:
     budget: int
     answer: str
     deadline_seconds: float
+    mode: str = "rounds"
+    order: str = "launch"
+    extra: int = 0
     ignore: tuple[str, ...] = ()
     answer_named: bool = False
 
@@ -142,6 +152,13 @@ class Wish:
         """What finds the answer."""
         return tool_extractor(self.answer, self.ignore) if self.votes_on_tools else get_extractor(self.answer)
 
+    def flow(self) -> Flow | None:
+        """Whether and how draws flow."""
+        flow = get_flow(self.mode, self.order, self.extra)
+        if flow:
+            flow.check(self.chosen())
+        return flow
+
     def chosen(self) -> Controller:
         """What decides."""
         return _controller(self.controller)
@@ -152,7 +169,7 @@ def _controller(name: str) -> Controller:
     return get_controller(name)
 
 
-_FIELDS = ("controller", "budget", "answer", "deadline_seconds", "ignore")
+_FIELDS = ("controller", "budget", "answer", "deadline_seconds", "mode", "order", "extra", "ignore")
 
 
 def read_wish(settings: Settings, body: Mapping[str, Any], headers: Mapping[str, str]) -> Wish:
@@ -172,7 +189,8 @@ def read_wish(settings: Settings, body: Mapping[str, Any], headers: Mapping[str,
                     400, f'there is no "{field}" in "suffice"; there are {", ".join(_FIELDS)}', param=f"suffice.{field}"
                 )
         wanted |= {field: value for field, value in given.items() if value is not None}
-    wish = Wish(settings.controller, settings.budget, settings.answer, settings.deadline_seconds)
+    flow = (settings.mode, settings.order, settings.extra)
+    wish = Wish(settings.controller, settings.budget, settings.answer, settings.deadline_seconds, *flow)
     for field, value in wanted.items():
         wish = replace(wish, **{field: _checked(field, value)})
     wish = replace(
@@ -183,6 +201,7 @@ def read_wish(settings: Settings, body: Mapping[str, Any], headers: Mapping[str,
     )
     if wish.controller != "off":
         _check("controller", wish.controller, settings.controller, wish.chosen)
+        _check("mode", wish.mode, "rounds", wish.flow)
     _check("answer", wish.answer, settings.answer, wish.extractor)
     return wish
 
@@ -202,9 +221,9 @@ def _check(field: str, value: str, operators: str, read: Any) -> None:
 def _from_header(field: str, text: str) -> Any:
     if field == "ignore":
         return [name.strip() for name in text.split(",")]
-    if field in ("budget", "deadline_seconds"):
+    if field in ("budget", "deadline_seconds", "extra"):
         try:
-            return int(text) if field == "budget" else float(text)
+            return float(text) if field == "deadline_seconds" else int(text)
         except ValueError:
             return text  # refused below, by name
     return text
@@ -215,6 +234,8 @@ def _checked(field: str, value: Any) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if field == "budget":
         fits, wanted = number and value == int(value) and value >= 1, "a whole number, at least 1"
+    elif field == "extra":
+        fits, wanted = number and value == int(value) and value >= 0, "a whole number, 0 or more"
     elif field == "deadline_seconds":
         fits, wanted = number and value > 0, "a number above 0"
     elif field == "ignore":
@@ -224,4 +245,4 @@ def _checked(field: str, value: Any) -> Any:
         fits, wanted = isinstance(value, str), "a string"
     if not fits:
         raise GatewayError(400, f"suffice.{field} must be {wanted}, not {value!r}"[:300], param=f"suffice.{field}")
-    return {"budget": int, "deadline_seconds": float, "ignore": tuple}.get(field, str)(value)
+    return {"budget": int, "extra": int, "deadline_seconds": float, "ignore": tuple}.get(field, str)(value)

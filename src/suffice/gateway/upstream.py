@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any
 
 import aiohttp
@@ -47,7 +47,7 @@ class Upstream:
         sent = self._headers(headers) | {"content-type": "application/json", "accept-encoding": "identity"}
         url = URL(f"{self.base_url}/chat/completions", encoded=True)
 
-        async def post(request: dict[str, Any]) -> bytes:
+        async def post(request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
             body = bytearray()
             begun = time.monotonic()
             draws = request.get("n", 1)
@@ -56,6 +56,7 @@ class Upstream:
                 async with self._session.post(url, data=json.dumps(request).encode(), headers=sent) as reply:
                     async for chunk in reply.content.iter_any():
                         body += chunk
+                        show(chunk)
                         if len(body) > MOST_BYTES:
                             raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
             except (aiohttp.ClientError, OSError) as error:

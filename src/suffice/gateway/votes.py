@@ -68,11 +68,12 @@ class Vote:
             limiter=Limiter(settings.fan_out, limiter),
             retries=settings.retries,
             timeout=settings.timeout_seconds,
+            streamed=wish.mode == "flow",
         )
         seed = body.get("seed")
         random = np.random.default_rng(abs(seed) if isinstance(seed, int) else None)
         draws = ServerDraws(self._server, messages)
-        self._run = Run(wish.chosen().for_question(random), draws, wish.extractor(), wish.budget, watch)
+        self._run = Run(wish.chosen().for_question(random), draws, wish.extractor(), wish.budget, watch, wish.flow())
 
     async def hold(self) -> dict[str, Any]:
         """Draw until it is enough; the chat completion that comes of it."""
@@ -143,6 +144,8 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "seconds": round(outcome.seconds, 3),
         "seconds_saved": round(_saved(outcome, sum(response.seconds for response in outcome.responses)), 3),
         "failures": len(outcome.failures),
+        "launched": outcome.launched,
+        "cancelled_tokens": outcome.cancelled_tokens,
     }
 
 

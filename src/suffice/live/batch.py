@@ -6,7 +6,7 @@ import zlib
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from suffice.answers import Extractor, Keys
 from suffice.controllers import Controller
 from suffice.errors import OptionError, SufficeError
+from suffice.flow import Flow
 from suffice.live.draws import Draws, Failure, ServerDraws
 from suffice.live.journal import Journal
 from suffice.live.loop import Run
@@ -101,14 +102,26 @@ class Recorder:
         """How many draws were launched and not yet taken."""
         return self._ready + self._draws.in_flight
 
-    def launch(self, draws: int) -> None:
+    @property
+    def cancelled_tokens(self) -> int:
+        """What draws had generated that were ended before they arrived."""
+        return self._draws.cancelled_tokens
+
+    @property
+    def runs_on(self) -> bool:
+        """Whether draws that are ended may run on, on the server."""
+        return self._draws.runs_on
+
+    def launch(self, draws: int) -> list[int]:
         """Start so many draws, less those that the journal has."""
         ready = min(draws, len(self._there) - self._ready)
+        numbers = [response.draw for response in islice(self._there, self._ready, self._ready + ready)]
         self._ready += ready
         if draws > ready:
             if self._batch.spent.exhausted:
                 raise CapReachedError
-            self._draws.launch(draws - ready)
+            numbers += self._draws.launch(draws - ready)
+        return numbers
 
     async def next(self) -> Response | Failure:
         """Wait for the next draw to arrive, and take it."""
@@ -211,7 +224,12 @@ class Batch:
         return line | ({"texts": [response.text for response in responses]} if self._keep_text else {})
 
     async def answer(
-        self, questions: Sequence[Asked], controller: Controller, budget: int, deadline_seconds: float | None
+        self,
+        questions: Sequence[Asked],
+        controller: Controller,
+        budget: int,
+        deadline_seconds: float | None,
+        flow: Flow | None = None,
     ) -> list[Line]:
         """Answer each question; the outcomes of those that were begun and not cut short by a limit on spending."""
         self._progress(len(self._outcomes))
@@ -223,7 +241,7 @@ class Batch:
             draws = self._draws(question, count(first), list(there))
             # A mixture must hold to one plan, also when the work goes on after a crash.
             chosen = controller.for_question(np.random.default_rng(zlib.crc32(question.id.encode(errors="replace"))))
-            run = Run(chosen, draws, self._extractor, budget)
+            run = Run(chosen, draws, self._extractor, budget, flow=flow)
             try:
                 outcome = await run.outcome(deadline_seconds)
             except CapReachedError:

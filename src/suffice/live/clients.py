@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -31,33 +31,34 @@ def _poster(client: Any, timeout: float, threads: int) -> Post:
         raise OptionError("the client must be one of the openai package's: openai.OpenAI or openai.AsyncOpenAI")
     create: Any = client.with_options(max_retries=0, timeout=timeout).chat.completions.with_streaming_response.create
 
-    async def post(request: dict[str, Any]) -> bytes:
+    async def post(request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
         body = bytearray()
         with _our_errors():
             async with create(**request) as reply:
                 async for chunk in reply.iter_bytes():
-                    _take(chunk, body)
+                    _take(chunk, body, show)
         return bytes(body)
 
-    def post_blocking(request: dict[str, Any]) -> bytes:
+    def post_blocking(request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
         body = bytearray()
         with _our_errors(), create(**request) as reply:
             for chunk in reply.iter_bytes():
-                _take(chunk, body)
+                _take(chunk, body, show)
         return bytes(body)
 
     if is_async(client):
         return post
     executor = ThreadPoolExecutor(threads, "suffice-draw")
 
-    async def post_in_thread(request: dict[str, Any]) -> bytes:
-        return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request)
+    async def post_in_thread(request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
+        return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request, show)
 
     return post_in_thread
 
 
-def _take(chunk: bytes, body: bytearray) -> None:
+def _take(chunk: bytes, body: bytearray, show: Callable[[bytes], None]) -> None:
     body += chunk
+    show(chunk)
     if len(body) > server.MOST_BYTES:
         raise TooLongError(f"a response of more than {server.MOST_BYTES >> 20} MiB")
 

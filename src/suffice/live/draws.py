@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from suffice.live.response import Response
 from suffice.live.server import DrawError, Server
+from suffice.live.streams import Meter
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class Failure:
     """A draw that failed for good."""
 
     message: str
+    draw: int
     cause: Exception | None = None
 
 
@@ -26,8 +28,16 @@ class Draws(Protocol):
     def in_flight(self) -> int:
         """How many draws were launched and not yet taken."""
 
-    def launch(self, draws: int) -> None:
-        """Start so many draws, in parallel."""
+    @property
+    def cancelled_tokens(self) -> int:
+        """What draws had generated that were ended before they arrived."""
+
+    @property
+    def runs_on(self) -> bool:
+        """Whether the server does not stream what it was asked to, so that draws that are ended may run on there."""
+
+    def launch(self, draws: int) -> list[int]:
+        """Start so many draws, in parallel; their numbers."""
 
     async def next(self) -> Response | Failure:
         """Wait for the next draw to arrive, and take it."""
@@ -41,18 +51,22 @@ class ServerDraws:
 
     def __init__(self, server: Server, messages: list[dict[str, Any]], numbers: Iterable[int] | None = None) -> None:
         self.in_flight = 0
+        self.cancelled_tokens = 0
+        self.runs_on = False
         self._server = server
         self._messages = messages
         self._numbers = iter(count() if numbers is None else numbers)
         self._arrived: asyncio.Queue[Response | Failure | Exception] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def launch(self, draws: int) -> None:
-        """Start so many draws, in parallel."""
-        task = asyncio.create_task(self._start(list(islice(self._numbers, draws))))
+    def launch(self, draws: int) -> list[int]:
+        """Start so many draws, in parallel; their numbers."""
+        numbers = list(islice(self._numbers, draws))
+        task = asyncio.create_task(self._start(numbers))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         self.in_flight += draws
+        return numbers
 
     async def next(self) -> Response | Failure:
         """Wait for the next draw to arrive, and take it."""
@@ -83,13 +97,18 @@ class ServerDraws:
             pieces = (self._draw(numbers[start : start + most]) for start in range(0, len(numbers), most))
             return any(await asyncio.gather(*pieces))
         begun = time.monotonic()
+        meter = Meter()
         try:
-            responses = await self._server.ask(self._messages, numbers)
+            responses = await self._server.ask(self._messages, numbers, meter)
         except DrawError as error:
             if error.refused and len(numbers) > 1:
                 return await self._draw_fewer(numbers, error)
-            self._fail(len(numbers), error)
+            self._fail(numbers, error)
             return False
+        except asyncio.CancelledError:
+            self.cancelled_tokens += meter.generated
+            raise
+        self.runs_on |= self._server.streamed and not meter.streamed
         seconds = round(time.monotonic() - begun, 3)
         for number, response in zip(numbers, responses, strict=False):
             self._arrived.put_nowait(replace(response, draw=number, seconds=seconds))
@@ -102,12 +121,12 @@ class ServerDraws:
         """Half as many at once: perhaps the server refused their number and nothing else."""
         half = len(numbers) // 2
         if not await self._draw(numbers[:half]):
-            self._fail(len(numbers) - half, error)
+            self._fail(numbers[half:], error)
             return False
         self._server.learn(half)
         await self._draw(numbers[half:])
         return True
 
-    def _fail(self, draws: int, error: DrawError) -> None:
-        for _ in range(draws):
-            self._arrived.put_nowait(Failure(str(error), error.cause))
+    def _fail(self, numbers: list[int], error: DrawError) -> None:
+        for number in numbers:
+            self._arrived.put_nowait(Failure(str(error), number, error.cause))

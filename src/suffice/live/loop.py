@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 
 from suffice.answers import Extractor, Keys, ToolExtractor, is_quick
 from suffice.controllers import Controller
+from suffice.flow import Flow
 from suffice.live.draws import Draws, Failure
 from suffice.live.outcome import Outcome, SampleError
 from suffice.live.response import Response
@@ -45,14 +47,25 @@ class Run:
     """One question under way."""
 
     def __init__(
-        self, controller: Controller, draws: Draws, extractor: Extractor, budget: int, watch: Watch | None = None
+        self,
+        controller: Controller,
+        draws: Draws,
+        extractor: Extractor,
+        budget: int,
+        watch: Watch | None = None,
+        flow: Flow | None = None,
     ) -> None:
+        if flow:
+            flow.check(controller)
         self.tally = Tally(budget)
         self.keys = Keys(exact=isinstance(extractor, ToolExtractor))
         self._controller = controller
         self._draws = draws
         self._extractor = extractor
         self._watch = watch
+        self._flow = flow
+        self._launched = 0
+        self._uncounted: dict[int, Response | Failure] = {}
         self._responses: list[Response] = []
         self._failures: list[Failure] = []
         self._begun = time.monotonic()
@@ -66,7 +79,7 @@ class Run:
             prepared.add_done_callback(lambda task: _known_budgets.add(self.tally.budget))
         try:
             async with asyncio.timeout(deadline_seconds) as deadline:
-                stop_reason = await self._rounds()
+                stop_reason = await (self._flowing(self._flow) if self._flow else self._rounds())
                 if prepared:
                     await prepared
         except asyncio.CancelledError as cancelled:
@@ -89,13 +102,42 @@ class Run:
         """Rounds until there is no more to draw; the reason for that."""
         while asked := await self._decide():
             before = self.tally.draws
-            self._draws.launch(asked)
+            self._launched += len(self._draws.launch(asked))
             while self._draws.in_flight:
                 await self._take()
             if self.tally.draws == before:
                 return "failed"
             self.tally.end_round()
         return "controller" if self.tally.left else "budget"
+
+    async def _flowing(self, flow: Flow) -> str:
+        """Draws in flight as the controller asks, and a decision on every arrival; the reason for the stop."""
+        awaited: deque[int] = deque()  # in the order in which they were started
+        failed_in_a_row = 0
+        while asked := await self._decide():
+            wanted = flow.wanted(asked, self.tally, len(awaited))
+            if wanted:
+                self._end_round()
+                awaited.extend(self._draws.launch(wanted))
+                self._launched += wanted
+            arrived = await self._draws.next()
+            failed_in_a_row = failed_in_a_row + 1 if isinstance(arrived, Failure) else 0
+            if failed_in_a_row > asked + flow.extra:
+                self._failures.append(arrived)  # type: ignore[arg-type]
+                return "failed"
+            self._uncounted[arrived.draw] = arrived
+            while awaited and (flow.order == "arrival" or awaited[0] in self._uncounted):
+                draw = arrived.draw if flow.order == "arrival" else awaited[0]
+                if draw not in self._uncounted:
+                    break
+                awaited.remove(draw)
+                await self._count(self._uncounted.pop(draw))
+        self._end_round()
+        return "controller" if self.tally.left else "budget"
+
+    def _end_round(self) -> None:
+        if self.tally.round_ends[-1:] != [self.tally.draws] and self.tally.draws:
+            self.tally.end_round()
 
     async def _decide(self) -> int:
         """The controller's word; from a thread where it may have to plan first."""
@@ -115,7 +157,10 @@ class Run:
 
     async def _take(self) -> None:
         """Count the next draw to arrive."""
-        arrived = await self._draws.next()
+        await self._count(await self._draws.next())
+
+    async def _count(self, arrived: Response | Failure) -> None:
+        """Let a draw join the tally, or the failures."""
         if isinstance(arrived, Failure):
             self._failures.append(arrived)
         else:
@@ -135,6 +180,8 @@ class Run:
         tally = self.tally
         ends = [*tally.round_ends] + [tally.draws] * (tally.round_ends[-1:] != [tally.draws] and tally.draws > 0)
         answer = tally.leader
+        arrived = (one for one in self._uncounted.values() if isinstance(one, Response))
+        unused = self._draws.cancelled_tokens + sum(one.tokens or 0 for one in arrived)
         return Outcome(
             answer=answer,
             response=next((one for one in self._responses if one.answer == answer), None),
@@ -143,10 +190,13 @@ class Run:
             confidence=confidence(tally) if self._can_tell else None,
             draws=tuple(end - start for start, end in zip([0, *ends], ends, strict=False)),
             prompt_tokens=sum(one.prompt_tokens for one in self._responses),
-            completion_tokens=sum(one.tokens or 0 for one in self._responses),
+            completion_tokens=sum(one.tokens or 0 for one in self._responses) + unused,
             seconds=time.monotonic() - self._begun,
             stop_reason=stop_reason,
             failures=tuple(failure.message for failure in self._failures),
             responses=tuple(self._responses),
             budget=tally.budget,
+            launched=self._launched,
+            cancelled_tokens=unused,
+            runs_on=self._draws.runs_on,
         )

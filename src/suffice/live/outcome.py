@@ -31,6 +31,12 @@ class Outcome:
     failures: tuple[str, ...]
     responses: tuple[Response, ...]
     budget: int
+    launched: int = 0
+    """How many draws were started; those that were not counted were cancelled at the stop, or failed."""
+    cancelled_tokens: int = 0
+    """What those had generated until then; among the completion's tokens."""
+    runs_on: bool = False
+    """Whether the server does not stream, so that what was cancelled may have run on there."""
 
     @property
     def samples(self) -> int:
@@ -65,6 +71,9 @@ class Outcome:
             "response": self.response.to_json() if self.response else None,
             "failures": list(self.failures),
             "budget": self.budget,
+            "launched": self.launched,
+            "cancelled_tokens": self.cancelled_tokens,
+            "runs_on": self.runs_on,
         }
 
 

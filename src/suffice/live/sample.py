@@ -12,6 +12,7 @@ import numpy as np
 from suffice.answers import Extractor, get_extractor
 from suffice.controllers import Controller, get_controller
 from suffice.errors import OptionError
+from suffice.flow import get_flow
 from suffice.live.clients import is_async, server_of, twin
 from suffice.live.draws import ServerDraws
 from suffice.live.limiter import Limiter
@@ -34,20 +35,35 @@ async def asample(
     retries: int = 4,
     timeout: float = 600.0,
     watch: Watch | None = None,
+    mode: str = "rounds",
+    order: str = "launch",
+    extra: int = 0,
     **request: Any,
 ) -> Outcome:
-    """Ask a model just enough times, with an `openai.AsyncOpenAI`; what else is given goes into every request."""
+    """Ask a model just enough times, with an `openai.AsyncOpenAI`; what else is given goes into every request.
+
+    In the mode "flow" there is no waiting between rounds: see docs/flow.md.
+    """
+    flow = get_flow(mode, order, extra)
     chosen = get_controller(controller)
     extractor = get_extractor(answer)
     if budget < 1:
         raise OptionError(f"the budget must be at least 1, not {budget}")
     if request.get("temperature") == 0:
         warnings.warn("temperature 0: all samples will agree, and voting on them is a waste", stacklevel=2)
-    server = server_of(client, model, request, limiter=Limiter(concurrency), retries=retries, timeout=timeout)
+    server = server_of(
+        client,
+        model,
+        request,
+        limiter=Limiter(concurrency),
+        retries=retries,
+        timeout=timeout,
+        streamed=flow is not None,
+    )
     draws = ServerDraws(server, [dict(message) for message in messages])
     # A mixture of plans must choose the same one again where a seed is given; servers take negative ones too.
     random = np.random.default_rng(None if request.get("seed") is None else abs(request["seed"]))
-    run = Run(chosen.for_question(random), draws, extractor, budget, watch)
+    run = Run(chosen.for_question(random), draws, extractor, budget, watch, flow)
     return await run.outcome(deadline_seconds)
 
 

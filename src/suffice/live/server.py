@@ -11,6 +11,7 @@ from typing import Any
 from suffice.errors import OptionError
 from suffice.live.limiter import Limiter
 from suffice.live.response import MalformedError, Response, read_responses
+from suffice.live.streams import Meter, read_stream
 
 LONGEST_WAIT = 120.0
 """A server that asks for a longer pause than this many seconds is taken to refuse."""
@@ -26,8 +27,11 @@ _OWNED = {"n": "the controller chooses it", "stream": "whole responses are voted
 _most_at_once: dict[tuple[str, str], int] = {}
 """The most choices that a server and model gave for one request; asked once, remembered while the program runs."""
 
-Post = Callable[[dict[str, Any]], Awaitable[bytes]]
-"""Sends a request and gives the body of the reply; raises StatusError, ConnectionError, TimeoutError, TooLongError."""
+Post = Callable[[dict[str, Any], Callable[[bytes], None]], Awaitable[bytes]]
+"""Sends a request and gives the body of the reply, pieces of which it shows as they arrive.
+
+It raises StatusError, ConnectionError, TimeoutError and TooLongError.
+"""
 
 
 class StatusError(Exception):
@@ -71,6 +75,7 @@ class Server:
         retries: int = 4,
         timeout: float = 600.0,
         single: bool = False,
+        streamed: bool = False,
         secret: str = "",
     ) -> None:
         for field, reason in _OWNED.items():
@@ -86,8 +91,16 @@ class Server:
         self._seed: int | None = request.get("seed")
         self._retries = retries
         self._timeout = timeout
-        self._single = single
+        self._single = single or streamed
+        self._streaming: dict[str, Any] = (
+            {"stream": True, "stream_options": {"include_usage": True}} if streamed else {}
+        )
         self._secret = secret
+
+    @property
+    def streamed(self) -> bool:
+        """Whether responses are asked for as streams, which can be ended one by one."""
+        return bool(self._streaming)
 
     @property
     def most_at_once(self) -> int:
@@ -98,8 +111,8 @@ class Server:
         """Remember that the server gives no more choices than this for one request."""
         _most_at_once[self._key] = max(1, min(most, _most_at_once.get(self._key, most)))
 
-    async def ask(self, messages: list[dict[str, Any]], numbers: Sequence[int]) -> list[Response]:
-        """One request for the question's draws of these numbers."""
+    async def ask(self, messages: list[dict[str, Any]], numbers: Sequence[int], meter: Meter) -> list[Response]:
+        """One request for the question's draws of these numbers; the meter shows how far it is, where it streams."""
         draws = len(numbers)
         request = {**self._request, "messages": messages}
         if draws > 1:
@@ -108,10 +121,15 @@ class Server:
             request["seed"] = self._seed + numbers[0]
         for attempt in range(self._retries + 1):
             try:
+                meter.restart()
                 async with self.limiter.hold(draws), asyncio.timeout(self._timeout):
-                    return read_responses(await self._post(request), draws)
+                    body = await self._post({**request, **self._streaming}, meter.feed)
+                    return [read_stream(body)] if self._streaming else read_responses(body, draws)
             except (StatusError, TooLongError, MalformedError, ConnectionError, TimeoutError) as error:
                 wait = _wait(error, attempt)
+                if "stream_options" in self._streaming and "stream_options" in str(error):
+                    del self._streaming["stream_options"]  # an older server: it then tells no tokens
+                    wait = 0.0
                 if wait is None or wait > LONGEST_WAIT or attempt == self._retries:
                     raise DrawError(self._describe(error), error) from None
                 if isinstance(error, StatusError) and error.status == 429:

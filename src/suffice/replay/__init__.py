@@ -10,7 +10,7 @@ from suffice.replay.evaluate import (
     mean_over_pools,
     reliabilities,
 )
-from suffice.replay.flow import Clocked, Flow, flow_one, rounds_one
+from suffice.replay.flow import Clocked, flow_one, rounds_one
 from suffice.replay.reliability import Reliability, pooled
 from suffice.replay.run import Outcomes, replay, replay_arrays, replay_one_by_one, run
 
@@ -19,7 +19,6 @@ __all__ = [
     "Clocked",
     "Comparison",
     "Difference",
-    "Flow",
     "Outcomes",
     "Reliability",
     "Result",

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from suffice.controllers import Controller, get_controller
+from suffice.flow import Flow
 from suffice.penalties import Penalties
 from suffice.planning import LARGEST_BUDGET
 from suffice.pools import Episodes, Pool, draw_episodes
-from suffice.replay.flow import Flow
 from suffice.replay.reliability import DECILES, Reliability, decile_sums, pooled
 from suffice.replay.run import Outcomes, replay, replay_clocked
 from suffice.tally import FloatArray, Tally

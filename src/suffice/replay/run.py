@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from suffice.controllers import ArrayController, Controller
+from suffice.flow import Flow
 from suffice.planning import Mixture, confidence, confidences
 from suffice.pools import Episodes
-from suffice.replay.flow import Flow, flow_one, rounds_one
+from suffice.replay.flow import flow_one, rounds_one
 from suffice.tally import NONE, FloatArray, IntArray, Tally
 
 

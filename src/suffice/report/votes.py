@@ -93,6 +93,11 @@ def outcome_lines(outcome: "Outcome") -> list[str]:
         lines.append(f"Saved {saved} of {outcome.budget} samples ({saved / outcome.budget:.0%}).")
     else:
         lines.append(f"Stopped before it was settled: {outcome.stop_reason}.")
+    if outcome.launched > outcome.samples + len(outcome.failures):
+        cancelled = outcome.launched - outcome.samples - len(outcome.failures)
+        lines.append(f"{_many(cancelled, 'draw')} cancelled at the stop, after {outcome.cancelled_tokens} tokens.")
+    if outcome.runs_on:
+        lines.append("The server does not stream: what was cancelled may have run on there.")
     if outcome.failures:
         last = printable(outcome.failures[-1])
         lines.append(f"{_many(len(outcome.failures), 'draw')} failed, the last with: {last}")

@@ -1,0 +1,171 @@
+"""Flow, live: no waiting between rounds, and the rest cancelled at the stop."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import openai
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import suffice
+from suffice.live import server as live_server
+from suffice.replay import flow_one
+from suffice.testing import FakeServer, Reply, completion
+
+QUESTION = [{"role": "user", "content": "What is 6 * 7?"}]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_server, "BACK_OFF", 0.01)
+
+
+def ask(server: FakeServer, **options: Any) -> suffice.Outcome:
+    async def main() -> suffice.Outcome:
+        async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client:
+            outcome = await suffice.asample(client, QUESTION, model="fake", mode="flow", **options)
+            assert len(asyncio.all_tasks()) == 1, "no task is left behind"
+            return outcome
+
+    return asyncio.run(main())
+
+
+def until(holds: Callable[[], bool], seconds: float = 5) -> bool:
+    end = time.monotonic() + seconds
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.01)
+    return holds()
+
+
+def said(answer: object, words: int = 1, delay: float = 0.0, **options: Any) -> Reply:
+    return Reply(completion(["so " * words + rf"\boxed{{{answer}}}"], tokens=words + 1), delay=delay, **options)
+
+
+@pytest.mark.parametrize("order", ["launch", "arrival"])
+def test_the_slow_ones_are_cancelled_and_what_they_took_is_counted(order: str) -> None:
+    slow = {6} if order == "launch" else {0}
+    script = lambda request, number: said(42, 50, 20.0 if request["seed"] in slow else 0.2)  # noqa: E731
+    with FakeServer(script, streams=True) as server:
+        begun = time.monotonic()
+        outcome = ask(server, controller="asc", order=order, extra=6, seed=0)
+        assert time.monotonic() - begun < 10
+        assert outcome.answer == "42" and outcome.stop_reason == "controller"
+        assert outcome.launched > outcome.samples >= 3
+        assert until(lambda: server.hung_up >= 1 and server.connections == 0)
+    assert outcome.cancelled_tokens <= 51 * (outcome.launched - outcome.samples)
+    assert outcome.completion_tokens == sum(one.tokens or 0 for one in outcome.responses) + outcome.cancelled_tokens
+    assert sum(outcome.draws) == outcome.samples and not outcome.runs_on
+    assert all("n" not in request and request["stream"] for request in server.requests)
+
+
+def test_a_cancelled_draw_is_counted_from_its_stream() -> None:
+    script = lambda request, number: said(42, 99, 2.0 if request["seed"] == 4 else 0.5)  # noqa: E731
+    with FakeServer(script, streams=True) as server:
+        outcome = ask(server, controller="asc", extra=4, seed=0, budget=5)
+        assert until(lambda: server.connections == 0)
+    assert outcome.samples == 4 and outcome.launched == 5
+    assert 5 < outcome.cancelled_tokens < 60, "about a quarter of its hundred words"
+    assert abs(outcome.cancelled_tokens - (server.generated - 400)) <= 5
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    answers=st.lists(st.sampled_from(["1", "2", None]), min_size=10, max_size=10),
+    controller=st.sampled_from(["asc", "plan", "rl", "boinf"]),
+    extra=st.integers(0, 3),
+    chance=st.randoms(use_true_random=False),
+)
+def test_counted_by_launch_it_stops_where_the_controller_does(
+    answers: list[str | None], controller: str, extra: int, chance: random.Random
+) -> None:
+    delays = [chance.choice([0.0, 0.01, 0.02]) for _ in answers]
+
+    def script(request: dict[str, Any], number: int) -> Reply:
+        answer = answers[request["seed"]]
+        return said(answer, 1, delays[request["seed"]]) if answer else Reply(completion(["none"]))
+
+    if controller == "rl":
+        return  # trained for a budget of 32; the replay's tests have it
+    with FakeServer(script, streams=True) as server:
+        outcome = ask(server, controller=controller, budget=10, extra=extra, seed=0)
+    counted = [response.answer for response in outcome.responses]
+    assert counted == answers[: len(counted)], "votes count in the order of launch, whatever arrives first"
+    chosen = suffice.get_controller(controller)
+    tally = suffice.Tally(10)
+    for answer in counted:
+        tally.add(answer)
+    assert chosen.next_round(tally) == 0 and outcome.answer == tally.leader
+
+
+FAULTS = {
+    "500": Reply(b"", 500),
+    "429": Reply(b"", 429, {"retry-after": "0.05"}),
+    "dropped half-way": said(1, 9, dropped=True),
+    "malformed": Reply(b"data: {nonsense\n\n", headers={"content-type": "text/event-stream"}),
+    "an error in the stream": Reply(b'data: {"error": {"message": "overloaded"}}\n\n'),
+    "ends early": Reply(b'data: {"choices": [{"delta": {"content": "so"}}]}\n\n'),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_that_pass_cost_nothing(fault: str) -> None:
+    script = lambda request, number: FAULTS[fault] if number % 3 == 1 else said(42)  # noqa: E731
+    with FakeServer(script, streams=True) as server:
+        outcome = ask(server, controller="plan", extra=2)
+        assert until(lambda: server.connections == 0)
+    assert outcome.answer == "42" and set(outcome.votes) == {"42"} and outcome.failures == ()
+
+
+@pytest.mark.parametrize("order", ["launch", "arrival"])
+def test_draws_that_fail_for_good_are_passed_over(order: str) -> None:
+    script = lambda request, number: Reply(b"", 403) if request["seed"] in (1, 2) else said(42)  # noqa: E731
+    with FakeServer(script, streams=True) as server:
+        outcome = ask(server, controller="plan", order=order, seed=0)
+    assert outcome.answer == "42" and 1 <= len(outcome.failures) <= 2 and outcome.samples >= 4
+    refusing = FakeServer(lambda request, number: Reply(b"", 403), streams=True)
+    with refusing, pytest.raises(suffice.SampleError) as failed:
+        ask(refusing, controller="plan", order=order)
+    assert failed.value.outcome.stop_reason == "failed" and failed.value.outcome.samples == 0
+
+
+def test_a_server_that_does_not_stream_is_noticed() -> None:
+    with FakeServer(lambda request, number: said(42)) as server:
+        outcome = ask(server, controller="asc")
+    assert outcome.answer == "42" and outcome.runs_on and outcome.to_json()["runs_on"]
+
+
+def test_a_server_that_knows_no_stream_options_is_asked_without() -> None:
+    def script(request: dict[str, Any], number: int) -> Reply:
+        if "stream_options" in request:
+            return Reply({"error": {"message": "unknown field stream_options"}}, 400)
+        return said(42)
+
+    with FakeServer(script, streams=True) as server:
+        assert ask(server, controller="asc").answer == "42"
+
+
+def test_a_deadline_holds_in_flow() -> None:
+    script = lambda request, number: said(42, 9, 0.0 if number < 2 else 30.0)  # noqa: E731
+    with FakeServer(script, streams=True) as server:
+        outcome = ask(server, controller="plan", order="arrival", deadline_seconds=1)
+        assert (outcome.stop_reason, outcome.samples) == ("deadline", 2)
+        assert until(lambda: server.connections == 0)
+
+
+@pytest.mark.parametrize("controller", ["sc", "esc", "doubling"])
+def test_controllers_that_mean_rounds_are_refused(controller: str) -> None:
+    with FakeServer(lambda request, number: said(1)) as server, pytest.raises(suffice.ControllerError, match="rounds"):
+        ask(server, controller=controller)
+    with pytest.raises(suffice.ControllerError, match="rounds"):
+        flow_one(suffice.get_controller(controller), ["1"], [1], suffice.Flow())
+
+
+def test_wrong_options_are_refused() -> None:
+    with FakeServer(lambda request, number: said(1)) as server:
+        for wrong in ({"order": "size"}, {"extra": -1}):
+            with pytest.raises(suffice.OptionError):
+                ask(server, **wrong)
