@@ -28,9 +28,14 @@ def test_arguments_can_be_ignored() -> None:
     assert names([call("search", a)]) == names([call("search", '{"q": 2}')]) == "search"
 
 
-@pytest.mark.parametrize("calls", [None, [], "x", [{}], [{"function": {}}], [call("f", "{")], [call("f", "[1]")]])
+@pytest.mark.parametrize("calls", ["x", [{}], [{"function": {}}], [call("f", "{")], [call("f", "[1]")]])
 def test_what_is_no_tool_call_is_none(calls: object) -> None:
     assert tool_extractor("tool").extract(calls) is None
+
+
+def test_to_call_no_tool_is_a_choice() -> None:
+    for extract in (tool_extractor("tool").extract, tool_extractor("tool:name").extract):
+        assert extract(None) == extract([]) == "no tool call"
 
 
 def test_tool_extractors_have_names() -> None:

@@ -1,8 +1,10 @@
 """The gateway in front of a scripted server, as clients meet it."""
 
 import asyncio
+import gzip
 import json
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -247,7 +249,11 @@ def test_agents_vote_on_tool_calls(streamed: bool) -> None:
             reply = client.chat.completions.create(**asked, extra_body=wish)
             (call,) = reply.choices[0].message.tool_calls
             reason = reply.choices[0].finish_reason
-            assert reply.model_dump()["suffice"]["votes"] == {'book({"to": "Oslo"})': 2, 'book({"to": "Rome"})': 1}
+            assert reply.model_dump()["suffice"]["votes"] == {
+                'book({"to": "Oslo"})': 2,
+                'book({"to": "Rome"})': 1,
+                "no tool call": 1,
+            }
     assert (call.id, call.function.arguments, reason) == ("call_1", arguments[1], "tool_calls")
     assert upstream.requests[0]["tools"] == tools
 
@@ -369,7 +375,7 @@ def test_other_endpoints_are_passed_on_and_the_rest_is_404() -> None:
         assert httpx.post(f"{url}/v1/embeddings?x=1", json={"input": "a"}).json() == {"object": "list"}
         assert httpx.post(f"{url}/v1/completions", json={"prompt": "a"}).status_code == 200
         assert upstream.paths == ["/v1/embeddings?x=1", "/v1/completions"]
-        for call in (httpx.get(f"{url}/v1/files"), httpx.get(f"{url}/v1/chat/completions")):
+        for call in (httpx.get(f"{url}/v1/files"), httpx.get(f"{url}/v1/chat/completions"), httpx.put(f"{url}/x")):
             assert call.status_code in (404, 405) and "message" in call.json()["error"]
 
 
@@ -412,3 +418,148 @@ def test_the_access_log_has_a_json_line_a_request(log_text: bool, capfd: Any) ->
     assert (lines[0]["samples"], lines[0]["rounds"], lines[0]["stop_reason"]) == (4, 1, "controller")
     text = json.dumps(lines)
     assert ("6 * 7" in text) == log_text and "sk-secret" not in text
+
+
+def test_odd_usage_is_summed_as_far_as_it_goes() -> None:
+    usages: list[Any] = [
+        {"prompt_tokens": 5, "completion_tokens": 10, "prompt_tokens_details": None, "odd": "a"},
+        {"prompt_tokens": 5, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 3}, "odd": 4},
+        {"prompt_tokens": 5, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 4}},
+    ]
+
+    def script(request: dict[str, Any], number: int) -> Reply:
+        return Reply(completion([boxed(42)]) | {"usage": usages[number % 3]})
+
+    with FakeServer(script) as upstream, gateway(upstream, controller="sc:draws=3") as url:
+        usage = post(url, ASK).json()["usage"]
+    assert usage["prompt_tokens_details"] == {"cached_tokens": 7} and usage["total_tokens"] == 45
+
+
+def test_odd_requests_are_400_and_odd_replies_still_replies() -> None:
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        for odd in (
+            {"seed": "abc"}, {"seed": [1]}, {"suffice": {"budget": 10**400}}, {"suffice": {"extra": -1}},
+            {"suffice": {"deadline_seconds": 10**400}},
+            {"suffice": {"controller": "\ud800"}}, {"suffice": {"answer": "\ud800"}}, {"suffice": {"\ud800": 1}},
+            {"suffice": {"controller": "plan:actions=" + "1+" * 1000}}, {"n": 1000},
+        ):  # fmt: skip
+            reply = post(url, json.dumps(ASK | odd).encode())
+            assert reply.status_code == 400 and "message" in reply.json()["error"], odd
+        for fine in ({"modalities": 5}, {"model": "\ud800"}, {"model": {"a": 1}}, {"stream": "false"}):
+            assert post(url, json.dumps(ASK | fine).encode()).status_code == 200, fine
+        assert httpx.get(f"{url}/v1/suffice/recent").status_code == 200
+    with FakeServer(lambda request, number: "\ud800 " + boxed(42)) as upstream, gateway(upstream) as url:
+        assert post(url, ASK).json()["suffice"]["answer"] == "42"
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
+        assert list(client.chat.completions.create(model="fake", messages=MESSAGES, stream=True))
+
+
+def test_an_unforeseen_failure_has_openai_s_shape_and_a_line(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    def fail(outcome: Any) -> Any:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr("suffice.gateway.votes.summary", fail)
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        whole, streamed = post(url, ASK), post(url, ASK | {"stream": True})
+    assert whole.status_code == 500 and whole.json()["error"]["type"] == "server_error"
+    assert "secret detail" not in whole.text + streamed.text
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
+    assert [line["kind"] for line in lines] == ["error", "error"]
+
+
+def test_to_call_no_tool_can_win() -> None:
+    arguments = [None] * 7 + ["{}"]
+    tools = [{"type": "function", "function": {"name": "book"}}]
+    upstream = FakeServer(lambda request, number: tool_reply(request, arguments))
+    with upstream, gateway(upstream, controller="sc:draws=8") as url:
+        reply = post(url, ASK | {"tools": tools, "suffice": {"answer": "tool"}}).json()
+    assert reply["suffice"]["answer"] == "no tool call" and "tool_calls" not in reply["choices"][0]["message"]
+
+
+def test_hanging_up_on_a_relay_ends_it_and_relays_have_limits() -> None:
+    slow = lambda request, number: Reply(completion([boxed(1)]), delay=20)  # noqa: E731
+    with FakeServer(slow) as upstream, gateway(upstream, max_requests=1, max_queue=0) as url:
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{url}/v1/chat/completions", json=ASK | {"n": 2}, timeout=0.5)
+        assert until(lambda: upstream.hung_up == 1 and upstream.in_flight == 0, 3)
+        reply = post(url, ASK | {"n": 2, "suffice": {"deadline_seconds": 0.3}})
+        assert reply.status_code == 504
+
+        async def two() -> list[int]:
+            async with httpx.AsyncClient(timeout=2) as client:
+                body = ASK | {"n": 2, "suffice": {"deadline_seconds": 1}}
+                posts = [client.post(f"{url}/v1/chat/completions", json=body) for _ in range(2)]
+                return sorted(reply.status_code for reply in await asyncio.gather(*posts))
+
+        assert asyncio.run(two()) == [429, 504]
+
+
+@pytest.mark.parametrize("path", ["/v1/models/../../admin", "/v1/models/%2e%2e/files", "/v1/models/%252e%252e/files"])
+def test_no_path_leads_elsewhere(path: str) -> None:
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as raw:
+            raw.sendall(f"GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode())
+            assert b" 404 " in raw.recv(1000)
+
+
+def test_less_the_suffice_object_not_a_byte_is_changed() -> None:
+    raw = b'{"a": 1,"a":2, "suffice": {"controller": "off"}, "f": 1.50, "g": 1e400, "messages": [ ],\n "u": "\\ud800x"}'
+    expected = b'{"a": 1, "a":2, "f": 1.50, "g": 1e400, "messages": [ ], "u": "\\ud800x"}'
+    with FakeServer(lambda request, number: Reply({})) as upstream, gateway(upstream) as url:
+        assert post(url, raw).status_code == 200
+    assert upstream.bodies == [expected]
+
+
+def test_headers_queries_and_compressed_replies() -> None:
+    packed = gzip.compress(json.dumps(completion([boxed(42)])).encode())
+    reply = Reply(packed, headers={"content-encoding": "gzip", "set-cookie": "a=1"})
+    with FakeServer(lambda request, number: reply) as upstream, gateway(upstream, controller="sc:draws=1") as url:
+        assert httpx.post(f"{url}/v1/chat/completions?api-version=2", json=ASK).json()["suffice"]["answer"] == "42"
+        passed = post(url, ASK | {"n": 2})
+        assert passed.json()["choices"] and passed.headers["set-cookie"] == "a=1"
+    assert upstream.paths == ["/v1/chat/completions?api-version=2", "/v1/chat/completions"]
+
+
+def test_an_upstream_s_key_is_never_passed_on(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-upstream\n")
+    fault = Reply({"error": {"message": "bad key sk-upstream"}}, 401)
+    with FakeServer(lambda request, number: fault) as upstream, gateway(upstream) as url:
+        reply = post(url, ASK)
+    assert reply.status_code == 401 and "sk-upstream" not in reply.text + capfd.readouterr().out
+    assert upstream.headers[0]["authorization"] == "Bearer sk-upstream"
+
+
+def test_a_malicious_regular_expression_holds_up_nobody_else() -> None:
+    evil = ASK | {"suffice": {"answer": "regex:(a+)+$", "controller": "sc", "budget": 8}}
+
+    def script(request: dict[str, Any], number: int) -> str:
+        return "a" * 40 + "!" if request["messages"][0]["content"] == "evil" else r"\boxed{x+y^2}"
+
+    async def main(url: str) -> float:
+        async with httpx.AsyncClient(timeout=60) as client:
+            bad = evil | {"messages": [{"role": "user", "content": "evil"}]}
+            others = [asyncio.create_task(client.post(f"{url}/v1/chat/completions", json=bad)) for _ in range(10)]
+            await asyncio.sleep(0.5)
+            begun = time.monotonic()
+            assert (await client.post(f"{url}/v1/chat/completions", json=ASK)).status_code == 200
+            seconds = time.monotonic() - begun
+            for other in others:
+                other.cancel()
+            return seconds
+
+    with FakeServer(script) as upstream, gateway(upstream) as url:
+        assert asyncio.run(main(url)) < 5
+
+
+def test_flow_through_the_gateway() -> None:
+    with FakeServer(always, streams=True) as upstream, gateway(upstream) as url:
+        reply = post(url, ASK | {"suffice": {"mode": "flow", "extra": 2}}).json()
+        assert reply["choices"][0]["message"]["content"] == boxed(42) and reply["suffice"]["answer"] == "42"
+        assert reply["suffice"]["launched"] >= reply["suffice"]["samples"] and reply["usage"]["completion_tokens"] > 0
+        assert all(request["stream"] for request in upstream.requests)
+        refused = post(url, ASK | {"suffice": {"mode": "flow", "controller": "esc"}})
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "suffice.mode")
+        assert post(url, ASK | {"suffice": {"mode": "stream"}}).status_code == 400
+        streamed = post(url, ASK | {"stream": True, "suffice": {"mode": "flow", "order": "arrival"}})
+        assert "[DONE]" in streamed.text

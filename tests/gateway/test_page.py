@@ -105,12 +105,20 @@ def test_stopping_hangs_up(browser: webdriver.Chrome) -> None:
         wait(browser, lambda _: upstream.hung_up == 1)
 
 
+def requests_of(browser: webdriver.Chrome) -> list[str]:
+    names: list[str] = browser.execute_script(
+        "return performance.getEntriesByType('resource').map((entry) => entry.name)"
+    )
+    return names
+
+
 def test_the_page_asks_for_a_key(browser: webdriver.Chrome, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALICE", "sk-alice")
     with FakeServer(script) as upstream, gateway(upstream, api_key_env=("ALICE",)) as url:
         browser.get(url)
         wait(browser, lambda _: browser.find_element(By.ID, "key").is_displayed())
         picture(browser, "key")
+        assert not [entry for entry in requests_of(browser) if "/v1/" in entry], "no call before there is a key"
         browser.find_element(By.ID, "key").send_keys("sk-alice" + Keys.ENTER)
         wait(browser, lambda _: text(browser, "model") == "fake")
         assert not browser.find_element(By.ID, "key").is_displayed()

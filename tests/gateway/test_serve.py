@@ -3,10 +3,11 @@
 import importlib.util
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,10 @@ ASK: dict[str, Any] = {"model": "fake", "messages": [{"role": "user", "content":
 
 
 @contextmanager
-def serving(*options: str, **variables: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(*options: str, before: Sequence[str] = (), **variables: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     port = free_port()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")} | variables
-    command = [SUFFICE, "serve", "--port", str(port), *options]
+    command = [SUFFICE, *before, "serve", "--port", str(port), *options]
     process = subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     url = f"http://127.0.0.1:{port}"
     end = time.monotonic() + 60
@@ -126,6 +127,30 @@ def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
     assert "--budget must be at least 1" in fails("serve", *upstream, "--budget", "0")
     assert "--upstream nonsense" in fails("serve", "--upstream", "nonsense")
     assert "not both" in fails("serve", *upstream, "--gguf", config)
+    assert "--port" in fails("serve", *upstream, "--port", "99999")
+    assert "--retries" in fails("serve", *upstream, "--retries", "-1")
+    assert "--drain-seconds" in fails("serve", *upstream, "--drain-seconds", "inf")
+    assert "--forward-auth" in fails("serve", *upstream, "--forward-auth", "--api-key-env", "HOME")
+    assert "can't be listened on" in fails("serve", *upstream, "--host", "203.0.113.1", "--allow-no-key")
+    config.write_text("api_key_env = 5")
+    assert "api_key_env" in fails("serve", "--config", config)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert "can't be listened on" in fails("serve", *upstream, "--port", str(taken.getsockname()[1]))
+
+
+def test_workers_know_what_was_imported(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "import suffice\n\n@suffice.register('mine')\nclass Mine(suffice.Controller):\n"
+        "    def decide(self, tally):\n        return 0 if tally.draws else 3\n"
+    )
+    with FakeServer(lambda request, number: "42") as upstream:
+        options = ["--upstream", upstream.base_url, "--workers", "2", "--controller", "mine"]
+        with serving(*options, before=["--import", str(mine)]) as (url, _):
+            reply = httpx.post(f"{url}/v1/chat/completions", json=ASK, timeout=30).json()
+    assert reply["suffice"]["samples"] == 3
 
 
 @pytest.mark.skipif(

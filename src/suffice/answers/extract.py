@@ -3,11 +3,12 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 from suffice.answers.tools import ToolExtractor, tool_extractor
-from suffice.answers.worker import WORKER
+from suffice.answers.worker import SEARCHER
 from suffice.errors import OptionError
 
 Extractor = Callable[[str], str | None]
@@ -30,7 +31,7 @@ def register_extractor(name: str) -> Callable[[Extractor], Extractor]:
 
 def is_quick(extractor: Extractor) -> bool:
     """Whether an extractor is one of ours that is sure to be quick; another may take its time."""
-    return extractor in _QUICK or isinstance(extractor, ToolExtractor)
+    return extractor in _QUICK or isinstance(extractor, ToolExtractor | _JsonExtractor)
 
 
 def extractor_names() -> list[str]:
@@ -50,7 +51,7 @@ def get_extractor(answer: str | Extractor) -> Extractor:
     if name == "tool":
         return tool_extractor(answer)
     if name == "json" and parameter:
-        return lambda text: _from_json(text, parameter.split("."))
+        return _JsonExtractor(parameter)
     if name == "regex" and parameter:
         return _by_regex(parameter)
     if answer not in _registered:
@@ -216,6 +217,14 @@ _MOST_STARTS = 200
 """Places at which JSON is looked for: text made of brackets must not take for ever."""
 
 
+@dataclass(frozen=True)
+class _JsonExtractor:
+    path: str
+
+    def __call__(self, text: str) -> str | None:
+        return _from_json(text, self.path.split("."))
+
+
 def _from_json(text: str, path: list[str]) -> str | None:
     """The value at a path in the last JSON object or list of the text that has it."""
     decoder = json.JSONDecoder(parse_constant=lambda name: None)
@@ -251,7 +260,7 @@ def _by_regex(pattern: str) -> Extractor:
         raise OptionError(f'the extractor "regex:{pattern}" is no regular expression: {error}') from None
     if groups != 1:
         raise OptionError(f'the extractor "regex:{pattern}" must have one group, not {groups}')
-    return lambda text: WORKER.search(pattern, text)
+    return lambda text: SEARCHER.search(pattern, text)
 
 
 _QUICK = frozenset(_registered.values())

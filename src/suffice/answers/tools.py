@@ -7,6 +7,9 @@ from typing import Any
 
 from suffice.errors import OptionError
 
+NO_CALL = "no tool call"
+"""The answer of a response that calls none."""
+
 
 @dataclass(frozen=True)
 class ToolExtractor:
@@ -23,12 +26,16 @@ class ToolExtractor:
             return None
 
     def extract(self, tool_calls: Any) -> str | None:
-        """The answer in a message's `tool_calls`; None where there are none, or they can't be read."""
+        """The answer in a message's `tool_calls`; None where they can't be read.
+
+        To call no tool is a choice too, and has votes of its own.
+        """
+        if not tool_calls:
+            return NO_CALL
         try:
-            calls = [self._call(call["function"]) for call in tool_calls or ()]
+            return " ".join([self._call(call["function"]) for call in tool_calls])
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return None
-        return " ".join(calls) or None
 
     def _call(self, function: dict[str, Any]) -> str:
         if self.names_only:

@@ -112,4 +112,7 @@ def _pass_on(lines: IO[str] | None, replies: "queue.SimpleQueue[str]") -> None:
 
 
 WORKER = Worker()
-"""The one that this program shares."""
+"""The one for formulas, which this program shares."""
+
+SEARCHER = Worker()
+"""The one for regular expressions: a malicious one holds up others of its kind alone."""

@@ -2,7 +2,6 @@
 
 import importlib
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import suffice
 from suffice import OptionError, SufficeError
-from suffice.paths import is_there
+from suffice.imports import import_module
 
 WIDE = 120
 """Columns of output that goes to a file or a pipe, where there is no terminal to ask."""
@@ -67,21 +66,7 @@ def options(
 ) -> None:
     """Ask your LLM just enough times."""
     for name in imports:
-        _import(name)
-
-
-def _import(name: str) -> None:
-    """Run a module or file for what it registers."""
-    path = Path(name)
-    sys.path.insert(0, str(path.parent) if name.endswith(".py") else "")
-    try:
-        if name.endswith(".py") and not is_there(path):
-            raise FileNotFoundError("there is no such file")
-        importlib.import_module(path.stem if name.endswith(".py") else name)
-    except SufficeError:
-        raise
-    except Exception as error:
-        raise OptionError(f"--import {name}: {error}") from None
+        import_module(name)
 
 
 class ManyValues(TyperCommand):

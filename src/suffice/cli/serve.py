@@ -91,6 +91,7 @@ def serve(
         raise OptionError("give --upstream or --gguf, not both")
     chosen = gateway.Settings(**settings)
     chosen.check_safe()
+    gateway.check_port(chosen)
     local = None if chosen.upstream else suffice.LocalServer(gguf, threads=threads)
     with local or nullcontext():
         url = local.base_url if local else whole_url("--upstream", chosen.upstream)

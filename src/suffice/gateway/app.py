@@ -5,23 +5,27 @@ import json
 import os
 import sys
 import time
+import traceback
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from suffice.gateway import metrics
-from suffice.gateway.errors import GatewayError
+from suffice.gateway.bodies import without_member
+from suffice.gateway.errors import GatewayError, as_json, from_upstream
 from suffice.gateway.settings import LOOPBACK, Settings, presented, read_wish
 from suffice.gateway.upstream import Upstream
 from suffice.gateway.votes import Vote, comment, end, headers_of, no_vote, stream, tokens_saved
+from suffice.imports import IMPORTED, import_module
 from suffice.live.limiter import Limiter
 
 SETTINGS = "SUFFICE_GATEWAY"
@@ -31,18 +35,23 @@ PLACEHOLDER_KEY = "none"
 RECENT = 100
 _PAGE = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD")
+
 Handler = Callable[[Request, dict[str, Any]], Awaitable[Response]]
+T = TypeVar("T")
 
 
 def create() -> Starlette:
     """The application of a worker."""
     settings = json.loads(os.environ[SETTINGS])
+    for name in settings.pop("imports"):
+        import_module(name)
     return Gateway(Settings(**{**settings, "api_key_env": tuple(settings["api_key_env"])})).app
 
 
 def hand_over(settings: Settings) -> None:
     """Leave the settings where workers find them; there is no key among them."""
-    os.environ[SETTINGS] = json.dumps(asdict(settings))
+    os.environ[SETTINGS] = json.dumps({**asdict(settings), "imports": list(IMPORTED)})
 
 
 class Gateway:
@@ -63,39 +72,51 @@ class Gateway:
                 Route("/v1/chat/completions", self._route(self._chat), methods=["POST"]),
                 Route("/v1/suffice/recent", self._route(self._tell_recent), methods=["GET"]),
                 *(Route(f"/v1{path}", self._route(self._relay), methods=[verb]) for path, verb in relays.items()),
-                Route("/healthz", lambda request: PlainTextResponse("ok\n")),
-                Route("/readyz", self._ready),
-                Route("/metrics", lambda request: Response(metrics.text(), media_type="text/plain; version=0.0.4")),
-                *(Route(f"/{name}", _page(name, kind)) for name, kind in _PAGE.items()),
+                Route("/healthz", self._route(self._say_ok, open_to_all=True)),
+                Route("/readyz", self._route(self._ready, open_to_all=True)),
+                Route("/metrics", self._route(_tell_metrics, open_to_all=True)),
+                *(Route(f"/{name}", self._route(_page(name, kind), True)) for name, kind in _PAGE.items()),
+                Route("/{path:path}", self._route(_not_found, open_to_all=True), methods=list(_METHODS)),
             ],
-            exception_handlers={404: _not_found, 405: _not_found},
             lifespan=self._lifespan,
         )
+        self.app.router.redirect_slashes = False
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        self._upstream = Upstream(self._settings, os.environ.get("OPENAI_API_KEY") or PLACEHOLDER_KEY)
+        key = os.environ.get("OPENAI_API_KEY", "").strip()
+        self._upstream = Upstream(self._settings, key or PLACEHOLDER_KEY)
         try:
             yield
         finally:
             await self._upstream.close()
 
-    def _route(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-        """Check who asks, answer, and write a line of the access log."""
+    def _route(self, handler: Handler, open_to_all: bool = False) -> Callable[[Request], Awaitable[Response]]:
+        """Check who asks, answer, and write a line of the access log, whatever happens."""
 
         async def handle(request: Request) -> Response:
-            line: dict[str, Any] = {"kind": "relay"}
-            begun = time.monotonic()
+            line: dict[str, Any] = {"kind": "other" if open_to_all else "relay"}
+            finish = self._finisher(request, line, time.monotonic())
             try:
-                self._admit(request)
+                if not open_to_all:
+                    self._admit(request)
                 response = await handler(request, line)
             except GatewayError as error:
                 response = error.response()
-                line |= {"kind": "error", "error": str(error)} if error.status != 401 else {"kind": "refused"}
+                line |= {"kind": "refused" if error.status == 401 else "error", "error": error.brief}
+                if self._settings.log_text:
+                    line["error"] = str(error)
             except ClientDisconnect:
                 response = Response(status_code=499)
                 line["kind"] = "cancelled"
-            finish = self._finisher(request, line, begun)
+            except asyncio.CancelledError:
+                line["kind"] = "cancelled"
+                finish(503)
+                raise
+            except Exception as error:
+                traceback.print_exc()
+                response = GatewayError(500, "the gateway failed", kind="server_error").response()
+                line |= {"kind": "error", "error": type(error).__name__}
             if isinstance(response, StreamingResponse):
                 response.body_iterator = _then(response.body_iterator, line, lambda: finish(response.status_code))
             else:
@@ -109,67 +130,66 @@ class Gateway:
         if self._keys and not presented(request.headers.get("authorization"), self._keys):
             message = "the key is missing or wrong: send it as Authorization: Bearer KEY"
             raise GatewayError(401, message, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
-        foreign = request.headers.get("sec-fetch-site") == "cross-site"
+        foreign = request.headers.get("sec-fetch-site") in ("cross-site", "same-site")
         rebound = not self._keys and self._settings.host in LOOPBACK and request.url.hostname not in LOOPBACK
         if foreign or rebound:
             raise GatewayError(403, "requests of other web sites are not answered", kind="permission_error")
 
     def _finisher(self, request: Request, line: dict[str, Any], begun: float) -> Callable[[int], None]:
         def finish(status: int) -> None:
+            release_place = line.pop("release", None)
+            if release_place:
+                release_place()
             seconds = round(time.monotonic() - begun, 4)
             path = request.url.path
             about = {"time": round(time.time(), 3), "method": request.method, "path": path, "status": status}
             entry = {**about, "seconds": seconds, **line}
             metrics.REQUESTS.labels(line["kind"]).inc()
-            if path != "/v1/suffice/recent":
+            if path.startswith("/v1/") and path != "/v1/suffice/recent":
                 counts = {name: value for name, value in entry.items() if name not in ("question", "answer", "error")}
                 self._recent.appendleft(counts)
                 self._totals["requests"] += 1
                 self._totals["votes"] += line["kind"] == "vote"
                 for name in ("samples", "samples_saved", "tokens", "tokens_saved"):
                     self._totals[name] += line.get(name, 0)
-            sys.stdout.write(json.dumps(entry, ensure_ascii=False) + "\n")
-            sys.stdout.flush()
+            with suppress(OSError, ValueError):  # nobody reads the log: no reason to fail
+                sys.stdout.write(json.dumps(entry) + "\n")
+                sys.stdout.flush()
 
         return finish
 
     async def _chat(self, request: Request, line: dict[str, Any]) -> Response:
         """A chat completion: by vote, or passed on where it is none."""
         raw, body = await self._read(request)
-        line["model"] = body.get("model")
+        model = body.get("model")
+        line["model"] = model[:100] if isinstance(model, str) else None
         wish = read_wish(self._settings, body, request.headers)
         reason = no_vote(body, wish)
         if reason:
             line["no_vote"] = reason
-            if "suffice" in body:
-                del body["suffice"]
-                raw = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
-            return await self._upstream.relay(request, "/chat/completions", raw)
-        line |= {"kind": "vote", "controller": wish.controller, "budget": wish.budget}
+            if isinstance(body.get("n"), int) and body["n"] > self._settings.fan_out:
+                raise GatewayError(400, f'"n" may be {self._settings.fan_out} at most here', param="n")
+            raw = without_member(raw, "suffice") if "suffice" in body else raw
+            return await self._pass_on(request, line, "/chat/completions", raw, wish.deadline_seconds)
+        line |= {"kind": "vote", "controller": wish.controller[:100], "budget": wish.budget}
         moments: asyncio.Queue[bytes] = asyncio.Queue()
-        streamed = bool(body.get("stream"))
+        streamed = body.get("stream") is True
         vote = Vote(
             self._settings,
             body,
             wish,
-            self._upstream.poster(request.headers),
+            self._upstream.poster(request),
             self._upstream.base_url,
             self._limiter,
+            self._upstream.key,
             (lambda moment: moments.put_nowait(comment(moment))) if streamed else None,
         )
         held = asyncio.create_task(self._hold(vote, line))
         if streamed:
             return await self._stream(request, body, vote, held, moments)
-        left = asyncio.create_task(_left(request))
-        try:
-            await asyncio.wait({held, left}, return_when=asyncio.FIRST_COMPLETED)
-            if not held.done():
-                raise ClientDisconnect
-            completion = held.result()
-        finally:
-            await end(held, left)
+        completion = await _unless_left(request, held)
         assert vote.outcome  # noqa: S101
-        return JSONResponse(completion, headers=headers_of(vote.outcome))
+        return Response(as_json(completion), headers=headers_of(vote.outcome), media_type="application/json")
 
     async def _stream(
         self,
@@ -198,22 +218,13 @@ class Gateway:
 
     async def _hold(self, vote: Vote, line: dict[str, Any]) -> dict[str, Any]:
         """Hold a vote when there is a place for it."""
-        if self._waiting >= self._settings.max_queue and self._places.locked():
-            raise GatewayError(
-                429, "too many requests are waiting", kind="rate_limit_error", headers={"retry-after": "1"}
-            )
-        self._waiting += 1
-        metrics.QUEUED.inc()
-        try:
-            await self._places.acquire()
-        finally:
-            self._waiting -= 1
-            metrics.QUEUED.dec()
+        begun = time.monotonic()
+        await self._take_place(vote.wish.deadline_seconds)
         metrics.IN_PROGRESS.inc()
         try:
-            return await vote.hold()
-        except GatewayError as error:
-            line |= {"kind": "error", "error": str(error)}
+            return await vote.hold(max(0.0, vote.wish.deadline_seconds - (time.monotonic() - begun)))
+        except GatewayError:
+            line["kind"] = "error"
             raise
         except asyncio.CancelledError:
             line["kind"] = "cancelled"
@@ -224,6 +235,38 @@ class Gateway:
             if vote.outcome:
                 line |= self._told(vote)
 
+    async def _take_place(self, seconds: float) -> None:
+        """Wait for one of the places that there are; the waiting counts."""
+        if self._waiting >= self._settings.max_queue and self._places.locked():
+            raise GatewayError(
+                429, "too many requests are waiting", kind="rate_limit_error", headers={"retry-after": "1"}
+            )
+        self._waiting += 1
+        metrics.QUEUED.inc()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._places.acquire()
+        except TimeoutError:
+            raise GatewayError(504, "no place was free before the deadline", kind="timeout_error") from None
+        finally:
+            self._waiting -= 1
+            metrics.QUEUED.dec()
+
+    async def _pass_on(
+        self, request: Request, line: dict[str, Any], path: str, raw: bytes, seconds: float | None = None
+    ) -> Response:
+        """Relay a request; it takes a place until its reply has been passed back."""
+        seconds = seconds or self._settings.deadline_seconds
+        begun = time.monotonic()
+        await self._take_place(seconds)
+        line["release"] = self._places.release
+        relayed = asyncio.create_task(self._upstream.relay(request, path, raw))
+        try:
+            async with asyncio.timeout(max(0.01, seconds - (time.monotonic() - begun))):
+                return await _unless_left(request, relayed)
+        except TimeoutError:
+            raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
+
     def _told(self, vote: Vote) -> dict[str, Any]:
         """What the access log says of a vote: no text, unless the operator wants it."""
         outcome = vote.outcome
@@ -231,7 +274,7 @@ class Gateway:
         told = {
             "samples": outcome.samples,
             "rounds": outcome.rounds,
-            "samples_saved": outcome.budget - outcome.samples,
+            "samples_saved": outcome.budget - outcome.samples if outcome.samples else 0,
             "prompt_tokens": outcome.prompt_tokens,
             "tokens": outcome.tokens,
             "tokens_saved": tokens_saved(outcome),
@@ -243,7 +286,10 @@ class Gateway:
 
     async def _relay(self, request: Request, line: dict[str, Any]) -> Response:
         raw = await self._body(request)
-        return await self._upstream.relay(request, request.url.path.removeprefix("/v1"), raw)
+        path = (request.scope.get("raw_path") or request.url.path.encode()).decode("ascii", "replace")
+        if ".." in unquote(unquote(path)):
+            raise GatewayError(404, "there is no such path", code="not_found")
+        return await self._pass_on(request, line, path.removeprefix("/v1"), raw)
 
     async def _read(self, request: Request) -> tuple[bytes, dict[str, Any]]:
         raw = await self._body(request)
@@ -258,6 +304,9 @@ class Gateway:
     async def _body(self, request: Request) -> bytes:
         """The body, if it is not too long."""
         most = self._settings.max_body_bytes
+        with suppress(ValueError):
+            if int(request.headers.get("content-length", 0)) > most:
+                raise GatewayError(413, f"the body is longer than {most} bytes")
         body = bytearray()
         async for chunk in request.stream():
             body += chunk
@@ -265,14 +314,18 @@ class Gateway:
                 raise GatewayError(413, f"the body is longer than {most} bytes")
         return bytes(body)
 
-    async def _ready(self, request: Request) -> Response:
+    async def _say_ok(self, request: Request, line: dict[str, Any]) -> Response:
+        return PlainTextResponse("ok\n", headers={"x-suffice-key": "required" if self._keys else "none"})
+
+    async def _ready(self, request: Request, line: dict[str, Any]) -> Response:
         ready = await self._upstream.ready()
         return PlainTextResponse("ready\n" if ready else "the upstream does not answer\n", 200 if ready else 503)
 
     async def _tell_recent(self, request: Request, line: dict[str, Any]) -> Response:
         """What the page shows below: counts, and no text."""
         since = {"seconds": round(time.time() - self._begun, 1), "workers": self._settings.workers}
-        return JSONResponse({"totals": self._totals, "recent": list(self._recent), **since})
+        told = {"totals": self._totals, "recent": list(self._recent), **since}
+        return Response(as_json(told), media_type="application/json")
 
 
 async def _left(request: Request) -> None:
@@ -289,21 +342,43 @@ async def _then(pieces: Any, line: dict[str, Any], finish: Callable[[], None]) -
     except (asyncio.CancelledError, GeneratorExit):
         line["kind"] = "cancelled"
         raise
+    except Exception:
+        line["kind"] = "error"
+        raise
     finally:
         await pieces.aclose()
         finish()
 
 
-def _page(name: str, kind: str) -> Callable[[Request], Response]:
+async def _unless_left(request: Request, task: asyncio.Task[T]) -> T:
+    """The result of a task, which ends at once where the client hangs up."""
+    left = asyncio.create_task(_left(request))
+    try:
+        await asyncio.wait({task, left}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise ClientDisconnect
+        return task.result()
+    finally:
+        await end(task, left)
+
+
+async def _tell_metrics(request: Request, line: dict[str, Any]) -> Response:
+    return Response(metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+def _page(name: str, kind: str) -> Handler:
     content = (files("suffice.gateway") / "page" / (name or "page.html")).read_bytes()
     policy = (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; "
+        "form-action 'self'; frame-ancestors 'none'"
     )
     headers = {"content-security-policy": policy, "x-content-type-options": "nosniff", "cache-control": "no-cache"}
-    return lambda request: Response(content, media_type=kind, headers=headers)
+
+    async def show(request: Request, line: dict[str, Any]) -> Response:
+        return Response(content, media_type=kind, headers=headers)
+
+    return show
 
 
-def _not_found(request: Request, error: Exception) -> Response:
-    status = getattr(error, "status_code", 404)
-    message = f"there is no {request.method} {request.url.path} here"
-    return GatewayError(status, message, code="not_found").response()
+async def _not_found(request: Request, line: dict[str, Any]) -> Response:
+    raise GatewayError(404, f"there is no {request.method} {request.url.path[:100]} here", code="not_found")

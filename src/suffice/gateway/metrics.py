@@ -1,6 +1,7 @@
 """Figures for Prometheus; with several workers they are summed over all."""
 
 import os
+from pathlib import Path
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -30,10 +31,21 @@ RETRIES = Counter("suffice_retries", "Requests to the upstream that were tried a
 CANCELLATIONS = Counter("suffice_cancellations", "Votes that ended because the client hung up.")
 
 
+def _forget_the_dead(folder: Path) -> None:
+    """Leave out what workers that are gone had under way."""
+    for path in folder.glob("gauge_live*_*.db"):
+        try:
+            os.kill(int(path.stem.rpartition("_")[2]), 0)
+        except ProcessLookupError:
+            path.unlink(missing_ok=True)
+
+
 def text() -> bytes:
     """All figures, as Prometheus reads them."""
     registry = REGISTRY
-    if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    if folder:
+        _forget_the_dead(Path(folder))
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     return generate_latest(registry)

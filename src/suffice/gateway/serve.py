@@ -3,17 +3,19 @@
 import math
 import os
 import shutil
+import socket
 import tempfile
 
 import uvicorn
 
 from suffice.controllers import get_controller
+from suffice.errors import OptionError
 from suffice.gateway.app import Gateway, create, hand_over
 from suffice.gateway.settings import Settings
-from suffice.planning import confidence
+from suffice.planning import prepare
 from suffice.tally import Tally
 
-__all__ = ["create", "serve"]
+__all__ = ["check_port", "create", "serve"]
 
 
 def serve(settings: Settings) -> None:
@@ -41,8 +43,20 @@ def serve(settings: Settings) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def check_port(settings: Settings) -> None:
+    """Refuse an address that can't be listened on, before anything is started."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            reason = error.strerror or error
+            raise OptionError(f"--host {settings.host} --port {settings.port} can't be listened on: {reason}") from None
+
+
 def _warm_up(settings: Settings) -> None:
     """Plan before the first client waits for it."""
     tally = Tally(settings.budget)
     get_controller(settings.controller).next_round(tally)
-    confidence(tally)
+    prepare(settings.budget)

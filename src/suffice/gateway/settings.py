@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from suffice.flow import Flow, get_flow
 from suffice.gateway.errors import GatewayError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+LONGEST_WISH = 500
+"""Characters of a controller or an answer that a request may name."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,17 @@ class Settings:
             if getattr(self, name) < 1:
                 raise OptionError(f"{_option(name)} must be at least 1, not {getattr(self, name)}")
         for name in ("deadline_seconds", "timeout_seconds", "heartbeat_seconds"):
-            if not getattr(self, name) > 0:
+            if not 0 < getattr(self, name) < inf:
                 raise OptionError(f"{_option(name)} must be above 0, not {getattr(self, name)}")
+        for name in ("retries", "max_queue", "drain_seconds"):
+            if not 0 <= getattr(self, name) < inf:
+                raise OptionError(f"{_option(name)} must be 0 or more, not {getattr(self, name)}")
+        if not 1 <= self.port <= 65535:
+            raise OptionError(f"--port must be between 1 and 65535, not {self.port}")
+        if self.max_budget is not None and self.max_budget < 1:
+            raise OptionError(f"--max-budget must be at least 1, not {self.max_budget}")
+        if self.forward_auth and (self.api_key_env or self.api_key_file):
+            raise OptionError("--forward-auth would send the gateway's own keys to the upstream: give one or the other")
         chosen = get_controller(self.controller)
         get_extractor(self.answer)
         flow = get_flow(self.mode, self.order, self.extra)
@@ -73,7 +86,7 @@ class Settings:
         for name in self.api_key_env:
             if not os.environ.get(name):
                 raise OptionError(f"--api-key-env {name}: the variable is not set; put the key into it")
-            named.append(os.environ[name])
+            named.append(os.environ[name].strip())
         if self.api_key_file:
             try:
                 lines = Path(self.api_key_file).read_text(encoding="utf-8").split("\n")
@@ -109,7 +122,13 @@ def with_file(settings: dict[str, Any], path: Path) -> dict[str, Any]:
             raise OptionError(f'--config {path}: there is no setting "{name}"; there are {", ".join(known)}')
         wanted = type(known[name].default)
         if name == "api_key_env":
-            read[name] = (value,) if isinstance(value, str) else tuple(value)
+            read[name] = (value,) if isinstance(value, str) else value
+            if not isinstance(read[name], tuple | list) or not all(isinstance(one, str) for one in read[name]):
+                raise OptionError(f"--config {path}: api_key_env must be names of variables, not {value!r}")
+            read[name] = tuple(read[name])
+        elif name == "max_budget" or name == "api_key_file":
+            if not isinstance(value, int if name == "max_budget" else str) or isinstance(value, bool):
+                raise OptionError(f"--config {path}: {name} can't be {value!r}")
         elif wanted is float and isinstance(value, int) and not isinstance(value, bool):
             read[name] = float(value)
         elif known[name].default is not None and type(value) is not wanted:
@@ -185,9 +204,9 @@ def read_wish(settings: Settings, body: Mapping[str, Any], headers: Mapping[str,
             raise GatewayError(400, '"suffice" must be an object', param="suffice")
         for field in given:
             if field not in _FIELDS:
-                raise GatewayError(
-                    400, f'there is no "{field}" in "suffice"; there are {", ".join(_FIELDS)}', param=f"suffice.{field}"
-                )
+                name = field[:100].encode(errors="replace").decode()
+                message = f'there is no "{name}" in "suffice"; there are {", ".join(_FIELDS)}'
+                raise GatewayError(400, message, param=f"suffice.{name}")
         wanted |= {field: value for field, value in given.items() if value is not None}
     flow = (settings.mode, settings.order, settings.extra)
     wish = Wish(settings.controller, settings.budget, settings.answer, settings.deadline_seconds, *flow)
@@ -199,6 +218,8 @@ def read_wish(settings: Settings, body: Mapping[str, Any], headers: Mapping[str,
         budget=min(wish.budget, settings.most_draws),
         deadline_seconds=min(wish.deadline_seconds, settings.deadline_seconds),
     )
+    if wish.votes_on_tools and not wish.answer_named and not body.get("tools"):
+        wish = replace(wish, answer="auto")
     if wish.controller != "off":
         _check("controller", wish.controller, settings.controller, wish.chosen)
         _check("mode", wish.mode, "rounds", wish.flow)
@@ -215,7 +236,7 @@ def _check(field: str, value: str, operators: str, read: Any) -> None:
             raise OptionError("only the operator may name a file")
         read()
     except SufficeError as error:
-        raise GatewayError(400, f"suffice.{field}: {error}", param=f"suffice.{field}") from None
+        raise GatewayError(400, f"suffice.{field}: {error}"[:600], param=f"suffice.{field}") from None
 
 
 def _from_header(field: str, text: str) -> Any:
@@ -231,7 +252,7 @@ def _from_header(field: str, text: str) -> Any:
 
 def _checked(field: str, value: Any) -> Any:
     """A value of the right type."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
     if field == "budget":
         fits, wanted = number and value == int(value) and value >= 1, "a whole number, at least 1"
     elif field == "extra":
@@ -242,7 +263,7 @@ def _checked(field: str, value: Any) -> Any:
         fits = isinstance(value, list) and all(isinstance(name, str) for name in value)
         wanted = "a list of names"
     else:
-        fits, wanted = isinstance(value, str), "a string"
+        fits, wanted = isinstance(value, str) and len(value) <= LONGEST_WISH, f"a string of at most {LONGEST_WISH}"
     if not fits:
         raise GatewayError(400, f"suffice.{field} must be {wanted}, not {value!r}"[:300], param=f"suffice.{field}")
     return {"budget": int, "extra": int, "deadline_seconds": float, "ignore": tuple}.get(field, str)(value)

@@ -3,10 +3,13 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
 import aiohttp
+from multidict import CIMultiDict
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from yarl import URL
@@ -27,7 +30,7 @@ class Upstream:
 
     def __init__(self, settings: Settings, key: str) -> None:
         self.base_url = settings.upstream.rstrip("/")
-        self._key = key
+        self.key = key
         self._forward_auth = settings.forward_auth
         seconds = settings.timeout_seconds
         self._session = aiohttp.ClientSession(
@@ -42,18 +45,21 @@ class Upstream:
         """Hang up."""
         await self._session.close()
 
-    def poster(self, headers: Mapping[str, str]) -> Post:
+    def poster(self, request: Request) -> Post:
         """Sends draws, with what the client sent along."""
-        sent = self._headers(headers) | {"content-type": "application/json", "accept-encoding": "identity"}
-        url = URL(f"{self.base_url}/chat/completions", encoded=True)
+        sent = self._headers(request.headers)
+        sent["content-type"], sent["accept-encoding"] = "application/json", "identity"
+        url = self._url("/chat/completions", request)
 
-        async def post(request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
+        async def post(draw: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
             body = bytearray()
             begun = time.monotonic()
-            draws = request.get("n", 1)
+            draws = draw.get("n", 1)
             metrics.IN_FLIGHT.inc(draws)
             try:
-                async with self._session.post(url, data=json.dumps(request).encode(), headers=sent) as reply:
+                async with self._session.post(
+                    url, data=json.dumps(draw).encode(), headers=sent, allow_redirects=False
+                ) as reply:
                     async for chunk in reply.content.iter_any():
                         body += chunk
                         show(chunk)
@@ -64,10 +70,11 @@ class Upstream:
             finally:
                 metrics.IN_FLIGHT.dec(draws)
                 metrics.UPSTREAM_SECONDS.observe(time.monotonic() - begun)
+            whole = _unpacked(bytes(body), reply.headers.get("content-encoding", ""))
             if reply.status >= 300:
                 headers = {name.lower(): value for name, value in reply.headers.items()}
-                raise StatusError(reply.status, _words(reply.status, body), headers, bytes(body))
-            return bytes(body)
+                raise StatusError(reply.status, _words(reply.status, whole), headers, whole)
+            return whole
 
         return post
 
@@ -75,14 +82,14 @@ class Upstream:
         """Whether the upstream answers."""
         limit = aiohttp.ClientTimeout(total=5)
         try:
-            async with self._session.get(f"{self.base_url}/models", headers=self._headers({}), timeout=limit) as reply:
+            async with self._session.get(f"{self.base_url}/models", headers=self._headers(), timeout=limit) as reply:
                 return reply.status < 500
         except (aiohttp.ClientError, OSError):
             return False
 
     async def relay(self, request: Request, path: str, content: bytes) -> Response:
         """Pass a request on, and its reply back, as they are."""
-        url = URL(f"{self.base_url}{path}" + (f"?{request.url.query}" if request.url.query else ""), encoded=True)
+        url = self._url(path, request)
         reply = None
         for last in (False, True):  # a connection that was kept alive may be dead by now
             try:
@@ -98,16 +105,26 @@ class Upstream:
                 ours = _our_error(error)
                 raise from_upstream(ours, str(ours)) from None
         assert reply is not None  # noqa: S101
-        return StreamingResponse(_pieces(reply), reply.status, _back(reply.headers.items()))
+        response = StreamingResponse(_pieces(reply), reply.status)
+        response.raw_headers = _back(reply.raw_headers)
+        return response
 
-    def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
-        kept = {
-            name: value
+    def _url(self, path: str, request: Request) -> URL:
+        return URL(f"{self.base_url}{path}" + (f"?{request.url.query}" if request.url.query else ""), encoded=True)
+
+    def _headers(self, headers: Headers | None = None) -> CIMultiDict[str]:
+        """What is sent along, repeated headers and all, with the upstream's own key."""
+        headers = headers or Headers()
+        named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
+        kept = CIMultiDict(
+            (name, value)
             for name, value in headers.items()
-            if name not in _NOT_PASSED_ON and not name.startswith("x-suffice-")
-        }
-        mine = headers.get("authorization") if self._forward_auth else f"Bearer {self._key}"
-        return kept | ({"authorization": mine} if mine else {})
+            if name not in _NOT_PASSED_ON and name not in named and not name.startswith("x-suffice-")
+        )
+        mine = headers.get("authorization") if self._forward_auth else f"Bearer {self.key}"
+        if mine:
+            kept["authorization"] = mine
+        return kept
 
 
 def _our_error(error: Exception) -> Exception:
@@ -126,9 +143,17 @@ async def _pieces(reply: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         reply.close()
 
 
-def _back(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    left_out = ("connection", "keep-alive", "transfer-encoding", "date", "server")
-    return {name: value for name, value in headers if name.lower() not in left_out}
+def _back(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    left_out = (b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"date", b"server")
+    return [(name.lower(), value) for name, value in headers if name.lower() not in left_out]
+
+
+def _unpacked(body: bytes, encoding: str) -> bytes:
+    """The body of a server that compresses though it was asked not to."""
+    try:
+        return zlib.decompress(body, 47) if encoding.strip().lower() in ("gzip", "deflate") else body
+    except zlib.error:
+        return body  # no chat completion, as will be found
 
 
 def _words(status: int, body: bytes | bytearray) -> str:

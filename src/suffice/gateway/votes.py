@@ -9,7 +9,7 @@ import numpy as np
 
 from suffice.errors import SufficeError
 from suffice.gateway import metrics
-from suffice.gateway.errors import GatewayError, from_upstream
+from suffice.gateway.errors import GatewayError, as_json, from_upstream
 from suffice.gateway.settings import Settings, Wish
 from suffice.live.draws import ServerDraws
 from suffice.live.limiter import Limiter
@@ -33,7 +33,8 @@ def no_vote(body: Mapping[str, Any], wish: Wish) -> str | None:
     form = body.get("response_format")
     if isinstance(form, dict) and form.get("type") != "text" and not wish.answer_named:
         return "response_format"
-    if "audio" in (body.get("modalities") or ()):
+    modalities = body.get("modalities")
+    if isinstance(modalities, list) and "audio" in modalities:
         return "modalities"
     return None
 
@@ -49,6 +50,7 @@ class Vote:
         post: Post,
         name: str,
         limiter: Limiter,
+        secret: str = "",
         watch: Callable[[Moment], None] | None = None,
     ) -> None:
         messages = body.get("messages")
@@ -56,8 +58,12 @@ class Vote:
             raise GatewayError(400, '"messages" must be a list with a message at least', param="messages")
         if wish.votes_on_tools and not body.get("tools"):
             raise GatewayError(400, f'suffice.answer "{wish.answer}" needs "tools"', param="suffice.answer")
+        seed = body.get("seed")
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+            raise GatewayError(400, '"seed" must be a whole number', param="seed")
         request = {field: value for field, value in body.items() if field not in OWNED}
         self.wish = wish
+        self._secret = secret
         self.messages = messages
         self.outcome: Outcome | None = None
         self._server = Server(
@@ -69,24 +75,27 @@ class Vote:
             retries=settings.retries,
             timeout=settings.timeout_seconds,
             streamed=wish.mode == "flow",
+            secret=secret,
         )
-        seed = body.get("seed")
         random = np.random.default_rng(abs(seed) if isinstance(seed, int) else None)
         draws = ServerDraws(self._server, messages)
         self._run = Run(wish.chosen().for_question(random), draws, wish.extractor(), wish.budget, watch, wish.flow())
 
-    async def hold(self) -> dict[str, Any]:
-        """Draw until it is enough; the chat completion that comes of it."""
+    async def hold(self, seconds: float) -> dict[str, Any]:
+        """Draw until it is enough, for so long at most; the chat completion that comes of it."""
         try:
-            self.outcome = await self._run.outcome(self.wish.deadline_seconds)
+            self.outcome = await self._run.outcome(seconds)
         except SampleError as error:
             self.outcome = error.outcome
             if not error.outcome.samples:
-                raise from_upstream(error.cause, error.outcome.failures[-1]) from None
+                raise from_upstream(error.cause, error.outcome.failures[-1], self._secret) from None
         except SufficeError as error:
             raise GatewayError(400, f"suffice.controller: {error}", param="suffice.controller") from None
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancelled:
             metrics.CANCELLATIONS.inc()
+            self.outcome = getattr(cancelled, "outcome", None)
+            if self.outcome:
+                _measure_tokens(self.outcome)
             raise
         finally:
             metrics.RETRIES.inc(self._server.retried)
@@ -99,12 +108,16 @@ class Vote:
 def _measure(outcome: Outcome) -> None:
     metrics.SAMPLES.observe(outcome.samples)
     metrics.ROUNDS.observe(outcome.rounds)
-    metrics.TOKENS.labels("prompt").inc(outcome.prompt_tokens)
-    metrics.TOKENS.labels("completion").inc(outcome.completion_tokens)
+    _measure_tokens(outcome)
     metrics.SAMPLES_SAVED.inc(outcome.budget - outcome.samples)
     metrics.TOKENS_SAVED.inc(tokens_saved(outcome))
     if outcome.confidence is not None:
         metrics.CONFIDENCE.observe(outcome.confidence)
+
+
+def _measure_tokens(outcome: Outcome) -> None:
+    metrics.TOKENS.labels("prompt").inc(outcome.prompt_tokens)
+    metrics.TOKENS.labels("completion").inc(outcome.completion_tokens)
 
 
 def tokens_saved(outcome: Outcome) -> int:
@@ -176,12 +189,18 @@ def _usage(outcome: Outcome) -> dict[str, Any]:
 
 def _add(total: dict[str, Any], usage: Mapping[str, Any]) -> None:
     for name, value in usage.items():
+        before = total.get(name)
         if isinstance(value, dict):
-            _add(total.setdefault(name, {}), value)
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            total[name] = (total.get(name) or 0) + value
-        else:
-            total.setdefault(name, value)
+            total[name] = before if isinstance(before, dict) else {}
+            _add(total[name], value)
+        elif _is_number(value) and (before is None or _is_number(before)):
+            total[name] = (before or 0) + value
+        elif before is None:
+            total[name] = value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def chunks(completion: dict[str, Any], usage_wanted: bool) -> list[dict[str, Any]]:
@@ -192,7 +211,8 @@ def chunks(completion: dict[str, Any], usage_wanted: bool) -> list[dict[str, Any
     around["object"] = "chat.completion.chunk"
     said = {name: value for name, value in message.items() if name != "role" and value is not None}
     if isinstance(said.get("tool_calls"), list):
-        said["tool_calls"] = [{"index": place, **call} for place, call in enumerate(said["tool_calls"])]
+        calls = [call for call in said["tool_calls"] if isinstance(call, dict)]
+        said["tool_calls"] = [{"index": place, **call} for place, call in enumerate(calls)]
     deltas: list[tuple[dict[str, Any], Any]] = [
         ({"role": message.get("role", "assistant"), "content": ""}, None),
         (said, None),
@@ -236,6 +256,8 @@ async def stream(
                 yield _event(chunk)
         except GatewayError as error:
             yield _event(error.payload)
+        except Exception:  # the stream has begun: this is the only way left to say it
+            yield _event(GatewayError(500, "the gateway failed", kind="server_error").payload)
         yield b"data: [DONE]\n\n"
     finally:
         await end(vote, leaving, news)
@@ -249,7 +271,7 @@ async def end(*tasks: asyncio.Future[Any]) -> None:
 
 
 def _event(payload: dict[str, Any]) -> bytes:
-    return b"data: " + json.dumps(payload, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n\n"
+    return b"data: " + as_json(payload) + b"\n\n"
 
 
 def comment(moment: Moment) -> bytes:

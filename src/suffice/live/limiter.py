@@ -46,8 +46,6 @@ class Limiter:
 
     def pause(self, seconds: float) -> None:
         """Let nobody start for so long: the server asked for it."""
-        if self._parent:
-            self._parent.pause(seconds)
         self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + seconds)
 
     def _admit(self) -> None:

@@ -14,7 +14,7 @@ from suffice.flow import Flow
 from suffice.live.draws import Draws, Failure
 from suffice.live.outcome import Outcome, SampleError
 from suffice.live.response import Response
-from suffice.planning import LARGEST_BUDGET, confidence
+from suffice.planning import confidence, is_ready, prepare
 from suffice.tally import Tally
 
 
@@ -33,10 +33,11 @@ Watch = Callable[[Moment], None]
 _THREADS = ThreadPoolExecutor(8, "suffice-think")
 """Plans are made and answers read here, and not on the event loop, which others share."""
 
-_known_budgets: set[int] = set()
-"""Budgets for which a confidence is found at once."""
-
 T = TypeVar("T")
+
+
+_READERS = ThreadPoolExecutor(8, "suffice-read")
+"""Extractors that may take their time have threads of their own, and hold up nobody else's."""
 
 
 async def _think(task: Callable[..., T], *arguments: Any) -> T:
@@ -75,8 +76,7 @@ class Run:
         prepared = None
         if not self._can_tell:
             # The first confidence with a budget takes a while: it is prepared while the first responses are on the way.
-            prepared = asyncio.create_task(_think(confidence, Tally(self.tally.budget)))
-            prepared.add_done_callback(lambda task: _known_budgets.add(self.tally.budget))
+            prepared = asyncio.create_task(_think(prepare, self.tally.budget))
         try:
             async with asyncio.timeout(deadline_seconds) as deadline:
                 stop_reason = await (self._flowing(self._flow) if self._flow else self._rounds())
@@ -153,7 +153,7 @@ class Run:
 
     @property
     def _can_tell(self) -> bool:
-        return self.tally.budget in _known_budgets or self.tally.budget > LARGEST_BUDGET
+        return is_ready(self.tally.budget)
 
     async def _take(self) -> None:
         """Count the next draw to arrive."""
@@ -173,7 +173,11 @@ class Run:
     async def _read(self, response: Response) -> str | None:
         """The key of a response's answer; in a thread where that may take its time."""
         quick = is_quick(self._extractor)
-        found = response.extract(self._extractor) if quick else await _think(response.extract, self._extractor)
+        if quick:
+            found = response.extract(self._extractor)
+        else:
+            loop = asyncio.get_running_loop()
+            found = await loop.run_in_executor(_READERS, response.extract, self._extractor)
         return self.keys.key(found) if self.keys.is_settled(found) else await _think(self.keys.key, found)
 
     def _so_far(self, stop_reason: str) -> Outcome:
@@ -187,7 +191,7 @@ class Run:
             response=next((one for one in self._responses if one.answer == answer), None),
             votes=tally.votes,
             share=tally.votes.get(answer or "", 0) / max(tally.draws, 1),
-            confidence=confidence(tally) if self._can_tell else None,
+            confidence=None if not self._can_tell else 0.0 if answer is None else confidence(tally),
             draws=tuple(end - start for start, end in zip([0, *ends], ends, strict=False)),
             prompt_tokens=sum(one.prompt_tokens for one in self._responses),
             completion_tokens=sum(one.tokens or 0 for one in self._responses) + unused,

@@ -22,6 +22,9 @@ MOST_BYTES = 64 << 20
 BACK_OFF, LONGEST_BACK_OFF = 0.25, 8.0
 """Seconds to wait before the second try, and at most; they double from try to try."""
 
+MOST_MODELS = 1000
+"""So many servers and models are remembered."""
+
 _OWNED = {"n": "the controller chooses it", "stream": "whole responses are voted on", "messages": "they come first"}
 
 _most_at_once: dict[tuple[str, str], int] = {}
@@ -86,7 +89,8 @@ class Server:
         self.limiter = limiter
         self.retried = 0
         self._post = post
-        self._key = (name, model)
+        # Some servers refuse several choices where there can be but one.
+        self._key = (name, f"{model} greedy" if request.get("temperature") == 0 else model)
         self._request = {key: value for key, value in request.items() if key != "seed"}
         self._seed: int | None = request.get("seed")
         self._retries = retries
@@ -109,6 +113,8 @@ class Server:
 
     def learn(self, most: int) -> None:
         """Remember that the server gives no more choices than this for one request."""
+        if len(_most_at_once) >= MOST_MODELS:
+            _most_at_once.clear()
         _most_at_once[self._key] = max(1, min(most, _most_at_once.get(self._key, most)))
 
     async def ask(self, messages: list[dict[str, Any]], numbers: Sequence[int], meter: Meter) -> list[Response]:

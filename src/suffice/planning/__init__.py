@@ -1,6 +1,6 @@
 """Planning: exact optimal stopping under a model of answers."""
 
-from suffice.planning.confidence import confidence, confidences
+from suffice.planning.confidence import confidence, confidences, is_ready, prepare
 from suffice.planning.controller import Plan, ceiling
 from suffice.planning.mixture import Mixture
 from suffice.planning.model import LARGEST_BUDGET, UNIVERSAL, Model, Prior, build_model
@@ -18,5 +18,7 @@ __all__ = [
     "ceiling",
     "confidence",
     "confidences",
+    "is_ready",
     "plan",
+    "prepare",
 ]

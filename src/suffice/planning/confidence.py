@@ -1,7 +1,5 @@
 """The confidence that more sampling would not change the answer, for any tally, under the universal prior."""
 
-from functools import lru_cache
-
 import numpy as np
 
 from suffice.planning.model import LARGEST_BUDGET, build_model
@@ -19,7 +17,7 @@ def confidence(tally: Tally) -> float | None:
     if tally.leader is None and tally.left:
         return 0.0
     table = _table(tally.budget)
-    return float(table.columns["confidence"][table.row(tally)])
+    return min(1.0, float(table.columns["confidence"][table.row(tally)]))
 
 
 def confidences(tallies: Tallies) -> FloatArray:
@@ -30,7 +28,27 @@ def confidences(tallies: Tallies) -> FloatArray:
     return np.where((tallies.top(1)[:, 0] > 0) | (tallies.draws == tallies.budget), found, 0)
 
 
-@lru_cache(maxsize=4)
+_tables: dict[int, Table] = {}
+_MOST_TABLES = 8
+
+
+def prepare(budget: int) -> None:
+    """Make a confidence with this budget one that takes no time to speak of."""
+    if budget <= LARGEST_BUDGET:
+        _table(budget)
+
+
+def is_ready(budget: int) -> bool:
+    """Whether a confidence with this budget takes no time to speak of."""
+    return budget in _tables or budget > LARGEST_BUDGET
+
+
 def _table(budget: int) -> Table:
-    model = build_model(budget)
-    return Table.of(model.levels, confidence=model.confidence)
+    table = _tables.get(budget)
+    if table is None:
+        model = build_model(budget)
+        table = Table.of(model.levels, confidence=model.confidence)
+        while len(_tables) >= _MOST_TABLES:
+            _tables.pop(next(iter(_tables)), None)
+        _tables[budget] = table
+    return table

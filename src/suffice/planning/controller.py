@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -45,7 +44,7 @@ class Plan(SavedController):
 
     def is_quick(self, budget: int) -> bool:
         """Once it is planned."""
-        return (budget, self) in _ready
+        return (budget, self) in _tables
 
     def decide(self, tally: Tally) -> int:
         """A look-up by the partition."""
@@ -86,12 +85,22 @@ class Plan(SavedController):
         return _planned(budget, self)
 
 
-_ready: set[tuple[int, Plan]] = set()
-"""What was planned: it is at hand, or was and is quickly found again."""
+_tables: dict[tuple[int, Plan], Table] = {}
+_MOST_TABLES = 16
 
 
-@lru_cache(maxsize=16)
 def _planned(budget: int, chosen: Plan) -> Table:
+    """The plan for a budget; the last few are kept."""
+    table = _tables.get((budget, chosen))
+    if table is None:
+        table = _plan(budget, chosen)
+        while len(_tables) >= _MOST_TABLES:
+            _tables.pop(next(iter(_tables)), None)
+        _tables[budget, chosen] = table
+    return table
+
+
+def _plan(budget: int, chosen: Plan) -> Table:
     if budget > LARGEST_BUDGET:
         raise ControllerError(
             f"plans are exact up to a budget of {LARGEST_BUDGET}, not {budget}; rl can be trained for it"
@@ -99,7 +108,6 @@ def _planned(budget: int, chosen: Plan) -> Table:
 
     model = build_model(budget, chosen.prior)
     policy = plan(model, Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions)
-    _ready.add((budget, chosen))
     return Table.of(model.levels, asked=policy.asked, asked_without_stop=policy.asked_without_stop)
 
 

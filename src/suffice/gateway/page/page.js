@@ -117,7 +117,7 @@ async function ask() {
     messages: [{ role: "user", content }],
     stream: true,
     stream_options: { include_usage: true },
-    suffice: { controller: at("controller").value, budget: Number(at("budget").value) },
+    suffice: { controller: at("controller").value || null, budget: Number(at("budget").value) || null },
   };
   let said = "", outcome = null;
   try {
@@ -200,6 +200,17 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && event.ctrlKey && !asking) at("ask").requestSubmit();
 });
 
-listModels();
-refresh();
+async function begin() {
+  // Whether a key is needed is known before anything is asked under /v1.
+  const needed = (await fetch("healthz")).headers.get("x-suffice-key") === "required";
+  if (needed && !sessionStorage.getItem("suffice-key")) {
+    at("unlock").hidden = false;
+    at("key").focus();
+    return;
+  }
+  listModels();
+  refresh();
+}
+
+begin();
 setInterval(() => { if (!document.hidden && !asking && at("unlock").hidden) refresh(); }, 5000);
