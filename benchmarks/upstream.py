@@ -9,15 +9,18 @@ import json
 import random
 import time
 from collections import defaultdict
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable
+from typing import Any, TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 import suffice
+
+T = TypeVar("T")
 
 
 class Upstream:
@@ -45,8 +48,11 @@ class Upstream:
         if self.random.random() < self.faults:
             return Response("overloaded", 503)
         drawn = [self.draw(body["messages"][-1]["content"]) for _ in range(body.get("n") or 1)]
-        lasted = await asyncio.gather(*(self.generate(tokens) for _, tokens in drawn))
-        self.tokens += sum(lasted)
+        if body.get("stream"):
+            return StreamingResponse(self.stream(*drawn[0]), media_type="text/event-stream")
+        lasted = await self.watched(request, asyncio.gather(*(self.generate(tokens) for _, tokens in drawn)))
+        if lasted is None:
+            return Response(status_code=499)
         texts = ["I give up." if answer is None else rf"So it is \boxed{{{answer}}}." for answer, _ in drawn]
         choices = [
             {"index": place, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
@@ -55,6 +61,30 @@ class Upstream:
         usage = {"prompt_tokens": 20, "completion_tokens": sum(lasted), "total_tokens": 20 + sum(lasted)}
         reply: dict[str, Any] = {"id": "chatcmpl-1", "object": "chat.completion", "created": int(time.time())}
         return JSONResponse(reply | {"model": "pool", "choices": choices, "usage": usage})
+
+    async def stream(self, answer: str | None, tokens: int) -> AsyncIterator[bytes]:
+        """The response in a few pieces; one that nobody reads any more ends where it is."""
+        text = "I give up." if answer is None else rf"So it is \boxed{{{answer}}}."
+        step = max(1, int(self.tokens_per_second * 0.02))
+        done = 0
+        try:
+            async with self.slots:
+                while done < tokens:
+                    yield self.event({"content": "" if done else " "}, None)
+                    now = min(step, tokens - done)
+                    await asyncio.sleep(now / self.tokens_per_second if self.tokens_per_second else 0)
+                    done += now
+            yield self.event({"content": text}, None)
+            yield self.event({}, "stop")
+            usage = {"prompt_tokens": 20, "completion_tokens": tokens, "total_tokens": 20 + tokens}
+            yield b"data: " + json.dumps({"choices": [], "usage": usage}).encode() + b"\n\ndata: [DONE]\n\n"
+        finally:
+            self.tokens += done
+
+    @staticmethod
+    def event(delta: dict[str, str], reason: str | None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        return b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n"
 
     def draw(self, content: str) -> tuple[str | None, int]:
         if not content.startswith("question "):
@@ -66,10 +96,34 @@ class Upstream:
         return question.answers[chosen], int(question.token_counts[chosen])
 
     async def generate(self, tokens: int) -> int:
-        if self.tokens_per_second:
-            async with self.slots:
+        """Take as long as the tokens do; where that is cut short, what was generated is counted all the same."""
+        if not self.tokens_per_second:
+            self.tokens += tokens
+            return tokens
+        async with self.slots:
+            begun = time.monotonic()
+            try:
                 await asyncio.sleep(tokens / self.tokens_per_second)
+            finally:
+                self.tokens += min(tokens, round((time.monotonic() - begun) * self.tokens_per_second))
         return tokens
+
+    async def watched(self, request: Request, work: Awaitable[T]) -> T | None:
+        """The result of work that ends when the client is gone; None then."""
+        doing = asyncio.ensure_future(work)
+
+        async def left() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+
+        leaving = asyncio.ensure_future(left())
+        await asyncio.wait({doing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        leaving.cancel()
+        if not doing.done():
+            doing.cancel()
+            await asyncio.wait({doing})
+            return None
+        return doing.result()
 
 
 def main() -> None:

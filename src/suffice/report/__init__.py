@@ -2,11 +2,20 @@
 
 from suffice.report.files import results_csv, results_json, training_json
 from suffice.report.progress import batch_bar, progress_bar, training_bar
-from suffice.report.tables import controllers_table, evaluation_tables, pool_table, training_table
+from suffice.report.tables import (
+    advice_table,
+    clock_table,
+    controllers_table,
+    evaluation_tables,
+    pool_table,
+    training_table,
+)
 from suffice.report.votes import outcome_lines, outcomes_summary, vote_display
 
 __all__ = [
+    "advice_table",
     "batch_bar",
+    "clock_table",
     "controllers_table",
     "evaluation_tables",
     "outcome_lines",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
@@ -14,6 +14,9 @@ from matplotlib.figure import Figure
 from suffice.controllers import Controller
 from suffice.replay import Reliability, Result, mean_over_pools
 from suffice.tally import Tally
+
+if TYPE_CHECKING:
+    from suffice.replay.advise import Choice
 
 matplotlib.use("Agg")
 
@@ -171,3 +174,34 @@ def _line(axes: Axes, points: Sequence[Point], cost: str, quality: str, **style:
 def _save(figure: Figure, path: Path) -> None:
     figure.savefig(path, dpi=DPI)
     pyplot.close(figure)
+
+
+def draw_front(choices: "Sequence[Choice]", best: "Sequence[Choice]", chosen: "Choice", path: Path) -> None:
+    """Tokens against latency: all that was swept, the front, and what is advised."""
+    figure, axes = pyplot.subplots(figsize=(WIDTH * 0.7, ROW_HEIGHT * 1.2), layout="constrained")
+    kinds = {
+        "rounds": ("rounds", "#7f7f7f"),
+        "launch": ("flow, by launch", "#2f66c5"),
+        "arrival": ("flow, by arrival", "#e6862a"),
+    }
+    for kind, (label, colour) in kinds.items():
+        some = [choice for choice in choices if (choice.flow.order if choice.flow else "rounds") == kind]
+        axes.scatter([one.latency for one in some], [one.tokens for one in some], s=18, color=colour, label=label)
+    axes.plot([one.latency for one in best], [one.tokens for one in best], color="black", linewidth=1, label="front")
+    axes.scatter([chosen.latency], [chosen.tokens], s=160, marker="*", color="#c0392b", zorder=3, label="advised")
+    axes.set(xlabel="latency (tokens on the critical path)", ylabel="tokens spent", ylim=(0, None), xlim=(0, None))
+    axes.legend(frameon=False)
+    _save(figure, path)
+
+
+def draw_methods(points: Mapping[str, tuple[float, float]], labels: tuple[str, str], path: Path) -> None:
+    """One point a method: what it takes against how long."""
+    figure, axes = pyplot.subplots(figsize=(WIDTH * 0.75, ROW_HEIGHT * 1.2), layout="constrained")
+    for name, (latency, tokens) in points.items():
+        ours = not name.startswith(("SC", "its_hub"))
+        colour = "#c0392b" if "plan" in name else "#2f66c5" if ours else "#7f7f7f"
+        axes.scatter([latency], [tokens], s=70, marker="o" if ours else "s", color=colour)
+        axes.annotate(name, (latency, tokens), xytext=(6, 5), textcoords="offset points", fontsize=9)
+    axes.set(xlabel=labels[0], ylabel=labels[1], ylim=(0, None), xlim=(0, None))
+    axes.margins(x=0.25)
+    _save(figure, path)

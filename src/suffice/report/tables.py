@@ -13,6 +13,7 @@ from suffice.pools import Summary
 from suffice.replay import Comparison, Result, difference, mean_over_pools, reliabilities
 
 if TYPE_CHECKING:
+    from suffice.replay.advise import Choice
     from suffice.training import Trained
 
 
@@ -203,3 +204,40 @@ def _number(value: float | None, places: str) -> str:
     if places == "k":
         return f"{value:.0f}" if value < 1000 else f"{value / 1000:.1f}k"
     return f"{value:{places}}"
+
+
+def clock_table(comparisons: Sequence[Comparison], tokens_per_second: float | None) -> Table:
+    """What the clock says: the critical path, all that was generated, and the draws that were started."""
+    columns = [
+        "latency\ntokens",
+        *["latency\nseconds"] * bool(tokens_per_second),
+        "spent\ntokens",
+        "launched",
+        "counted",
+    ]
+    table = _new_table("The clock", "", columns)
+    for pool in comparisons:
+        there = [result.controller for result in pool.results]
+        for result in [*pool.results, *[pool.baseline] * (pool.baseline.controller not in there)]:
+            latency, spent = result.latency_tokens, result.spent_tokens
+            cells = ["" if latency is None else f"{latency:.0f}"]
+            if tokens_per_second:
+                cells.append("" if latency is None else f"{latency / tokens_per_second:.1f}")
+            cells += ["" if spent is None else f"{spent:.0f}", f"{result.launched:.1f}", f"{result.samples:.1f}"]
+            table.add_row(Text(f"{result.controller}, {pool.baseline.pool}"), *cells)
+    return table
+
+
+def advice_table(best: "Sequence[Choice]", chosen: "Choice", tokens_per_second: float) -> Table:
+    """The ways that no other beats in both latency and tokens."""
+    unit = "tokens" if tokens_per_second == 1 else "seconds"
+    table = _new_table("Neither quicker nor cheaper", "", [f"latency\n{unit}", "spent\ntokens", "agreement\n%"])
+    for choice in best:
+        latency = choice.latency / tokens_per_second
+        cells = (
+            f"{latency:.0f}" if unit == "tokens" else f"{latency:.1f}",
+            f"{choice.tokens:.0f}",
+            f"{choice.agreement:.1f}",
+        )
+        table.add_row(Text(choice.options, style="bold" if choice == chosen else ""), *cells)
+    return table

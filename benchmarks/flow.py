@@ -1,0 +1,117 @@
+"""Flow against rounds, self-consistency and its_hub, on one simulated upstream whose parallelism is limited.
+
+Questions are asked one at a time; the upstream counts what it generated, also for requests that were cancelled.
+"""
+
+import argparse
+import asyncio
+import random
+import re
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from statistics import fmean, quantiles
+from typing import Any
+
+import httpx
+import openai
+from gateway import HERE, running
+from its_hub.core.algorithms.adaptive_self_consistency import AdaptiveSelfConsistency
+from its_hub.core.algorithms.beta_self_consistency import BetaSelfConsistency
+from its_hub.core.lms.openai_lm import OpenAICompatibleLanguageModel
+
+import suffice
+from suffice.answers import answer_key
+from suffice.report.figures import draw_methods
+
+POOLS = [f"qwen2.5-coder-1.5b__{name}" for name in ("dapo", "gsm8k", "math500")]
+SPEED, SLOTS = 4000, 32
+
+Ask = Callable[[str], Awaitable[str | None]]
+
+
+def ours(client: Any, **options: Any) -> Ask:
+    async def ask(question: str) -> str | None:
+        messages = [{"role": "user", "content": question}]
+        return (await suffice.asample(client, messages, model="pool", **options)).answer
+
+    return ask
+
+
+def theirs(algorithm: Any, url: str) -> Ask:
+    lm = OpenAICompatibleLanguageModel(f"{url}/v1", "none", "pool")
+
+    async def ask(question: str) -> str | None:
+        message = await algorithm.ainfer(lm, question, 32)
+        return answer_key(message["content"])
+
+    return ask
+
+
+def boxed(response: str) -> str:
+    found = re.search(r"\\boxed\{(.*)\}", response)
+    return found[1] if found else response
+
+
+async def measure(ask: Ask, url: str, questions: list[suffice.Question]) -> dict[str, float]:
+    async with httpx.AsyncClient() as http:
+        before = (await http.get(f"{url}/spent")).json()["tokens"]
+        times, right = [], []
+        for question in questions:
+            begun = time.monotonic()
+            answer = await ask(f"question {question.id}")
+            times.append(time.monotonic() - begun)
+            right.append(answer is not None and answer == answer_key(rf"\boxed{{{question.gold}}}"))
+        await asyncio.sleep(0.2)
+        spent = (await http.get(f"{url}/spent")).json()["tokens"] - before
+    cuts = quantiles(times, n=100)
+    return {
+        "accuracy": 100 * fmean(right), "tokens": spent / len(questions), "mean": fmean(times),
+        "p50": cuts[49], "p95": cuts[94],
+    }  # fmt: skip
+
+
+async def compare(url: str, questions: list[suffice.Question]) -> dict[str, dict[str, float]]:
+    found = {}
+    async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none") as client:
+        flow = {"mode": "flow"}
+        methods: dict[str, Ask] = {
+            "SC@32": ours(client, controller="sc"),
+            "rounds, plan": ours(client, controller="plan"),
+            "rounds, rl": ours(client, controller="rl"),
+            "flow by launch, plan": ours(client, controller="plan", **flow),
+            "flow by launch +8, plan": ours(client, controller="plan", extra=8, **flow),
+            "flow by arrival +4, plan": ours(client, controller="plan", order="arrival", extra=4, **flow),
+            "flow by arrival +8, plan": ours(client, controller="plan", order="arrival", extra=8, **flow),
+            "flow by arrival +4, rl": ours(client, controller="rl", order="arrival", extra=4, **flow),
+            "its_hub Beta": theirs(BetaSelfConsistency(consistency_space_projection_func=boxed), url),
+            "its_hub adaptive": theirs(AdaptiveSelfConsistency(consistency_space_projection_func=boxed), url),
+        }
+        print("| method | accuracy % | tokens | of SC | p50 s | p95 s | mean s | of SC |")
+        print("|---|---|---|---|---|---|---|---|")
+        for name, ask in methods.items():
+            one = found[name] = await measure(ask, url, questions)
+            full = found["SC@32"]
+            tokens, seconds = one["tokens"] / full["tokens"], one["mean"] / full["mean"]
+            times = f"{one['p50']:.2f} | {one['p95']:.2f} | {one['mean']:.2f} | {seconds:.2f}"
+            print(f"| {name} | {one['accuracy']:.1f} | {one['tokens']:.0f} | {tokens:.0%} | {times} |", flush=True)
+    return found
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--questions", type=int, default=50, help="of each pool")
+    options.add_argument("--figure", type=Path, default=HERE.parent / "docs" / "flow.png")
+    chosen = options.parse_args()
+    chance = random.Random(0)
+    questions = [one for name in POOLS for one in chance.sample(suffice.load_pool(name).questions, chosen.questions)]
+    pools = [part for name in POOLS for part in ("--pool", name)]
+    limits = ["--tokens-per-second", str(SPEED), "--slots", str(SLOTS)]
+    with running(str(HERE / "upstream.py"), *pools, *limits) as (url, _):
+        found = asyncio.run(compare(url, questions))
+    points = {name: (figures["mean"], figures["tokens"]) for name, figures in found.items()}
+    draw_methods(points, ("mean seconds for a question", "tokens generated for a question"), chosen.figure)
+
+
+if __name__ == "__main__":
+    main()
