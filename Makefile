@@ -46,3 +46,6 @@ bench: install
 	$(BIN)/python benchmarks/results.py
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/soak.py
+	$(BIN)/python benchmarks/soak.py --flow
+	$(BIN)/python benchmarks/gateway.py
+	$(BIN)/python benchmarks/flow.py

@@ -44,18 +44,20 @@ def memory() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-async def soak(server: FakeServer, questions: int, concurrency: int) -> None:
+async def soak(server: FakeServer, questions: int, concurrency: int, flow: suffice.Flow | None) -> None:
     controller, extractor = suffice.get_controller("plan"), get_extractor("auto")
     outcomes: dict[str, int] = {}
     measured: list[int] = []
     waiting = iter(range(questions))
     async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client:
-        upstream = server_of(client, "fake", {}, limiter=Limiter(4 * concurrency), timeout=2.0)
+        upstream = server_of(
+            client, "fake", {}, limiter=Limiter(4 * concurrency), timeout=2.0, streamed=flow is not None
+        )
 
         async def worker() -> None:
             for number in waiting:
                 draws = ServerDraws(upstream, [{"role": "user", "content": f"question {number}"}])
-                run = Run(controller.for_question(np.random.default_rng(number)), draws, extractor, 32)
+                run = Run(controller.for_question(np.random.default_rng(number)), draws, extractor, 32, flow=flow)
                 try:
                     reason = (await run.outcome()).stop_reason
                 except suffice.SampleError as error:
@@ -80,9 +82,11 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--questions", type=int, default=2000)
     options.add_argument("--concurrency", type=int, default=200)
+    options.add_argument("--flow", action="store_true", help="in flow, by launch, with 2 extra")
     chosen = options.parse_args()
-    with FakeServer(script, remember=False) as server:
-        asyncio.run(soak(server, chosen.questions, chosen.concurrency))
+    flow = suffice.Flow("launch", 2) if chosen.flow else None
+    with FakeServer(script, remember=False, streams=chosen.flow) as server:
+        asyncio.run(soak(server, chosen.questions, chosen.concurrency, flow))
 
 
 if __name__ == "__main__":

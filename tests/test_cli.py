@@ -155,3 +155,34 @@ def test_the_library_loads_neither_torch_nor_the_command_line() -> None:
         "print(sorted(heavy & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", check], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_evaluate_replays_flow_and_tells_the_clock(tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    options: list[str | Path] = ["--repeats", "2", "--controller", "plan", "--json", out]
+    done = suffice("evaluate", POOL, *options, "--mode", "flow", "--extra", "4", "--tokens-per-second", "100")
+    assert done.returncode == 0, done.stderr
+    assert "The clock" in done.stdout
+    page = json.loads(out.read_text())
+    assert (page["mode"], page["order"], page["extra"]) == ("flow", "launch", 4)
+    flow = page["results"][0]
+    assert flow["launched"] > flow["samples"]
+    suffice("evaluate", POOL, *options)
+    rounds = json.loads(out.read_text())["results"][0]
+    assert rounds["latency_tokens"] > flow["latency_tokens"] and rounds["spent_tokens"] == rounds["total_tokens"]
+    assert "whole rounds" in fails("evaluate", POOL, "--mode", "flow", "--controller", "esc")
+    assert "--mode" in fails("evaluate", POOL, "--mode", "stream")
+    assert "--order" in fails("evaluate", POOL, "--mode", "flow", "--order", "size")
+
+
+def test_evaluate_advises(tmp_path: Path) -> None:
+    pool, picture = "smollm2-135m__arithmetic", tmp_path / "front.png"
+    options = ["--repeats", "1", "--advise", "--min-agreement", "90"]
+    done = suffice("evaluate", pool, *options, "--max-latency", "150", "--figure", picture)
+    assert done.returncode == 0, done.stderr
+    advice = done.stdout.splitlines()[-1]
+    assert advice.startswith("Use --mode ") and "--controller plan:penalty_draw=" in advice
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "one of the two" in fails("evaluate", pool, *options)
+    assert "the quickest in the sweep" in fails("evaluate", pool, *options, "--max-latency", "1")
+    assert "the cheapest in the sweep" in fails("evaluate", pool, *options, "--max-tokens", "1")

@@ -370,3 +370,24 @@ def test_bad_options_get_one_sentence(questions: Path, tmp_path: Path) -> None:
     for complaint, call in bad:
         assert complaint in fails(*call())
     assert not out.exists()
+
+
+def test_a_killed_run_in_flow_goes_on_and_counts_nothing_twice(questions: Path, tmp_path: Path) -> None:
+    out, journal = tmp_path / "outcomes.jsonl", tmp_path / "outcomes.jsonl.journal"
+    with FakeServer(script, streams=True) as server:
+        command = [SUFFICE, *answer(server, questions, out, "--mode", "flow", "--extra", "2", "--controller", "asc")]
+        running = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while running.poll() is None and not (journal.exists() and journal.stat().st_size > 3000):
+            time.sleep(0.001)
+        running.kill()
+        running.wait()
+        assert subprocess.run(command, capture_output=True).returncode == 0
+    for line in map(json.loads, out.read_text().splitlines()):
+        assert sum(line["votes"].values()) <= line["samples"] == sum(line["draws"]) <= line["launched"]
+        assert line["stop_reason"] in ("controller", "budget")
+    entries = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
+    draws = [(entry["id"], entry["response"]["draw"]) for entry in entries if "response" in entry]
+    assert len(draws) == len(set(draws))
+    assert "whole rounds" in fails(
+        *answer(server, questions, tmp_path / "o.jsonl", "--mode", "flow", "--controller", "sc")
+    )

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any, TypeVar
 
 from suffice.answers import Extractor, Keys, ToolExtractor, is_quick
@@ -33,11 +34,10 @@ Watch = Callable[[Moment], None]
 _THREADS = ThreadPoolExecutor(8, "suffice-think")
 """Plans are made and answers read here, and not on the event loop, which others share."""
 
-T = TypeVar("T")
-
-
 _READERS = ThreadPoolExecutor(8, "suffice-read")
 """Extractors that may take their time have threads of their own, and hold up nobody else's."""
+
+T = TypeVar("T")
 
 
 async def _think(task: Callable[..., T], *arguments: Any) -> T:
@@ -126,10 +126,8 @@ class Run:
                 self._failures.append(arrived)  # type: ignore[arg-type]
                 return "failed"
             self._uncounted[arrived.draw] = arrived
-            while awaited and (flow.order == "arrival" or awaited[0] in self._uncounted):
-                draw = arrived.draw if flow.order == "arrival" else awaited[0]
-                if draw not in self._uncounted:
-                    break
+            in_order = takewhile(self._uncounted.__contains__, list(awaited))
+            for draw in [arrived.draw] if flow.order == "arrival" else in_order:
                 awaited.remove(draw)
                 await self._count(self._uncounted.pop(draw))
         self._end_round()
@@ -184,7 +182,7 @@ class Run:
         tally = self.tally
         ends = [*tally.round_ends] + [tally.draws] * (tally.round_ends[-1:] != [tally.draws] and tally.draws > 0)
         answer = tally.leader
-        arrived = (one for one in self._uncounted.values() if isinstance(one, Response))
+        arrived = [one for one in self._uncounted.values() if isinstance(one, Response)]
         unused = self._draws.cancelled_tokens + sum(one.tokens or 0 for one in arrived)
         return Outcome(
             answer=answer,
@@ -193,7 +191,7 @@ class Run:
             share=tally.votes.get(answer or "", 0) / max(tally.draws, 1),
             confidence=None if not self._can_tell else 0.0 if answer is None else confidence(tally),
             draws=tuple(end - start for start, end in zip([0, *ends], ends, strict=False)),
-            prompt_tokens=sum(one.prompt_tokens for one in self._responses),
+            prompt_tokens=sum(one.prompt_tokens for one in [*self._responses, *arrived]),
             completion_tokens=sum(one.tokens or 0 for one in self._responses) + unused,
             seconds=time.monotonic() - self._begun,
             stop_reason=stop_reason,

@@ -187,7 +187,13 @@ def draw_front(choices: "Sequence[Choice]", best: "Sequence[Choice]", chosen: "C
     for kind, (label, colour) in kinds.items():
         some = [choice for choice in choices if (choice.flow.order if choice.flow else "rounds") == kind]
         axes.scatter([one.latency for one in some], [one.tokens for one in some], s=18, color=colour, label=label)
-    axes.plot([one.latency for one in best], [one.tokens for one in best], color="black", linewidth=1, label="front")
+    axes.plot(
+        [one.latency for one in best],
+        [one.tokens for one in best],
+        color="black",
+        linewidth=1,
+        label="front, at the agreement asked for",
+    )
     axes.scatter([chosen.latency], [chosen.tokens], s=160, marker="*", color="#c0392b", zorder=3, label="advised")
     axes.set(xlabel="latency (tokens on the critical path)", ylabel="tokens spent", ylim=(0, None), xlim=(0, None))
     axes.legend(frameon=False)
