@@ -141,7 +141,7 @@ class Gateway:
             if release_place:
                 release_place()
             seconds = round(time.monotonic() - begun, 4)
-            path = request.url.path
+            path = request.url.path[:200]
             about = {"time": round(time.time(), 3), "method": request.method, "path": path, "status": status}
             entry = {**about, "seconds": seconds, **line}
             metrics.REQUESTS.labels(line["kind"]).inc()

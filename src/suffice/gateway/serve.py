@@ -15,6 +15,9 @@ from suffice.gateway.settings import Settings
 from suffice.planning import prepare
 from suffice.tally import Tally
 
+KEEP_ALIVE_SECONDS = 75
+"""Longer than clients and proxies keep idle connections: whoever closes one first must not be the server."""
+
 __all__ = ["check_port", "create", "serve"]
 
 
@@ -30,6 +33,7 @@ def serve(settings: Settings) -> None:
         "server_header": False,
         "timeout_graceful_shutdown": math.ceil(settings.drain_seconds),
         "backlog": 4096,
+        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
     }
     if settings.workers == 1:
         uvicorn.run(Gateway(settings).app, **options)  # type: ignore[arg-type]
