@@ -55,6 +55,7 @@ def boxed(response: str) -> str:
 
 async def measure(ask: Ask, url: str, questions: list[suffice.Question]) -> dict[str, float]:
     async with httpx.AsyncClient() as http:
+        await http.post(f"{url}/reset")
         before = (await http.get(f"{url}/spent")).json()["tokens"]
         times, right = [], []
         for question in questions:
@@ -100,7 +101,7 @@ async def compare(url: str, questions: list[suffice.Question]) -> dict[str, dict
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--questions", type=int, default=50, help="of each pool")
+    options.add_argument("--questions", type=int, default=30, help="of each pool")
     options.add_argument("--figure", type=Path, default=HERE.parent / "docs" / "flow.png")
     chosen = options.parse_args()
     chance = random.Random(0)

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Upstream:
-    """Answers "question ID" with responses to it, in a random order that begins again when it ends."""
+    """Answers "question ID" with responses to it, in a random order of its own that begins again when it ends."""
 
     def __init__(self, pools: list[str], tokens_per_second: float, slots: int, faults: float) -> None:
         self.questions = {one.id: one for pool in pools for one in suffice.load_pool(pool).questions}
@@ -38,9 +38,15 @@ class Upstream:
             routes=[
                 Route("/v1/chat/completions", self.complete, methods=["POST"]),
                 Route("/v1/models", lambda request: JSONResponse({"object": "list", "data": [{"id": "pool"}]})),
+                Route("/reset", self.reset, methods=["POST"]),
                 Route("/spent", lambda request: JSONResponse({"tokens": self.tokens, "requests": self.requests})),
             ]
         )
+
+    async def reset(self, request: Request) -> Response:
+        """Begin again with every question's first response, so that methods draw the same."""
+        self.left.clear()
+        return Response(status_code=204)
 
     async def complete(self, request: Request) -> Response:
         body = json.loads(await request.body())
@@ -91,7 +97,8 @@ class Upstream:
             return "42", 1
         question = self.questions[content.removeprefix("question ")]
         if not self.left[question.id]:
-            self.left[question.id] = self.random.sample(range(len(question.answers)), len(question.answers))
+            order = random.Random(question.id)  # the same for whoever begins after a reset
+            self.left[question.id] = order.sample(range(len(question.answers)), len(question.answers))
         chosen = self.left[question.id].pop()
         return question.answers[chosen], int(question.token_counts[chosen])
 
