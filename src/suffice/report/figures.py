@@ -202,12 +202,14 @@ def draw_front(choices: "Sequence[Choice]", best: "Sequence[Choice]", chosen: "C
 
 def draw_methods(points: Mapping[str, tuple[float, float]], labels: tuple[str, str], path: Path) -> None:
     """One point a method: what it takes against how long."""
-    figure, axes = pyplot.subplots(figsize=(WIDTH * 0.75, ROW_HEIGHT * 1.2), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(WIDTH * 0.95, ROW_HEIGHT * 1.1), layout="constrained")
+    shades = {"rounds": "#7fa8ea", "flow by launch": "#c0392b", "flow by arrival": "#e6862a", "its_hub": "#3c9d57"}
+    markers = iter("oDP^v<>Xs*" * len(points))
     for name, (latency, tokens) in points.items():
-        ours = not name.startswith(("SC", "its_hub"))
-        colour = "#c0392b" if "plan" in name else "#2f66c5" if ours else "#7f7f7f"
-        axes.scatter([latency], [tokens], s=70, marker="o" if ours else "s", color=colour)
-        axes.annotate(name, (latency, tokens), xytext=(6, 5), textcoords="offset points", fontsize=9)
-    axes.set(xlabel=labels[0], ylabel=labels[1], ylim=(0, None), xlim=(0, None))
-    axes.margins(x=0.25)
+        colour = next((shade for start, shade in shades.items() if name.startswith(start)), "#4d4d4d")
+        axes.scatter([latency], [tokens], s=90, marker=next(markers), color=colour, edgecolor="black", label=name)
+    most = [max(place) for place in zip(*points.values(), strict=True)]
+    axes.set(xlabel=labels[0], ylabel=labels[1], xlim=(0, 1.08 * most[0]), ylim=(0, 1.08 * most[1]))
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     _save(figure, path)
