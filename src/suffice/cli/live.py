@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 import suffice
-from suffice import OptionError, Outcome, SampleError
+from suffice import OptionError
 from suffice.answers import get_extractor
 from suffice.cli.app import app, need, show
 from suffice.flow import get_flow
@@ -158,6 +158,7 @@ def ask(
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")] = False,
 ) -> None:
     """Ask a question just enough times, and watch the vote."""
+    from suffice.live import SampleError
     from suffice.live.prompts import get_prompt, put
 
     try:
@@ -177,7 +178,7 @@ def ask(
     console = Console(highlight=False)
     with _upstream(base_url, model, gguf, threads) as upstream, vote_display(console, quiet=json) as watch:
         client = need("openai", "").OpenAI(**upstream.settings)
-        outcome: Outcome | None
+        outcome: suffice.Outcome | None
         try:
             outcome = suffice.sample(
                 client,
@@ -206,7 +207,7 @@ def ask(
         raise typer.Exit(code)
 
 
-def _print_outcome(outcome: Outcome | None, console: Console, json: bool) -> None:
+def _print_outcome(outcome: "suffice.Outcome | None", console: Console, json: bool) -> None:
     if outcome is None:
         return
     if json:
