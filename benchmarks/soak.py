@@ -50,9 +50,7 @@ async def soak(server: FakeServer, questions: int, concurrency: int, flow: suffi
     measured: list[int] = []
     waiting = iter(range(questions))
     async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client:
-        upstream = server_of(
-            client, "fake", {}, limiter=Limiter(4 * concurrency), timeout=2.0, streamed=flow is not None
-        )
+        upstream = server_of(client, "fake", {}, limiter=Limiter(concurrency), timeout=10.0, streamed=flow is not None)
 
         async def worker() -> None:
             for number in waiting:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -48,3 +49,9 @@ def make_pool(*answers: Sequence[str | None], gold: str | None = "a", tokens: in
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Tests keep their tables to themselves."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """Ctrl-C works here and in processes started from here, also where this one was started in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
