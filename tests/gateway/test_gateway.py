@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -346,6 +347,16 @@ def test_keys_are_asked_for_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         assert upstream.headers[0]["authorization"] == "Bearer sk-mine"
 
 
+def test_keys_may_come_from_a_file(tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("sk-alice\n\n  sk-bob  \n")
+    with FakeServer(always) as upstream, gateway(upstream, api_key_file=str(keys)) as url:
+        statuses = [
+            post(url, ASK, headers={"authorization": f"Bearer sk-{name}"}).status_code for name in ("bob", "eve")
+        ]
+    assert statuses == [200, 401]
+
+
 def test_other_web_sites_are_refused() -> None:
     with FakeServer(always) as upstream, gateway(upstream) as url:
         assert post(url, ASK, headers={"sec-fetch-site": "cross-site"}).status_code == 403
@@ -505,7 +516,7 @@ def test_no_path_leads_elsewhere(path: str) -> None:
 
 def test_less_the_suffice_object_not_a_byte_is_changed() -> None:
     raw = b'{"a": 1,"a":2, "suffice": {"controller": "off"}, "f": 1.50, "g": 1e400, "messages": [ ],\n "u": "\\ud800x"}'
-    expected = b'{"a": 1, "a":2, "f": 1.50, "g": 1e400, "messages": [ ], "u": "\\ud800x"}'
+    expected = raw.replace(b'"suffice": {"controller": "off"}, ', b"")
     with FakeServer(lambda request, number: Reply({})) as upstream, gateway(upstream) as url:
         assert post(url, raw).status_code == 200
     assert upstream.bodies == [expected]

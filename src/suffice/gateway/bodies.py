@@ -8,28 +8,37 @@ _SPACE = re.compile(r"\s*")
 
 
 def without_member(body: bytes, name: str) -> bytes:
-    r"""The same bytes, less the members of that name at the top.
+    r"""The same bytes, less the members of that name at the top and a comma for each.
 
-    >>> without_member(b'{"a": 1.50, "b": {"a": 2}, "a":3}', "a")
-    b'{"b": {"a": 2}}'
+    >>> without_member(b'{"a": 1.50, "b" :{"a": 2} ,  "c":3,"a":4}', "a")
+    b'{"b" :{"a": 2} ,  "c":3}'
     """
     text = body.decode()
+    members = _members(text)
+    begins = [start for _, start, _ in members[1:]] + [len(text)]
+    kept = [
+        (text[start:end], text[end:after])  # a member, and what stands between it and the next
+        for (key, start, end), after in zip(members, begins, strict=True)
+        if key != name
+    ]
+    inside = "".join(member + separator for member, separator in kept[:-1]) + "".join(member for member, _ in kept[-1:])
+    return (text[: members[0][1]] + inside + text[members[-1][2] :]).encode()
+
+
+def _members(text: str) -> list[tuple[str, int, int]]:
+    """The members of the object: their keys, and where each begins and ends."""
     decoder = json.JSONDecoder()
-    start = text.index("{") + 1
-    members: list[tuple[str, str]] = []
-    place = start
-    while True:
-        begun = place = _after_space(text, place)
-        if text[place] == "}":
-            break
+    members = []
+    place = _after_space(text, text.index("{") + 1)
+    while text[place] != "}":
+        start = place
         key, place = scanstring(text, place + 1)
-        place = _after_space(text, place) + 1  # the colon
-        _, place = decoder.raw_decode(text, _after_space(text, place))
-        members.append((key, text[begun:place]))
+        place = _after_space(text, _after_space(text, place) + 1)  # past the colon
+        _, place = decoder.raw_decode(text, place)
+        members.append((key, start, place))
         place = _after_space(text, place)
-        place += text[place] == ","
-    kept = ", ".join(member for key, member in members if key != name)
-    return (text[:start] + kept + text[place:]).encode()
+        place = _after_space(text, place + (text[place] == ","))
+    return members
 
 
 def _after_space(text: str, place: int) -> int:
