@@ -20,4 +20,13 @@ class ControllerError(SufficeError):
 
 
 class OptionError(SufficeError):
-    """An argument or option is out of range, or a file can't be written."""
+    """An argument is out of range, or a file can't be written.
+
+    Where one argument is at fault, `argument` names it and the message goes on from its name; the command line puts
+    the option's name there instead.
+    """
+
+    def __init__(self, message: str, argument: str | None = None) -> None:
+        super().__init__(f"{argument} {message}" if argument else message)
+        self.argument = argument
+        self.complaint = message

@@ -26,6 +26,9 @@ class _Group(TyperGroup):
             return super().invoke(ctx)
         except _UsageError as error:
             raise _refusal(error.format_message()) from None
+        except OptionError as error:
+            option = f"--{error.argument.replace('_', '-')} " if error.argument else ""
+            raise _refusal(f"{option}{error.complaint}") from None
         except SufficeError as error:
             raise _refusal(str(error)) from None
         except BrokenPipeError:  # whoever read our output has seen enough
