@@ -19,7 +19,7 @@ SAMPLING: dict[str, Any] = {"temperature": 1.0, "max_tokens": 128}
 
 
 def main() -> None:
-    questions = load_questions(QUESTIONS).asked
+    questions = load_questions(QUESTIONS)
     replayed = suffice.evaluate(suffice.load_pool(POOL), list(CONTROLLERS))
     print("| controller | accuracy % | samples | rounds | tokens | seconds |")
     print("|---|---|---|---|---|---|")

@@ -14,10 +14,9 @@ import openai
 
 import suffice
 from suffice.answers import get_extractor
+from suffice.live import Voting
 from suffice.live.clients import server_of
-from suffice.live.draws import ServerDraws
 from suffice.live.limiter import Limiter
-from suffice.live.loop import Run
 from suffice.testing import FakeServer, Reply, completion
 
 FAULTS = [
@@ -45,19 +44,20 @@ def memory() -> int:
 
 
 async def soak(server: FakeServer, questions: int, concurrency: int, flow: suffice.Flow | None) -> None:
-    controller, extractor = suffice.get_controller("plan"), get_extractor("auto")
+    voting = Voting(suffice.get_controller("plan"), get_extractor("auto"), flow=flow)
     outcomes: dict[str, int] = {}
     measured: list[int] = []
     waiting = iter(range(questions))
     async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client:
-        upstream = server_of(client, "fake", {}, limiter=Limiter(concurrency), timeout=10.0, streamed=flow is not None)
+        upstream = server_of(client, Limiter(concurrency), timeout=10.0)
 
         async def worker() -> None:
             for number in waiting:
-                draws = ServerDraws(upstream, [{"role": "user", "content": f"question {number}"}])
-                run = Run(controller.for_question(np.random.default_rng(number)), draws, extractor, 32, flow=flow)
+                messages = [{"role": "user", "content": f"question {number}"}]
+                fields = {"model": "fake", "messages": messages}
+                vote = voting.begin(upstream, fields, np.random.default_rng(number))
                 try:
-                    reason = (await run.outcome()).stop_reason
+                    reason = (await vote.outcome()).stop_reason
                 except suffice.SampleError as error:
                     reason = error.outcome.stop_reason
                 outcomes[reason] = outcomes.get(reason, 0) + 1

@@ -16,26 +16,37 @@ from suffice.controllers import (
     save_controller,
     shipped_controllers,
 )
-from suffice.errors import ControllerError, OptionError, PoolError, SufficeError
+from suffice.errors import (
+    CapReachedError,
+    ControllerError,
+    GaveUpError,
+    OptionError,
+    PoolError,
+    SampleError,
+    SufficeError,
+)
 from suffice.flow import Flow
 from suffice.penalties import Costs, Penalties
 from suffice.planning import Plan, confidence
 from suffice.pools import Pool, Question, Summary, bundled_pools, load_pool, summarise
 from suffice.replay import Difference, Result, difference, evaluate
+from suffice.response import Response
 from suffice.tally import Tallies, Tally
 
 if TYPE_CHECKING:
-    from suffice.live import LocalServer, Outcome, Response, SampleError, asample, sample
+    from suffice.live import LocalServer, Outcome, asample, sample
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ArrayController",
+    "CapReachedError",
     "Controller",
     "ControllerError",
     "Costs",
     "Difference",
     "Flow",
+    "GaveUpError",
     "LearnedController",
     "LocalServer",
     "OptionError",
@@ -71,8 +82,15 @@ __all__ = [
 ]
 
 
+_LAZY = ("LocalServer", "Outcome", "asample", "sample")
+"""What samples a server is imported when it is first used: it brings the `openai` package."""
+
+
 def __getattr__(name: str) -> Any:
-    """What samples a server is imported when it is first used: it brings the `openai` package."""
-    if name in ("LocalServer", "Outcome", "Response", "SampleError", "asample", "sample"):
+    if name in _LAZY:
         return getattr(importlib.import_module("suffice.live"), name)
     raise AttributeError(f"module 'suffice' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

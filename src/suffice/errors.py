@@ -3,8 +3,16 @@
 SufficeError
 ├── PoolError          a pool that is missing, malformed or too small for the budget
 ├── ControllerError    a controller that is unknown, wrongly set or decides nonsense
-└── OptionError        any other argument or option out of range, or a file that can't be written
+├── OptionError        any other argument or option out of range, or a file that can't be written
+├── SampleError        all draws of a round failed; it carries the outcome so far
+├── GaveUpError        all draws of one question after another failed, in a batch
+└── CapReachedError    a limit on spending was reached, in a batch
 """
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from suffice.live import Outcome
 
 
 class SufficeError(Exception):
@@ -30,3 +38,20 @@ class OptionError(SufficeError):
         super().__init__(f"{argument} {message}" if argument else message)
         self.argument = argument
         self.complaint = message
+
+
+class SampleError(SufficeError):
+    """All draws of a round failed; `outcome` is what there was before, `cause` what the last failed with."""
+
+    def __init__(self, message: str, outcome: "Outcome", cause: Exception | None = None) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+        self.cause = cause
+
+
+class GaveUpError(SufficeError):
+    """The server fails every draw, of one question after another."""
+
+
+class CapReachedError(SufficeError):
+    """A limit on spending was reached before a round."""

@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
@@ -418,11 +419,23 @@ def test_a_wrong_extractor_is_refused(wrong: str) -> None:
 
 
 def test_extractors_can_be_registered() -> None:
-    shout = register_extractor("shout")(lambda text: text.upper())
-    assert get_extractor("shout") is shout
+    register_extractor("shout")(lambda text: text.upper())
+    assert get_extractor("shout")("yes") == "YES"
     for taken in ("boxed", "regex", "No Name"):
         with pytest.raises(OptionError):
             register_extractor(taken)(lambda text: None)
+
+
+def test_any_callable_extracts_also_one_that_cannot_be_hashed() -> None:
+    @dataclass
+    class Between:
+        start: str
+
+        def __call__(self, text: str) -> str | None:
+            return text.partition(self.start)[2] or None
+
+    assert answer_key("It is: 7", Between(": ")) == "7"
+    assert not get_extractor(Between(": ")).quick, "it may take its time"
 
 
 PIECES = [*r"0123456789.,/%^_{}()[]\ $*=-+<>aAbBxyz", r"\frac", r"\boxed{", "answer is "]

@@ -17,9 +17,8 @@ from suffice.testing import FakeServer
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Back-off without the waiting, and no memory of other servers."""
+    """Back-off without the waiting."""
     monkeypatch.setattr(live_server, "BACK_OFF", 0.01)
-    monkeypatch.setattr(live_server, "_most_at_once", {})
 
 
 def free_port() -> int:

@@ -121,7 +121,7 @@ def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
     config.write_text("budget =")
     assert "not TOML" in fails("serve", "--config", config)
     assert "can't be read" in fails("serve", "--config", tmp_path / "none.toml")
-    assert "--api-key-env" in fails("serve", *upstream, "--host", "0.0.0.0")
+    assert "--host 0.0.0.0 lets others in" in fails("serve", *upstream, "--host", "0.0.0.0")
     assert "the variable is not set" in fails("serve", *upstream, "--api-key-env", "NO_SUCH_VARIABLE")
     assert "unknown controller" in fails("serve", *upstream, "--controller", "nonsense")
     assert "--budget must be at least 1" in fails("serve", *upstream, "--budget", "0")

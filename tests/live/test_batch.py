@@ -191,7 +191,7 @@ def test_a_question_with_no_response_before_its_deadline_is_not_done(questions: 
     stuck = [True]
     slow = lambda request, number: Reply(completion(["1"]), delay=30) if stuck[0] else script(request, number)  # noqa: E731
     with FakeServer(slow) as server:
-        options = ["--deadline-seconds", "1", "--controller", "sc:draws=2"]
+        options = ["--deadline-seconds", "3", "--controller", "sc:draws=2"]
         done = suffice(*answer(server, questions, out, *options))
         assert done.returncode == 1 and "no response before the deadline" in done.stderr and "Saved" not in done.stdout
         stuck[0] = False
@@ -213,7 +213,7 @@ def test_odd_answers_and_characters_do_not_poison_the_journal(questions: Path, t
 
 
 @pytest.mark.parametrize(
-    "content", ["my notes", "my notes\n", '{"format": "suffice-journal-1"}\n', '{"format": "suffice-journal-1", "se']
+    "content", ["my notes", "my notes\n", '{"format": "suffice-journal-2"}\n', '{"format": "suffice-journal-2", "se']
 )
 def test_a_file_that_is_no_journal_is_left_alone(questions: Path, tmp_path: Path, content: str) -> None:
     journal = tmp_path / "pool.jsonl.journal"
@@ -352,7 +352,7 @@ def test_bad_options_get_one_sentence(questions: Path, tmp_path: Path) -> None:
     bad: list[tuple[str, Callable[[], list[str | Path]]]] = [
         ("No such file", lambda: ["run", tmp_path / "none.jsonl", "--out", out]),
         ("--base-url", lambda: ["run", questions, "--out", out, "--base-url", "nonsense"]),
-        ("--model must be given", lambda: ["run", questions, "--out", out, "--base-url", url]),
+        ("can't be reached", lambda: ["run", questions, "--out", out, "--base-url", url]),
         ("--max-cost needs a price", lambda: ["run", questions, "--out", out, "--max-cost", "1"]),
         ("unknown controller", lambda: ["run", questions, "--out", out, "--controller", "nonsense"]),
         ("unknown extractor", lambda: ["collect", questions, "--out", out, "--answer", "nonsense"]),

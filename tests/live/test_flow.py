@@ -24,10 +24,12 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_server, "BACK_OFF", 0.01)
 
 
-def ask(server: FakeServer, **options: Any) -> suffice.Outcome:
+def ask(server: FakeServer, order: str = "launch", extra: int = 0, **options: Any) -> suffice.Outcome:
+    flow = suffice.Flow(order, extra)
+
     async def main() -> suffice.Outcome:
         async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client:
-            outcome = await suffice.asample(client, QUESTION, model="fake", mode="flow", **options)
+            outcome = await suffice.asample(client, QUESTION, model="fake", flow=flow, **options)
             assert len(asyncio.all_tasks()) == 1, "no task is left behind"
             return outcome
 
@@ -58,7 +60,7 @@ def test_the_slow_ones_are_cancelled_and_what_they_took_is_counted(order: str) -
         assert until(lambda: server.hung_up >= 1 and server.connections == 0)
     assert outcome.cancelled_tokens <= 51 * (outcome.launched - outcome.samples)
     assert outcome.completion_tokens == sum(one.tokens or 0 for one in outcome.responses) + outcome.cancelled_tokens
-    assert sum(outcome.draws) == outcome.samples and not outcome.runs_on
+    assert sum(outcome.by_round) == outcome.samples and not outcome.runs_on
     assert all("n" not in request and request["stream"] for request in server.requests)
 
 

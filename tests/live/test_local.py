@@ -18,7 +18,6 @@ import pytest
 from test_cli import SUFFICE
 
 import suffice
-from suffice.live import server as live_server
 from suffice.live.prompts import WORKED, put
 from suffice.pools import load_pool
 
@@ -45,17 +44,15 @@ def test_the_real_model_is_asked_just_enough_times(local: suffice.LocalServer) -
         outcome = suffice.sample(client, EASY, model=local.model, max_tokens=64, seed=1, temperature=0.8)
     assert outcome.answer == "8"
     assert outcome.response is not None and "8" in (outcome.response.text or "")
-    assert 0 < outcome.samples <= 32 and sum(outcome.draws) == outcome.samples
+    assert 0 < outcome.samples <= 32 and sum(outcome.by_round) == outcome.samples
     assert outcome.tokens >= 5 * outcome.samples, "tokens are counted for every choice"
     assert outcome.stop_reason in ("controller", "budget") and outcome.failures == ()
 
 
-def test_more_draws_than_the_server_takes_at_once(local: suffice.LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_server, "_most_at_once", {})
+def test_more_draws_than_the_server_takes_at_once(local: suffice.LocalServer) -> None:
     with openai.OpenAI(base_url=local.base_url, api_key="none") as client:
         outcome = suffice.sample(client, EASY, model=local.model, controller="sc:draws=12", max_tokens=24)
-    assert (outcome.samples, outcome.draws, outcome.failures) == (12, (12,), ())
-    assert list(live_server._most_at_once.values()) == [6], "12 were refused, and 6 were not"
+    assert (outcome.samples, outcome.by_round, outcome.failures) == (12, (12,), ())
 
 
 def busy_slots(local: suffice.LocalServer) -> int:
@@ -69,7 +66,7 @@ def test_in_flow_cancelled_draws_free_their_slots(local: suffice.LocalServer) ->
 
     async def main() -> float:
         async with openai.AsyncOpenAI(base_url=local.base_url, api_key="none") as client:
-            sampling = suffice.asample(client, story, model=local.model, mode="flow", extra=2, max_tokens=1500)
+            sampling = suffice.asample(client, story, model=local.model, flow=suffice.Flow(extra=2), max_tokens=1500)
             task = asyncio.create_task(sampling)
             while await asyncio.to_thread(busy_slots, local) < 4:
                 await asyncio.sleep(0.05)
@@ -88,7 +85,7 @@ def test_in_flow_cancelled_draws_free_their_slots(local: suffice.LocalServer) ->
 
 def test_flow_on_the_real_model(local: suffice.LocalServer) -> None:
     with openai.OpenAI(base_url=local.base_url, api_key="none") as client:
-        outcome = suffice.sample(client, EASY, model=local.model, max_tokens=64, seed=1, mode="flow", extra=2)
+        outcome = suffice.sample(client, EASY, model=local.model, max_tokens=64, seed=1, flow=suffice.Flow(extra=2))
     assert outcome.answer == "8" and not outcome.runs_on
     assert outcome.tokens >= 5 * outcome.samples
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from test_cli import SUFFICE
 
 import suffice
+from suffice.live import clients
 from suffice.live import server as live_server
 from suffice.replay.run import run
 from suffice.testing import FakeServer, Reply, completion
@@ -55,7 +56,7 @@ def ask(request: pytest.FixtureRequest) -> Ask:
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Back-off without the waiting, and no memory of other servers."""
     monkeypatch.setattr(live_server, "BACK_OFF", 0.01)
-    monkeypatch.setattr(live_server, "_most_at_once", {})
+    monkeypatch.setattr(clients, "KNOWN", {})
     yield
 
 
@@ -66,7 +67,7 @@ def test_the_outcome_tells_what_was_asked_and_answered(ask: Ask) -> None:
     assert outcome.answer == "42"
     assert outcome.response is not None and outcome.response.text == boxed(42)
     assert outcome.votes == {"42": 6, "7": 1}
-    assert (outcome.samples, outcome.rounds, outcome.draws, outcome.budget) == (8, 2, (4, 4), 16)
+    assert (outcome.samples, outcome.rounds, outcome.by_round, outcome.budget) == (8, 2, (4, 4), 16)
     assert outcome.share == 6 / 8
     assert outcome.confidence is not None and 0.9 < outcome.confidence < 1
     assert (outcome.prompt_tokens, outcome.completion_tokens, outcome.tokens) == (10, 80, 80)
@@ -76,9 +77,9 @@ def test_the_outcome_tells_what_was_asked_and_answered(ask: Ask) -> None:
     assert json.loads(json.dumps(outcome.to_json()))["draws"] == [4, 4]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
-    answers=st.lists(st.sampled_from(["1", "2", "3", None]), min_size=12, max_size=12),
+    answers=st.lists(st.sampled_from(["1", "2", "3", None]), min_size=32, max_size=32),
     controller=st.sampled_from(["sc", "asc", "esc:window=3", "doubling", "boinf", "plan", "rl"]),
 )
 def test_live_and_replay_decide_the_same(answers: list[str | None], controller: str) -> None:
@@ -91,7 +92,9 @@ def test_live_and_replay_decide_the_same(answers: list[str | None], controller: 
     replayed = run(suffice.get_controller(controller), answers)
     assert [response.answer for response in outcome.responses] == replayed.answers
     assert (outcome.answer, outcome.votes) == (replayed.leader, replayed.votes)
-    assert outcome.draws == tuple(b - a for a, b in zip([0, *replayed.round_ends], replayed.round_ends, strict=False))
+    assert outcome.by_round == tuple(
+        b - a for a, b in zip([0, *replayed.round_ends], replayed.round_ends, strict=False)
+    )
     assert outcome.stop_reason == ("controller" if replayed.left else "budget")
 
 
@@ -139,7 +142,7 @@ def test_a_fault_that_stays_fails_with_the_outcome_so_far(
     with server, pytest.raises(suffice.SampleError) as failed:
         ask(server, controller="esc:window=2", answer=lambda text: None, timeout=0.3, retries=2)
     outcome = failed.value.outcome
-    assert (outcome.samples, outcome.draws, outcome.stop_reason) == (2, (2,), "failed")
+    assert (outcome.samples, outcome.by_round, outcome.stop_reason) == (2, (2,), "failed")
     assert len(outcome.failures) == 2
     assert len(server.requests) == (2 if fault in ("401", "endless") else 4)
     assert KEY not in str(failed.value) and KEY not in repr(outcome)
@@ -153,7 +156,7 @@ def test_one_failed_draw_does_not_stop_its_round(ask: Ask) -> None:
 
     with FakeServer(script) as server:
         outcome = ask(server, controller="sc:draws=4", seed=100)
-    assert (outcome.answer, outcome.samples, outcome.draws, len(outcome.failures)) == ("42", 3, (3,), 1)
+    assert (outcome.answer, outcome.samples, outcome.by_round, len(outcome.failures)) == ("42", 3, (3,), 1)
 
 
 def limited(most: int, refuse: bool) -> Callable[[dict[str, Any], int], Any]:
@@ -190,7 +193,7 @@ def test_a_refusal_for_another_reason_is_not_taken_for_one_of_n(ask: Ask) -> Non
     with server, pytest.raises(suffice.SampleError, match="no such model"):
         ask(server, controller="sc:draws=8")
     assert [request.get("n", 1) for request in server.requests] == [8, 4, 2, 1]
-    assert live_server._most_at_once == {}
+    assert clients.KNOWN[server.base_url + "/"].most_at_once("fake") > 8
 
 
 def test_draws_without_an_answer_are_none(ask: Ask) -> None:
@@ -252,11 +255,12 @@ def test_no_more_draws_are_in_flight_than_allowed(ask: Ask) -> None:
 def test_a_deadline_returns_what_there_is_and_hangs_up(ask: Ask) -> None:
     script = lambda request, number: Reply(completion([boxed(42)]), delay=0.0 if number < 3 else 30)  # noqa: E731
     with FakeServer(script) as server:
-        live_server._most_at_once[(server.base_url + "/", "fake")] = 1
+        clients.KNOWN[server.base_url + "/"] = live_server.Facts()
+        clients.KNOWN[server.base_url + "/"].learn("fake", 1)
         begun = time.monotonic()
         outcome = ask(server, controller="sc:draws=8", deadline_seconds=1)
         assert time.monotonic() - begun < 5
-        assert (outcome.answer, outcome.samples, outcome.draws, outcome.stop_reason) == ("42", 3, (3,), "deadline")
+        assert (outcome.answer, outcome.samples, outcome.by_round, outcome.stop_reason) == ("42", 3, (3,), "deadline")
         assert until(lambda: server.hung_up == 5)
 
 

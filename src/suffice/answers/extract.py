@@ -3,63 +3,25 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from suffice.answers.tools import ToolExtractor, tool_extractor
+from suffice.answers.extractor import Read, TextExtractor, register_extractor
 from suffice.answers.worker import SEARCHER
 from suffice.errors import OptionError
 
-Extractor = Callable[[str], str | None]
 
-_registered: dict[str, Extractor] = {}
+def _quick(name: str) -> Callable[[Read], Read]:
+    """Give a function from text to answer, which takes no time to speak of, a name."""
 
-
-def register_extractor(name: str) -> Callable[[Extractor], Extractor]:
-    """Make a function from text to answer usable by name, as `--answer NAME`."""
-    if not re.fullmatch(r"[a-z][a-z0-9_-]*", name) or name in ("json", "regex", "tool"):
-        raise OptionError(f'"{name}" can\'t name an extractor: use lower-case letters, digits, "-" and "_"')
-
-    def add(extractor: Extractor) -> Extractor:
-        if _registered.setdefault(name, extractor) is not extractor:
-            raise OptionError(f'there is already an extractor "{name}": choose another name')
-        return extractor
+    def add(read: Read) -> Read:
+        register_extractor(name)(TextExtractor(read, quick=True))
+        return read
 
     return add
 
 
-def is_quick(extractor: Extractor) -> bool:
-    """Whether an extractor is one of ours that is sure to be quick; another may take its time."""
-    return extractor in _QUICK or isinstance(extractor, ToolExtractor | _JsonExtractor)
-
-
-def extractor_names() -> list[str]:
-    """The names that are registered, and the forms that take a parameter."""
-    return [*sorted(_registered), "json:PATH", "regex:PATTERN", "tool", "tool:name"]
-
-
-def get_extractor(answer: str | Extractor) -> Extractor:
-    r"""The extractor that a string describes; any other callable is returned as it is.
-
-    >>> get_extractor("auto")(r"So the total is \boxed{\frac{1}{2}}, as 3 of 6 are red.")
-    '\\frac{1}{2}'
-    """
-    if callable(answer):
-        return answer
-    name, _, parameter = answer.partition(":")
-    if name == "tool":
-        return tool_extractor(answer)
-    if name == "json" and parameter:
-        return _JsonExtractor(parameter)
-    if name == "regex" and parameter:
-        return _by_regex(parameter)
-    if answer not in _registered:
-        raise OptionError(f'unknown extractor "{answer}": there are {", ".join(extractor_names())}')
-    return _registered[answer]
-
-
-@register_extractor("boxed")
+@_quick("boxed")
 def boxed(text: str) -> str | None:
     r"""What is in the last balanced `\boxed{…}` or `\fbox{…}`."""
     found = None
@@ -129,7 +91,7 @@ def _plain(number: str) -> str:
     return number.replace("−", "-").replace("\\$", "").replace("$", "").strip()
 
 
-@register_extractor("number")
+@_quick("number")
 def number(text: str) -> str | None:
     """The number after `####` or "the answer is", else the last one."""
     found = _number(text)
@@ -186,14 +148,14 @@ def _is_a_word(text: str, match: re.Match[str], group: int) -> bool:
     return bare and re.match(r" (?!is\b|because|since|as\b)[a-z0-9]", text[match.end(group) :][:12]) is not None
 
 
-@register_extractor("choice")
+@_quick("choice")
 def choice(text: str) -> str | None:
     """A letter from A to J, as "(C)", "Answer: C", "**C**" or in a box."""
     found = _choice(text)
     return found[2] if found else None
 
 
-@register_extractor("line")
+@_quick("line")
 def line(text: str) -> str | None:
     """The last line that is not empty."""
     lines = text.split("\n")
@@ -203,7 +165,7 @@ def line(text: str) -> str | None:
 _BOXED_CHOICE = re.compile(r"(?:\\(?:text|math)\w*\s*\{\s*)?(?:\(([A-J])\)\s*[^\s}]|([A-J])[.:]\s+\S)")
 
 
-@register_extractor("auto")
+@_quick("auto")
 def auto(text: str) -> str | None:
     """What is boxed; else a number or a letter, whichever the text says is its answer, or gives last."""
     if (inside := boxed(text)) is not None:
@@ -217,12 +179,14 @@ _MOST_STARTS = 200
 """Places at which JSON is looked for: text made of brackets must not take for ever."""
 
 
-@dataclass(frozen=True)
-class _JsonExtractor:
-    path: str
+@register_extractor("json", rest="PATH")
+class JsonExtractor(TextExtractor):
+    """The value at a path, with dots between its names, in the last JSON that has it."""
 
-    def __call__(self, text: str) -> str | None:
-        return _from_json(text, self.path.split("."))
+    def __init__(self, path: str = "") -> None:
+        if not path:
+            raise OptionError('the extractor "json" needs a path, as in json:result.answer')
+        super().__init__(lambda text: _from_json(text, path.split(".")), quick=True)
 
 
 def _from_json(text: str, path: list[str]) -> str | None:
@@ -253,14 +217,15 @@ def _written(value: Any) -> str | None:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def _by_regex(pattern: str) -> Extractor:
-    try:
-        groups = re.compile(pattern).groups
-    except (re.error, RecursionError, OverflowError) as error:
-        raise OptionError(f'the extractor "regex:{pattern}" is no regular expression: {error}') from None
-    if groups != 1:
-        raise OptionError(f'the extractor "regex:{pattern}" must have one group, not {groups}')
-    return lambda text: SEARCHER.search(pattern, text)
+@register_extractor("regex", rest="PATTERN")
+class RegexExtractor(TextExtractor):
+    """The one group of a regular expression's last match."""
 
-
-_QUICK = frozenset(_registered.values())
+    def __init__(self, pattern: str = "") -> None:
+        try:
+            groups = re.compile(pattern).groups
+        except (re.error, RecursionError, OverflowError) as error:
+            raise OptionError(f'the extractor "regex:{pattern}" is no regular expression: {error}') from None
+        if groups != 1:
+            raise OptionError(f'the extractor "regex:{pattern}" must have one group, not {groups}')
+        super().__init__(lambda text: SEARCHER.search(pattern, text))

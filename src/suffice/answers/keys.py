@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 
 from suffice.answers.brackets import structure
-from suffice.answers.extract import Extractor, get_extractor
+from suffice.answers.extractor import Extractor, Read, get_extractor
 from suffice.answers.normalise import normalise
 from suffice.answers.worker import WORKER
 
@@ -18,7 +18,7 @@ _NO_FORMULA = re.compile(r"\d+(?:-\d+)+|\d+[^\W\d_]\d+")
 _HUGE = re.compile(r"\^\{?[^{}^]*\^|\^\{?-?\d{4,}|\d{3,}\s*!|!\s*!|\d{60,}")
 
 
-def answer_key(text: str, answer: str | Extractor = "auto") -> str | None:
+def answer_key(text: str, answer: str | Extractor | Read = "auto") -> str | None:
     r"""The key of the answer in one response's text, or None.
 
     >>> answer_key(r"It is \boxed{\dfrac{1}{2}}."), answer_key("I don't know.")

@@ -1,47 +1,51 @@
 """Tool calls as answers: what an agent is about to do, in one spelling."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
+from suffice.answers.extractor import Extractor, register_extractor
 from suffice.errors import OptionError
+from suffice.response import Response
 
 NO_CALL = "no tool call"
 """The answer of a response that calls none."""
 
 
-@dataclass(frozen=True)
-class ToolExtractor:
+@register_extractor("tool", rest="name")
+class ToolExtractor(Extractor):
     """Reads a response's tool calls: their names and arguments, or the names alone, less arguments to ignore."""
 
-    names_only: bool = False
-    ignore: frozenset[str] = frozenset()
+    exact = True
+    quick = True
+    reads_tools = True
 
-    def __call__(self, text: str) -> str | None:
-        """The answer in tool calls that are written as JSON."""
-        try:
-            return self.extract(json.loads(text))
-        except (ValueError, RecursionError):
+    def __init__(self, form: str = "", ignore: Iterable[str] = ()) -> None:
+        if form not in ("", "name"):
+            raise OptionError(f'unknown extractor "tool:{form}": for tool calls there are tool and tool:name')
+        self._form = form
+        self._ignore = frozenset(ignore)
+
+    def ignoring(self, names: Iterable[str]) -> "ToolExtractor":
+        """The same, less arguments of these names."""
+        return ToolExtractor(self._form, names)
+
+    def extract(self, response: Response) -> str | None:
+        """The calls in one spelling, None where they can't be read; to call none is a choice with votes of its own."""
+        if not response.is_complete:
             return None
-
-    def extract(self, tool_calls: Any) -> str | None:
-        """The answer in a message's `tool_calls`; None where they can't be read.
-
-        To call no tool is a choice too, and has votes of its own.
-        """
-        if not tool_calls:
+        if not response.tool_calls:
             return NO_CALL
         try:
-            return " ".join([self._call(call["function"]) for call in tool_calls])
+            return " ".join([self._call(call["function"]) for call in response.tool_calls])
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return None
 
     def _call(self, function: dict[str, Any]) -> str:
-        if self.names_only:
+        if self._form == "name":
             return str(function["name"])
         arguments = json.loads(function.get("arguments") or "{}")
-        kept = {name: value for name, value in arguments.items() if name not in self.ignore}
+        kept = {name: value for name, value in arguments.items() if name not in self._ignore}
         return f"{function['name']}({json.dumps(_plain(kept), sort_keys=True, ensure_ascii=False)})"
 
 
@@ -52,10 +56,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(part) for part in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def tool_extractor(answer: str, ignore: Sequence[str] = ()) -> ToolExtractor:
-    """The extractor that `tool` or `tool:name` describes."""
-    if answer not in ("tool", "tool:name"):
-        raise OptionError(f'unknown extractor "{answer}": for tool calls there are tool and tool:name')
-    return ToolExtractor(answer == "tool:name", frozenset(ignore))

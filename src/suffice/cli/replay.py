@@ -10,7 +10,7 @@ import suffice
 from suffice import OptionError
 from suffice.cli.app import app, need, show
 from suffice.cli.costs import Answer, Price, Second, Tokens, Wait, penalties_of
-from suffice.cli.live import Extra, Mode, Order
+from suffice.cli.sampling import Extra, Mode, Order
 from suffice.flow import get_flow
 from suffice.paths import check_writable, is_there, write_whole
 from suffice.planning import ceiling

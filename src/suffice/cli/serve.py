@@ -10,7 +10,7 @@ import typer
 import suffice
 from suffice import OptionError
 from suffice.cli.app import app, need
-from suffice.cli.live import whole_url
+from suffice.cli.servers import whole_url
 
 
 @app.command()

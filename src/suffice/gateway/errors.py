@@ -1,11 +1,12 @@
-"""Errors in OpenAI's shape, for whoever asked."""
+"""Errors in the shape of a dialect, for whoever asked."""
 
 import json
 from typing import Any
 
 from starlette.responses import Response
 
-from suffice.live.response import MalformedError
+from suffice.live.dialects import CHAT, Dialect, MalformedError
+from suffice.live.dialects.chat import as_json
 from suffice.live.server import StatusError, TooLongError, masked
 
 
@@ -21,21 +22,16 @@ class GatewayError(Exception):
         self.headers = headers or {}
         self.brief = code or kind
         """What is said of it in the log, where no text of others belongs."""
-        self.payload: dict[str, Any] = {"error": {"message": message, "type": kind, "param": param, "code": code}}
-        if body:
-            self.payload = json.loads(body)
+        self._told = (message, kind, param, code)
+        self._body: dict[str, Any] | None = json.loads(body) if body else None
 
-    def response(self) -> Response:
+    def payload(self, dialect: Dialect = CHAT) -> dict[str, Any]:
+        """The error as the dialect has it; the upstream's own where it sent one."""
+        return self._body or dialect.error(*self._told)
+
+    def response(self, dialect: Dialect = CHAT) -> Response:
         """The error as a reply."""
-        return Response(as_json(self.payload), self.status, self.headers, "application/json")
-
-
-def as_json(payload: Any) -> bytes:
-    """JSON in UTF-8; with escapes where there is half a character in it, as JSON may have."""
-    try:
-        return json.dumps(payload, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return json.dumps(payload).encode()
+        return Response(as_json(self.payload(dialect)), self.status, self.headers, "application/json")
 
 
 def from_upstream(cause: Exception | None, message: str, secret: str = "") -> GatewayError:

@@ -56,7 +56,7 @@ def check_port(settings: Settings) -> None:
             probe.bind((settings.host, settings.port))
         except OSError as error:
             reason = error.strerror or error
-            raise OptionError(f"--host {settings.host} --port {settings.port} can't be listened on: {reason}") from None
+            raise OptionError(f"{settings.host}, port {settings.port}, can't be listened on: {reason}") from None
 
 
 def _warm_up(settings: Settings) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import math
 import zlib
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import Any
@@ -12,30 +12,20 @@ from typing import Any
 import numpy as np
 
 from suffice.answers import Extractor, Keys
-from suffice.controllers import Controller
-from suffice.errors import OptionError, SufficeError
-from suffice.flow import Flow
+from suffice.errors import CapReachedError, GaveUpError, OptionError, SampleError
+from suffice.jsonl import quoted
 from suffice.live.draws import Draws, Failure, ServerDraws
 from suffice.live.journal import Journal
-from suffice.live.loop import Run
-from suffice.live.outcome import SampleError
 from suffice.live.prompts import Messages, put
 from suffice.live.questions import Asked
-from suffice.live.response import Response
-from suffice.live.server import Server, StatusError
+from suffice.live.server import Asking, Server, StatusError
+from suffice.live.vote import Vote, Voting
+from suffice.response import Response
 
 FEWEST_FAILURES = 10
 """So many draws in a row must fail before all is given up."""
 
 Line = dict[str, Any]
-
-
-class GaveUpError(SufficeError):
-    """The server fails every draw."""
-
-
-class CapReachedError(SufficeError):
-    """A limit on spending was reached before a round."""
 
 
 @dataclass
@@ -141,11 +131,12 @@ class Recorder:
 
 
 class Batch:
-    """Questions that share a server, a prompt and a journal."""
+    """Questions that share a server, the fields of its requests, a prompt and a journal."""
 
     def __init__(
         self,
         server: Server,
+        fields: Mapping[str, Any],
         journal: Journal,
         prompt: Messages,
         extractor: Extractor,
@@ -156,6 +147,7 @@ class Batch:
     ) -> None:
         self.server = server
         self.spent = spent
+        self._fields = fields
         self._journal = journal
         self._prompt = prompt
         self._extractor = extractor
@@ -164,8 +156,10 @@ class Batch:
         self._there: dict[str, list[Response]] = defaultdict(list)
         self._extracted: dict[str, dict[int, str | None]] = defaultdict(dict)
         self._outcomes: dict[str, Line] = {}
+        self._digests: dict[str, str] = {}
         try:
             for entry in journal.entries:
+                self._digests[entry["id"]] = entry["question"]
                 if "outcome" in entry:
                     self._outcomes[entry["id"]] = dict(entry["outcome"])
                 else:
@@ -173,30 +167,45 @@ class Batch:
         except (TypeError, LookupError):
             raise OptionError(f"{journal.path}: there is a line in it that is no journal's; move it away") from None
 
+    def _check_same(self, questions: Sequence[Asked]) -> None:
+        """Refuse questions that were others when the journal was begun; new ones are new work."""
+        now = {question.id: question.digest for question in questions}
+        for identity, digest in self._digests.items():
+            if now.get(identity) != digest:
+                change = "is another question now" if identity in now else "is no longer asked"
+                raise OptionError(
+                    f"{self._journal.path} was begun with other questions: {quoted(identity)} {change}; "
+                    "go on with those, or use another output"
+                )
+
     async def record(self, question: Asked, response: Response) -> Response:
         """Put a response into the journal, and count it."""
-        extracted = await asyncio.to_thread(response.extract, self._extractor)
-        kept = response.to_json() | ({} if self._keep_text else {"text": None, "reasoning": None})
-        await self._journal.add({"id": question.id, "extracted": extracted, "response": kept})
+        extracted = await asyncio.to_thread(self._extractor.extract, response)
+        kept = response.to_json() | ({} if self._keep_text else {"text": None, "reasoning": None, "tool_calls": None})
+        await self._add(question, {"extracted": extracted, "response": kept})
         self._remember(question.id, Response(**kept), extracted)
         return response
+
+    async def _add(self, question: Asked, entry: Line) -> None:
+        await self._journal.add({"id": question.id, "question": question.digest, **entry})
 
     def _remember(self, identity: str, response: Response, extracted: str | None) -> None:
         self._there[identity].append(response)
         self._extracted[identity][response.draw] = extracted
         self.spent.add(response)
 
-    def _draws(self, question: Asked, numbers: Iterable[int], there: Iterable[Response] = ()) -> Recorder:
-        messages = put(question.question, self._prompt)
-        return Recorder(self, question, ServerDraws(self.server, messages, numbers), there)
+    def _request(self, question: Asked) -> dict[str, Any]:
+        return {**self._fields, "messages": put(question.question, self._prompt)}
 
     async def collect(self, questions: Sequence[Asked], samples: int) -> list[Line]:
         """Draw so many responses to each question; the pool's lines, of the questions that have them all."""
+        self._check_same(questions)
         self._progress(self.spent.responses)
 
         async def work(question: Asked) -> None:
             missing = sorted(set(range(samples)) - set(self._extracted[question.id]))
-            draws = self._draws(question, missing)
+            asking = Asking(self._request(question), single=True)  # so that every count of tokens is exact
+            draws = Recorder(self, question, ServerDraws(self.server, asking, missing), ())
             try:
                 draws.launch(len(missing))
                 while draws.in_flight:
@@ -211,7 +220,7 @@ class Batch:
 
     def _pool_line(self, question: Asked) -> Line:
         """A question's line in the pool; its answers stand in the order in which they were asked for."""
-        keys = Keys()
+        keys = Keys(self._extractor.exact)
         responses = sorted(self._there[question.id], key=lambda response: response.draw)
         line = {
             "id": question.id,
@@ -224,37 +233,36 @@ class Batch:
         return line | ({"texts": [response.text for response in responses]} if self._keep_text else {})
 
     async def answer(
-        self,
-        questions: Sequence[Asked],
-        controller: Controller,
-        budget: int,
-        deadline_seconds: float | None,
-        flow: Flow | None = None,
+        self, questions: Sequence[Asked], voting: Voting, deadline_seconds: float | None = None
     ) -> list[Line]:
         """Answer each question; the outcomes of those that were begun and not cut short by a limit on spending."""
+        self._check_same(questions)
         self._progress(len(self._outcomes))
         failed: dict[str, Line] = {}
 
         async def work(question: Asked) -> None:
-            there = self._there[question.id]
+            there = list(self._there[question.id])
             first = max((response.draw for response in there), default=-1) + 1
-            draws = self._draws(question, count(first), list(there))
-            # A mixture must hold to one plan, also when the work goes on after a crash.
-            chosen = controller.for_question(np.random.default_rng(zlib.crc32(question.id.encode(errors="replace"))))
-            run = Run(chosen, draws, self._extractor, budget, flow=flow)
+            vote = voting.begin(
+                self.server,
+                self._request(question),
+                np.random.default_rng(zlib.crc32(question.id.encode(errors="replace"))),
+                through=lambda draws: Recorder(self, question, draws, there),
+                numbers=count(first),
+            )
             try:
-                outcome = await run.outcome(deadline_seconds)
+                outcome = await vote.outcome(deadline_seconds)
             except CapReachedError:
                 return
             except SampleError as error:
-                failed[question.id] = self._line(question, run, error.outcome.to_json())
+                failed[question.id] = self._line(question, vote, error.outcome.to_json())
                 return
-            line = self._line(question, run, outcome.to_json())
+            line = self._line(question, vote, outcome.to_json())
             if not outcome.samples:  # the deadline came first
                 failed[question.id] = line
                 self.spent.failures.append("no response before the deadline")
                 return
-            await self._journal.add({"id": question.id, "outcome": line})
+            await self._add(question, {"outcome": line})
             self._outcomes[question.id] = line
             self._progress(1)
 
@@ -264,8 +272,8 @@ class Batch:
         return [lines[one.id] for one in questions if one.id in lines]
 
     @staticmethod
-    def _line(question: Asked, run: Run, outcome: Line) -> Line:
-        gold = run.keys.find(question.gold)
+    def _line(question: Asked, vote: Vote, outcome: Line) -> Line:
+        gold = vote.keys.find(question.gold)
         right = None if gold is None else outcome["answer"] == gold
         return {"id": question.id, "gold": gold, "right": right, **outcome}
 

@@ -12,17 +12,26 @@ import openai
 from suffice.errors import OptionError
 from suffice.live import server
 from suffice.live.limiter import Limiter
-from suffice.live.server import Post, Server, StatusError, TooLongError
+from suffice.live.server import RETRIES, TIMEOUT, Facts, Post, Server, StatusError, TooLongError
+
+KNOWN: dict[str, Facts] = {}
+"""What has been learned of servers, by base URL: clients come and go."""
+
+MOST_KNOWN = 1000
 
 
-def server_of(
-    client: Any, model: str, request: dict[str, Any], *, limiter: Limiter, timeout: float, **options: Any
-) -> Server:
+def facts_of(client: Any) -> Facts:
+    """What has been learned of the server that a client speaks to."""
+    if len(KNOWN) >= MOST_KNOWN:
+        KNOWN.clear()
+    return KNOWN.setdefault(str(client.base_url), Facts())
+
+
+def server_of(client: Any, limiter: Limiter, retries: int = RETRIES, timeout: float = TIMEOUT) -> Server:
     """The server that a client speaks to."""
     post = _poster(client, timeout, limiter.limit)
-    options["secret"] = str(client.api_key or "")
-    request = {**request, "model": model}
-    return Server(post, str(client.base_url), model, request, limiter=limiter, timeout=timeout, **options)
+    secret = str(client.api_key or "")
+    return Server(post, limiter, facts_of(client), retries=retries, timeout=timeout, secret=secret)
 
 
 def _poster(client: Any, timeout: float, threads: int) -> Post:

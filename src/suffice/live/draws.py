@@ -5,11 +5,10 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import count, islice
-from typing import Any, Protocol
+from typing import Protocol
 
-from suffice.live.response import Response
-from suffice.live.server import DrawError, Server
-from suffice.live.streams import Meter
+from suffice.live.server import Asking, DrawError, Server
+from suffice.response import Response
 
 
 @dataclass(frozen=True)
@@ -49,12 +48,12 @@ class Draws(Protocol):
 class ServerDraws:
     """Draws from a server: one request for many where it honours `n`, else one for each."""
 
-    def __init__(self, server: Server, messages: list[dict[str, Any]], numbers: Iterable[int] | None = None) -> None:
+    def __init__(self, server: Server, asking: Asking, numbers: Iterable[int] | None = None) -> None:
         self.in_flight = 0
         self.cancelled_tokens = 0
         self.runs_on = False
         self._server = server
-        self._messages = messages
+        self._asking = asking
         self._numbers = iter(count() if numbers is None else numbers)
         self._arrived: asyncio.Queue[Response | Failure | Exception] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -92,14 +91,14 @@ class ServerDraws:
 
     async def _draw(self, numbers: list[int]) -> bool:
         """Bring the draws of these numbers in; False where none of them could be had."""
-        most = self._server.most_at_once
+        most = self._server.most_at_once(self._asking)
         if len(numbers) > most:
             pieces = (self._draw(numbers[start : start + most]) for start in range(0, len(numbers), most))
             return any(await asyncio.gather(*pieces))
         begun = time.monotonic()
-        meter = Meter()
+        meter = self._server.dialect.meter()
         try:
-            responses = await self._server.ask(self._messages, numbers, meter)
+            responses = await self._server.ask(self._asking, numbers, meter)
         except DrawError as error:
             if error.refused and len(numbers) > 1:
                 return await self._draw_fewer(numbers, error)
@@ -108,12 +107,12 @@ class ServerDraws:
         except asyncio.CancelledError:
             self.cancelled_tokens += meter.generated
             raise
-        self.runs_on |= self._server.streamed and not meter.streamed
+        self.runs_on |= self._asking.streamed and not meter.streamed
         seconds = round(time.monotonic() - begun, 3)
         for number, response in zip(numbers, responses, strict=False):
             self._arrived.put_nowait(replace(response, draw=number, seconds=seconds))
         if len(responses) < len(numbers):
-            self._server.learn(len(responses))
+            self._server.facts.learn(self._asking.model, len(responses))
             await self._draw(numbers[len(responses) :])
         return True
 
@@ -123,7 +122,7 @@ class ServerDraws:
         if not await self._draw(numbers[:half]):
             self._fail(numbers[half:], error)
             return False
-        self._server.learn(half)
+        self._server.facts.learn(self._asking.model, half)
         await self._draw(numbers[half:])
         return True
 

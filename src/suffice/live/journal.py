@@ -8,7 +8,7 @@ from typing import Any
 
 from suffice.errors import OptionError
 
-FORMAT = "suffice-journal-1"
+FORMAT = "suffice-journal-2"
 
 
 class Journal:
@@ -97,6 +97,8 @@ class Journal:
             except ValueError:
                 raise OptionError(f"{self.path}, line {number}: not a journal's; move the file away") from None
         first = self.entries.pop(0)
+        if isinstance(first, dict) and first.get("format") == "suffice-journal-1":
+            raise OptionError(f"{self.path} was begun by an earlier suffice: finish it with that, or move it away")
         if not isinstance(first, dict) or first.get("format") != FORMAT or not isinstance(first.get("settings"), dict):
             raise OptionError(f"{self.path}, line 1: not a journal's; move the file away")
         _check_same(self.path, first["settings"], json.loads(json.dumps(settings)))
@@ -110,7 +112,7 @@ def _check_same(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None
     ]
     if differing:
         raise OptionError(
-            f"{path} was begun with other settings: {'; '.join(differing)}; go on with those, or use another --out"
+            f"{path} was begun with other settings: {'; '.join(differing)}; go on with those, or use another output"
         )
 
 

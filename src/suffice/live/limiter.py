@@ -16,7 +16,7 @@ class Limiter:
 
     def __init__(self, limit: int, parent: "Limiter | None" = None) -> None:
         if limit < 1:
-            raise OptionError(f"the concurrency must be at least 1, not {limit}")
+            raise OptionError(f"must be at least 1, not {limit}", "concurrency")
         self.limit: int = min(limit, parent.limit) if parent else limit
         self._parent = parent
         self._free = self.limit
@@ -46,6 +46,9 @@ class Limiter:
 
     def pause(self, seconds: float) -> None:
         """Let nobody start for so long: the server asked for it."""
+        if self._parent:
+            self._parent.pause(seconds)
+            return
         self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + seconds)
 
     def _admit(self) -> None:

@@ -1,10 +1,9 @@
-"""What a run came to: the answer, and what it took."""
+"""What a vote came to: the answer, and what it took."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from suffice.errors import SufficeError
-from suffice.live.response import Response
+from suffice.response import Response
 
 STOP_REASONS = ("controller", "budget", "deadline", "cancelled", "failed")
 
@@ -14,8 +13,8 @@ class Outcome:
     """The answer to one question, with its votes and what they took.
 
     `confidence` is the probability that the full budget would elect the same answer, None where the budget is too
-    large, or the deadline was too short, to tell; `share` is the answer's part of the samples; `draws` are those of
-    each round.
+    large, or the deadline was too short, to tell; `share` is the answer's part of the samples; `by_round` has the
+    draws of each round.
     """
 
     answer: str | None
@@ -23,7 +22,7 @@ class Outcome:
     votes: dict[str, int]
     share: float
     confidence: float | None
-    draws: tuple[int, ...]
+    by_round: tuple[int, ...]
     prompt_tokens: int
     completion_tokens: int
     seconds: float
@@ -41,12 +40,12 @@ class Outcome:
     @property
     def samples(self) -> int:
         """How many draws were made."""
-        return sum(self.draws)
+        return sum(self.by_round)
 
     @property
     def rounds(self) -> int:
         """How many rounds there were."""
-        return len(self.draws)
+        return len(self.by_round)
 
     @property
     def tokens(self) -> int:
@@ -62,7 +61,7 @@ class Outcome:
             "votes": self.votes,
             "samples": self.samples,
             "rounds": self.rounds,
-            "draws": list(self.draws),
+            "draws": list(self.by_round),
             "tokens": self.tokens,
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
@@ -75,12 +74,3 @@ class Outcome:
             "cancelled_tokens": self.cancelled_tokens,
             "runs_on": self.runs_on,
         }
-
-
-class SampleError(SufficeError):
-    """All draws of a round failed; `outcome` is what there was before, `cause` what the last failed with."""
-
-    def __init__(self, message: str, outcome: Outcome, cause: Exception | None = None) -> None:
-        super().__init__(message)
-        self.outcome = outcome
-        self.cause = cause

@@ -17,16 +17,13 @@ class Asked:
     question: str
     gold: str | None = None
 
-
-@dataclass(frozen=True)
-class Questions:
-    """The questions of a file; `sha256` is that of the file, uncompressed."""
-
-    asked: tuple[Asked, ...]
-    sha256: str
+    @property
+    def digest(self) -> str:
+        """What tells whether it is still the same question."""
+        return hashlib.sha256(self.question.encode()).hexdigest()[:16]
 
 
-def load_questions(path: Path) -> Questions:
+def load_questions(path: Path) -> list[Asked]:
     """Load questions from a .jsonl or .jsonl.gz file."""
     data = read_unpacked(path, OptionError)
     found: dict[str, Asked] = {}
@@ -40,7 +37,7 @@ def load_questions(path: Path) -> Questions:
         found[one.id] = one
     if not found:
         raise OptionError(f"{path}: there are no questions in it; it has a JSON line a question")
-    return Questions(tuple(found.values()), hashlib.sha256(data).hexdigest())
+    return list(found.values())
 
 
 def _asked(record: dict[str, Any]) -> Asked:

@@ -9,17 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from suffice.answers import Extractor, get_extractor
+from suffice.answers import Extractor, Read, get_extractor
 from suffice.controllers import Controller, get_controller
 from suffice.errors import OptionError
-from suffice.flow import get_flow
+from suffice.flow import Flow
 from suffice.live.clients import is_async, server_of, twin
-from suffice.live.draws import ServerDraws
 from suffice.live.limiter import Limiter
-from suffice.live.loop import Run, Watch
 from suffice.live.outcome import Outcome
+from suffice.live.server import RETRIES, TIMEOUT
+from suffice.live.vote import Voting, Watch
 
 CONCURRENCY = 64
+
+_NOT_IN_REQUESTS = {
+    "n": "can't be set here: the controller chooses it",
+    "stream": "can't be set here: whole responses are voted on",
+    **dict.fromkeys(("mode", "order", "extra"), "is given as flow=suffice.Flow(order, extra)"),
+}
 
 
 async def asample(
@@ -29,42 +35,30 @@ async def asample(
     model: str,
     controller: str | Controller = "plan",
     budget: int = 32,
-    answer: str | Extractor = "auto",
+    answer: str | Extractor | Read = "auto",
     deadline_seconds: float | None = None,
     concurrency: int = CONCURRENCY,
-    retries: int = 4,
-    timeout: float = 600.0,
+    retries: int = RETRIES,
+    timeout: float = TIMEOUT,
     watch: Watch | None = None,
-    mode: str = "rounds",
-    order: str = "launch",
-    extra: int = 0,
+    flow: Flow | None = None,
     **request: Any,
 ) -> Outcome:
     """Ask a model just enough times, with an `openai.AsyncOpenAI`; what else is given goes into every request.
 
-    In the mode "flow" there is no waiting between rounds: see docs/flow.md.
+    With a `flow` there is no waiting between rounds: see docs/flow.md.
     """
-    flow = get_flow(mode, order, extra)
-    chosen = get_controller(controller)
-    extractor = get_extractor(answer)
-    if budget < 1:
-        raise OptionError(f"the budget must be at least 1, not {budget}")
+    for name, reason in _NOT_IN_REQUESTS.items():
+        if name in request:
+            raise OptionError(reason, name)
+    voting = Voting(get_controller(controller), get_extractor(answer), budget, flow)
     if request.get("temperature") == 0:
         warnings.warn("temperature 0: all samples will agree, and voting on them is a waste", stacklevel=2)
-    server = server_of(
-        client,
-        model,
-        request,
-        limiter=Limiter(concurrency),
-        retries=retries,
-        timeout=timeout,
-        streamed=flow is not None,
-    )
-    draws = ServerDraws(server, [dict(message) for message in messages])
     # A mixture of plans must choose the same one again where a seed is given; servers take negative ones too.
     random = np.random.default_rng(None if request.get("seed") is None else abs(request["seed"]))
-    run = Run(chosen.for_question(random), draws, extractor, budget, watch, flow)
-    return await run.outcome(deadline_seconds)
+    fields = {**request, "model": model, "messages": [dict(message) for message in messages]}
+    vote = voting.begin(server_of(client, Limiter(concurrency), retries, timeout), fields, random, watch)
+    return await vote.outcome(deadline_seconds)
 
 
 def sample(
@@ -74,7 +68,7 @@ def sample(
     model: str,
     controller: str | Controller = "plan",
     budget: int = 32,
-    answer: str | Extractor = "auto",
+    answer: str | Extractor | Read = "auto",
     **options: Any,
 ) -> Outcome:
     """Ask a model just enough times, with an `openai.OpenAI`; takes what `asample` takes."""

@@ -1,17 +1,23 @@
-"""One model on one OpenAI-compatible server: a request, its retries, and what the server makes of `n`."""
+"""One server: a request with its retries, and what has been learned of the server on the way."""
 
 import asyncio
 import random
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from suffice.errors import OptionError
+from suffice.live.dialects import CHAT, Dialect, MalformedError
+from suffice.live.dialects.base import Meter
 from suffice.live.limiter import Limiter
-from suffice.live.response import MalformedError, Response, read_responses
-from suffice.live.streams import Meter, read_stream
+from suffice.response import Response
+
+RETRIES = 4
+TIMEOUT = 600.0
+"""How often a request is tried again, and how many seconds it may take."""
 
 LONGEST_WAIT = 120.0
 """A server that asks for a longer pause than this many seconds is taken to refuse."""
@@ -23,12 +29,7 @@ BACK_OFF, LONGEST_BACK_OFF = 0.25, 8.0
 """Seconds to wait before the second try, and at most; they double from try to try."""
 
 MOST_MODELS = 1000
-"""So many servers and models are remembered."""
-
-_OWNED = {"n": "the controller chooses it", "stream": "whole responses are voted on", "messages": "they come first"}
-
-_most_at_once: dict[tuple[str, str], int] = {}
-"""The most choices that a server and model gave for one request; asked once, remembered while the program runs."""
+"""So many models of a server are remembered."""
 
 Post = Callable[[dict[str, Any], Callable[[bytes], None]], Awaitable[bytes]]
 """Sends a request and gives the body of the reply, pieces of which it shows as they arrive.
@@ -64,79 +65,88 @@ class DrawError(Exception):
         return isinstance(self.cause, StatusError) and self.cause.status in (400, 422, 501)
 
 
+class Facts:
+    """What has been learned of a server; whoever asks it shares them."""
+
+    def __init__(self) -> None:
+        self.refused: set[str] = set()
+        """Fields of a request that it does not know."""
+        self._most: dict[str, int] = {}
+
+    def most_at_once(self, model: str) -> int:
+        """The most responses that it gives for one request."""
+        return self._most.get(model, sys.maxsize)
+
+    def learn(self, model: str, most: int) -> None:
+        """Remember that it gives no more than this for one request."""
+        if len(self._most) >= MOST_MODELS:
+            self._most.clear()
+        self._most[model] = max(1, min(most, self.most_at_once(model)))
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What is sent for every draw of one question: the messages, the model, and whatever else the caller gave."""
+
+    fields: Mapping[str, Any]
+    streamed: bool = False
+    """Whether responses are asked for as streams, which can be ended one by one."""
+    single: bool = False
+    """Whether each draw is a request of its own."""
+
+    @property
+    def model(self) -> str:
+        """What is learned, is learned of this; some servers refuse several choices where there can be but one."""
+        return f"{self.fields.get('model')}{' greedy' * (self.fields.get('temperature') == 0)}"
+
+
+@dataclass
 class Server:
-    """Sends requests for one model, as many at a time as the limiter lets through."""
+    """Sends requests, as many at a time as the limiter lets through."""
 
-    def __init__(
-        self,
-        post: Post,
-        name: str,
-        model: str,
-        request: dict[str, Any],
-        *,
-        limiter: Limiter,
-        retries: int = 4,
-        timeout: float = 600.0,
-        single: bool = False,
-        streamed: bool = False,
-        secret: str = "",
-    ) -> None:
-        for field, reason in _OWNED.items():
-            if field in request:
-                raise OptionError(f'"{field}" can\'t be set here: {reason}')
-        if retries < 0 or not timeout > 0:
-            raise OptionError("retries must be 0 or more, and the timeout above 0")
-        self.limiter = limiter
-        self.retried = 0
-        self._post = post
-        # Some servers refuse several choices where there can be but one.
-        self._key = (name, f"{model} greedy" if request.get("temperature") == 0 else model)
-        self._request = {key: value for key, value in request.items() if key != "seed"}
-        self._seed: int | None = request.get("seed")
-        self._retries = retries
-        self._timeout = timeout
-        self._single = single or streamed
-        self._streaming: dict[str, Any] = (
-            {"stream": True, "stream_options": {"include_usage": True}} if streamed else {}
-        )
-        self._secret = secret
+    post: Post
+    limiter: Limiter
+    facts: Facts = field(default_factory=Facts)
+    dialect: Dialect = CHAT
+    retries: int = RETRIES
+    timeout: float = TIMEOUT
+    secret: str = ""
+    retried: int = 0
+    """How many requests were tried again."""
 
-    @property
-    def streamed(self) -> bool:
-        """Whether responses are asked for as streams, which can be ended one by one."""
-        return bool(self._streaming)
+    def __post_init__(self) -> None:
+        if self.retries < 0:
+            raise OptionError(f"must be 0 or more, not {self.retries}", "retries")
+        if not self.timeout > 0:
+            raise OptionError(f"must be above 0, not {self.timeout}", "timeout")
 
-    @property
-    def most_at_once(self) -> int:
+    def most_at_once(self, asking: Asking) -> int:
         """How many draws one request may ask for."""
-        return 1 if self._single else min(self.limiter.limit, _most_at_once.get(self._key, sys.maxsize))
+        if asking.single or asking.streamed or not self.dialect.takes_n:
+            return 1
+        return min(self.limiter.limit, self.facts.most_at_once(asking.model))
 
-    def learn(self, most: int) -> None:
-        """Remember that the server gives no more choices than this for one request."""
-        if len(_most_at_once) >= MOST_MODELS:
-            _most_at_once.clear()
-        _most_at_once[self._key] = max(1, min(most, _most_at_once.get(self._key, most)))
-
-    async def ask(self, messages: list[dict[str, Any]], numbers: Sequence[int], meter: Meter) -> list[Response]:
+    async def ask(self, asking: Asking, numbers: Sequence[int], meter: Meter) -> list[Response]:
         """One request for the question's draws of these numbers; the meter shows how far it is, where it streams."""
         draws = len(numbers)
-        request = {**self._request, "messages": messages}
-        if draws > 1:
-            request["n"] = draws
-        if self._seed is not None:
-            request["seed"] = self._seed + numbers[0]
-        for attempt in range(self._retries + 1):
+        fields = {name: value for name, value in asking.fields.items() if name != "seed"}
+        seed = asking.fields.get("seed")
+        request = self.dialect.request(fields, draws, None if seed is None else seed + numbers[0], asking.streamed)
+        for attempt in range(self.retries + 1):
             try:
                 meter.restart()
-                async with self.limiter.hold(draws), asyncio.timeout(self._timeout):
-                    body = await self._post({**request, **self._streaming}, meter.feed)
-                    return [read_stream(body)] if self._streaming else read_responses(body, draws)
+                for name in self.facts.refused:
+                    request.pop(name, None)
+                async with self.limiter.hold(draws), asyncio.timeout(self.timeout):
+                    body = await self.post(request, meter.feed)
+                    read = self.dialect.read_stream
+                    return [read(body)] if asking.streamed else self.dialect.read(body, draws)
             except (StatusError, TooLongError, MalformedError, ConnectionError, TimeoutError) as error:
                 wait = _wait(error, attempt)
-                if "stream_options" in self._streaming and "stream_options" in str(error):
-                    del self._streaming["stream_options"]  # an older server: it then tells no tokens
+                if "stream_options" in request and "stream_options" in str(error):
+                    self.facts.refused.add("stream_options")  # an older server: it then tells no tokens
                     wait = 0.0
-                if wait is None or wait > LONGEST_WAIT or attempt == self._retries:
+                if wait is None or wait > LONGEST_WAIT or attempt == self.retries:
                     raise DrawError(self._describe(error), error) from None
                 if isinstance(error, StatusError) and error.status == 429:
                     self.limiter.pause(wait)
@@ -148,8 +158,8 @@ class Server:
         """One sentence, with no key in it."""
         message = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, TimeoutError):
-            message = f"no response within {self._timeout:g} seconds"
-        return masked(message, self._secret)[:300]
+            message = f"no response within {self.timeout:g} seconds"
+        return masked(message, self.secret)[:300]
 
 
 def masked(message: str, secret: str) -> str:

@@ -1,27 +1,60 @@
-"""The live loop: a response joins the tally when it arrives, and the controller decides when its round is in."""
+"""A vote: a response joins the tally when it arrives, and the controller decides when its round is in."""
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, TypeVar
 
-from suffice.answers import Extractor, Keys, ToolExtractor, is_quick
+import numpy as np
+
+from suffice.answers import Extractor, Keys
 from suffice.controllers import Controller
+from suffice.errors import OptionError, SampleError
 from suffice.flow import Flow
-from suffice.live.draws import Draws, Failure
-from suffice.live.outcome import Outcome, SampleError
-from suffice.live.response import Response
+from suffice.live.draws import Draws, Failure, ServerDraws
+from suffice.live.outcome import Outcome
+from suffice.live.server import Asking, Server
 from suffice.planning import confidence, is_ready, prepare
+from suffice.response import Response
 from suffice.tally import Tally
 
 
 @dataclass(frozen=True)
+class Voting:
+    """How votes are held: who decides, what the answer is, within what budget, in rounds or in flow."""
+
+    controller: Controller
+    extractor: Extractor
+    budget: int = 32
+    flow: Flow | None = None
+
+    def __post_init__(self) -> None:
+        if self.budget < 1:
+            raise OptionError(f"must be at least 1, not {self.budget}", "budget")
+        if self.flow:
+            self.flow.check(self.controller)
+
+    def begin(
+        self,
+        server: Server,
+        fields: Mapping[str, Any],
+        random: np.random.Generator,
+        watch: "Watch | None" = None,
+        through: Callable[[ServerDraws], Draws] = lambda draws: draws,
+        **draws: Any,
+    ) -> "Vote":
+        """A vote on what a server says to a request of these fields; its draws may be seen `through` others."""
+        asking = Asking(fields, streamed=self.flow is not None)
+        return Vote(self, through(ServerDraws(server, asking, **draws)), random, watch)
+
+
+@dataclass(frozen=True)
 class Moment:
-    """How a run stands: after a response arrived, or, where `decision` is given, after the controller decided."""
+    """How a vote stands: after a response arrived, or, where `decision` is given, after the controller decided."""
 
     tally: Tally
     in_flight: int
@@ -44,27 +77,17 @@ async def _think(task: Callable[..., T], *arguments: Any) -> T:
     return await asyncio.get_running_loop().run_in_executor(_THREADS, task, *arguments)
 
 
-class Run:
+class Vote:
     """One question under way."""
 
-    def __init__(
-        self,
-        controller: Controller,
-        draws: Draws,
-        extractor: Extractor,
-        budget: int,
-        watch: Watch | None = None,
-        flow: Flow | None = None,
-    ) -> None:
-        if flow:
-            flow.check(controller)
-        self.tally = Tally(budget)
-        self.keys = Keys(exact=isinstance(extractor, ToolExtractor))
-        self._controller = controller
+    def __init__(self, voting: Voting, draws: Draws, random: np.random.Generator, watch: Watch | None = None) -> None:
+        self.tally = Tally(voting.budget)
+        self.keys = Keys(voting.extractor.exact)
+        self._controller = voting.controller.for_question(random)
         self._draws = draws
-        self._extractor = extractor
+        self._extractor = voting.extractor
         self._watch = watch
-        self._flow = flow
+        self._flow = voting.flow
         self._launched = 0
         self._uncounted: dict[int, Response | Failure] = {}
         self._responses: list[Response] = []
@@ -170,12 +193,11 @@ class Run:
 
     async def _read(self, response: Response) -> str | None:
         """The key of a response's answer; in a thread where that may take its time."""
-        quick = is_quick(self._extractor)
-        if quick:
-            found = response.extract(self._extractor)
+        if self._extractor.quick:
+            found = self._extractor.extract(response)
         else:
             loop = asyncio.get_running_loop()
-            found = await loop.run_in_executor(_READERS, response.extract, self._extractor)
+            found = await loop.run_in_executor(_READERS, self._extractor.extract, response)
         return self.keys.key(found) if self.keys.is_settled(found) else await _think(self.keys.key, found)
 
     def _so_far(self, stop_reason: str) -> Outcome:
@@ -190,7 +212,7 @@ class Run:
             votes=tally.votes,
             share=tally.votes.get(answer or "", 0) / max(tally.draws, 1),
             confidence=None if not self._can_tell else 0.0 if answer is None else confidence(tally),
-            draws=tuple(end - start for start, end in zip([0, *ends], ends, strict=False)),
+            by_round=tuple(end - start for start, end in zip([0, *ends], ends, strict=False)),
             prompt_tokens=sum(one.prompt_tokens for one in [*self._responses, *arrived]),
             completion_tokens=sum(one.tokens or 0 for one in self._responses) + unused,
             seconds=time.monotonic() - self._begun,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import time
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -17,7 +18,9 @@ from yarl import URL
 from suffice.gateway import metrics
 from suffice.gateway.errors import from_upstream
 from suffice.gateway.settings import Settings
-from suffice.live.server import MOST_BYTES, Post, StatusError, TooLongError
+from suffice.live.dialects import Dialect
+from suffice.live.limiter import Limiter
+from suffice.live.server import MOST_BYTES, Facts, Post, Server, StatusError, TooLongError
 
 _NOT_PASSED_ON = {
     "host", "content-length", "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding",
@@ -25,14 +28,21 @@ _NOT_PASSED_ON = {
 }  # fmt: skip
 
 
-class Upstream:
-    """An HTTP client for the upstream, with its key."""
+PLACEHOLDER_KEY = "none"
+"""Sent where there is no key: local servers need none."""
 
-    def __init__(self, settings: Settings, key: str) -> None:
+
+class Upstream:
+    """An HTTP client for the upstream, with its key and what has been learned of it."""
+
+    def __init__(self, settings: Settings) -> None:
         self.base_url = settings.upstream.rstrip("/")
-        self.key = key
+        self._key = os.environ.get("OPENAI_API_KEY", "").strip() or PLACEHOLDER_KEY
         self._forward_auth = settings.forward_auth
-        seconds = settings.timeout_seconds
+        self._limiter = Limiter(settings.max_draws)
+        self._facts = Facts()
+        self._fan_out, self._retries = settings.fan_out, settings.retries
+        seconds = self._timeout = settings.timeout_seconds
         self._session = aiohttp.ClientSession(
             timeout=aiohttp.ClientTimeout(total=None, sock_read=seconds, sock_connect=min(10.0, seconds)),
             connector=aiohttp.TCPConnector(limit=0),
@@ -45,11 +55,23 @@ class Upstream:
         """Hang up."""
         await self._session.close()
 
-    def poster(self, request: Request) -> Post:
+    def server(self, request: Request, dialect: Dialect) -> Server:
+        """The upstream as one request draws from it."""
+        return Server(
+            self._poster(request, dialect.path),
+            Limiter(self._fan_out, self._limiter),
+            self._facts,
+            dialect,
+            self._retries,
+            self._timeout,
+            self._key,
+        )
+
+    def _poster(self, request: Request, path: str) -> Post:
         """Sends draws, with what the client sent along."""
         sent = self._headers(request.headers)
         sent["content-type"], sent["accept-encoding"] = "application/json", "identity"
-        url = self._url("/chat/completions", request)
+        url = self._url(path, request)
 
         async def post(draw: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
             body = bytearray()
@@ -121,7 +143,7 @@ class Upstream:
             for name, value in headers.items()
             if name not in _NOT_PASSED_ON and name not in named and not name.startswith("x-suffice-")
         )
-        mine = headers.get("authorization") if self._forward_auth else f"Bearer {self.key}"
+        mine = headers.get("authorization") if self._forward_auth else f"Bearer {self._key}"
         if mine:
             kept["authorization"] = mine
         return kept

@@ -1,0 +1,81 @@
+"""The interface: an extractor finds the final answer in a response, as it was written there; and names for them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from suffice.errors import OptionError
+from suffice.registry import Registry
+from suffice.response import Response
+
+Read = Callable[[str], str | None]
+"""From the text of a response to its answer."""
+
+
+class Extractor(ABC):
+    """From a response to its final answer, or None where it was cut off or gave none."""
+
+    exact: bool = False
+    """Whether two answers agree only where they are the same to the letter."""
+    quick: bool = False
+    """Whether it is sure to take no time to speak of; live, one that may is left to a thread."""
+    reads_tools: bool = False
+    """Whether tool calls are what it reads, and not the text."""
+
+    def ignoring(self, names: Iterable[str]) -> "Extractor":
+        """The same, leaving parts of the answer with these names out; itself where answers have no parts."""
+        return self
+
+    @abstractmethod
+    def extract(self, response: Response) -> str | None:
+        """The answer as it was written."""
+
+    def __call__(self, text: str) -> str | None:
+        """The answer in a text, as if a response had been just that."""
+        return self.extract(Response(text))
+
+
+class TextExtractor(Extractor):
+    """An extractor that reads what a response says, by a function from text to answer."""
+
+    def __init__(self, read: Read, *, quick: bool = False) -> None:
+        self._read = read
+        self.quick = quick
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({getattr(self._read, '__name__', self._read)})"
+
+    def extract(self, response: Response) -> str | None:
+        """What the function finds in a response that is complete."""
+        found = self._read(response.said) if response.is_complete and response.said else None
+        return None if found is None else str(found)
+
+
+def _adopt(registered: Any) -> Callable[[], Extractor]:
+    """What makes an extractor: a class of them, one that is made already, or a function from text to answer."""
+    if isinstance(registered, type) and issubclass(registered, Extractor):
+        return registered
+    if not callable(registered):
+        raise ValueError("must be an Extractor, or a function from text to answer")
+    made = get_extractor(registered)
+    return lambda: made
+
+
+EXTRACTORS = Registry[Extractor]("extractor", "suffice.extractors", OptionError, _adopt)
+
+register_extractor = EXTRACTORS.register
+"""Make an extractor, or a function from text to answer, usable by name, as `--answer NAME`."""
+
+extractor_names = EXTRACTORS.forms
+"""The names that are registered, and the forms that take a parameter."""
+
+
+def get_extractor(answer: str | Extractor | Read) -> Extractor:
+    r"""The extractor that a string describes, or that reads by a function; an extractor is returned as it is.
+
+    >>> get_extractor("auto")(r"So the total is \boxed{\frac{1}{2}}, as 3 of 6 are red.")
+    '\\frac{1}{2}'
+    """
+    if isinstance(answer, Extractor):
+        return answer
+    return TextExtractor(answer) if callable(answer) else EXTRACTORS.get(answer)

@@ -1,0 +1,112 @@
+"""`suffice ask`: one question, and the vote before one's eyes."""
+
+import sys
+from json import dumps
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import suffice
+from suffice import OptionError
+from suffice.answers import get_extractor
+from suffice.cli.app import app, need
+from suffice.cli.sampling import (
+    Answer,
+    Budget,
+    Concurrency,
+    Controller,
+    Deadline,
+    Extra,
+    MaxTokens,
+    Mode,
+    Order,
+    Prompt,
+    Seed,
+    Temperature,
+    Timeout,
+    TopP,
+    warn_of_temperature,
+)
+from suffice.cli.servers import BaseUrl, Gguf, Model, Threads, upstream_of
+from suffice.flow import get_flow
+from suffice.report import outcome_lines, vote_display
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask; - reads it from the input.")],
+    base_url: BaseUrl = None,
+    model: Model = None,
+    gguf: Gguf = None,
+    threads: Threads = 1,
+    controller: Controller = "plan",
+    budget: Budget = 32,
+    answer: Answer = "auto",
+    prompt: Prompt = None,
+    temperature: Temperature = None,
+    top_p: TopP = None,
+    max_tokens: MaxTokens = None,
+    seed: Seed = None,
+    mode: Mode = "rounds",
+    order: Order = "launch",
+    extra: Extra = 0,
+    deadline_seconds: Deadline = None,
+    concurrency: Concurrency = 64,
+    timeout: Timeout = 600.0,
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")] = False,
+) -> None:
+    """Ask a question just enough times, and watch the vote."""
+    from suffice.live.prompts import get_prompt, put
+
+    try:
+        question = sys.stdin.read() if question == "-" else question
+        question.encode()
+    except UnicodeError:
+        raise OptionError("QUESTION is not UTF-8 text") from None
+    if not question.strip():
+        raise OptionError("QUESTION is empty: there is nothing to ask")
+    warn_of_temperature(temperature)
+    chosen = suffice.get_controller(controller)
+    get_extractor(answer)
+    flow = get_flow(mode, order, extra)
+    if flow:
+        flow.check(chosen)
+    messages = get_prompt(prompt) if prompt else None
+    console = Console(highlight=False)
+    with upstream_of(base_url, model, gguf, threads) as upstream, vote_display(console, quiet=json) as watch:
+        client = need("openai", "").OpenAI(**upstream.settings)
+        outcome: suffice.Outcome | None
+        try:
+            outcome = suffice.sample(
+                client,
+                put(question.strip(), messages or get_prompt(upstream.prompt)),
+                controller=controller,
+                budget=budget,
+                answer=answer,
+                flow=flow,
+                deadline_seconds=deadline_seconds,
+                concurrency=concurrency,
+                timeout=timeout,
+                watch=watch,
+                **upstream.fields(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed),
+            )
+            code = 0
+        except KeyboardInterrupt as interrupt:
+            outcome, code = getattr(interrupt, "outcome", None), 130
+        except suffice.SampleError as error:
+            outcome, code = error.outcome, 1
+            typer.echo(f"suffice: {error}", err=True)
+    _print_outcome(outcome, console, json)
+    if code:
+        raise typer.Exit(code)
+
+
+def _print_outcome(outcome: "suffice.Outcome | None", console: Console, json: bool) -> None:
+    if outcome is None:
+        return
+    if json:
+        typer.echo(dumps(outcome.to_json(), ensure_ascii=False))
+    else:
+        for line in outcome_lines(outcome):
+            console.print(line, markup=False, soft_wrap=True)

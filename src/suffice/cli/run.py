@@ -1,0 +1,96 @@
+"""`suffice run`: a file of questions, each asked just enough times."""
+
+from typing import Annotated
+
+import typer
+
+import suffice
+from suffice import OptionError
+from suffice.answers import get_extractor
+from suffice.cli.app import app
+from suffice.cli.sampling import (
+    Answer,
+    Budget,
+    Concurrency,
+    Controller,
+    Deadline,
+    Extra,
+    Job,
+    MaxTokens,
+    Mode,
+    Order,
+    Out,
+    Price,
+    Prompt,
+    PromptPrice,
+    Questions,
+    Seed,
+    Temperature,
+    Timeout,
+    TopP,
+    warn_of_temperature,
+    write_lines,
+)
+from suffice.cli.servers import BaseUrl, Gguf, Model, Threads, upstream_of
+from suffice.flow import get_flow
+from suffice.report import outcomes_summary
+
+
+@app.command()
+def run(
+    questions: Questions,
+    out: Out,
+    controller: Controller = "plan",
+    base_url: BaseUrl = None,
+    model: Model = None,
+    gguf: Gguf = None,
+    threads: Threads = 1,
+    budget: Budget = 32,
+    answer: Answer = "auto",
+    prompt: Prompt = None,
+    temperature: Temperature = None,
+    top_p: TopP = None,
+    max_tokens: MaxTokens = None,
+    seed: Seed = None,
+    mode: Mode = "rounds",
+    order: Order = "launch",
+    extra: Extra = 0,
+    deadline_seconds: Deadline = None,
+    concurrency: Concurrency = 8,
+    timeout: Timeout = 600.0,
+    price: Price = 0.0,
+    prompt_price: PromptPrice = 0.0,
+    max_tokens_total: Annotated[
+        int | None, typer.Option(help="Start nothing more once so many tokens, prompts and all, are spent.")
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Start nothing more once so much money is spent.")] = None,
+) -> None:
+    """Answer a file of questions, each just enough times; interrupted, it goes on where it was."""
+    from suffice.live.vote import Voting
+
+    flow = get_flow(mode, order, extra)
+    voting = Voting(suffice.get_controller(controller), get_extractor(answer), budget, flow)
+    warn_of_temperature(temperature)
+    if max_cost is not None and not (price or prompt_price):
+        raise OptionError("--max-cost needs a price: give --price-per-million-tokens")
+    job = Job(questions, out, answer, prompt, concurrency, timeout, price, prompt_price, max_tokens_total, max_cost)
+    with upstream_of(base_url, model, gguf, threads) as upstream:
+        fields = upstream.fields(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed)
+        settings = {"controller": controller, "budget": budget, "deadline_seconds": deadline_seconds}
+        if flow:
+            settings |= {"mode": mode, "order": order, "extra": extra}
+        total = len(job.questions)
+        lines = job.run(
+            upstream, fields, settings, total, lambda batch: batch.answer(job.questions, voting, deadline_seconds)
+        )
+    write_lines(out, lines)
+    answered = [line for line in lines if line["samples"] and line["stop_reason"] != "failed"]
+    if answered:
+        typer.echo(outcomes_summary(answered, budget))
+    missing = len(job.questions) - len(answered)
+    if missing and job.spent.exhausted:
+        typer.echo(f"The limit on spending is reached: {missing} questions are left; raise it to go on.", err=True)
+    elif missing:
+        typer.echo(f"{missing} questions failed, the last with: {job.spent.failures[-1]}", err=True)
+        typer.echo("Run the same command again to try those again.", err=True)
+        raise typer.Exit(1)

@@ -1,0 +1,89 @@
+"""A vote told as a stream: how it stands while it is under way, so that nobody hangs up, and then the reply."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable
+from typing import Any, TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+
+from suffice.gateway.errors import GatewayError
+from suffice.live import Moment
+from suffice.live.dialects import Dialect
+
+T = TypeVar("T")
+
+
+async def stream(
+    dialect: Dialect,
+    vote: asyncio.Task[dict[str, Any]],
+    moments: "asyncio.Queue[bytes]",
+    left: Awaitable[None],
+    heartbeat: float,
+    usage_wanted: bool,
+) -> AsyncIterator[bytes]:
+    """Comments while the vote is under way; then the reply, or an error event."""
+    leaving = asyncio.ensure_future(left)
+    news = asyncio.ensure_future(moments.get())
+    try:
+        while not vote.done():
+            await asyncio.wait({vote, leaving, news}, timeout=heartbeat, return_when=asyncio.FIRST_COMPLETED)
+            if leaving.done():
+                return
+            if news.done():
+                yield news.result()
+                news = asyncio.ensure_future(moments.get())
+            elif not vote.done():
+                yield b": waiting\n\n"
+        while not moments.empty():
+            yield moments.get_nowait()
+        try:
+            for event in dialect.events(vote.result(), usage_wanted):
+                yield event
+        except GatewayError as error:
+            yield dialect.error_event(error.payload(dialect))
+        except Exception:  # the stream has begun: this is the only way left to say it
+            failed = GatewayError(500, "the gateway failed", kind="server_error")
+            yield dialect.error_event(failed.payload(dialect))
+    finally:
+        await end(vote, leaving, news)
+
+
+def comment(moment: Moment) -> bytes:
+    """How the vote stands, for whoever reads comments: our own page does."""
+    tally = moment.tally
+    standing = {
+        "votes": tally.votes,
+        "draws": tally.draws,
+        "rounds": tally.rounds,
+        "in_flight": moment.in_flight,
+        "decision": moment.decision,
+        "confidence": moment.confidence,
+        "budget": tally.budget,
+    }
+    return b": suffice " + json.dumps(standing).encode() + b"\n\n"
+
+
+async def left(request: Request) -> None:
+    """Wait until the client has hung up."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def unless_left(request: Request, task: asyncio.Task[T]) -> T:
+    """The result of a task, which ends at once where the client hangs up."""
+    leaving = asyncio.create_task(left(request))
+    try:
+        await asyncio.wait({task, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise ClientDisconnect
+        return task.result()
+    finally:
+        await end(task, leaving)
+
+
+async def end(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel tasks and wait for their end; whoever is cancelled meanwhile does not disturb them."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)

@@ -1,0 +1,164 @@
+"""What a request may ask for, within what the operator allows."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from suffice.answers import Extractor, get_extractor
+from suffice.controllers import Controller, get_controller
+from suffice.errors import OptionError, SufficeError
+from suffice.flow import Flow, get_flow
+from suffice.gateway.errors import GatewayError
+from suffice.gateway.settings import Settings
+from suffice.live import Voting
+
+LONGEST = 500
+"""Characters of a controller or an answer that a request may name."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How one request wants to be answered."""
+
+    controller: str
+    budget: int
+    answer: str
+    deadline_seconds: float
+    mode: str = "rounds"
+    order: str = "launch"
+    extra: int = 0
+    ignore: tuple[str, ...] = ()
+    answer_named: bool = False
+
+    @property
+    def extractor(self) -> Extractor:
+        """What finds the answer."""
+        return get_extractor(self.answer).ignoring(self.ignore)
+
+    @property
+    def flow(self) -> Flow | None:
+        """Whether and how draws flow."""
+        return get_flow(self.mode, self.order, self.extra)
+
+    @property
+    def voting(self) -> Voting:
+        """How the vote is held."""
+        return Voting(_controller(self.controller), self.extractor, self.budget, self.flow)
+
+
+@lru_cache(maxsize=256)
+def _controller(name: str) -> Controller:
+    return get_controller(name)
+
+
+@dataclass(frozen=True)
+class _Field:
+    """What a wish's field must be: how it is read from a header, what it must fulfil, and in words."""
+
+    read: Callable[[str], Any]
+    fits: Callable[[Any], bool]
+    wanted: str
+    kind: Callable[[Any], Any]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return _is_number(value) and value == int(value) and value >= least
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+_TEXT = _Field(
+    str, lambda value: isinstance(value, str) and len(value) <= LONGEST, f"a string of at most {LONGEST}", str
+)
+_FIELDS = {
+    "controller": _TEXT,
+    "budget": _Field(int, lambda value: _is_whole(value, 1), "a whole number, at least 1", int),
+    "answer": _TEXT,
+    "deadline_seconds": _Field(float, lambda value: _is_number(value) and value > 0, "a number above 0", float),
+    "mode": _TEXT,
+    "order": _TEXT,
+    "extra": _Field(int, lambda value: _is_whole(value, 0), "a whole number, 0 or more", int),
+    "ignore": _Field(lambda text: [name.strip() for name in text.split(",")], _are_names, "a list of names", tuple),
+}
+
+
+def read_wish(settings: Settings, body: Mapping[str, Any], headers: Mapping[str, str]) -> Wish:
+    """The wish in a request's `suffice` object, or else in its headers."""
+    wanted = {name: _checked(name, value) for name, value in (_in_headers(headers) | _in_body(body)).items()}
+    wish = Wish(
+        settings.controller,
+        settings.budget,
+        settings.answer,
+        settings.deadline_seconds,
+        settings.mode,
+        settings.order,
+        settings.extra,
+        answer_named="answer" in wanted,
+    )
+    wish = replace(wish, **wanted)
+    wish = replace(
+        wish,
+        budget=min(wish.budget, settings.most_draws),
+        deadline_seconds=min(wish.deadline_seconds, settings.deadline_seconds),
+    )
+    _check("answer", wish.answer, settings.answer, lambda: wish.extractor)
+    if wish.controller != "off":
+        _check("controller", wish.controller, settings.controller, lambda: _controller(wish.controller))
+        _check("mode", wish.mode, "rounds", lambda: wish.voting)
+    if wish.extractor.reads_tools and not wish.answer_named and not body.get("tools"):
+        wish = replace(wish, answer="auto")
+    return wish
+
+
+def _in_headers(headers: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, field in _FIELDS.items():
+        text = headers.get(f"x-suffice-{name.replace('_', '-')}")
+        if text is not None:
+            try:
+                found[name] = field.read(text)
+            except ValueError:
+                found[name] = text  # refused below, by name
+    return found
+
+
+def _in_body(body: Mapping[str, Any]) -> dict[str, Any]:
+    given = body.get("suffice")
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise GatewayError(400, '"suffice" must be an object', param="suffice")
+    for name in given:
+        if name not in _FIELDS:
+            shown = name[:100].encode(errors="replace").decode()
+            message = f'there is no "{shown}" in "suffice"; there are {", ".join(_FIELDS)}'
+            raise GatewayError(400, message, param=f"suffice.{shown}")
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _checked(name: str, value: Any) -> Any:
+    """A value of the right type."""
+    field = _FIELDS[name]
+    if not field.fits(value):
+        message = f"suffice.{name} must be {field.wanted}, not {value!r}"[:300]
+        raise GatewayError(400, message, param=f"suffice.{name}")
+    return field.kind(value)
+
+
+def _check(name: str, value: str, operators: str, read: Callable[[], object]) -> None:
+    """Refuse what can't be read; and files of this machine, unless the operator named them."""
+    if value == operators:
+        return
+    try:
+        if value.startswith("file:"):
+            raise OptionError("only the operator may name a file")
+        read()
+    except SufficeError as error:
+        raise GatewayError(400, f"suffice.{name}: {error}"[:600], param=f"suffice.{name}") from None

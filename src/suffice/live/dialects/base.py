@@ -1,0 +1,81 @@
+"""The interface: how draws are asked for in a dialect, how they are read, and how an outcome is told in it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+from suffice.answers import Extractor
+from suffice.response import Response
+
+
+class MalformedError(Exception):
+    """What a server sent is no reply of this dialect."""
+
+
+class Meter(Protocol):
+    """Reads a stream as it arrives: how much was generated, also where it is cut off."""
+
+    generated: int
+    """Tokens so far: one for each piece of text."""
+    streamed: bool
+    """Whether the server streams at all; where it does not, a draw that is cancelled may run on there."""
+
+    def restart(self) -> None:
+        """Begin again, with another request."""
+
+    def feed(self, data: bytes) -> None:
+        """Take in what has arrived."""
+
+
+class Dialect(ABC):
+    """The shape of requests and replies: what the rest of the program need not know of it."""
+
+    name: ClassVar[str]
+    path: ClassVar[str]
+    """Where it is spoken, below the base URL."""
+    owned: ClassVar[frozenset[str]]
+    """Fields of a request that are not the caller's in a vote."""
+    takes_n: ClassVar[bool]
+    """Whether one request may ask for several responses."""
+
+    @abstractmethod
+    def no_vote(self, body: Mapping[str, Any], extractor: Extractor, answer_named: bool) -> str | None:
+        """Why a client's request is passed on as it is, in a word; None where it may be a vote."""
+
+    @abstractmethod
+    def check(self, body: Mapping[str, Any], extractor: Extractor) -> None:
+        """Refuse, by a ValueError that begins with the field's name in quotes, what can't be voted on."""
+
+    @abstractmethod
+    def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
+        """The body of a request for so many draws."""
+
+    @abstractmethod
+    def read(self, body: bytes, draws: int) -> list[Response]:
+        """The responses in a reply, at most as many as were asked for; MalformedError where it is none."""
+
+    @abstractmethod
+    def read_stream(self, body: bytes) -> Response:
+        """The response that the events of a stream make up; of a server that does not stream, that of its reply."""
+
+    @abstractmethod
+    def meter(self) -> Meter:
+        """What reads a stream while it arrives."""
+
+    @abstractmethod
+    def reply(
+        self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
+    ) -> dict[str, Any]:
+        """A normal reply that says what the chosen response says, with the usage of all."""
+
+    @abstractmethod
+    def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
+        """A stream that says the same as a reply, to its end."""
+
+    @abstractmethod
+    def error(self, message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
+        """An error as this dialect has it."""
+
+    @abstractmethod
+    def error_event(self, error: dict[str, Any]) -> bytes:
+        """An error as the end of a stream that has begun."""

@@ -1,0 +1,299 @@
+"""Chat completions, as OpenAI has them, and with the oddities of those who speak like it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from suffice.answers import Extractor
+from suffice.live.dialects.base import Dialect, MalformedError
+from suffice.response import Response
+
+MOST_CALLS = 1000
+"""No response calls more tools at once."""
+
+
+class ChatCompletions(Dialect):
+    """`POST /chat/completions`."""
+
+    name = "chat"
+    path = "/chat/completions"
+    owned = frozenset(("n", "stream", "stream_options"))
+    takes_n = True
+
+    def no_vote(self, body: Mapping[str, Any], extractor: Extractor, answer_named: bool) -> str | None:
+        """What is asked for several times, in a form of its own, or with more than its text."""
+        if body.get("n") not in (None, 1):
+            return "n"
+        if (body.get("tools") or body.get("functions")) and not extractor.reads_tools:
+            return "tools"
+        if body.get("logprobs") or body.get("top_logprobs"):
+            return "logprobs"
+        form = body.get("response_format")
+        if isinstance(form, dict) and form.get("type") != "text" and not answer_named:
+            return "response_format"
+        modalities = body.get("modalities")
+        if isinstance(modalities, list) and "audio" in modalities:
+            return "modalities"
+        return None
+
+    def check(self, body: Mapping[str, Any], extractor: Extractor) -> None:
+        """There must be messages, and tools where they are voted on."""
+        messages = body.get("messages")
+        if not isinstance(messages, list) or not messages:
+            raise ValueError('"messages" must be a list with a message at least')
+        if extractor.reads_tools and not body.get("tools"):
+            raise ValueError('"suffice.answer" is about tool calls, and there are no "tools"')
+
+    def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
+        """The fields, with `n`, the seed and the stream's options where they are wanted."""
+        body = dict(fields)
+        if draws > 1:
+            body["n"] = draws
+        if seed is not None:
+            body["seed"] = seed
+        if streamed:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        return body
+
+    def read(self, body: bytes, draws: int) -> list[Response]:
+        """A response a choice."""
+        try:
+            reply = json.loads(body)
+            choices = reply["choices"][:draws]
+            read = [_read_choice(choice) for choice in choices]
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            raise MalformedError(f"no chat completion: {body[:80].decode(errors='replace')!r}") from None
+        if not read:
+            raise MalformedError("a chat completion with no choices")
+        usage = reply.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        counts = _share_out(_whole(usage.get("completion_tokens")), read, "timings" in reply)
+        responses = [
+            replace(response, tokens=tokens, choice=choice, reply=reply)
+            for response, tokens, choice in zip(read, counts, choices, strict=True)
+        ]
+        responses[0] = replace(responses[0], prompt_tokens=_whole(usage.get("prompt_tokens")) or 0)
+        return responses
+
+    def read_stream(self, body: bytes) -> Response:
+        """The deltas, joined."""
+        if body.lstrip()[:1] == b"{":
+            return self.read(body, 1)[0]
+        around: dict[str, Any] = {}
+        message: dict[str, Any] = {"role": "assistant", "content": None}
+        finish_reason, usage = None, None
+        try:
+            for event in _events(body):
+                if "error" in event:
+                    raise MalformedError(f"an error in the stream: {str(event['error'])[:200]}")
+                around = around or {name: value for name, value in event.items() if name not in ("choices", "usage")}
+                usage = event.get("usage") or usage
+                for choice in event.get("choices") or ():
+                    _add_delta(message, choice.get("delta") or {})
+                    finish_reason = choice.get("finish_reason") or finish_reason
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            raise MalformedError(f"no stream of a chat completion: {body[:80].decode(errors='replace')!r}") from None
+        if finish_reason is None:
+            raise MalformedError("a stream that ends before its response does")
+        choice = {"index": 0, "message": message, "finish_reason": finish_reason}
+        whole = {**around, "object": "chat.completion", "choices": [choice], "usage": usage}
+        return self.read(json.dumps(whole).encode(), 1)[0]
+
+    def meter(self) -> "ChatMeter":
+        """A reader of chunks."""
+        return ChatMeter()
+
+    def reply(
+        self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
+    ) -> dict[str, Any]:
+        """The completion around the chosen choice, with the usage of all requests summed field by field."""
+        around = {name: value for name, value in chosen.reply.items() if name not in ("choices", "usage", "timings")}
+        usage: dict[str, Any] = {}
+        for reply in {id(response.reply): response.reply for response in responses}.values():
+            told = reply.get("usage")
+            add_usage(usage, told if isinstance(told, dict) else {})
+        usage["prompt_tokens"], usage["completion_tokens"] = prompt_tokens, completion_tokens
+        usage["total_tokens"] = prompt_tokens + completion_tokens
+        return {**around, "choices": [{**chosen.choice, "index": 0}], "usage": usage}
+
+    def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
+        """Chunks: the role, what is said, the end, and the usage where it is wanted."""
+        choice = reply["choices"][0]
+        message = dict(choice["message"])
+        around = {name: value for name, value in reply.items() if name not in ("choices", "usage", "suffice")}
+        around["object"] = "chat.completion.chunk"
+        said = {name: value for name, value in message.items() if name != "role" and value is not None}
+        if isinstance(said.get("tool_calls"), list):
+            calls = [call for call in said["tool_calls"] if isinstance(call, dict)]
+            said["tool_calls"] = [{"index": place, **call} for place, call in enumerate(calls)]
+        deltas: list[tuple[dict[str, Any], Any]] = [
+            ({"role": message.get("role", "assistant"), "content": ""}, None),
+            (said, None),
+            ({}, choice.get("finish_reason")),
+        ]
+        chunks = [
+            {**around, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}]}
+            for delta, reason in deltas
+        ]
+        if "suffice" in reply:
+            chunks[-1]["suffice"] = reply["suffice"]
+        if usage_wanted:
+            chunks = [{**chunk, "usage": None} for chunk in chunks]
+            chunks.append({**around, "choices": [], "usage": reply["usage"]})
+        return [*map(_event, chunks), b"data: [DONE]\n\n"]
+
+    def error(self, message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
+        """As OpenAI has it."""
+        return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+
+    def error_event(self, error: dict[str, Any]) -> bytes:
+        """The error as data, and the end."""
+        return _event(error) + b"data: [DONE]\n\n"
+
+
+class ChatMeter:
+    """Counts the pieces of text in a stream of chunks."""
+
+    def __init__(self) -> None:
+        self.generated = 0
+        self.streamed = False
+        self._rest = b""
+
+    def restart(self) -> None:
+        """Begin again, with another request."""
+        self.generated, self._rest = 0, b""
+
+    def feed(self, data: bytes) -> None:
+        """Take in what has arrived."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                self.streamed = True
+                self.generated += (
+                    any(
+                        f'"{name}":"'.encode() in line or f'"{name}": "'.encode() in line
+                        for name in ("content", "reasoning_content", "reasoning", "arguments")
+                    )
+                    and b'"content": ""' not in line
+                    and b'"content":""' not in line
+                )
+
+
+def as_json(payload: Any) -> bytes:
+    """JSON in UTF-8; with escapes where there is half a character in it, as JSON may have."""
+    try:
+        return json.dumps(payload, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return json.dumps(payload).encode()
+
+
+def add_usage(total: dict[str, Any], usage: Mapping[str, Any]) -> None:
+    """Add numbers to numbers of the same name, at any depth."""
+    for name, value in usage.items():
+        before = total.get(name)
+        if isinstance(value, dict):
+            total[name] = before if isinstance(before, dict) else {}
+            add_usage(total[name], value)
+        elif _is_number(value) and (before is None or _is_number(before)):
+            total[name] = (before or 0) + value
+        elif before is None:
+            total[name] = value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _event(payload: dict[str, Any]) -> bytes:
+    return b"data: " + as_json(payload) + b"\n\n"
+
+
+def _read_choice(choice: Any) -> Response:
+    """One choice."""
+    message = choice["message"]
+    text = _text(message.get("content"))
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    if text is not None and ("</think>" in text or text.lstrip().startswith("<think>")):
+        # A server that does not take the thoughts out of the text itself; some leave out where they begin.
+        reasoning, ended, text = text.lstrip().removeprefix("<think>").rpartition("</think>")
+        reasoning, text = (reasoning, text) if ended else (text, None)
+    calls = message.get("tool_calls")
+    return Response(
+        _whole_characters(text),
+        choice.get("finish_reason"),
+        reasoning=_whole_characters(reasoning),
+        tool_calls=calls if isinstance(calls, list) and calls else None,
+    )
+
+
+def _text(content: Any) -> str | None:
+    """The text of a message's content, which may be in parts; TypeError where it is none."""
+    if content is None or isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise TypeError
+    return "".join(part if isinstance(part, str) else part.get("text") or "" for part in content)
+
+
+def _whole_characters(text: Any) -> str | None:
+    """The text with halves of characters replaced, which no file could hold."""
+    if not isinstance(text, str):
+        return None
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _whole(count: Any) -> int | None:
+    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
+
+
+def _share_out(total: int | None, read: Sequence[Response], counts_one: bool) -> list[int | None]:
+    """The tokens of each choice, of which a server tells the sum: in proportion to length.
+
+    llama.cpp, known by its `timings`, tells those of the first choice alone.
+    """
+    if total is None:
+        return [None] * len(read)
+    lengths = [len(response.text or "") + len(response.reasoning or "") for response in read]
+    if counts_one:
+        return [total, *(round(total * length / max(lengths[0], 1)) for length in lengths[1:])]
+    ends = [round(total * sum(lengths[: place + 1]) / max(sum(lengths), 1)) for place in range(len(lengths))]
+    ends[-1] = total
+    return [end - start for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _events(body: bytes) -> list[dict[str, Any]]:
+    lines = [line[5:].strip() for line in body.split(b"\n") if line.startswith(b"data:")]
+    return [json.loads(line) for line in lines if line and line != b"[DONE]"]
+
+
+def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
+    """Join a piece to what there is: text to text, and tool calls by their place."""
+    for name, value in delta.items():
+        if name == "tool_calls":
+            calls = message.setdefault("tool_calls", [])
+            for piece in value or ():
+                place = piece.get("index", len(calls))
+                if place > MOST_CALLS:
+                    raise ValueError
+                while len(calls) <= place:
+                    calls.append({"id": None, "type": "function", "function": {"name": "", "arguments": ""}})
+                _add_call(calls[place], piece)
+        elif name == "role":
+            message["role"] = value or message["role"]
+        elif isinstance(value, str):
+            message[name] = (message.get(name) or "") + value
+        elif value is not None:
+            message[name] = value
+
+
+def _add_call(call: dict[str, Any], piece: dict[str, Any]) -> None:
+    call["id"] = piece.get("id") or call["id"]
+    call["type"] = piece.get("type") or call["type"]
+    function = piece.get("function") or {}
+    call["function"]["name"] += function.get("name") or ""
+    call["function"]["arguments"] += function.get("arguments") or ""

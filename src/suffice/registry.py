@@ -1,0 +1,194 @@
+"""Things that are chosen by name: `NAME` or `NAME:key=value,key=value`, the same string everywhere.
+
+What is registered here comes first; what other packages offer as entry points is found when it is asked for.
+"""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from types import UnionType
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from suffice.errors import SufficeError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class _Entry(Generic[T]):
+    registered: Any
+    make: Callable[..., T]
+    rest: str
+
+
+class Registry(Generic[T]):
+    """Makers of one kind of thing by name; their parameters are read by the types in their signatures.
+
+    `adopt` turns what is registered into its maker, and refuses by a ValueError what is no such thing.
+
+    >>> shapes = Registry[complex]("shape", "example.shapes", SufficeError)
+    >>> @shapes.register("point")
+    ... def point(x: float = 0, y: float = 0) -> complex:
+    ...     return complex(x, y)
+    >>> shapes.get("point:y=2")
+    2j
+    >>> shapes.get("pint")
+    Traceback (most recent call last):
+    ...
+    suffice.errors.SufficeError: unknown shape "pint": there are point; did you mean "point"?
+    """
+
+    def __init__(
+        self, kind: str, group: str, error: type[SufficeError], adopt: Callable[[Any], Callable[..., T]] | None = None
+    ) -> None:
+        self.kind = kind
+        self.group = group
+        self._error = error
+        self._adopt = adopt or (lambda registered: registered)
+        self._entries: dict[str, _Entry[T]] = {}
+
+    def register(self, name: str, rest: str = "") -> Callable[[R], R]:
+        """Make a class or function usable by name.
+
+        Where `rest` names it, all that follows `NAME:` is one text, whatever is in it, and the only parameter of what
+        is registered, which is then the maker itself.
+        """
+        some = f"{'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}"
+        if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
+            raise self._error(f'"{name}" can\'t name {some}: use lower-case letters, digits, "-" and "_"')
+
+        def add(registered: R) -> R:
+            try:
+                make: Any = registered if rest else self._adopt(registered)
+            except ValueError as error:
+                raise self._error(f'"{name}" {error}') from None
+            taken = self._entries.get(name)
+            if taken and _home(taken.registered) != _home(registered):  # a module that is loaded again may come again
+                where = _home(taken.registered)[0]
+                raise self._error(f'there is already {some} "{name}", in {where}: choose another name')
+            self._entries[name] = _Entry(registered, make, rest)
+            return registered
+
+        return add
+
+    def names(self) -> list[str]:
+        """What can be asked for by name, sorted; packages are not loaded for it."""
+        whole = {name for name, entry in self._entries.items() if entry.rest}
+        return sorted((self._entries.keys() | self._plugins) - whole)
+
+    def forms(self) -> list[str]:
+        """The names, and what takes a text after its name."""
+        return [*self.names(), *(f"{name}:{entry.rest}" for name, entry in self._entries.items() if entry.rest)]
+
+    def get(self, spec: str) -> T:
+        """What a string describes, newly made."""
+        name, _, settings = spec.partition(":")
+        if name not in self._entries:
+            self._load(name)
+        entry = self._entries[name]
+        if entry.rest:
+            if not settings and not _works_alone(entry.make):
+                raise self._error(f'{self.kind} "{spec}": {entry.rest} must be given, as in {name}:{entry.rest}')
+            return entry.make(*[settings] if settings else [])
+        try:
+            return entry.make(**_arguments(entry.make, settings))
+        except (SufficeError, TypeError, ValueError) as error:
+            raise self._error(f'{self.kind} "{spec}": {error}') from None
+
+    @cached_property
+    def _plugins(self) -> dict[str, list[EntryPoint]]:
+        """What other packages offer, by name."""
+        plugins: dict[str, list[EntryPoint]] = {}
+        for plugin in entry_points(group=self.group):
+            plugins.setdefault(plugin.name, []).append(plugin)
+        return plugins
+
+    def _load(self, name: str) -> None:
+        """Register what another package offers under this name."""
+        offers = self._plugins.get(name, [])
+        packages = " and ".join(sorted({plugin.dist.name if plugin.dist else plugin.module for plugin in offers}))
+        if not offers:
+            near = get_close_matches(name, self.names(), n=1)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            raise self._error(f'unknown {self.kind} "{name}": there are {", ".join(self.forms())}{hint}')
+        if len({plugin.value for plugin in offers}) > 1:
+            raise self._error(f'the {self.kind} "{name}" is in {packages}: remove all of them but one')
+        try:
+            self.register(name)(offers[0].load())
+        except Exception as error:
+            culprit = f'the {self.kind} "{name}" of the package {packages}'
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise self._error(f"{culprit} can't be loaded: {reason}") from error
+
+
+def _works_alone(make: Callable[..., Any]) -> bool:
+    """Whether it can be called with nothing."""
+    return all(one.default is not one.empty for one in inspect.signature(make).parameters.values())
+
+
+def _home(registered: Any) -> tuple[str, str]:
+    """Where a class or function is defined."""
+    kind = registered if hasattr(registered, "__qualname__") else type(registered)
+    return kind.__module__, kind.__qualname__
+
+
+def _arguments(make: Callable[..., Any], settings: str) -> dict[str, Any]:
+    """Read `key=value,key=value` by the parameters and their types; ValueError says what is wrong."""
+    parameters = {
+        name: parameter
+        for name, parameter in inspect.signature(make).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    }
+    types = get_type_hints(make)
+    if isinstance(make, type):  # the fields of a dataclass are hinted at the class
+        types |= get_type_hints(make.__init__)  # type: ignore[misc]
+    arguments: dict[str, Any] = {}
+    for setting in settings.split(",") if settings else []:
+        key, equals, value = setting.partition("=")
+        if key not in parameters:
+            readable = [parameter for name, parameter in parameters.items() if _plain(types.get(name, str)) in _READERS]
+            known = ", ".join(map(_described, readable)) or "none"
+            raise ValueError(f'no parameter "{key}"; its parameters and defaults are: {known}')
+        if not equals or key in arguments:
+            raise ValueError(f'give each parameter once, as key=value; "{setting}" is not that')
+        arguments[key] = _read(key, value, types.get(key, str))
+    for parameter in parameters.values():
+        if parameter.default is parameter.empty and parameter.name not in arguments:
+            raise ValueError(f"{parameter.name} must be given")
+    return arguments
+
+
+def _described(parameter: inspect.Parameter) -> str:
+    return parameter.name if parameter.default in (None, parameter.empty) else f"{parameter.name} ({parameter.default})"
+
+
+def _plain(kind: Any) -> Any:
+    """What an optional type is when it is given."""
+    optional = get_origin(kind) in (UnionType, Union)
+    return next(part for part in get_args(kind) if part is not type(None)) if optional else kind
+
+
+def _read(key: str, text: str, kind: Any) -> Any:
+    """A value of this type."""
+    kind = _plain(kind)
+    if kind not in _READERS:
+        raise ValueError(f"{key} can't be given in a string: its type is none of those that can")
+    convert, wanted = _READERS[kind]
+    try:
+        return convert(text)
+    except (KeyError, ValueError):
+        raise ValueError(f'{key} must be {wanted}, not "{text}"') from None
+
+
+_READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
+    str: (str, "text"),
+    int: (int, "a whole number"),
+    float: (float, "a number"),
+    bool: ({"true": True, "false": False}.__getitem__, "true or false"),
+    tuple[int, ...]: (lambda text: tuple(map(int, text.split("+"))), "whole numbers joined by +"),
+}

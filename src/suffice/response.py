@@ -1,0 +1,43 @@
+"""A response: one sampled completion, as it travels from the server to the tally and the journal."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Response:
+    """One sampled completion; `reasoning` is what the model thought aloud, apart from its text."""
+
+    text: str | None
+    finish_reason: str | None = None
+    tokens: int | None = None
+    reasoning: str | None = None
+    tool_calls: Sequence[Any] | None = None
+    """What it wants to call, as a chat completion's message has it."""
+    signals: Mapping[str, float] = field(default_factory=dict)
+    """Numbers that say something of its worth, by name: whatever a server tells and somebody reads."""
+    answer: str | None = None
+    draw: int = 0
+    """Its number among the question's draws, in the order in which they were started."""
+    prompt_tokens: int = 0
+    """Those of its request; of a request for several, the first has them."""
+    seconds: float = 0.0
+    """How long its request took."""
+    choice: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """The choice as the server sent it, and the reply around it, for whoever passes them on."""
+    reply: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it ended by itself, and was not cut off."""
+        return self.finish_reason not in ("length", "content_filter")
+
+    @property
+    def said(self) -> str | None:
+        """What is searched for the answer: thoughts stand in only where a server put all that was said among them."""
+        return self.text if self.text and self.text.strip() else self.reasoning
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields, as JSON has them."""
+        return {name: value for name, value in vars(self).items() if name not in ("choice", "reply")}
