@@ -137,7 +137,7 @@ def _home(registered: Any) -> tuple[str, str]:
     return kind.__module__, kind.__qualname__
 
 
-def _arguments(make: Callable[..., Any], settings: str) -> dict[str, Any]:
+def _arguments(make: Any, settings: str) -> dict[str, Any]:
     """Read `key=value,key=value` by the parameters and their types; ValueError says what is wrong."""
     parameters = {
         name: parameter
@@ -145,8 +145,8 @@ def _arguments(make: Callable[..., Any], settings: str) -> dict[str, Any]:
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     }
     types = get_type_hints(make)
-    if isinstance(make, type):  # the fields of a dataclass are hinted at the class
-        types |= get_type_hints(make.__init__)  # type: ignore[misc]
+    if inspect.isclass(make):  # these are of its fields; those of its constructor count more
+        types |= get_type_hints(make.__init__)
     arguments: dict[str, Any] = {}
     for setting in settings.split(",") if settings else []:
         key, equals, value = setting.partition("=")

@@ -1,0 +1,102 @@
+"""The registry for any kind of thing, and what other packages offer to it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suffice.errors import OptionError
+from suffice.registry import Registry
+
+
+def shapes() -> Registry[str]:
+    """A registry of our own, with a function, a class and one that takes all that follows its name."""
+    registry = Registry[str]("shape", "suffice.test_shapes", OptionError)
+
+    @registry.register("dot")
+    def dot(size: int = 1) -> str:
+        return f"dot of {size}"
+
+    @registry.register("path", rest="POINTS")
+    def path(points: str) -> str:
+        return f"path {points}"
+
+    @registry.register("free", rest="WORDS")
+    def free(words: str = "none") -> str:
+        return f"free {words}"
+
+    return registry
+
+
+def test_parameters_are_read_from_a_functions_signature() -> None:
+    assert shapes().get("dot:size=3") == "dot of 3"
+    with pytest.raises(OptionError, match='shape "dot:size=x": size must be a whole number, not "x"'):
+        shapes().get("dot:size=x")
+
+
+def test_a_rest_is_one_text_whatever_is_in_it() -> None:
+    assert shapes().get("path:a=1,b:2") == "path a=1,b:2"
+    assert shapes().get("free") == "free none"
+    with pytest.raises(OptionError, match='shape "path": POINTS must be given, as in path:POINTS'):
+        shapes().get("path")
+
+
+def test_what_takes_a_rest_is_listed_as_a_form() -> None:
+    assert shapes().names() == ["dot"]
+    assert shapes().forms() == ["dot", "path:POINTS", "free:WORDS"]
+    with pytest.raises(
+        OptionError, match='unknown shape "dt": there are dot, path:POINTS, free:WORDS; did you mean "dot"'
+    ):
+        shapes().get("dt")
+
+
+def test_what_may_be_registered_is_up_to_the_registry() -> None:
+    def adopt(registered: Any) -> Callable[..., str]:
+        if not callable(registered):
+            raise ValueError("must be callable")
+        made: Callable[..., str] = registered
+        return made
+
+    with pytest.raises(OptionError, match='"three" must be callable'):
+        Registry("shape", "suffice.test_shapes", OptionError, adopt).register("three")(3)
+
+
+def install(folder: Path, package: str, code: str, **offers: str) -> None:
+    """A package as pip leaves it behind: a module, and the metadata with its entry points."""
+    (folder / f"{package}.py").write_text(code)
+    metadata = folder / f"{package}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    lines = "".join(f"{name} = {value}\n" for name, value in offers.items())
+    (metadata / "entry_points.txt").write_text(f"[suffice.test_shapes]\n{lines}")
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def test_packages_offer_things_that_are_loaded_when_asked_for(packages: Path) -> None:
+    code = "def star(points: int = 5) -> str:\n    return f'star with {points}'\n"
+    install(packages, "stars", code, star="stars:star")
+    install(packages, "broken", "raise RuntimeError('half\\na star')\n", half="broken:half")
+    registry = shapes()
+    assert registry.names() == ["dot", "half", "star"]
+    assert registry.get("star:points=6") == "star with 6"
+    with pytest.raises(OptionError, match=r'the shape "half" of the package broken can\'t be loaded: half a star'):
+        registry.get("half")
+    assert registry.get("star") == "star with 5"
+
+
+def test_two_packages_that_offer_the_same_name_are_told_apart_by_the_user(packages: Path) -> None:
+    for package in ("one", "two"):
+        install(packages, f"moons_{package}", "def moon():\n    return 'moon'\n", moon=f"moons_{package}:moon")
+    with pytest.raises(OptionError, match='the shape "moon" is in moons_one and moons_two: remove all of them but one'):
+        shapes().get("moon")
+
+
+def test_a_package_can_not_take_the_name_of_what_is_here(packages: Path) -> None:
+    install(packages, "dots", "def dot():\n    return 'another'\n", dot="dots:dot")
+    assert shapes().get("dot") == "dot of 1"
