@@ -27,7 +27,7 @@ demo: install
 	$(BIN)/suffice reproduce explain --seeds 1 --out demo
 
 test: install lint
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 lint: install
 	$(BIN)/ruff check

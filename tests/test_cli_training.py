@@ -2,15 +2,11 @@
 
 import csv
 import json
-import os
-import signal
-import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_cli import POOL, SUFFICE, fails, suffice
+from helpers.commands import POOL, fails, interrupted, suffice, works
 
 Write = Callable[..., Path]
 
@@ -31,7 +27,9 @@ def toys(write_pool: Write) -> list[Path]:
 
 def test_train_makes_a_controller_that_can_be_used(toys: list[Path], tmp_path: Path) -> None:
     out, figures = tmp_path / "c.safetensors", tmp_path / "c.json"
-    done = suffice("train", toys[0], "--out", out, "--steps", "30000", "--seeds", "2", "--json", figures)
+    done = suffice(
+        "train", toys[0], "--out", out, "--algorithm", "a2c", "--steps", "5000", "--seeds", "2", "--json", figures
+    )
     assert done.returncode == 0, done.stderr
     assert "mean ± std" in done.stdout and f"file:{out}" in done.stdout
     written = json.loads(figures.read_text())
@@ -58,14 +56,11 @@ def test_a_controller_that_learned_nothing_is_said_to(toys: list[Path], tmp_path
 
 def test_ctrl_c_keeps_the_best_so_far(toys: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "c.safetensors"
-    command = [SUFFICE, "train", str(toys[0]), "--out", str(out), "--steps", "50000000", "--seeds", "2"]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    time.sleep(20)
-    os.killpg(run.pid, signal.SIGINT)
-    output, errors = run.communicate(timeout=120)
-    assert run.returncode == 0, errors
-    assert "Traceback" not in errors
-    assert 0 < json.loads(suffice("controllers", out).stdout)["steps"] < 50_000_000
+    long = ["--steps", "2000000", "--algorithm", "a2c", "--seeds", "2"]
+    code, output, errors = interrupted("train", toys[0], "--out", out, *long, after=["run 1 of 2", "run 2 of 2"])
+    assert code == 0, errors
+    assert "Traceback" not in errors and "best so far" in errors
+    assert 0 < json.loads(suffice("controllers", out).stdout)["steps"] < 2_000_000
     assert "use it as" in output
 
 
@@ -91,15 +86,19 @@ def test_bad_training_options_get_one_sentence(toys: list[Path], tmp_path: Path)
     assert "not a whole controller file" in fails("controllers", tmp_path / "foreign")
 
 
-def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(toys: list[Path], tmp_path: Path) -> None:
+def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
+    toys: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("suffice.report.experiments.PENALTIES", (0.0075, 0.03))
     out = tmp_path / "r"
-    options: list[str | Path] = ["--leave-one-out", "--out", out, "--steps", "5000", "--seeds", "2", "--repeats", "5"]
-    done = suffice("reproduce", "main", "--test", *toys, *options)
-    assert done.returncode == 0, done.stderr
+    pools: list[str | Path] = ["--train", toys[0], toys[2], "--test", toys[1], toys[3]]
+    options: list[str | Path] = [*pools, "--out", out, "--steps", "1", "--repeats", "5"]
+    works("reproduce", "main", "--seeds", "2", *options)
     trained = {path: path.stat().st_mtime_ns for path in (out / "controllers").iterdir()}
-    assert len(trained) == 8
-    done = suffice("reproduce", "all", "--test", *toys, *options)
-    assert done.returncode == 0, done.stderr
+    assert len(trained) == 2, "one for each seed, trained on both pools"
+    rows = read_csv(out / "main.csv")
+    assert {row["seeds"] for row in rows if row["method"] == "RL-guided"} == {"2"}
+    assert "The paper's experiments" in works("reproduce", "all", "--seeds", "1", *options)
     assert all(path.stat().st_mtime_ns == made for path, made in trained.items())
     pictures = {path.name for path in out.glob("*.png")}
     assert {
@@ -113,20 +112,33 @@ def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(toy
     index = (out / "index.md").read_text()
     for words in ("RL-guided", "alpha", "beta", "running", "gold", "with entropy", "trained on"):
         assert words in index
-    with (out / "main.csv").open() as lines:
-        rows = list(csv.DictReader(lines))
+    rows = read_csv(out / "main.csv")
     assert {row["method"] for row in rows} == {"SC@32", "ASC", "ESC", "RL-guided"}
-    assert {row["seeds"] for row in rows if row["method"] == "RL-guided"} == {"2"}
     sc = next(row for row in rows if row["method"] == "SC@32")
     assert (float(sc["samples"]), float(sc["total_tokens"])) == (32, 32 * 7)
-    with (out / "transfer.csv").open() as lines:
-        assert {(row["trained"], row["tested"]) for row in csv.DictReader(lines)} == {
-            (source, target) for source in ("alpha", "beta") for target in ("alpha", "beta")
-        }
+    assert {(row["trained"], row["tested"]) for row in read_csv(out / "transfer.csv")} == {
+        (source, target) for source in ("alpha", "beta") for target in ("alpha", "beta")
+    }
+
+
+def test_leave_one_out_trains_on_the_same_model_s_other_benchmarks(toys: list[Path], tmp_path: Path) -> None:
+    options: list[str | Path] = ["--leave-one-out", "--out", tmp_path / "r", "--steps", "1", "--seeds", "1"]
+    done = suffice("reproduce", "explain", "--test", *toys[:3], "--repeats", "2", *options)
+    assert (done.returncode, "beta__one: there is nothing to train on" in done.stderr) == (2, True)
+    done = suffice("reproduce", "explain", "--test", *toys[:2], "--repeats", "2", *options)
+    assert done.returncode == 0, done.stderr
+    cards = [json.loads(suffice("controllers", path).stdout) for path in (tmp_path / "r" / "controllers").iterdir()]
+    assert sorted(pool["name"] for card in cards for pool in card["pools"]) == ["alpha__one", "alpha__two"]
+    assert {row["pool"] for row in read_csv(tmp_path / "r" / "explain.csv")} == {"alpha__one", "alpha__two"}
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open() as lines:
+        return list(csv.DictReader(lines))
 
 
 def test_transfer_is_skipped_with_a_sentence_where_there_is_one_model(toys: list[Path], tmp_path: Path) -> None:
-    options: list[str | Path] = ["--train", toys[0], "--test", toys[1], "--out", tmp_path / "r", "--steps", "1000"]
+    options: list[str | Path] = ["--train", toys[0], "--test", toys[1], "--out", tmp_path / "r", "--steps", "1"]
     done = suffice("reproduce", "transfer", *options)
     assert (done.returncode, "needs pools of two models" in done.stdout) == (0, True)
 

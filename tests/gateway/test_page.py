@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.gateways import gateway
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
-from serving import gateway, quick  # noqa: F401
 
 from suffice.testing import FakeServer, Reply, completion
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 if not (CHROMIUM and DRIVER):
     pytest.skip("there is no Chromium here: make browser installs it", allow_module_level=True)
+
+pytestmark = pytest.mark.usefixtures("quick")
 
 PICTURES = os.environ.get("SUFFICE_PICTURES")
 """A folder for screenshots, if somebody wants to look at them."""

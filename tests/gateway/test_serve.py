@@ -15,12 +15,10 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from serving import free_port
-from test_cli import SUFFICE, fails
+from helpers.commands import SUFFICE, fails
+from helpers.gateways import ASK, free_port
 
 from suffice.testing import FakeServer, Reply, completion
-
-ASK: dict[str, Any] = {"model": "fake", "messages": [{"role": "user", "content": "What is 6 * 7?"}]}
 
 
 @contextmanager

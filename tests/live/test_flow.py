@@ -3,25 +3,19 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable
 from typing import Any
 
 import openai
 import pytest
+from helpers.live import QUESTION, until
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import suffice
-from suffice.live import server as live_server
 from suffice.replay import flow_one
 from suffice.testing import FakeServer, Reply, completion
 
-QUESTION = [{"role": "user", "content": "What is 6 * 7?"}]
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_server, "BACK_OFF", 0.01)
+pytestmark = pytest.mark.usefixtures("quick")
 
 
 def ask(server: FakeServer, order: str = "launch", extra: int = 0, **options: Any) -> suffice.Outcome:
@@ -34,13 +28,6 @@ def ask(server: FakeServer, order: str = "launch", extra: int = 0, **options: An
             return outcome
 
     return asyncio.run(main())
-
-
-def until(holds: Callable[[], bool], seconds: float = 5) -> bool:
-    end = time.monotonic() + seconds
-    while not holds() and time.monotonic() < end:
-        time.sleep(0.01)
-    return holds()
 
 
 def said(answer: object, words: int = 1, delay: float = 0.0, **options: Any) -> Reply:

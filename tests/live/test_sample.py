@@ -1,21 +1,19 @@
-"""`sample` and `asample` against a scripted server: what they return, and what they make of faults."""
+"""`sample` and `asample` against a scripted server: what they return, and what ends them."""
 
 import asyncio
 import json
-import logging
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any
 
 import openai
 import pytest
+from helpers.commands import SUFFICE
+from helpers.live import KEY, QUESTION, Ask, ask_async, ask_sync, boxed, until
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_cli import SUFFICE
 
 import suffice
 from suffice.live import clients
@@ -23,41 +21,13 @@ from suffice.live import server as live_server
 from suffice.replay.run import run
 from suffice.testing import FakeServer, Reply, completion
 
-KEY = "sk-secret-0123456789"
-QUESTION = [{"role": "user", "content": "What is 6 * 7?"}]
-
-Ask = Callable[..., suffice.Outcome]
-
-
-def boxed(answer: object) -> str:
-    return rf"So it is \boxed{{{answer}}}."
-
-
-def ask_sync(server: FakeServer, **options: Any) -> suffice.Outcome:
-    with openai.OpenAI(base_url=server.base_url, api_key=KEY) as client:
-        return suffice.sample(client, QUESTION, model="fake", **options)
-
-
-def ask_async(server: FakeServer, **options: Any) -> suffice.Outcome:
-    async def main() -> suffice.Outcome:
-        async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
-            return await suffice.asample(client, QUESTION, model="fake", **options)
-
-    return asyncio.run(main())
+pytestmark = pytest.mark.usefixtures("quick")
 
 
 @pytest.fixture(params=[ask_sync, ask_async], ids=["sync", "async"])
 def ask(request: pytest.FixtureRequest) -> Ask:
     chosen: Ask = request.param
     return chosen
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Back-off without the waiting, and no memory of other servers."""
-    monkeypatch.setattr(live_server, "BACK_OFF", 0.01)
-    monkeypatch.setattr(clients, "KNOWN", {})
-    yield
 
 
 def test_the_outcome_tells_what_was_asked_and_answered(ask: Ask) -> None:
@@ -98,104 +68,6 @@ def test_live_and_replay_decide_the_same(answers: list[str | None], controller: 
     assert outcome.stop_reason == ("controller" if replayed.left else "budget")
 
 
-def only_first(reply: Reply | list[str | None], times: int = 1) -> Callable[[dict[str, Any], int], Any]:
-    """A script that fails at first, and then answers 42."""
-    return lambda request, number: reply if number < times else boxed(42)
-
-
-FAULTS = {
-    "429 with Retry-After": Reply({"error": {"message": "slow down"}}, 429, {"retry-after": "0.2"}),
-    "429 with a date": Reply({"error": {}}, 429, {"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}),
-    "500": Reply({"error": {"message": "oops"}}, 500),
-    "503 while loading": Reply(b"Loading model", 503, {"content-type": "text/plain"}),
-    "dropped half-way": Reply(completion([boxed(1)] * 4), dropped=True),
-    "malformed JSON": Reply(b'{"choices": [{"mess'),
-    "wrong content type": Reply(b"<html>proxy</html>", 200, {"content-type": "text/html"}),
-    "no choices": Reply({"choices": []}),
-    "an error with status 200": Reply({"error": {"message": "overloaded"}}),
-    "choices that are none": Reply({"choices": [{"text": "completions, not chat"}]}),
-    "too slow": Reply(completion([boxed(1)] * 4), delay=30),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_that_passes_costs_nothing(ask: Ask, fault: str) -> None:
-    begun = time.monotonic()
-    with FakeServer(only_first(FAULTS[fault])) as server:
-        outcome = ask(server, controller="sc:draws=4", timeout=0.5 if fault == "too slow" else 20)
-    assert (outcome.answer, outcome.samples, outcome.votes, outcome.failures) == ("42", 4, {"42": 4}, ())
-    assert len(server.requests) == 2
-    if "Retry-After" in fault:
-        assert time.monotonic() - begun > 0.2
-
-
-@pytest.mark.parametrize("fault", [*FAULTS, "401", "endless"])
-def test_a_fault_that_stays_fails_with_the_outcome_so_far(
-    ask: Ask, fault: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(live_server, "MOST_BYTES", 1 << 20)
-    faults = FAULTS | {
-        "401": Reply({"error": {"message": f"Incorrect API key provided: {KEY}"}}, 401),
-        "endless": Reply(b" " * 65536, endless=True),
-    }
-    server = FakeServer(lambda request, number: boxed(42) if number == 0 else faults[fault])
-    with server, pytest.raises(suffice.SampleError) as failed:
-        ask(server, controller="esc:window=2", answer=lambda text: None, timeout=0.3, retries=2)
-    outcome = failed.value.outcome
-    assert (outcome.samples, outcome.by_round, outcome.stop_reason) == (2, (2,), "failed")
-    assert len(outcome.failures) == 2
-    assert len(server.requests) == (2 if fault in ("401", "endless") else 4)
-    assert KEY not in str(failed.value) and KEY not in repr(outcome)
-
-
-def test_one_failed_draw_does_not_stop_its_round(ask: Ask) -> None:
-    def script(request: dict[str, Any], number: int) -> Any:
-        if "n" in request:
-            return Reply({"error": {"message": "n must be 1"}}, 400)
-        return Reply(b"", 403) if request["seed"] == 102 else boxed(42)
-
-    with FakeServer(script) as server:
-        outcome = ask(server, controller="sc:draws=4", seed=100)
-    assert (outcome.answer, outcome.samples, outcome.by_round, len(outcome.failures)) == ("42", 3, (3,), 1)
-
-
-def limited(most: int, refuse: bool) -> Callable[[dict[str, Any], int], Any]:
-    """A server that gives at most so many choices: it refuses more, or gives fewer."""
-
-    def script(request: dict[str, Any], number: int) -> Any:
-        asked = request.get("n", 1)
-        if asked > most and refuse:
-            return Reply({"error": {"message": "Field 'n' is too large"}}, 400)
-        return [boxed(42)] * min(asked, most)
-
-    return script
-
-
-@pytest.mark.parametrize("refuse", [True, False], ids=["refused", "ignored"])
-@pytest.mark.parametrize("most", [1, 3, 8])
-def test_what_a_server_makes_of_n_is_learned_once(ask: Ask, most: int, refuse: bool) -> None:
-    with FakeServer(limited(most, refuse)) as server:
-        outcome = ask(server, controller="sc:draws=8")
-        assert (outcome.samples, outcome.votes) == (8, {"42": 8})
-        before = len(server.requests)
-        assert ask(server, controller="sc:draws=8").samples == 8
-        again = [request.get("n", 1) for request in server.requests[before:]]
-    assert sum(again) == 8 and max(again) <= most, "nothing is asked for twice"
-
-
-def test_a_server_that_gives_more_choices_than_asked_for_is_cut(ask: Ask) -> None:
-    with FakeServer(lambda request, number: [boxed(42)] * 10) as server:
-        assert ask(server, controller="sc:draws=4").samples == 4
-
-
-def test_a_refusal_for_another_reason_is_not_taken_for_one_of_n(ask: Ask) -> None:
-    server = FakeServer(lambda request, number: Reply({"error": {"message": "no such model"}}, 400))
-    with server, pytest.raises(suffice.SampleError, match="no such model"):
-        ask(server, controller="sc:draws=8")
-    assert [request.get("n", 1) for request in server.requests] == [8, 4, 2, 1]
-    assert clients.KNOWN[server.base_url + "/"].most_at_once("fake") > 8
-
-
 def test_draws_without_an_answer_are_none(ask: Ask) -> None:
     choices = [
         {"message": {"content": None}, "finish_reason": "length"},
@@ -234,12 +106,6 @@ def test_tokens_of_a_request_for_many_are_shared_out(ask: Ask) -> None:
     assert (llama.prompt_tokens, llama.completion_tokens) == (7, 53)
 
 
-def test_a_seed_is_spread_over_the_draws(ask: Ask) -> None:
-    with FakeServer(limited(1, refuse=False)) as server:
-        ask(server, controller="esc:window=2", budget=4, seed=10, answer=lambda text: None)
-    assert sorted(request["seed"] for request in server.requests) == [10, 11, 12, 13]
-
-
 def test_temperature_0_gets_a_warning(ask: Ask) -> None:
     with FakeServer(lambda request, number: boxed(42)) as server, pytest.warns(UserWarning, match="temperature 0"):
         ask(server, controller="sc:draws=2", temperature=0)
@@ -262,13 +128,6 @@ def test_a_deadline_returns_what_there_is_and_hangs_up(ask: Ask) -> None:
         assert time.monotonic() - begun < 5
         assert (outcome.answer, outcome.samples, outcome.by_round, outcome.stop_reason) == ("42", 3, (3,), "deadline")
         assert until(lambda: server.hung_up == 5)
-
-
-def until(holds: Callable[[], bool], seconds: float = 10) -> bool:
-    end = time.monotonic() + seconds
-    while not holds() and time.monotonic() < end:
-        time.sleep(0.01)
-    return holds()
 
 
 def slow_after_the_first_round(request: dict[str, Any], number: int) -> Reply:
@@ -332,15 +191,6 @@ def test_sampling_works_where_an_event_loop_is_running() -> None:
         assert asyncio.run(main(server)).answer == "42"
 
 
-def test_a_client_with_an_http_client_of_its_own_is_used_as_it_is() -> None:
-    seen: list[str] = []
-    http_client = openai.DefaultHttpxClient(event_hooks={"request": [lambda request: seen.append(request.url.path)]})
-    server = FakeServer(limited(2, refuse=False))
-    with server, openai.OpenAI(base_url=server.base_url, api_key=KEY, http_client=http_client) as client:
-        outcome = suffice.sample(client, QUESTION, model="fake", controller="sc:draws=4")
-    assert outcome.votes == {"42": 4} and len(seen) == 2
-
-
 def test_a_mistake_in_the_request_is_raised_as_it_is(ask: Ask) -> None:
     with FakeServer(lambda request, number: boxed(42)) as server:
         with pytest.raises(TypeError, match="no_such_argument"):
@@ -350,19 +200,6 @@ def test_a_mistake_in_the_request_is_raised_as_it_is(ask: Ask) -> None:
                 ask(server, **wrong)
         with pytest.raises(suffice.ControllerError):
             ask(server, controller="nonsense")
-
-
-def test_one_failure_while_n_is_tried_out_is_one_failure(ask: Ask) -> None:
-    singles = iter(range(100))
-
-    def script(request: dict[str, Any], number: int) -> Any:
-        if "n" in request:
-            return Reply({"error": {"message": "n must be 1"}}, 400)
-        return Reply(b"", 403) if next(singles) == 1 else boxed(42)
-
-    with FakeServer(script) as server:
-        outcome = ask(server, controller="sc", budget=16)
-    assert (outcome.samples, len(outcome.failures)) == (15, 1)
 
 
 def test_thoughts_without_a_beginning_are_thoughts(ask: Ask) -> None:
@@ -379,30 +216,8 @@ def test_a_deadline_holds_while_a_confidence_is_prepared(ask: Ask) -> None:
     assert time.monotonic() - begun < 2.5 and outcome.stop_reason == "deadline"
 
 
-@pytest.mark.parametrize("key", ["sk-bad\n", "sk-secret"])
-def test_a_key_is_masked_in_whatever_spelling(key: str) -> None:
-    reply = Reply({"error": {"message": "bad key sk-secret"}}, 401)
-    with (
-        FakeServer(lambda request, number: reply) as server,
-        openai.OpenAI(base_url=server.base_url, api_key=key) as client,
-        pytest.raises(suffice.SampleError) as failed,
-    ):
-        suffice.sample(client, QUESTION, model="fake", retries=0)
-    assert key.strip() not in str(failed.value) + repr(failed.value.outcome)
-
-
 def test_the_wrong_kind_of_client_is_refused() -> None:
     with pytest.raises(suffice.OptionError, match="asample"):
         suffice.sample(openai.AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="x"), QUESTION, model="fake")
     with pytest.raises(suffice.OptionError, match="openai package"):
         suffice.sample(object(), QUESTION, model="fake")
-
-
-def test_no_key_is_ever_logged(ask: Ask, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-    reply = Reply({"error": {"message": "no"}}, 500)
-    with FakeServer(lambda request, number: reply) as server, suppress(suffice.SampleError):
-        ask(server, controller="sc:draws=2", retries=1)
-    assert caplog.records
-    assert not any(KEY in record.getMessage() for record in caplog.records)
-    assert server.headers[0]["authorization"] == f"Bearer {KEY}"

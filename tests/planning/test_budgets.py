@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_cli import POOL, fails, suffice
+from helpers.commands import POOL, fails, suffice
 
 from suffice import Plan, Tally, evaluate, get_controller, load_pool
 from suffice.planning import Mixture

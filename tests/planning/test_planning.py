@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import make_pool
+from helpers.commands import POOL, fails, suffice
+from helpers.pools import make_pool
 from hypothesis import given
 from hypothesis import strategies as st
-from test_cli import POOL, fails, suffice
 
 from suffice import (
     ControllerError,
@@ -49,20 +49,17 @@ def sequences(length: int) -> Iterator[tuple[int, ...]]:
 
 def probability(sequence: tuple[int, ...], prior: Prior) -> float:
     """By the process itself, vote for vote, mixed over the grid."""
-    total = 0.0
-    for row, alpha in enumerate(CONCENTRATIONS):
-        for column, discount in enumerate(DISCOUNTS):
-            chance = prior.grid[row, column]
-            counts: list[int] = []
-            for votes, answer in enumerate(sequence):
-                if answer == len(counts):
-                    chance *= (alpha + len(counts) * discount) / (votes + alpha) if votes else 1
-                    counts.append(1)
-                else:
-                    chance *= (counts[answer] - discount) / (votes + alpha)
-                    counts[answer] += 1
-            total += chance
-    return total
+    alpha, discount = CONCENTRATIONS[:, None], DISCOUNTS[None, :]
+    chance = prior.grid
+    counts: list[int] = []
+    for votes, answer in enumerate(sequence):
+        if answer == len(counts):
+            chance = chance * ((alpha + len(counts) * discount) / (votes + alpha) if votes else 1)
+            counts.append(1)
+        else:
+            chance = chance * (counts[answer] - discount) / (votes + alpha)
+            counts[answer] += 1
+    return float(chance.sum())
 
 
 def tally_of(answers: tuple[int, ...], budget: int = BUDGET) -> Tally:

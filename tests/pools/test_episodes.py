@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from conftest import make_pool
+from helpers.pools import make_pool
 
 from suffice import OptionError, Pool, PoolError, Question, load_pool
 from suffice.pools import ABSENT, Episodes, draw_episodes

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import make_pool
+from helpers.pools import make_pool
 
 from suffice import (
     Controller,

@@ -2,7 +2,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from conftest import make_pool
+from helpers.pools import make_pool
 from hypothesis import given
 from hypothesis import strategies as st
 

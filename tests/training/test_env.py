@@ -2,8 +2,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import make_pool
 from gymnasium.utils.env_checker import check_env
+from helpers.pools import make_pool
 from hypothesis import given
 from hypothesis import strategies as st
 

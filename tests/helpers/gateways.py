@@ -1,4 +1,4 @@
-"""A gateway on a free port, in front of a scripted server."""
+"""A gateway on a free port, in front of a scripted server, and what is posted to it."""
 
 import socket
 import threading
@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pytest
+import httpx
 import uvicorn
 
 from suffice.gateway import Gateway, Settings
-from suffice.live import server as live_server
 from suffice.testing import FakeServer
 
+MESSAGES: Any = [{"role": "user", "content": "What is 6 * 7?"}]
+ASK: dict[str, Any] = {"model": "fake", "messages": MESSAGES}
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Back-off without the waiting."""
-    monkeypatch.setattr(live_server, "BACK_OFF", 0.01)
+
+def always(request: dict[str, Any], number: int) -> str:
+    return r"So it is \boxed{42}."
 
 
 def free_port() -> int:
@@ -44,3 +44,8 @@ def gateway(upstream: FakeServer | str, **settings: Any) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join(20)
+
+
+def post(url: str, body: Any, **options: Any) -> httpx.Response:
+    content = {"content": body} if isinstance(body, bytes) else {"json": body}
+    return httpx.post(f"{url}/v1/chat/completions", **content, timeout=60, trust_env=False, **options)

@@ -1,0 +1,215 @@
+"""Who may ask the gateway, within which limits, and what is told of it afterwards."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from helpers.gateways import ASK, MESSAGES, always, gateway, post
+from helpers.live import boxed
+
+from suffice.testing import FakeServer, Reply, completion
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+
+def test_a_request_chooses_within_what_the_operator_allows() -> None:
+    with FakeServer(always) as upstream, gateway(upstream, budget=16, max_budget=20) as url:
+        wishes = [{"controller": "sc"}, {"controller": "sc", "budget": 3}, {"controller": "sc", "budget": 1000}]
+        replies = [post(url, ASK | {"suffice": wish}) for wish in wishes]
+        replies.append(post(url, ASK, headers={"x-suffice-controller": "sc", "x-suffice-budget": "5"}))
+        told = [reply.json()["suffice"]["samples"] for reply in replies]
+        assert told == [16, 3, 20, 5]
+        assert all("suffice" not in request for request in upstream.requests)
+
+
+@pytest.mark.parametrize(
+    ("wish", "field"),
+    [
+        ({"budget": 0}, "suffice.budget"),
+        ({"budget": "many"}, "suffice.budget"),
+        ({"controller": "nonsense"}, "suffice.controller"),
+        ({"controller": 3}, "suffice.controller"),
+        ({"controller": "file:/etc/passwd"}, "suffice.controller"),
+        ({"answer": "nonsense"}, "suffice.answer"),
+        ({"answer": "regex:("}, "suffice.answer"),
+        ({"answer": "tool"}, "suffice.answer"),
+        ({"deadline_seconds": -1}, "suffice.deadline_seconds"),
+        ({"ignore": "x"}, "suffice.ignore"),
+        ({"speed": 3}, "suffice.speed"),
+        ("fast", "suffice"),
+    ],
+)
+def test_bad_settings_are_400_and_named(wish: Any, field: str) -> None:
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        reply = post(url, ASK | {"suffice": wish})
+        assert (reply.status_code, reply.json()["error"]["param"]) == (400, field)
+        assert field in reply.json()["error"]["message"] or '"suffice"' in reply.json()["error"]["message"]
+        assert upstream.requests == []
+
+
+@pytest.mark.parametrize(
+    "body", [b"nonsense", b"[]", b"{}", b'{"messages": []}', b'{"messages": "x"}', b"\xff", b"[" * 10000]
+)
+def test_a_body_that_is_no_request_is_400(body: bytes) -> None:
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        reply = post(url, body)
+        assert reply.status_code == 400 and reply.json()["error"]["type"] == "invalid_request_error"
+
+
+def test_limits_on_size_and_numbers() -> None:
+    with FakeServer(always) as upstream, gateway(upstream, max_body_bytes=500) as url:
+        assert post(url, ASK).status_code == 200
+        assert post(url, ASK | {"pad": "x" * 500}).status_code == 413
+    slow = lambda request, number: Reply(completion([boxed(1)] * request.get("n", 1)), delay=0.3)  # noqa: E731
+
+    async def many(url: str) -> list[int]:
+        async with httpx.AsyncClient(timeout=30) as client:
+            posts = [client.post(f"{url}/v1/chat/completions", json=ASK) for _ in range(6)]
+            return sorted(reply.status_code for reply in await asyncio.gather(*posts))
+
+    with FakeServer(slow) as upstream, gateway(upstream, max_requests=2, max_queue=2) as url:
+        assert asyncio.run(many(url)) == [200] * 4 + [429] * 2
+    with FakeServer(slow) as upstream, gateway(upstream, controller="sc:draws=4", fan_out=3, max_draws=5) as url:
+        assert asyncio.run(many(url)) == [200] * 6
+        assert upstream.most_in_flight <= 5
+        assert max(request.get("n", 1) for request in upstream.requests) <= 3
+
+
+def test_keys_are_asked_for_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALICE", "sk-alice")
+    monkeypatch.setenv("BOB", "sk-bob")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-upstream")
+    with FakeServer(always) as upstream, gateway(upstream, api_key_env=("ALICE", "BOB")) as url:
+        for wrong in ({}, {"authorization": "Bearer sk-eve"}, {"authorization": "Basic sk-bob"}, {"api-key": "sk-bob"}):
+            for path in ("chat/completions", "completions", "embeddings"):
+                reply = httpx.post(f"{url}/v1/{path}", json=ASK, headers=wrong)
+                assert (reply.status_code, reply.json()["error"]["code"]) == (401, "invalid_api_key")
+        for path in ("models", "suffice/recent"):
+            assert httpx.get(f"{url}/v1/{path}").status_code == 401
+        for path in ("", "page.js", "page.css", "healthz", "readyz", "metrics"):
+            assert httpx.get(f"{url}/{path}").status_code == 200
+        assert upstream.requests == []
+        for key in ("sk-alice", "sk-bob"):
+            assert post(url, ASK, headers={"authorization": f"Bearer {key}"}).status_code == 200
+            assert post(url, ASK | {"n": 2}, headers={"authorization": f"Bearer {key}"}).status_code == 200
+        assert {headers["authorization"] for headers in upstream.headers} == {"Bearer sk-upstream"}
+    with FakeServer(always) as upstream, gateway(upstream, forward_auth=True) as url:
+        assert post(url, ASK, headers={"authorization": "Bearer sk-mine"}).status_code == 200
+        assert upstream.headers[0]["authorization"] == "Bearer sk-mine"
+
+
+def test_keys_may_come_from_a_file(tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("sk-alice\n\n  sk-bob  \n")
+    with FakeServer(always) as upstream, gateway(upstream, api_key_file=str(keys)) as url:
+        statuses = [
+            post(url, ASK, headers={"authorization": f"Bearer sk-{name}"}).status_code for name in ("bob", "eve")
+        ]
+    assert statuses == [200, 401]
+
+
+def test_other_web_sites_are_refused() -> None:
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        assert post(url, ASK, headers={"sec-fetch-site": "cross-site"}).status_code == 403
+        assert post(url, ASK, headers={"host": "evil.example"}).status_code == 403
+        assert post(url, ASK, headers={"sec-fetch-site": "same-origin"}).status_code == 200
+
+
+def test_metrics_and_recent_requests_count() -> None:
+    def value(text: str, name: str) -> float:
+        return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith(name))
+
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        before = httpx.get(f"{url}/metrics").text
+        for _ in range(3):
+            post(url, ASK)
+        post(url, ASK | {"n": 2})
+        after = httpx.get(f"{url}/metrics").text
+        told = httpx.get(f"{url}/v1/suffice/recent").json()
+
+    def grown(name: str) -> float:
+        return value(after, name) - value(before, name)
+
+    assert grown('suffice_requests_total{outcome="vote"}') == 3
+    assert grown('suffice_requests_total{outcome="relay"}') == 1
+    assert grown("suffice_samples_sum") == 12 and grown("suffice_rounds_sum") == 3
+    assert grown("suffice_samples_saved_total") == 84
+    assert grown('suffice_tokens_total{kind="completion"}') == 120 and grown("suffice_tokens_saved_total") == 840
+    assert grown("suffice_confidence_count") == 3 and grown("suffice_upstream_seconds_count") == 3
+    assert value(after, "suffice_draws_in_flight") == 0
+    assert told["totals"] == {
+        "requests": 4, "votes": 3, "samples": 12, "samples_saved": 84, "tokens": 120, "tokens_saved": 840
+    }  # fmt: skip
+    assert [entry["kind"] for entry in told["recent"]] == ["relay", "vote", "vote", "vote"]
+    assert "6 * 7" not in json.dumps(told) and "42" not in json.dumps([entry.get("answer") for entry in told["recent"]])
+
+
+@pytest.mark.parametrize("log_text", [False, True])
+def test_the_access_log_has_a_json_line_a_request(log_text: bool, capfd: Any) -> None:
+    with FakeServer(always) as upstream, gateway(upstream, log_text=log_text) as url:
+        post(url, ASK, headers={"authorization": "Bearer sk-secret"})
+        post(url, b"nonsense")
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
+    assert [(line["status"], line["kind"]) for line in lines] == [(200, "vote"), (400, "error")]
+    assert (lines[0]["samples"], lines[0]["rounds"], lines[0]["stop_reason"]) == (4, 1, "controller")
+    text = json.dumps(lines)
+    assert ("6 * 7" in text) == log_text and "sk-secret" not in text
+
+
+def test_odd_requests_are_400_and_odd_replies_still_replies() -> None:
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        for odd in (
+            {"seed": "abc"}, {"seed": [1]}, {"suffice": {"budget": 10**400}}, {"suffice": {"extra": -1}},
+            {"suffice": {"deadline_seconds": 10**400}},
+            {"suffice": {"controller": "\ud800"}}, {"suffice": {"answer": "\ud800"}}, {"suffice": {"\ud800": 1}},
+            {"suffice": {"controller": "plan:actions=" + "1+" * 1000}}, {"n": 1000},
+        ):  # fmt: skip
+            reply = post(url, json.dumps(ASK | odd).encode())
+            assert reply.status_code == 400 and "message" in reply.json()["error"], odd
+        for fine in ({"modalities": 5}, {"model": "\ud800"}, {"model": {"a": 1}}, {"stream": "false"}):
+            assert post(url, json.dumps(ASK | fine).encode()).status_code == 200, fine
+        assert httpx.get(f"{url}/v1/suffice/recent").status_code == 200
+    with FakeServer(lambda request, number: "\ud800 " + boxed(42)) as upstream, gateway(upstream) as url:
+        assert post(url, ASK).json()["suffice"]["answer"] == "42"
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
+        assert list(client.chat.completions.create(model="fake", messages=MESSAGES, stream=True))
+
+
+def test_an_unforeseen_failure_has_openai_s_shape_and_a_line(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    def fail(outcome: Any) -> Any:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr("suffice.gateway.votes.summary", fail)
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        whole, streamed = post(url, ASK), post(url, ASK | {"stream": True})
+    assert whole.status_code == 500 and whole.json()["error"]["type"] == "server_error"
+    assert "secret detail" not in whole.text + streamed.text
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
+    assert [line["kind"] for line in lines] == ["error", "error"]
+
+
+def test_a_malicious_regular_expression_holds_up_nobody_else() -> None:
+    evil = ASK | {"suffice": {"answer": "regex:(a+)+$", "controller": "sc", "budget": 8}}
+
+    def script(request: dict[str, Any], number: int) -> str:
+        return "a" * 40 + "!" if request["messages"][0]["content"] == "evil" else r"\boxed{x+y^2}"
+
+    async def main(url: str) -> float:
+        async with httpx.AsyncClient(timeout=60) as client:
+            bad = evil | {"messages": [{"role": "user", "content": "evil"}]}
+            others = [asyncio.create_task(client.post(f"{url}/v1/chat/completions", json=bad)) for _ in range(10)]
+            await asyncio.sleep(0.5)
+            begun = time.monotonic()
+            assert (await client.post(f"{url}/v1/chat/completions", json=ASK)).status_code == 200
+            seconds = time.monotonic() - begun
+            for other in others:
+                other.cancel()
+            return seconds
+
+    with FakeServer(script) as upstream, gateway(upstream) as url:
+        assert asyncio.run(main(url)) < 5

@@ -1,0 +1,140 @@
+"""What the gateway passes on as it is, and what it makes of the upstream's failures."""
+
+import asyncio
+import gzip
+import json
+import socket
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from helpers.gateways import ASK, MESSAGES, always, gateway, post
+from helpers.live import boxed, until
+
+from suffice.testing import FakeServer, Reply, completion
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+
+PASSED_ON: dict[str, dict[str, Any]] = {
+    "n": {"n": 3},
+    "tools": {"tools": [{"type": "function", "function": {"name": "f"}}]},
+    "functions": {"functions": [{"name": "f"}]},
+    "logprobs": {"logprobs": True},
+    "response_format": {"response_format": {"type": "json_object"}},
+    "off": {"suffice": {"controller": "off"}},
+    "audio": {"modalities": ["text", "audio"]},
+}
+
+
+@pytest.mark.parametrize("case", PASSED_ON)
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_what_is_no_vote_is_passed_on_byte_for_byte(case: str, streamed: bool) -> None:
+    sse = b'data: {"choices": []}\n\ndata: [DONE]\n\n'
+    plain = b'{"choices": [],   "odd spacing": 1.50}'
+    reply = Reply(sse, headers={"content-type": "text/event-stream"}) if streamed else Reply(plain)
+    body = ASK | PASSED_ON[case] | ({"stream": True} if streamed else {})
+    raw = json.dumps(body, indent=3).encode()
+    with FakeServer(lambda request, number: reply) as upstream, gateway(upstream) as url:
+        answer = post(url, raw, headers={"content-type": "application/json", "x-suffice-budget": "5", "x-odd": "1"})
+    assert answer.content == reply.body
+    assert answer.headers["content-type"] == ("text/event-stream" if streamed else "application/json")
+    if case == "off":
+        assert upstream.requests == [ASK | ({"stream": True} if streamed else {})]
+    else:
+        assert upstream.bodies == [raw]
+    assert "x-suffice-budget" not in upstream.headers[0] and upstream.headers[0]["x-odd"] == "1"
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 429, 500, 503])
+def test_the_upstream_s_errors_keep_their_status_and_words(status: int) -> None:
+    fault = {"error": {"message": "as you say", "type": "odd", "param": "p", "code": "c"}}
+    with FakeServer(lambda request, number: Reply(fault, status)) as upstream, gateway(upstream, retries=1) as url:
+        reply = post(url, ASK)
+        assert (reply.status_code, reply.json()) == (status, fault)
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+        with pytest.raises(openai.APIStatusError, match="as you say"):
+            client.chat.completions.create(model="fake", messages=MESSAGES)
+
+
+def test_errors_in_another_shape_get_ours() -> None:
+    with FakeServer(lambda request, number: Reply(b"<html>", 503)) as upstream, gateway(upstream, retries=0) as url:
+        reply = post(url, ASK)
+    assert reply.status_code == 503 and "<html>" in reply.json()["error"]["message"]
+
+
+def test_an_upstream_that_is_down_or_slow() -> None:
+    with gateway("http://127.0.0.1:9/v1", retries=0) as url:
+        assert (post(url, ASK).status_code, httpx.get(f"{url}/readyz").status_code) == (502, 503)
+        assert post(url, ASK | {"n": 2}).json()["error"]["code"] == "unreachable"
+        assert httpx.get(f"{url}/healthz").status_code == 200
+    slow = lambda request, number: Reply(completion([boxed(1)]), delay=20)  # noqa: E731
+    with FakeServer(slow) as upstream, gateway(upstream, retries=0, timeout_seconds=0.2) as url:
+        assert (post(url, ASK).status_code, post(url, ASK | {"n": 2}).status_code) == (504, 504)
+    with FakeServer(slow) as upstream, gateway(upstream) as url:
+        assert post(url, ASK | {"suffice": {"deadline_seconds": 0.2}}).status_code == 504
+
+
+def test_other_endpoints_are_passed_on_and_the_rest_is_404() -> None:
+    with FakeServer(lambda request, number: Reply({"object": "list"})) as upstream, gateway(upstream) as url:
+        assert httpx.get(f"{url}/v1/models").json()["data"][0]["id"] == "fake"
+        assert httpx.post(f"{url}/v1/embeddings?x=1", json={"input": "a"}).json() == {"object": "list"}
+        assert httpx.post(f"{url}/v1/completions", json={"prompt": "a"}).status_code == 200
+        assert upstream.paths == ["/v1/embeddings?x=1", "/v1/completions"]
+        for call in (httpx.get(f"{url}/v1/files"), httpx.get(f"{url}/v1/chat/completions"), httpx.put(f"{url}/x")):
+            assert call.status_code in (404, 405) and "message" in call.json()["error"]
+
+
+def test_hanging_up_on_a_relay_ends_it_and_relays_have_limits() -> None:
+    slow = lambda request, number: Reply(completion([boxed(1)]), delay=20)  # noqa: E731
+    with FakeServer(slow) as upstream, gateway(upstream, max_requests=1, max_queue=0) as url:
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{url}/v1/chat/completions", json=ASK | {"n": 2}, timeout=0.5)
+        assert until(lambda: upstream.hung_up == 1 and upstream.in_flight == 0, 3)
+        reply = post(url, ASK | {"n": 2, "suffice": {"deadline_seconds": 0.3}})
+        assert reply.status_code == 504
+
+        async def two() -> list[int]:
+            async with httpx.AsyncClient(timeout=2) as client:
+                body = ASK | {"n": 2, "suffice": {"deadline_seconds": 1}}
+                posts = [client.post(f"{url}/v1/chat/completions", json=body) for _ in range(2)]
+                return sorted(reply.status_code for reply in await asyncio.gather(*posts))
+
+        assert asyncio.run(two()) == [429, 504]
+
+
+@pytest.mark.parametrize("path", ["/v1/models/../../admin", "/v1/models/%2e%2e/files", "/v1/models/%252e%252e/files"])
+def test_no_path_leads_elsewhere(path: str) -> None:
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as raw:
+            raw.sendall(f"GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode())
+            assert b" 404 " in raw.recv(1000)
+
+
+def test_less_the_suffice_object_not_a_byte_is_changed() -> None:
+    raw = b'{"a": 1,"a":2, "suffice": {"controller": "off"}, "f": 1.50, "g": 1e400, "messages": [ ],\n "u": "\\ud800x"}'
+    expected = raw.replace(b'"suffice": {"controller": "off"}, ', b"")
+    with FakeServer(lambda request, number: Reply({})) as upstream, gateway(upstream) as url:
+        assert post(url, raw).status_code == 200
+    assert upstream.bodies == [expected]
+
+
+def test_headers_queries_and_compressed_replies() -> None:
+    packed = gzip.compress(json.dumps(completion([boxed(42)])).encode())
+    reply = Reply(packed, headers={"content-encoding": "gzip", "set-cookie": "a=1"})
+    with FakeServer(lambda request, number: reply) as upstream, gateway(upstream, controller="sc:draws=1") as url:
+        assert httpx.post(f"{url}/v1/chat/completions?api-version=2", json=ASK).json()["suffice"]["answer"] == "42"
+        passed = post(url, ASK | {"n": 2})
+        assert passed.json()["choices"] and passed.headers["set-cookie"] == "a=1"
+    assert upstream.paths == ["/v1/chat/completions?api-version=2", "/v1/chat/completions"]
+
+
+def test_an_upstream_s_key_is_never_passed_on(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-upstream\n")
+    fault = Reply({"error": {"message": "bad key sk-upstream"}}, 401)
+    with FakeServer(lambda request, number: fault) as upstream, gateway(upstream) as url:
+        reply = post(url, ASK)
+    assert reply.status_code == 401 and "sk-upstream" not in reply.text + capfd.readouterr().out
+    assert upstream.headers[0]["authorization"] == "Bearer sk-upstream"

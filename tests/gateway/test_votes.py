@@ -1,0 +1,230 @@
+"""Votes held by the gateway, as clients meet them: whole, streamed, on tool calls and in flow."""
+
+import asyncio
+import json
+import shutil
+import subprocess
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from helpers.gateways import ASK, MESSAGES, always, gateway, post
+from helpers.live import boxed, until
+from langchain_openai import ChatOpenAI
+
+from suffice.testing import FakeServer, Reply, completion
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+
+def test_the_official_client_gets_a_normal_completion() -> None:
+    texts = [boxed(7), boxed(42), boxed(42), "none", boxed(42), boxed(42), boxed(42), boxed(42)]
+    script = lambda request, number: [texts.pop(0) for _ in range(request.get("n", 1))]  # noqa: E731
+    with FakeServer(script) as upstream, gateway(upstream, controller="esc:window=4") as url:
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="whatever")
+        raw = client.chat.completions.with_raw_response.create(
+            model="fake", messages=MESSAGES, temperature=0.3, max_tokens=99, extra_body={"top_k": 5, "odd": [1]}
+        )
+        reply = raw.parse()
+    assert reply.choices[0].message.content == boxed(42)
+    assert (reply.choices[0].finish_reason, reply.choices[0].index, len(reply.choices)) == ("stop", 0, 1)
+    assert reply.usage is not None
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.total_tokens) == (10, 80, 90)
+    told = reply.model_dump()["suffice"]
+    assert (told["answer"], told["votes"], told["samples"], told["rounds"]) == ("42", {"42": 6, "7": 1}, 8, 2)
+    assert (told["stop_reason"], told["samples_saved"]) == ("controller", 24)
+    assert 0.9 < told["confidence"] < 1
+    assert (raw.headers["x-suffice-samples"], raw.headers["x-suffice-rounds"]) == ("8", "2")
+    assert raw.headers["x-suffice-stop-reason"] == "controller"
+    assert float(raw.headers["x-suffice-confidence"]) == pytest.approx(told["confidence"], abs=1e-4)
+    expected = ASK | {"temperature": 0.3, "max_tokens": 99, "top_k": 5, "odd": [1], "n": 4}
+    assert upstream.requests == [expected, expected]
+    assert upstream.headers[0]["authorization"] == "Bearer none", "the client's key stays here"
+
+
+def test_a_seed_is_spread_and_the_winner_keeps_its_finish_reason() -> None:
+    def script(request: dict[str, Any], number: int) -> Reply:
+        return Reply(completion([boxed(42)], finish_reason="eos"))  # gives one, whatever n says
+
+    with FakeServer(script) as upstream, gateway(upstream, controller="sc:draws=3") as url:
+        reply = post(url, ASK | {"seed": 10}).json()
+    assert sorted(request["seed"] for request in upstream.requests) == [10, 11, 12]
+    assert reply["choices"][0]["finish_reason"] == "eos"
+
+
+def test_the_async_client_streams() -> None:
+    async def main(url: str) -> tuple[str, list[Any]]:
+        async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none") as client:
+            options: Any = {"include_usage": True}
+            chunks = [
+                chunk
+                async for chunk in await client.chat.completions.create(
+                    model="fake", messages=MESSAGES, stream=True, stream_options=options
+                )
+            ]
+        return "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices), chunks
+
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        text, chunks = asyncio.run(main(url))
+    assert text == boxed(42)
+    assert [chunk.choices[0].delta.role for chunk in chunks[:1]] == ["assistant"]
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices] == [None, None, "stop"]
+    assert chunks[-1].usage.completion_tokens == 40 and not chunks[-1].choices
+    assert "stream" not in upstream.requests[0] and "stream_options" not in upstream.requests[0]
+
+
+def test_a_stream_has_heartbeats_and_standings_while_rounds_run() -> None:
+    slow = lambda request, number: Reply(completion([boxed(42)] * request.get("n", 1)), delay=0.5)  # noqa: E731
+    with FakeServer(slow) as upstream, gateway(upstream, heartbeat_seconds=0.1) as url:
+        lines = post(url, ASK | {"stream": True}).text.split("\n\n")
+    assert lines.count(": waiting") >= 2
+    standings = [json.loads(line.removeprefix(": suffice ")) for line in lines if line.startswith(": suffice ")]
+    assert standings[-1]["decision"] == 0 and standings[-1]["votes"] == {"42": 4}
+    assert lines[-2:] == ["data: [DONE]", ""]
+    final = json.loads(lines[-3].removeprefix("data: "))
+    assert final["suffice"]["answer"] == "42" and "usage" not in final, "no usage unless it is asked for"
+
+
+def test_an_error_before_a_stream_has_its_status_and_after_it_an_event() -> None:
+    fault = {"error": {"message": "no such model", "type": "x", "param": None, "code": None}}
+    for delay in (0.0, 0.4):
+        reply = Reply(fault, 404, delay=delay)
+        upstream = FakeServer(lambda request, number, reply=reply: reply)  # type: ignore[misc]
+        with upstream, gateway(upstream, heartbeat_seconds=0.1) as url:
+            answer = post(url, ASK | {"stream": True})
+        if delay:
+            assert answer.status_code == 200
+            assert json.loads(answer.text.split("data: ")[1]) == fault
+        else:
+            assert (answer.status_code, answer.json()) == (404, fault)
+
+
+def test_curl_and_langchain() -> None:
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        curl = shutil.which("curl")
+        if curl:
+            command = [curl, "-sS", f"{url}/v1/chat/completions", "-d", json.dumps(ASK)]
+            done = subprocess.run(command, capture_output=True, check=True)
+            assert json.loads(done.stdout)["choices"][0]["message"]["content"] == boxed(42)
+        model = ChatOpenAI(model="fake", base_url=f"{url}/v1", api_key="none")  # type: ignore[arg-type]
+        assert model.invoke("What is 6 * 7?").content == boxed(42)
+        assert "".join(str(chunk.content) for chunk in model.stream("What is 6 * 7?")) == boxed(42)
+
+
+def test_a_named_extractor_makes_a_vote_of_json_answers() -> None:
+    body = ASK | {"response_format": {"type": "json_object"}, "suffice": {"answer": "json:a"}}
+    with FakeServer(lambda request, number: '{"a": 5}') as upstream, gateway(upstream) as url:
+        reply = post(url, body).json()
+    assert reply["suffice"]["answer"] == "5" and upstream.requests[0]["response_format"] == {"type": "json_object"}
+
+
+def tool_reply(request: dict[str, Any], arguments: list[str | None]) -> Reply:
+    body = completion(["x"] * len(arguments), finish_reason="tool_calls")
+    for choice, given in zip(body["choices"], arguments, strict=True):
+        if given is None:
+            choice["message"] = {"role": "assistant", "content": "I would rather talk."}
+        else:
+            call = {
+                "id": f"call_{choice['index']}",
+                "type": "function",
+                "function": {"name": "book", "arguments": given},
+            }
+            choice["message"] = {"role": "assistant", "content": None, "tool_calls": [call]}
+    return Reply(body)
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_agents_vote_on_tool_calls(streamed: bool) -> None:
+    arguments = ['{"to": "Rome", "why": "a"}', '{"to":"Oslo","why":"b"}', '{"why": "c", "to": "Oslo"}', None]
+    tools: Any = [{"type": "function", "function": {"name": "book", "parameters": {}}}]
+    upstream = FakeServer(lambda request, number: tool_reply(request, arguments))
+    with upstream, gateway(upstream, controller="sc:draws=4") as url:
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
+        asked: Any = {"model": "fake", "messages": MESSAGES, "tools": tools}
+        wish = {"suffice": {"answer": "tool", "ignore": ["why"]}}
+        if streamed:
+            chunks = list(client.chat.completions.create(**asked, stream=True, extra_body=wish))
+            (call,) = [call for chunk in chunks for call in chunk.choices[0].delta.tool_calls or ()]
+            reason = chunks[-1].choices[0].finish_reason
+        else:
+            reply = client.chat.completions.create(**asked, extra_body=wish)
+            (call,) = reply.choices[0].message.tool_calls
+            reason = reply.choices[0].finish_reason
+            assert reply.model_dump()["suffice"]["votes"] == {
+                'book({"to": "Oslo"})': 2,
+                'book({"to": "Rome"})': 1,
+                "no tool call": 1,
+            }
+    assert (call.id, call.function.arguments, reason) == ("call_1", arguments[1], "tool_calls")
+    assert upstream.requests[0]["tools"] == tools
+
+
+def test_a_vote_that_lost_draws_still_answers() -> None:
+    def script(request: dict[str, Any], number: int) -> Any:
+        return boxed(42) if number == 0 else Reply(b"", 403)
+
+    with FakeServer(script) as upstream, gateway(upstream, controller="esc:window=2", answer="regex:(never)") as url:
+        reply = post(url, ASK)
+    assert reply.status_code == 200 and reply.json()["suffice"]["stop_reason"] == "failed"
+    assert reply.json()["choices"][0]["message"]["content"] == boxed(42)
+
+
+def test_a_deadline_answers_with_what_there_is() -> None:
+    script = lambda request, number: Reply(completion([boxed(42)] * 2), delay=0 if number == 0 else 20)  # noqa: E731
+    with FakeServer(script) as upstream, gateway(upstream, controller="esc:window=2", answer="regex:(never)") as url:
+        reply = post(url, ASK | {"suffice": {"deadline_seconds": 1}})
+    assert reply.json()["suffice"]["stop_reason"] == reply.headers["x-suffice-stop-reason"] == "deadline"
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_a_client_that_hangs_up_cancels_its_draws(streamed: bool) -> None:
+    slow = lambda request, number: Reply(completion([boxed(1)]), delay=20)  # noqa: E731
+    with FakeServer(slow) as upstream, gateway(upstream, controller="sc:draws=3", fan_out=1) as url:
+        asked: Any = {"json": ASK | {"stream": streamed}, "timeout": 0.7}
+        with (
+            pytest.raises(httpx.ReadTimeout),
+            httpx.stream("POST", f"{url}/v1/chat/completions", **asked) as reply,
+        ):
+            list(reply.iter_bytes())
+        assert until(lambda: upstream.hung_up == 1 and upstream.in_flight == 0, 3)
+        assert until(lambda: upstream.connections == 0, 3)
+        assert "suffice_cancellations_total" in httpx.get(f"{url}/metrics").text
+        assert until(lambda: httpx.get(f"{url}/v1/suffice/recent").json()["recent"][0]["kind"] == "cancelled")
+
+
+def test_odd_usage_is_summed_as_far_as_it_goes() -> None:
+    usages: list[Any] = [
+        {"prompt_tokens": 5, "completion_tokens": 10, "prompt_tokens_details": None, "odd": "a"},
+        {"prompt_tokens": 5, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 3}, "odd": 4},
+        {"prompt_tokens": 5, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 4}},
+    ]
+
+    def script(request: dict[str, Any], number: int) -> Reply:
+        return Reply(completion([boxed(42)]) | {"usage": usages[number % 3]})
+
+    with FakeServer(script) as upstream, gateway(upstream, controller="sc:draws=3") as url:
+        usage = post(url, ASK).json()["usage"]
+    assert usage["prompt_tokens_details"] == {"cached_tokens": 7} and usage["total_tokens"] == 45
+
+
+def test_to_call_no_tool_can_win() -> None:
+    arguments = [None] * 7 + ["{}"]
+    tools = [{"type": "function", "function": {"name": "book"}}]
+    upstream = FakeServer(lambda request, number: tool_reply(request, arguments))
+    with upstream, gateway(upstream, controller="sc:draws=8") as url:
+        reply = post(url, ASK | {"tools": tools, "suffice": {"answer": "tool"}}).json()
+    assert reply["suffice"]["answer"] == "no tool call" and "tool_calls" not in reply["choices"][0]["message"]
+
+
+def test_flow_through_the_gateway() -> None:
+    with FakeServer(always, streams=True) as upstream, gateway(upstream) as url:
+        reply = post(url, ASK | {"suffice": {"mode": "flow", "extra": 2}}).json()
+        assert reply["choices"][0]["message"]["content"] == boxed(42) and reply["suffice"]["answer"] == "42"
+        assert reply["suffice"]["launched"] >= reply["suffice"]["samples"] and reply["usage"]["completion_tokens"] > 0
+        assert all(request["stream"] for request in upstream.requests)
+        refused = post(url, ASK | {"suffice": {"mode": "flow", "controller": "esc"}})
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "suffice.mode")
+        assert post(url, ASK | {"suffice": {"mode": "stream"}}).status_code == 400
+        streamed = post(url, ASK | {"stream": True, "suffice": {"mode": "flow", "order": "arrival"}})
+        assert "[DONE]" in streamed.text
