@@ -27,7 +27,7 @@ from suffice.errors import (
 )
 from suffice.flow import Flow
 from suffice.penalties import Costs, Penalties
-from suffice.planning import Plan, confidence
+from suffice.planning import Plan, certainty, confidence
 from suffice.pools import Pool, Question, Summary, bundled_pools, load_pool, summarise
 from suffice.replay import Difference, Result, difference, evaluate
 from suffice.response import Response
@@ -67,6 +67,7 @@ __all__ = [
     "answers",
     "asample",
     "bundled_pools",
+    "certainty",
     "confidence",
     "controller_names",
     "difference",

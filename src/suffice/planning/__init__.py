@@ -1,5 +1,6 @@
 """Planning: exact optimal stopping under a model of answers."""
 
+from suffice.planning.certainty import certainties, certainty
 from suffice.planning.confidence import confidence, confidences, is_ready, prepare
 from suffice.planning.controller import Plan, ceiling
 from suffice.planning.mixture import Mixture
@@ -16,6 +17,8 @@ __all__ = [
     "Prior",
     "build_model",
     "ceiling",
+    "certainties",
+    "certainty",
     "confidence",
     "confidences",
     "is_ready",

@@ -1,13 +1,13 @@
-"""The confidence that more sampling would not change the answer, for any tally, under the universal prior."""
+"""The confidence that more sampling would not change the answer, for any tally."""
 
 import numpy as np
 
-from suffice.planning.model import LARGEST_BUDGET, build_model
+from suffice.planning.model import LARGEST_BUDGET, UNIVERSAL, Prior, build_model
 from suffice.planning.tables import Table
 from suffice.tally import FloatArray, Tallies, Tally
 
 
-def confidence(tally: Tally) -> float | None:
+def confidence(tally: Tally, prior: Prior = UNIVERSAL) -> float | None:
     """The probability that the present leader is the reference; None where the budget is too large to tell.
 
     It says that more sampling would not change the answer, not that the answer is right.
@@ -16,39 +16,39 @@ def confidence(tally: Tally) -> float | None:
         return None
     if tally.leader is None and tally.left:
         return 0.0
-    table = _table(tally.budget)
+    table = _table(tally.budget, prior)
     return min(1.0, float(table.columns["confidence"][table.row(tally)]))
 
 
-def confidences(tallies: Tallies) -> FloatArray:
+def confidences(tallies: Tallies, prior: Prior = UNIVERSAL) -> FloatArray:
     """The confidence of each row; 0 where there are no votes."""
-    table = _table(tallies.budget)
+    table = _table(tallies.budget, prior)
     found = table.columns["confidence"][table.rows(tallies)]
     # Without votes there is no leader, though nobody can take the lead from none once the budget is spent.
     return np.where((tallies.top(1)[:, 0] > 0) | (tallies.draws == tallies.budget), found, 0)
 
 
-_tables: dict[int, Table] = {}
+_tables: dict[tuple[int, Prior], Table] = {}
 _MOST_TABLES = 8
 
 
-def prepare(budget: int) -> None:
+def prepare(budget: int, prior: Prior = UNIVERSAL) -> None:
     """Make a confidence with this budget one that takes no time to speak of."""
     if budget <= LARGEST_BUDGET:
-        _table(budget)
+        _table(budget, prior)
 
 
-def is_ready(budget: int) -> bool:
+def is_ready(budget: int, prior: Prior = UNIVERSAL) -> bool:
     """Whether a confidence with this budget takes no time to speak of."""
-    return budget in _tables or budget > LARGEST_BUDGET
+    return (budget, prior) in _tables or budget > LARGEST_BUDGET
 
 
-def _table(budget: int) -> Table:
-    table = _tables.get(budget)
+def _table(budget: int, prior: Prior) -> Table:
+    table = _tables.get((budget, prior))
     if table is None:
-        model = build_model(budget)
+        model = build_model(budget, prior)
         table = Table.of(model.levels, confidence=model.confidence)
         while len(_tables) >= _MOST_TABLES:
             _tables.pop(next(iter(_tables)), None)
-        _tables[budget] = table
+        _tables[budget, prior] = table
     return table

@@ -46,7 +46,7 @@ def log_likelihoods(parts: IntArray) -> FloatArray:
     steps = np.log(alpha[..., None] + d[..., None] * np.arange(1, most + 1))
     new_answers = np.concatenate([np.zeros((*steps.shape[:2], 2)), np.cumsum(steps, axis=2)[..., :-1]], axis=2)
     total = np.log(CONCENTRATIONS[:, None] + np.arange(1, max(votes, 1))).sum(axis=1)
-    sizes = np.arange(most + 1)
+    sizes = np.arange(int(parts.max(initial=0)) + 1)
     growth = gammaln(sizes[:, None] - DISCOUNTS) - gammaln(1 - DISCOUNTS)
     growth[0] = 0
     answers = (parts > 0).sum(axis=1)
@@ -64,21 +64,22 @@ def step_probabilities(level: Level, votes: int, prior: Prior) -> FloatArray:
     inverse = 1 / (votes + CONCENTRATIONS[:, None])
     for start in range(0, len(level.parts), ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
-        posterior = _posterior(level.parts[rows], prior)
-        pull[rows] = (posterior * inverse).sum(axis=(1, 2))
-        drag[rows] = (posterior * inverse * DISCOUNTS).sum(axis=(1, 2))
-        fresh = (posterior * inverse * CONCENTRATIONS[:, None]).sum(axis=(1, 2))
+        weights = posterior(level.parts[rows], prior)
+        pull[rows] = (weights * inverse).sum(axis=(1, 2))
+        drag[rows] = (weights * inverse * DISCOUNTS).sum(axis=(1, 2))
+        fresh = (weights * inverse * CONCENTRATIONS[:, None]).sum(axis=(1, 2))
         novel[rows] = fresh + level.answers[rows] * drag[rows]
     one_answer = level.size * pull[level.parent] - drag[level.parent]
     return np.where(level.size == 0, novel[level.parent], level.count * one_answer)
 
 
-def _posterior(parts: IntArray, prior: Prior) -> FloatArray:
+def posterior(parts: IntArray, prior: Prior) -> FloatArray:
+    """The weights of the grid's points once each partition, of the same number of votes, has been seen."""
     with np.errstate(divide="ignore"):
         logs = log_likelihoods(parts) + np.log(prior.grid)
     weights = np.exp(logs - logs.max(axis=(1, 2), keepdims=True))
-    posterior: FloatArray = weights / weights.sum(axis=(1, 2), keepdims=True)
-    return posterior
+    normalised: FloatArray = weights / weights.sum(axis=(1, 2), keepdims=True)
+    return normalised
 
 
 @dataclass(frozen=True)

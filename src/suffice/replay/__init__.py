@@ -1,5 +1,6 @@
 """Replay: running controllers over a pool as if it were live, all on the same draws."""
 
+from suffice.replay.calibration import certainty_reliability
 from suffice.replay.evaluate import (
     METRICS,
     Comparison,
@@ -22,6 +23,7 @@ __all__ = [
     "Outcomes",
     "Reliability",
     "Result",
+    "certainty_reliability",
     "difference",
     "evaluate",
     "flow_one",
