@@ -25,7 +25,7 @@ _TAIL = 20_000
 _MOST_STATEMENTS = 50
 
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
-_NUMBER = re.compile(
+NUMBER = re.compile(
     rf"(?:(?<![\w.)\]}}])[-−+] ?)?\\?\$?(?:\d+ ?)?(?:\\[dt]?frac\{{-?\d+\}}\{{\d+\}}|(?<![\w.]){_DIGITS}"
     rf"(?:[eE][-+]?\d+\b| ?(?:×|x|\*|\\times|\\cdot) ?10\^(?:\{{-?\d+\}}|-?\d+)| \d+/\d+(?!\.?\d)| ?/ ?\d+(?!\.?\d))?)"
     rf"(?: ?\\?%| (?:thousand|million|billion|percent)\b)?"
@@ -48,14 +48,14 @@ def said_number(text: str) -> tuple[bool, int, str] | None:
     text = text[-_TAIL:]
     for start, rest in _statements(text):
         aside = _ASIDE.search(rest)
-        said = rest[: aside.start()] if aside and _NUMBER.search(rest[: aside.start()]) else rest
-        number = _NUMBER.search(said, said.rfind("=") + 1) or _NUMBER.search(said)
+        said = rest[: aside.start()] if aside and NUMBER.search(rest[: aside.start()]) else rest
+        number = NUMBER.search(said, said.rfind("=") + 1) or NUMBER.search(said)
         if number and ("=" in said or len(said[: number.start()].split()) <= 4):
-            return True, start, _plain(number[0])
+            return True, start, plain_number(number[0])
     last = None
-    for last in _NUMBER.finditer(text):  # noqa: B007
+    for last in NUMBER.finditer(text):  # noqa: B007
         pass
-    return (False, last.start(), _plain(last[0])) if last else None
+    return (False, last.start(), plain_number(last[0])) if last else None
 
 
 def said_formula(text: str) -> tuple[bool, int, str] | None:
@@ -68,7 +68,8 @@ def said_formula(text: str) -> tuple[bool, int, str] | None:
     return None
 
 
-def _plain(number: str) -> str:
+def plain_number(number: str) -> str:
+    """A number without the signs of money, its minus that of the keyboard."""
     return number.replace("−", "-").replace("\\$", "").replace("$", "").strip()
 
 
