@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 
 def test_the_official_client_gets_a_normal_completion() -> None:
-    texts = [boxed(7), boxed(42), boxed(42), "none", boxed(42), boxed(42), boxed(42), boxed(42)]
+    texts = [boxed(7), boxed(42), boxed(42), "Could you say more?", boxed(42), boxed(42), boxed(42), boxed(42)]
     script = lambda request, number: [texts.pop(0) for _ in range(request.get("n", 1))]  # noqa: E731
     with FakeServer(script) as upstream, gateway(upstream, controller="esc:window=4") as url:
         client = openai.OpenAI(base_url=f"{url}/v1", api_key="whatever")

@@ -30,7 +30,8 @@ def free_port() -> int:
 
 @contextmanager
 def gateway(upstream: FakeServer | str, **settings: Any) -> Iterator[str]:
-    """The base URL of a gateway that runs in a thread."""
+    """The base URL of a gateway that runs in a thread; it votes on every chat request unless told otherwise."""
+    settings = {"vote": "always", **settings}
     url = upstream if isinstance(upstream, str) else upstream.base_url
     port = free_port()
     app = Gateway(Settings(upstream=url, port=port, **settings)).app

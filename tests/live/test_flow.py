@@ -75,7 +75,7 @@ def test_counted_by_launch_it_stops_where_the_controller_does(
 
     def script(request: dict[str, Any], number: int) -> Reply:
         answer = answers[request["seed"]]
-        return said(answer, 1, delays[request["seed"]]) if answer else Reply(completion(["none"]))
+        return said(answer, 1, delays[request["seed"]]) if answer else Reply(completion(["Could you say more?"]))
 
     if controller == "rl":
         return  # trained for a budget of 32; the replay's tests have it

@@ -31,7 +31,7 @@ def ask(request: pytest.FixtureRequest) -> Ask:
 
 
 def test_the_outcome_tells_what_was_asked_and_answered(ask: Ask) -> None:
-    texts = [boxed(7), boxed(42), "no idea", boxed("42.0"), boxed(42), boxed(42), boxed(42), boxed(42)]
+    texts = [boxed(7), boxed(42), "Could you say more?", boxed("42.0"), boxed(42), boxed(42), boxed(42), boxed(42)]
     with FakeServer(lambda request, number: [texts.pop(0) for _ in range(request.get("n", 1))]) as server:
         outcome = ask(server, controller="esc:window=4", budget=16, temperature=0.7)
     assert outcome.answer == "42"
@@ -55,7 +55,8 @@ def test_the_outcome_tells_what_was_asked_and_answered(ask: Ask) -> None:
 def test_live_and_replay_decide_the_same(answers: list[str | None], controller: str) -> None:
     left = list(answers)
     texts = lambda request, number: [  # noqa: E731
-        "none" if answer is None else boxed(answer) for answer in (left.pop(0) for _ in range(request.get("n", 1)))
+        "Could you say more?" if answer is None else boxed(answer)
+        for answer in (left.pop(0) for _ in range(request.get("n", 1)))
     ]
     with FakeServer(texts) as server:
         outcome = ask_async(server, controller=controller, budget=len(answers))

@@ -2,14 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from suffice.answers.extractor import Read, TextExtractor, register_extractor
-from suffice.answers.stated import boxed, said_formula, said_letter, said_number
+from suffice.answers.evidence import evidence
+from suffice.answers.extractor import Extractor, Read, TextExtractor, register_extractor
+from suffice.answers.requests import UNASKED, Question, read_request
+from suffice.answers.stated import boxed, said_letter, said_number
 from suffice.answers.worker import SEARCHER
 from suffice.errors import OptionError
+from suffice.response import Response
 
 
 def _quick(name: str) -> Callable[[Read], Read]:
@@ -46,17 +49,30 @@ def line(text: str) -> str | None:
     return next((one.strip() for one in reversed(lines) if one.strip()), None)
 
 
-_BOXED_CHOICE = re.compile(r"(?:\\(?:text|math)\w*\s*\{\s*)?(?:\(([A-J])\)\s*[^\s}]|([A-J])[.:]\s+\S)")
+@register_extractor("auto")
+class AutoExtractor(Extractor):
+    """What a person would call the response's answer, read in the light of the request where that is known.
 
+    Weak evidence, the last number somewhere in prose, counts where somebody asked for a vote and the request does not
+    ask for a text.
+    """
 
-@_quick("auto")
-def auto(text: str) -> str | None:
-    """What is boxed; else a number or a letter, whichever the text says is its answer, or gives last."""
-    if (inside := boxed(text)) is not None:
-        labelled = _BOXED_CHOICE.match(inside)  # "(B) 12" is B
-        return (labelled[1] or labelled[2]) if labelled else inside
-    found = [one for one in (said_letter(text), said_formula(text), said_number(text)) if one]
-    return max(found, key=lambda one: one[:2])[2] if found else None
+    quick = True
+
+    def __init__(self, question: Question = UNASKED, *, weak: bool = True) -> None:
+        self._question = question
+        self._weak = weak and question.has_one_answer is not False
+
+    def for_request(self, messages: Sequence[Mapping[str, Any]], *, asked: bool = True) -> "AutoExtractor":
+        """The one that knows what was asked."""
+        return AutoExtractor(read_request(messages), weak=asked)
+
+    def extract(self, response: Response) -> str | None:
+        """The answer for which there is clear evidence, or else the weak one."""
+        if not response.is_complete or not response.said:
+            return None
+        found = evidence(response.said, self._question)
+        return found.answer if found.clear or self._weak else None
 
 
 _MOST_STARTS = 200

@@ -1,7 +1,7 @@
 """The interface: an extractor finds the final answer in a response, as it was written there; and names for them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from suffice.errors import OptionError
@@ -21,6 +21,10 @@ class Extractor(ABC):
     """Whether it is sure to take no time to speak of; live, one that may is left to a thread."""
     reads_tools: bool = False
     """Whether tool calls are what it reads, and not the text."""
+
+    def for_request(self, messages: Sequence[Mapping[str, Any]], *, asked: bool = True) -> "Extractor":
+        """The one that reads responses to these messages; `asked` where somebody asked for a vote on them."""
+        return self
 
     def ignoring(self, names: Iterable[str]) -> "Extractor":
         """The same, leaving parts of the answer with these names out; itself where answers have no parts."""

@@ -25,6 +25,13 @@ def serve(
     answer: Annotated[
         str | None, typer.Option(metavar="X", help="How the answer is found in a response.  [default: auto]")
     ] = None,
+    vote: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|always|asked|off",
+            help="When to vote: where it helps, on every chat request, where it is asked for, never.  [default: auto]",
+        ),
+    ] = None,
     mode: Annotated[
         str | None,
         typer.Option(metavar="rounds|flow", help="Whole rounds, or a decision on every arrival.  [default: rounds]"),

@@ -14,11 +14,11 @@ ROUNDS = Histogram("suffice_rounds", "Rounds of a vote.", buckets=_COUNTS)
 TOKENS = Counter("suffice_tokens", "Tokens spent on votes.", ["kind"])
 SAMPLES_SAVED = Counter("suffice_samples_saved", "Samples that the full budget would have taken.")
 TOKENS_SAVED = Counter("suffice_tokens_saved", "Tokens that the full budget would have taken, by the mean of a vote.")
-CONFIDENCE = Histogram(
-    "suffice_confidence",
-    "Confidence of a vote's answer.",
-    buckets=(0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1),
-)
+_SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1)
+
+CONFIDENCE = Histogram("suffice_confidence", "That the full budget elects the same answer.", buckets=_SHARES)
+CERTAINTY = Histogram("suffice_certainty", "That unlimited sampling elects the same answer.", buckets=_SHARES)
+SCOUTS = Counter("suffice_scouts", "Scouts, by whether a vote came of them.", ["vote"])
 UPSTREAM_SECONDS = Histogram(
     "suffice_upstream_seconds",
     "Time of a request to the upstream.",

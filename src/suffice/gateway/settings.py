@@ -12,6 +12,9 @@ from suffice.controllers import get_controller
 from suffice.errors import OptionError
 from suffice.flow import get_flow
 
+VOTES = ("auto", "always", "asked", "off")
+"""When there is a vote: where one helps, on every chat request, where it is asked for, never."""
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -23,6 +26,7 @@ class Settings:
     controller: str = "plan"
     budget: int = 32
     answer: str = "auto"
+    vote: str = "auto"
     mode: str = "rounds"
     order: str = "launch"
     extra: int = 0
@@ -56,6 +60,8 @@ class Settings:
         for name in ("retries", "max_queue", "drain_seconds"):
             if not 0 <= getattr(self, name) < inf:
                 raise OptionError(f"must be 0 or more, not {getattr(self, name)}", name)
+        if self.vote not in VOTES:
+            raise OptionError(f'must be one of {", ".join(VOTES)}, not "{self.vote}"', "vote")
         if not 1 <= self.port <= 65535:
             raise OptionError(f"must be between 1 and 65535, not {self.port}", "port")
         if self.max_budget is not None and self.max_budget < 1:

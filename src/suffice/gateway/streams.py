@@ -59,6 +59,7 @@ def comment(moment: Moment) -> bytes:
         "in_flight": moment.in_flight,
         "decision": moment.decision,
         "confidence": moment.confidence,
+        "certainty": moment.certainty,
         "budget": tally.budget,
     }
     return b": suffice " + json.dumps(standing).encode() + b"\n\n"

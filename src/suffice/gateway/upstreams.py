@@ -37,7 +37,7 @@ class Upstream:
 
     def __init__(self, settings: Settings) -> None:
         self.base_url = settings.upstream.rstrip("/")
-        self._key = os.environ.get("OPENAI_API_KEY", "").strip() or PLACEHOLDER_KEY
+        self.key = os.environ.get("OPENAI_API_KEY", "").strip() or PLACEHOLDER_KEY
         self._forward_auth = settings.forward_auth
         self._limiter = Limiter(settings.max_draws)
         self._facts = Facts()
@@ -64,7 +64,7 @@ class Upstream:
             dialect,
             self._retries,
             self._timeout,
-            self._key,
+            self.key,
         )
 
     def _poster(self, request: Request, path: str) -> Post:
@@ -92,10 +92,9 @@ class Upstream:
             finally:
                 metrics.IN_FLIGHT.dec(draws)
                 metrics.UPSTREAM_SECONDS.observe(time.monotonic() - begun)
-            whole = _unpacked(bytes(body), reply.headers.get("content-encoding", ""))
+            whole = unpacked(bytes(body), reply.headers.get("content-encoding", ""))
             if reply.status >= 300:
-                headers = {name.lower(): value for name, value in reply.headers.items()}
-                raise StatusError(reply.status, _words(reply.status, whole), headers, whole)
+                raise self.error_of(reply, whole)
             return whole
 
         return post
@@ -111,25 +110,37 @@ class Upstream:
 
     async def relay(self, request: Request, path: str, content: bytes) -> Response:
         """Pass a request on, and its reply back, as they are."""
+        try:
+            reply = await self.open(request, path, content)
+        except (ConnectionError, TimeoutError) as error:
+            raise from_upstream(error, str(error)) from None
+        response = StreamingResponse(_pieces(reply), reply.status)
+        response.raw_headers = back(reply.raw_headers)
+        return response
+
+    async def open(self, request: Request, path: str, content: bytes, *, plain: bool = False) -> aiohttp.ClientResponse:
+        """Send a request on as it is, and wait for the beginning of the reply; `plain` where it must not be packed."""
+        headers = self._headers(request.headers)
+        if plain:
+            headers["accept-encoding"] = "identity"
         url = self._url(path, request)
-        reply = None
         for last in (False, True):  # a connection that was kept alive may be dead by now
             try:
-                reply = await self._session.request(
-                    request.method, url, data=content or None, headers=self._headers(request.headers),
-                    allow_redirects=False,
-                )  # fmt: skip
-                break
+                return await self._session.request(
+                    request.method, url, data=content or None, headers=headers, allow_redirects=False
+                )
             except aiohttp.ServerDisconnectedError as error:
                 if last:
-                    raise from_upstream(error, str(error)) from None
+                    raise ConnectionError(str(error)) from None
             except (aiohttp.ClientError, OSError) as error:
-                ours = _our_error(error)
-                raise from_upstream(ours, str(ours)) from None
-        assert reply is not None  # noqa: S101
-        response = StreamingResponse(_pieces(reply), reply.status)
-        response.raw_headers = _back(reply.raw_headers)
-        return response
+                raise _our_error(error) from None
+        raise AssertionError
+
+    @staticmethod
+    def error_of(reply: aiohttp.ClientResponse, body: bytes) -> StatusError:
+        """A reply that is an error, as one of ours."""
+        headers = {name.lower(): value for name, value in reply.headers.items()}
+        return StatusError(reply.status, _words(reply.status, body), headers, body)
 
     def _url(self, path: str, request: Request) -> URL:
         return URL(f"{self.base_url}{path}" + (f"?{request.url.query}" if request.url.query else ""), encoded=True)
@@ -143,7 +154,7 @@ class Upstream:
             for name, value in headers.items()
             if name not in _NOT_PASSED_ON and name not in named and not name.startswith("x-suffice-")
         )
-        mine = headers.get("authorization") if self._forward_auth else f"Bearer {self._key}"
+        mine = headers.get("authorization") if self._forward_auth else f"Bearer {self.key}"
         if mine:
             kept["authorization"] = mine
         return kept
@@ -165,12 +176,13 @@ async def _pieces(reply: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         reply.close()
 
 
-def _back(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def back(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers of a reply that is passed back."""
     left_out = (b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"date", b"server")
     return [(name.lower(), value) for name, value in headers if name.lower() not in left_out]
 
 
-def _unpacked(body: bytes, encoding: str) -> bytes:
+def unpacked(body: bytes, encoding: str) -> bytes:
     """The body of a server that compresses though it was asked not to."""
     try:
         return zlib.decompress(body, 47) if encoding.strip().lower() in ("gzip", "deflate") else body

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,20 @@ from suffice.gateway.errors import GatewayError, from_upstream
 from suffice.gateway.wishes import Wish
 from suffice.live import Outcome, Watch
 from suffice.live.server import Server
+from suffice.response import Response
 
 
 class Held:
     """One vote for a client, under way."""
 
-    def __init__(self, server: Server, fields: Mapping[str, Any], wish: Wish, watch: Watch | None = None) -> None:
+    def __init__(
+        self,
+        server: Server,
+        fields: Mapping[str, Any],
+        wish: Wish,
+        watch: Watch | None = None,
+        scout: Response | None = None,
+    ) -> None:
         seed = fields.get("seed")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
             raise GatewayError(400, '"seed" must be a whole number', param="seed")
@@ -25,10 +35,14 @@ class Held:
         self._server = server
         self._deadline_seconds = wish.deadline_seconds
         random = np.random.default_rng(None if seed is None else abs(seed))
-        self._vote = wish.voting.begin(server, fields, random, watch)
+        self._scout = scout
+        voting = replace(wish.voting, asked=scout is None)
+        self._vote = voting.begin(server, fields, random, watch, numbers=count(0 if scout is None else 1))
 
     async def reply(self, seconds: float) -> dict[str, Any]:
         """Draw until it is enough, for so long at most; the reply that comes of it."""
+        if self._scout:
+            await self._vote.take(self._scout)
         try:
             self.outcome = await self._vote.outcome(seconds)
         except SampleError as error:
@@ -62,6 +76,8 @@ def _measure(outcome: Outcome) -> None:
     metrics.TOKENS_SAVED.inc(tokens_saved(outcome))
     if outcome.confidence is not None:
         metrics.CONFIDENCE.observe(outcome.confidence)
+    if outcome.certainty is not None:
+        metrics.CERTAINTY.observe(outcome.certainty)
 
 
 def _measure_tokens(outcome: Outcome) -> None:
@@ -84,6 +100,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "answer": outcome.answer,
         "votes": outcome.votes,
         "confidence": outcome.confidence,
+        "certainty": outcome.certainty,
         "share": outcome.share,
         "samples": outcome.samples,
         "rounds": outcome.rounds,
@@ -108,6 +125,8 @@ def headers_of(outcome: Outcome) -> dict[str, str]:
     }
     if outcome.confidence is not None:
         headers["x-suffice-confidence"] = f"{outcome.confidence:.4f}"
+    if outcome.certainty is not None:
+        headers["x-suffice-certainty"] = f"{outcome.certainty:.4f}"
     return headers
 
 
@@ -121,6 +140,7 @@ def line_of(outcome: Outcome) -> dict[str, Any]:
         "tokens": outcome.tokens,
         "tokens_saved": tokens_saved(outcome),
         "confidence": outcome.confidence,
+        "certainty": outcome.certainty,
         "stop_reason": outcome.stop_reason,
         "failures": len(outcome.failures),
     }

@@ -29,6 +29,8 @@ class Wish:
     order: str = "launch"
     extra: int = 0
     ignore: tuple[str, ...] = ()
+    asked: bool = False
+    """Whether the request says anything to us at all."""
     answer_named: bool = False
 
     @property
@@ -100,6 +102,7 @@ def read_wish(settings: Settings, body: Mapping[str, Any], headers: Mapping[str,
         settings.mode,
         settings.order,
         settings.extra,
+        asked=bool(wanted) or body.get("suffice") is not None,
         answer_named="answer" in wanted,
     )
     wish = replace(wish, **wanted)

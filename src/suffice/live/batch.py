@@ -180,7 +180,8 @@ class Batch:
 
     async def record(self, question: Asked, response: Response) -> Response:
         """Put a response into the journal, and count it."""
-        extracted = await asyncio.to_thread(self._extractor.extract, response)
+        extractor = self._extractor.for_request(self._request(question)["messages"])
+        extracted = await asyncio.to_thread(extractor.extract, response)
         kept = response.to_json() | ({} if self._keep_text else {"text": None, "reasoning": None, "tool_calls": None})
         await self._add(question, {"extracted": extracted, "response": kept})
         self._remember(question.id, Response(**kept), extracted)

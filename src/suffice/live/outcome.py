@@ -5,7 +5,8 @@ from typing import Any
 
 from suffice.response import Response
 
-STOP_REASONS = ("controller", "budget", "deadline", "cancelled", "failed")
+STOP_REASONS = ("controller", "budget", "no answer", "repeats", "deadline", "cancelled", "failed")
+"""Who ended a vote: the controller, the budget, that there is nothing to vote on or nothing new, time, or a mishap."""
 
 
 @dataclass(frozen=True)
@@ -13,8 +14,9 @@ class Outcome:
     """The answer to one question, with its votes and what they took.
 
     `confidence` is the probability that the full budget would elect the same answer, None where the budget is too
-    large, or the deadline was too short, to tell; `share` is the answer's part of the samples; `by_round` has the
-    draws of each round.
+    large, or the deadline was too short, to tell; `certainty` that unlimited sampling would, None where there is no
+    answer. `share` is the answer's part of the samples; `by_round` has the draws of each round. `response` is a typical
+    one of those that gave the answer, or, where there is none, the first that is complete.
     """
 
     answer: str | None
@@ -22,6 +24,7 @@ class Outcome:
     votes: dict[str, int]
     share: float
     confidence: float | None
+    certainty: float | None
     by_round: tuple[int, ...]
     prompt_tokens: int
     completion_tokens: int
@@ -57,6 +60,7 @@ class Outcome:
         return {
             "answer": self.answer,
             "confidence": self.confidence,
+            "certainty": self.certainty,
             "share": self.share,
             "votes": self.votes,
             "samples": self.samples,

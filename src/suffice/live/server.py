@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from suffice.errors import OptionError
 from suffice.live.dialects import CHAT, Dialect, MalformedError
@@ -36,6 +36,9 @@ Post = Callable[[dict[str, Any], Callable[[bytes], None]], Awaitable[bytes]]
 
 It raises StatusError, ConnectionError, TimeoutError and TooLongError.
 """
+
+
+T = TypeVar("T")
 
 
 class StatusError(Exception):
@@ -132,21 +135,34 @@ class Server:
         fields = {name: value for name, value in asking.fields.items() if name != "seed"}
         seed = asking.fields.get("seed")
         request = self.dialect.request(fields, draws, None if seed is None else seed + numbers[0], asking.streamed)
-        for attempt in range(self.retries + 1):
+
+        async def send() -> bytes:
+            meter.restart()
+            for name in self.facts.refused:
+                request.pop(name, None)
+            return await self.post(request, meter.feed)
+
+        async def attempt() -> list[Response]:
             try:
-                meter.restart()
-                for name in self.facts.refused:
-                    request.pop(name, None)
+                body = await send()
+            except StatusError as error:
+                if "stream_options" not in request or "stream_options" not in str(error):
+                    raise
+                self.facts.refused.add("stream_options")  # an older server: it then tells no tokens
+                body = await send()
+            return [self.dialect.read_stream(body)] if asking.streamed else self.dialect.read(body, draws)
+
+        return await self.tried(attempt, draws)
+
+    async def tried(self, attempt: Callable[[], Awaitable[T]], draws: int = 1) -> T:
+        """What an attempt comes to, which is made again where that may help; DrawError where it does not."""
+        for number in range(self.retries + 1):
+            try:
                 async with self.limiter.hold(draws), asyncio.timeout(self.timeout):
-                    body = await self.post(request, meter.feed)
-                    read = self.dialect.read_stream
-                    return [read(body)] if asking.streamed else self.dialect.read(body, draws)
+                    return await attempt()
             except (StatusError, TooLongError, MalformedError, ConnectionError, TimeoutError) as error:
-                wait = _wait(error, attempt)
-                if "stream_options" in request and "stream_options" in str(error):
-                    self.facts.refused.add("stream_options")  # an older server: it then tells no tokens
-                    wait = 0.0
-                if wait is None or wait > LONGEST_WAIT or attempt == self.retries:
+                wait = _wait(error, number)
+                if wait is None or wait > LONGEST_WAIT or number == self.retries:
                     raise DrawError(self._describe(error), error) from None
                 if isinstance(error, StatusError) and error.status == 429:
                     self.limiter.pause(wait)

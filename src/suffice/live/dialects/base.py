@@ -27,6 +27,15 @@ class Meter(Protocol):
         """Take in what has arrived."""
 
 
+class Hearing(Protocol):
+    """Listens to a stream: what it has said so far."""
+
+    text: str
+
+    def feed(self, data: bytes) -> None:
+        """Take in what has arrived."""
+
+
 class Dialect(ABC):
     """The shape of requests and replies: what the rest of the program need not know of it."""
 
@@ -39,8 +48,16 @@ class Dialect(ABC):
     """Whether one request may ask for several responses."""
 
     @abstractmethod
+    def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """What was said before, as messages with role and content."""
+
+    @abstractmethod
     def no_vote(self, body: Mapping[str, Any], extractor: Extractor, answer_named: bool) -> str | None:
         """Why a client's request is passed on as it is, in a word; None where it may be a vote."""
+
+    @abstractmethod
+    def names_options(self, body: Mapping[str, Any]) -> bool:
+        """Whether the server is told to choose between given responses."""
 
     @abstractmethod
     def check(self, body: Mapping[str, Any], extractor: Extractor) -> None:
@@ -61,6 +78,10 @@ class Dialect(ABC):
     @abstractmethod
     def meter(self) -> Meter:
         """What reads a stream while it arrives."""
+
+    @abstractmethod
+    def hearing(self) -> Hearing:
+        """What listens to a stream while it arrives."""
 
     @abstractmethod
     def reply(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,11 @@ class ChatCompletions(Dialect):
     owned = frozenset(("n", "stream", "stream_options"))
     takes_n = True
 
+    def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """They are what they are."""
+        messages = fields.get("messages")
+        return [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+
     def no_vote(self, body: Mapping[str, Any], extractor: Extractor, answer_named: bool) -> str | None:
         """What is asked for several times, in a form of its own, or with more than its text."""
         if body.get("n") not in (None, 1):
@@ -36,6 +42,12 @@ class ChatCompletions(Dialect):
         if isinstance(modalities, list) and "audio" in modalities:
             return "modalities"
         return None
+
+    def names_options(self, body: Mapping[str, Any]) -> bool:
+        """As vLLM and others take them."""
+        outputs = body.get("structured_outputs")
+        choice = outputs.get("choice") if isinstance(outputs, dict) else None
+        return bool(body.get("guided_choice") or body.get("guided_regex") or choice)
 
     def check(self, body: Mapping[str, Any], extractor: Extractor) -> None:
         """There must be messages, and tools where they are voted on."""
@@ -103,6 +115,10 @@ class ChatCompletions(Dialect):
     def meter(self) -> "ChatMeter":
         """A reader of chunks."""
         return ChatMeter()
+
+    def hearing(self) -> "ChatHearing":
+        """A listener to chunks."""
+        return ChatHearing()
 
     def reply(
         self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
@@ -178,6 +194,22 @@ class ChatMeter:
                     and b'"content": ""' not in line
                     and b'"content":""' not in line
                 )
+
+
+class ChatHearing:
+    """Joins the pieces of text in a stream of chunks."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        """Take in what has arrived."""
+        whole, newline, self._rest = (self._rest + data).rpartition(b"\n")
+        with suppress(ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            for event in _events(whole + newline):
+                for choice in event.get("choices") or ():
+                    self.text += choice["delta"].get("content") or ""
 
 
 def as_json(payload: Any) -> bytes:

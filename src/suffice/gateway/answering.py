@@ -1,0 +1,230 @@
+"""One request under way: from its bytes to its reply, by vote, by a scout, or straight from the upstream."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+
+from suffice.gateway import metrics
+from suffice.gateway.access import Line, Places
+from suffice.gateway.bodies import json_object, with_member, without_member
+from suffice.gateway.courses import course_of, split_model
+from suffice.gateway.errors import GatewayError, from_upstream
+from suffice.gateway.scouts import Scout, Scouted
+from suffice.gateway.settings import Settings
+from suffice.gateway.streams import comment, end, left, stream, unless_left
+from suffice.gateway.upstreams import Upstream
+from suffice.gateway.votes import Held, headers_of, line_of
+from suffice.gateway.wishes import read_wish
+from suffice.live.dialects import Dialect
+from suffice.live.dialects.chat import as_json
+from suffice.live.server import DrawError
+from suffice.response import Response as Drawn
+
+QUICK = 0.05
+"""A vote that ends within so many seconds has its headers in a stream too."""
+
+_STREAM = {"cache-control": "no-store", "x-accel-buffering": "no"}
+
+
+class Answering:
+    """One request in a dialect."""
+
+    def __init__(
+        self, settings: Settings, places: Places, upstream: Upstream, dialect: Dialect, request: Request, line: Line
+    ) -> None:
+        self._settings = settings
+        self._places = places
+        self._upstream = upstream
+        self._dialect = dialect
+        self._request = request
+        self._line = line
+
+    async def answer(self, raw: bytes) -> Response:
+        """The reply, by the course that the request takes."""
+        body = json_object(raw)
+        model, suffix = split_model(body.get("model"))
+        self._line["model"] = model[:100] if model is not None else None
+        self._wish = read_wish(self._settings, body, self._request.headers)
+        course = course_of(self._settings.vote, self._dialect, body, self._wish, suffix)
+        raw = without_member(raw, "suffice") if "suffice" in body else raw
+        raw = with_member(raw, "model", model) if suffix and model is not None else raw
+        self._body = {**body, "model": model} if suffix else body
+        if course.kind == "relay":
+            self._line["no_vote"] = course.why
+            return await self._pass_on(raw)
+        self._check()
+        if course.kind == "scout":
+            return await self._scout(raw)
+        return await (self._stream(self._begin()) if self._streamed else self._whole(self._begin()))
+
+    @property
+    def _streamed(self) -> bool:
+        return self._body.get("stream") is True
+
+    def _check(self) -> None:
+        try:
+            self._dialect.check(self._body, self._wish.extractor)
+        except ValueError as error:
+            raise GatewayError(400, str(error), param=str(error).split('"')[1]) from None
+
+    async def _pass_on(self, raw: bytes) -> Response:
+        if isinstance(self._body.get("n"), int) and self._body["n"] > self._settings.fan_out:
+            raise GatewayError(400, f'"n" may be {self._settings.fan_out} at most here', param="n")
+        seconds = self._wish.deadline_seconds
+        return await pass_on(self._upstream, self._places, self._request, self._line, self._dialect.path, raw, seconds)
+
+    def _begin(self, scout: Drawn | None = None, ends: float | None = None) -> "Holding":
+        """Begin a vote; where a scout went before it, there is a place for it already, until it ends."""
+        self._line |= {"kind": "vote", "controller": self._wish.controller[:100], "budget": self._wish.budget}
+        owned = {*self._dialect.owned, "suffice"}
+        fields = {name: value for name, value in self._body.items() if name not in owned}
+        moments: asyncio.Queue[bytes] = asyncio.Queue()
+        watch = (lambda moment: moments.put_nowait(comment(moment))) if self._streamed else None
+        server = self._upstream.server(self._request, self._dialect)
+        held = Held(server, fields, self._wish, watch, scout)
+        return Holding(held, asyncio.create_task(self._hold(held, fields, ends)), moments)
+
+    async def _hold(self, held: Held, fields: dict[str, Any], ends: float | None) -> dict[str, Any]:
+        """Hold a vote when there is a place for it."""
+        if ends is None:
+            ends = time.monotonic() + await self._places.take(self._wish.deadline_seconds)
+            self._line["release"] = self._places.release
+        metrics.IN_PROGRESS.inc()
+        try:
+            return await held.reply(max(0.01, ends - time.monotonic()))
+        except GatewayError:
+            self._line["kind"] = "error"
+            raise
+        except asyncio.CancelledError:
+            self._line["kind"] = "cancelled"
+            raise
+        finally:
+            metrics.IN_PROGRESS.dec()
+            if held.outcome:
+                self._line |= line_of(held.outcome)
+                if self._settings.log_text:
+                    self._line |= {"question": fields.get("messages"), "answer": held.outcome.answer}
+
+    async def _whole(self, holding: "Holding") -> Response:
+        reply = await unless_left(self._request, holding.reply)
+        assert holding.held.outcome  # noqa: S101
+        return Response(as_json(reply), headers=headers_of(holding.held.outcome), media_type="application/json")
+
+    async def _stream(self, holding: "Holding") -> Response:
+        """A stream. It begins with the first heartbeat: what is known before has its own status and headers."""
+        try:
+            await asyncio.wait({holding.reply}, timeout=min(self._settings.heartbeat_seconds, QUICK))
+            if holding.reply.done():
+                holding.reply.result()
+        except BaseException:
+            holding.reply.cancel()
+            raise
+        outcome = holding.held.outcome if holding.reply.done() else None
+        headers = {**_STREAM, **(headers_of(outcome) if outcome else {})}
+        pieces = self._pieces(holding, left(self._request))
+        return StreamingResponse(pieces, headers=headers, media_type="text/event-stream")
+
+    def _pieces(self, holding: "Holding", leaving: Awaitable[None]) -> AsyncIterator[bytes]:
+        options = self._body.get("stream_options")
+        usage_wanted = isinstance(options, dict) and bool(options.get("include_usage"))
+        heartbeat = self._settings.heartbeat_seconds
+        return stream(self._dialect, holding.reply, holding.moments, leaving, heartbeat, usage_wanted)
+
+    async def _scout(self, raw: bytes) -> Response:
+        """Send a scout; pass its reply back as it is, or go on with a vote where it has an answer."""
+        ends = time.monotonic() + await self._places.take(self._wish.deadline_seconds)
+        self._line["release"] = self._places.release
+        server = self._upstream.server(self._request, self._dialect)
+        extractor = self._wish.extractor.for_request(self._dialect.messages(self._body), asked=False)
+        scout = Scout(self._upstream, server, self._request, extractor)
+        finding = scout.streamed(raw) if self._streamed else scout.whole(raw)
+        scouting = asyncio.create_task(self._scouted(finding, ends))
+        if self._streamed:
+            return await self._stream_scout(scouting, ends)
+        scouted = await unless_left(self._request, scouting)
+        if scouted.response is None:
+            return scouted.reply()
+        return await self._whole(self._begin(scouted.response, ends))
+
+    async def _scouted(self, finding: Awaitable[Scouted], ends: float) -> Scouted:
+        """What a scout brings before the deadline."""
+        try:
+            async with asyncio.timeout(max(0.01, ends - time.monotonic())):
+                scouted = await finding
+        except TimeoutError:
+            seconds = self._wish.deadline_seconds
+            raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
+        except DrawError as error:
+            raise from_upstream(error.cause, str(error), self._upstream.key) from None
+        has_answer = scouted.response is not None
+        metrics.SCOUTS.labels("yes" if has_answer else "no").inc()
+        if not has_answer:
+            self._line |= {"no_vote": "no answer", "samples": 1}
+        return scouted
+
+    async def _stream_scout(self, scouting: asyncio.Task[Scouted], ends: float) -> Response:
+        """A stream that begins when it is known what it will be, or else with the first heartbeat."""
+        leaving = asyncio.create_task(left(self._request))
+        heartbeat = self._settings.heartbeat_seconds
+        await asyncio.wait({scouting, leaving}, timeout=heartbeat, return_when=asyncio.FIRST_COMPLETED)
+        if not scouting.done() and not leaving.done():
+            pieces = self._scout_pieces(scouting, leaving, ends)
+            return StreamingResponse(pieces, headers=_STREAM, media_type="text/event-stream")
+        await end(leaving)
+        if not scouting.done():
+            await end(scouting)
+            raise ClientDisconnect
+        scouted = scouting.result()
+        if scouted.response is not None:
+            return await self._stream(self._begin(scouted.response, ends))
+        response = StreamingResponse(scouted.pieces(), scouted.status)
+        response.raw_headers = scouted.headers
+        return response
+
+    async def _scout_pieces(
+        self, scouting: asyncio.Task[Scouted], leaving: asyncio.Task[None], ends: float
+    ) -> AsyncIterator[bytes]:
+        """Comments until the scout is known, then its stream, or the vote's."""
+        try:
+            while not scouting.done():
+                yield b": waiting\n\n"
+                seconds = self._settings.heartbeat_seconds
+                await asyncio.wait({scouting, leaving}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+                if leaving.done():
+                    return
+            scouted = scouting.result()
+            found = scouted.response
+            pieces = scouted.pieces() if found is None else self._pieces(self._begin(found, ends), leaving)
+            async for piece in pieces:
+                yield piece
+        except GatewayError as error:
+            yield self._dialect.error_event(error.payload(self._dialect))
+        finally:
+            await end(scouting, leaving)
+
+
+class Holding:
+    """A vote under way: what comes of it, and how it stands meanwhile."""
+
+    def __init__(self, held: Held, reply: asyncio.Task[dict[str, Any]], moments: "asyncio.Queue[bytes]") -> None:
+        self.held = held
+        self.reply = reply
+        self.moments = moments
+
+
+async def pass_on(
+    upstream: Upstream, places: Places, request: Request, line: Line, path: str, raw: bytes, seconds: float
+) -> Response:
+    """Relay a request; it takes a place until its reply has been passed back."""
+    remaining = await places.take(seconds)
+    line["release"] = places.release
+    relayed = asyncio.create_task(upstream.relay(request, path, raw))
+    try:
+        async with asyncio.timeout(remaining):
+            return await unless_left(request, relayed)
+    except TimeoutError:
+        raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None

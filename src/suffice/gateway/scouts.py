@@ -1,0 +1,117 @@
+"""The scout: a first single draw, just as the client asked for it, that shows whether there is anything to vote on.
+
+Where it gives no answer it is the reply, byte for byte; where it does, the vote goes on from there.
+"""
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+import aiohttp
+from starlette.requests import Request
+from starlette.responses import Response as Reply
+
+from suffice.answers import Extractor
+from suffice.answers.early import is_hopeless
+from suffice.gateway.upstreams import Upstream, back, unpacked
+from suffice.live.dialects import MalformedError
+from suffice.live.server import MOST_BYTES, Server, TooLongError
+from suffice.response import Response
+
+
+@dataclass(frozen=True)
+class Scouted:
+    """What a scout brought: a response with an answer, or what is to be passed back as it is."""
+
+    response: Response | None
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+    rest: AsyncGenerator[bytes, None] | None = None
+    """What of a stream is still to come."""
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """All that the upstream sends, as it arrives; whoever stops reading hangs up."""
+        yield self.body
+        if self.rest:
+            async with aclosing(self.rest):
+                async for piece in self.rest:
+                    yield piece
+
+    def reply(self) -> Reply:
+        """The whole, as the upstream sent it."""
+        reply = Reply(self.body, self.status)
+        reply.raw_headers = self.headers
+        return reply
+
+
+class Scout:
+    """Sends scouts of one request."""
+
+    def __init__(self, upstream: Upstream, server: Server, request: Request, extractor: Extractor) -> None:
+        self._upstream = upstream
+        self._server = server
+        self._request = request
+        self._extractor = extractor
+
+    async def whole(self, raw: bytes) -> Scouted:
+        """A scout whose reply comes whole."""
+        begun = time.monotonic()
+
+        async def attempt() -> tuple[aiohttp.ClientResponse, bytes]:
+            reply = await self._open(raw)
+            return reply, b"".join([piece async for piece in _bounded(reply)])
+
+        reply, body = await self._server.tried(attempt)
+        try:
+            plain = unpacked(body, reply.headers.get("content-encoding", ""))
+            response = self._answering(self._server.dialect.read(plain, 1)[0], begun)
+        except MalformedError:
+            response = None
+        return Scouted(response, reply.status, back(reply.raw_headers), body)
+
+    async def streamed(self, raw: bytes) -> Scouted:
+        """A scout whose reply streams: it is held only until it is known that there will be no answer in it."""
+        begun = time.monotonic()
+        reply = await self._server.tried(lambda: self._open(raw))
+        about = reply.status, back(reply.raw_headers)
+        hearing, held = self._server.dialect.hearing(), bytearray()
+        pieces = _bounded(reply)
+        async for piece in pieces:
+            held += piece
+            hearing.feed(piece)
+            if is_hopeless(hearing.text):
+                return Scouted(None, *about, bytes(held), pieces)
+        try:
+            response = self._answering(self._server.dialect.read_stream(bytes(held)), begun)
+        except MalformedError:
+            response = None
+        return Scouted(response, *about, bytes(held))
+
+    def _answering(self, response: Response, begun: float) -> Response | None:
+        """The response, if it has an answer."""
+        has_answer = self._extractor.extract(response) is not None
+        return replace(response, seconds=round(time.monotonic() - begun, 3)) if has_answer else None
+
+    async def _open(self, raw: bytes) -> aiohttp.ClientResponse:
+        reply = await self._upstream.open(self._request, self._server.dialect.path, raw, plain=True)
+        if reply.status >= 300:
+            body = b"".join([piece async for piece in _bounded(reply)])
+            raise self._upstream.error_of(reply, body)
+        return reply
+
+
+async def _bounded(reply: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+    """The body as it arrives; whoever stops reading hangs up."""
+    size = 0
+    try:
+        async for chunk in reply.content.iter_any():
+            size += len(chunk)
+            if size > MOST_BYTES:
+                raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
+            yield chunk
+    except (TimeoutError, aiohttp.ClientError, OSError) as error:
+        raise ConnectionError(str(error) or type(error).__name__) from None
+    finally:
+        reply.close()
