@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from suffice.controllers import get_controller
+from suffice.errors import whole_number
 from suffice.executors import AnyExecutor
 from suffice.flow import Flow
 from suffice.penalties import Penalties
@@ -64,6 +65,7 @@ def compare(
     >>> gap.low < gap.mean < gap.high < 0
     True
     """
+    whole_number("budget", budget)
     loaded = get_pools(pools)
     asked = [Way(get_controller(controller), flow, str(controller)) for controller in controllers]
     planners = [(way.name, plan) for way in asked if (plan := ceiling(way.controller, penalties))]
