@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-import suffice
-from suffice import OptionError
+from suffice import OptionError, load_pool
 from suffice.cli.app import ManyValues, app, need
 from suffice.cli.options import FirstSeed, Preset, Repeats
 from suffice.experiments import EXPERIMENTS, Bench
@@ -48,8 +47,8 @@ def reproduce(
     except OSError as error:
         raise OptionError(f"--out {out}: it can't be made a folder: {error.strerror}") from None
     bench = Bench(
-        train=tuple(map(suffice.load_pool, train)),
-        test=tuple(map(suffice.load_pool, test)),
+        train=tuple(map(load_pool, train)),
+        test=tuple(map(load_pool, test)),
         out=out,
         leave_one_out=leave_one_out,
         steps=steps,

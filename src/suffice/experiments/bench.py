@@ -11,7 +11,7 @@ from suffice.controllers import Controller, LearnedController, load_controller, 
 from suffice.errors import ControllerError, OptionError, PoolError, whole_number
 from suffice.jsonl import quoted
 from suffice.penalties import Penalties
-from suffice.pools import Pool
+from suffice.pools import Pool, get_pools
 from suffice.replay import DEFAULT_REPEATS, Result, evaluate, executor_for
 from suffice.training.setting import Job, Setting
 
@@ -55,6 +55,10 @@ class Bench:
     preset: str = Job.preset
     progress: Progress = silent
     warn: Callable[[str], None] = lambda message: None
+
+    def __post_init__(self) -> None:
+        for name in ("train", "test"):
+            object.__setattr__(self, name, tuple(get_pools(getattr(self, name))))
 
     def check(self, allow_overlap: bool) -> None:
         """Refuse what can't be run, and pools that share questions between training and test."""
