@@ -7,7 +7,6 @@ import typer
 
 import suffice
 from suffice import Flow, Penalties
-from suffice.cli import advise as advice
 from suffice.cli.app import app, need, show
 from suffice.cli.options import (
     Answer,
@@ -77,6 +76,8 @@ def evaluate(
 ) -> None:
     """Replay controllers over pools, all on the same draws, and compare them."""
     if advise:
+        from suffice.cli import advise as advice  # here, so that the help lists it after this command
+
         typer.echo("suffice: --advise has become a command of its own, suffice advise, and will go", err=True)
         advice.advise(
             chosen,
