@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from conftest import make_pool
+from helpers.pools import make_pool
 
 from suffice import ArrayController, Controller, Flow, Pool, Tallies, Tally, evaluate, get_controller, load_pool
 from suffice.controllers import question_random

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import make_pool
+from helpers.pools import make_pool
 
 import suffice
 from suffice import Flow, OptionError, PoolError, evaluate, load_pool

@@ -34,7 +34,8 @@ class Reliability:
 
 def decile_sums(confidence: FloatArray, agrees: np.ndarray) -> FloatArray:
     """What `Reliability` holds, for some outcomes."""
-    return question_sums(confidence, agrees, len(confidence)).sum(axis=0)
+    sums: FloatArray = question_sums(confidence, agrees, len(confidence)).sum(axis=0)
+    return sums
 
 
 def question_sums(confidence: FloatArray, agrees: np.ndarray, repeats: int) -> FloatArray:
