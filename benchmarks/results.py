@@ -14,9 +14,10 @@ from pathlib import Path
 from statistics import fmean
 
 from suffice import get_controller, load_pool
-from suffice.report.bench import Bench
-from suffice.report.experiments import EXPERIMENTS, reproduce
+from suffice.experiments import EXPERIMENTS, Bench
+from suffice.report.experiments import write_page
 from suffice.report.figures import draw_surface
+from suffice.report.progress import training_bar
 
 DOCS = Path(__file__).parents[1] / "docs"
 POOLS = Path(__file__).parents[2] / "shared" / "pools"
@@ -82,14 +83,16 @@ def main() -> None:
         train=(load_pool("qwen2.5-coder-1.5b__train"),),
         test=tuple(load_pool(f"qwen2.5-coder-1.5b__{name}") for name in ("dapo", "gsm8k", "math500")),
         out=DOCS / "results" / "bundled",
+        progress=training_bar,
     )
     for what in EXPERIMENTS:
-        reproduce(what, bundled)
+        write_page(what, EXPERIMENTS[what](bundled), bundled)
     folder = Path(sys.argv[1]) if sys.argv[1:] else POOLS
     if folder.is_dir():
         pools = tuple(load_pool(folder / f"{model}__{name}.jsonl") for model in MODELS for name in BENCHMARKS)
+        qwen3 = Bench(train=(), test=pools, out=DOCS / "results" / "qwen3", leave_one_out=True, progress=training_bar)
         for what in QWEN3:
-            reproduce(what, Bench(train=(), test=pools, out=DOCS / "results" / "qwen3", leave_one_out=True))
+            write_page(what, EXPERIMENTS[what](qwen3), qwen3)
     surfaces = {"plan": get_controller("plan"), "rl": get_controller("rl")}
     draw_surface(surfaces, 32, DOCS / "results" / "surface.png")
     parts = [

@@ -94,6 +94,8 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(write_pool: Callable[..., P
     assert "did you mean" in fails("pools", "gsm8k")
     assert "no such controller file" in fails("evaluate", POOL, "--controller", f"file:{tmp_path}/none.safetensors")
     assert "--budget" in fails("evaluate", POOL, "--budget", "many")
+    assert "--slots must be a whole number, at least 1, not 0" in fails("evaluate", POOL, "--slots", "0")
+    assert "--extra must be a whole number, at least 0" in fails("evaluate", POOL, "--mode", "flow", "--extra", "-1")
     assert "POOL" in fails("evaluate")
 
 
@@ -155,17 +157,54 @@ def test_evaluate_replays_flow_and_tells_the_clock(tmp_path: Path) -> None:
     assert "--order" in fails("evaluate", POOL, "--mode", "flow", "--order", "size")
 
 
-def test_evaluate_advises(tmp_path: Path) -> None:
-    pool, picture = "smollm2-135m__arithmetic", tmp_path / "front.png"
-    options = ["--repeats", "1", "--advise", "--min-agreement", "90"]
-    done = suffice("evaluate", pool, *options, "--max-latency", "150", "--figure", picture)
+def test_advise_honours_what_it_takes(tmp_path: Path) -> None:
+    pool, written, table = "smollm2-135m__arithmetic", tmp_path / "a.json", tmp_path / "a.csv"
+    options: list[str | Path] = ["--repeats", "2", "--budget", "16", "--seed", "3", "--min-agreement", "80"]
+    tried = ["--controller", "asc", "--controller", "esc", "--slots", "4"]
+    files: list[str | Path] = ["--json", written, "--csv", table, "--figure", tmp_path / "front.png"]
+    done = suffice("advise", pool, *options, *tried, "--max-tokens", "1000000", *files)
     assert done.returncode == 0, done.stderr
-    advice = done.stdout.splitlines()[-1]
-    assert advice.startswith("Use --mode ") and "--controller plan:penalty_draw=" in advice
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "one of the two" in fails("evaluate", pool, *options)
-    assert "the quickest in the sweep" in fails("evaluate", pool, *options, "--max-latency", "1")
-    assert "the cheapest in the sweep" in fails("evaluate", pool, *options, "--max-tokens", "1")
+    assert done.stdout.splitlines()[-1].startswith("Use --mode ")
+    page = json.loads(written.read_text())
+    assert {name: page[name] for name in ("budget", "repeats", "seed", "slots", "min_agreement")} == {
+        "budget": 16,
+        "repeats": 2,
+        "seed": 3,
+        "slots": 4,
+        "min_agreement": 80,
+    }
+    assert {choice["controller"] for choice in page["choices"]} == {"asc", "esc"}
+    assert page["chosen"]["controller"] in done.stdout.splitlines()[-1]
+    assert page["chosen"] in [choice for choice in page["choices"] if choice["front"]]
+    with table.open() as lines:
+        rows = list(csv.DictReader(lines))
+    assert [float(row["latency_tokens"]) for row in rows] == [one["latency_tokens"] for one in page["choices"]]
+    assert (tmp_path / "front.png").read_bytes().startswith(b"\x89PNG")
+    assert "one of the two" in fails("advise", pool, *options)
+    assert "one of the two" in fails("advise", pool, *options, "--max-tokens", "9", "--max-latency", "9")
+    one: list[str | Path] = [pool, "--repeats", "1", "--controller", "asc"]
+    assert "--min-agreement of 101" in fails("advise", *one, "--max-tokens", "9", "--min-agreement", "101")
+    low: list[str | Path] = [*one, "--min-agreement", "50"]
+    assert "--max-latency of 1: the quickest in the sweep" in fails("advise", *low, "--max-latency", "1")
+    assert "--max-tokens of 1: the cheapest in the sweep" in fails("advise", *low, "--max-tokens", "1")
+
+
+def test_evaluate_still_advises_and_says_where_that_went(tmp_path: Path) -> None:
+    options = ["--repeats", "1", "--controller", "asc", "--min-agreement", "50", "--max-tokens", "1000000"]
+    old = suffice("evaluate", "smollm2-135m__arithmetic", "--advise", *options)
+    new = suffice("advise", "smollm2-135m__arithmetic", *options)
+    assert (old.returncode, old.stdout) == (0, new.stdout)
+    assert old.stderr.count("\n") == 1 and "suffice advise" in old.stderr
+    assert new.stderr == "" and "--controller asc" in new.stdout
+    assert "--advise" not in suffice("evaluate", "--help").stdout
+
+
+@pytest.mark.parametrize("command", [["evaluate", POOL], ["advise", POOL, "--max-tokens", "9"], ["train", POOL]])
+def test_two_outputs_in_one_file_are_refused(tmp_path: Path, command: list[str]) -> None:
+    second = "--out" if command[0] == "train" else "--csv"
+    path = tmp_path / "r"
+    message = fails(*command, "--json", path, second, tmp_path / "." / "r")
+    assert "only one of the outputs can go there" in message and not path.exists()
 
 
 def test_a_bad_call_ends_its_process_with_one_sentence() -> None:

@@ -29,7 +29,7 @@ from suffice.flow import Flow
 from suffice.penalties import Costs, Penalties
 from suffice.planning import Plan, certainty, confidence
 from suffice.pools import Pool, Question, Summary, bundled_pools, load_pool, summarise
-from suffice.replay import Difference, Result, difference, evaluate
+from suffice.replay import Advice, Choice, Comparison, Difference, Result, advise, compare, difference, evaluate
 from suffice.response import Response
 from suffice.tally import Tallies, Tally
 
@@ -39,8 +39,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Advice",
     "ArrayController",
     "CapReachedError",
+    "Choice",
+    "Comparison",
     "Controller",
     "ControllerError",
     "Costs",
@@ -64,10 +67,12 @@ __all__ = [
     "Summary",
     "Tallies",
     "Tally",
+    "advise",
     "answers",
     "asample",
     "bundled_pools",
     "certainty",
+    "compare",
     "confidence",
     "controller_names",
     "difference",

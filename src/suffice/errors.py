@@ -9,7 +9,8 @@ SufficeError
 └── CapReachedError    a limit on spending was reached, in a batch
 """
 
-from typing import TYPE_CHECKING
+import operator
+from typing import TYPE_CHECKING, SupportsIndex
 
 if TYPE_CHECKING:
     from suffice.live import Outcome
@@ -55,3 +56,22 @@ class GaveUpError(SufficeError):
 
 class CapReachedError(SufficeError):
     """A limit on spending was reached before a round."""
+
+
+def whole_number(argument: str, value: SupportsIndex, least: int = 1) -> int:
+    """The value of an argument that counts something; refused where it is no whole number, or too small.
+
+    >>> whole_number("budget", 32)
+    32
+    >>> whole_number("budget", 2.5)
+    Traceback (most recent call last):
+    ...
+    suffice.errors.OptionError: budget must be a whole number, at least 1, not 2.5
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least or isinstance(value, bool):
+        raise OptionError(f"must be a whole number, at least {least}, not {value}", argument)
+    return number

@@ -3,27 +3,24 @@
 from dataclasses import dataclass
 
 from suffice.controllers import Controller
-from suffice.errors import ControllerError, OptionError
+from suffice.errors import ControllerError, OptionError, whole_number
 from suffice.tally import Tally
 
+MODES = ("rounds", "flow")
 ORDERS = ("launch", "arrival")
 
 
 @dataclass(frozen=True)
 class Flow:
-    """How draws flow: in what order votes count, how many more than asked for are in flight, and on how many slots."""
+    """How draws flow: in what order votes count, and how many more than asked for are in flight."""
 
     order: str = "launch"
     extra: int = 0
-    slots: int | None = None
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
-            raise OptionError(f'--order must be launch or arrival, not "{self.order}"')
-        if self.extra < 0:
-            raise OptionError(f"--extra must be 0 or more, not {self.extra}")
-        if self.slots is not None and self.slots < 1:
-            raise OptionError(f"--slots must be at least 1, not {self.slots}")
+            raise OptionError(f'must be launch or arrival, not "{self.order}"', "order")
+        whole_number("extra", self.extra, least=0)
 
     def check(self, controller: Controller) -> None:
         """Refuse a controller whose rounds are its meaning."""
@@ -35,9 +32,9 @@ class Flow:
         return max(0, min(asked + self.extra, tally.left) - pending) if asked else 0
 
 
-def get_flow(mode: str, order: str = "launch", extra: int = 0, slots: int | None = None) -> Flow | None:
-    """The flow that options describe; None for rounds."""
-    if mode not in ("rounds", "flow"):
-        raise OptionError(f'--mode must be rounds or flow, not "{mode}"')
-    flow = Flow(order, extra, slots)
+def get_flow(mode: str, order: str = Flow.order, extra: int = Flow.extra) -> Flow | None:
+    """The flow that text describes, on the command line or in a request; None for rounds."""
+    if mode not in MODES:
+        raise OptionError(f'must be rounds or flow, not "{mode}"', "mode")
+    flow = Flow(order, extra)
     return flow if mode == "flow" else None

@@ -22,5 +22,5 @@ def import_module(name: str) -> None:
     except SufficeError:
         raise
     except Exception as error:
-        raise OptionError(f"--import {name}: {error}") from None
+        raise OptionError(f"{name}: {error}", "import") from None
     IMPORTED.append(str(path.resolve()) if name.endswith(".py") else name)

@@ -14,15 +14,22 @@ def is_there(path: Path) -> bool:
         return False
 
 
-def check_writable(path: Path) -> None:
-    """Refuse a path that can't be written, before the work that fills it."""
-    try:
-        folder = path.resolve().parent
-        fits = not path.is_dir() and folder.is_dir() and (is_device(path) or os.access(folder, os.W_OK))
-    except OSError:
-        fits = False
-    if not fits:
-        raise OptionError(f"{path}: it can't be written; name a file in a folder that exists and is yours")
+def check_writable(*paths: Path | None) -> None:
+    """Refuse paths that can't be written, or not beside each other, before the work that fills them."""
+    taken = set()
+    for path in filter(None, paths):
+        try:
+            target = path.resolve()
+            device = is_device(path)
+            fits = not path.is_dir() and target.parent.is_dir() and (device or os.access(target.parent, os.W_OK))
+        except OSError:
+            fits = False
+        if not fits:
+            raise OptionError(f"{path}: it can't be written; name a file in a folder that exists and is yours")
+        if target in taken:
+            raise OptionError(f"{path}: only one of the outputs can go there; give each a file of its own")
+        if not device:
+            taken.add(target)
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -16,7 +16,7 @@ class Penalties:
     def __post_init__(self) -> None:
         for name, value in (("draw", self.draw), ("round", self.round)):
             if not 0 <= value <= 1000:
-                raise OptionError(f"the penalty for a {name} must be between 0 and 1000, not {value}")
+                raise OptionError(f"must be between 0 and 1000, not {value}", f"penalty_{name}")
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,9 @@ class Costs:
     def __post_init__(self) -> None:
         for field in fields(self):
             if not 0 <= getattr(self, field.name) < inf:
-                raise OptionError(
-                    f"--{field.name.replace('_', '-')} must be 0 or more, not {getattr(self, field.name)}"
-                )
+                raise OptionError(f"must be 0 or more, not {getattr(self, field.name)}", field.name)
         if self.value_of_an_answer == 0:
-            raise OptionError("--value-of-an-answer must be above 0: else nothing is worth a sample")
+            raise OptionError("must be above 0: else nothing is worth a sample", "value_of_an_answer")
 
     @property
     def penalties(self) -> Penalties:

@@ -14,6 +14,9 @@ from suffice.errors import OptionError
 IntArray = NDArray[np.integer]
 FloatArray = NDArray[np.floating]
 
+DEFAULT_BUDGET = 32
+"""The most draws for a question, where nothing else is said."""
+
 NONE = -1
 """The code of *none* where answers are numbered: a draw that gave no answer."""
 
@@ -27,7 +30,7 @@ class Tally:
     ({'9': 2, '7': 1}, '9', 4, 4)
     """
 
-    def __init__(self, budget: int = 32) -> None:
+    def __init__(self, budget: int = DEFAULT_BUDGET) -> None:
         self.budget = budget
         self.answers: list[str | None] = []
         self.round_ends: list[int] = []

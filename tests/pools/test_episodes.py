@@ -53,9 +53,9 @@ def test_a_small_pool_is_refused_for_a_large_budget() -> None:
         drawn(make_pool("aaa", "ab"))
 
 
-@pytest.mark.parametrize(("name", "value"), [("budget", 0), ("repeats", 0), ("seed", -1)])
+@pytest.mark.parametrize(("name", "value"), [("budget", 0), ("budget", 2.5), ("repeats", 0), ("seed", -1)])
 def test_settings_out_of_range_are_refused(name: str, value: int) -> None:
-    with pytest.raises(OptionError, match=f"{name} must be at least"):
+    with pytest.raises(OptionError, match=f"^{name} must be a whole number, at least [01], not {value}$"):
         draw_episodes(make_pool("aaa"), **{"budget": 3, "repeats": 4, "seed": 0, name: value})
 
 

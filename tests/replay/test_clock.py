@@ -31,7 +31,7 @@ def test_what_flow_takes_adds_up(
 ) -> None:
     chosen = suffice.get_controller(controller)
     for order in ("launch", "arrival"):
-        one = flow_one(chosen, answers, tokens, suffice.Flow(order, extra, slots))
+        one = flow_one(chosen, answers, tokens, suffice.Flow(order, extra), slots)
         assert one.tally.draws <= one.launched <= SIZE
         assert one.spent <= sum(tokens[: one.launched]) and one.latency <= sum(tokens)
         if slots == 1:

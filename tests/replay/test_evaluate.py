@@ -89,7 +89,7 @@ def test_a_controller_that_does_not_fit_says_so_before_the_work() -> None:
 
 
 def test_penalties_are_not_negative() -> None:
-    with pytest.raises(OptionError, match="penalty for a draw must be between"):
+    with pytest.raises(OptionError, match="penalty_draw must be between"):
         Penalties(draw=-1)
 
 

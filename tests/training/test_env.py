@@ -129,11 +129,12 @@ def test_a_small_pool_is_refused() -> None:
         ({"target": "silver"}, "target must be one of running, full, gold"),
         ({"top": 1}, "top must be at least 2"),
         ({"top": 33}, "at most the budget"),
-        ({"first": 0}, "first must be at least 1"),
+        ({"first": 0}, "first must be a whole number, at least 1"),
         ({"first": 32}, "below the budget"),
         ({"actions": ()}, "actions must be different"),
         ({"actions": (1, 1)}, "actions must be different"),
-        ({"actions": (0, 1)}, "each at least 1"),
+        ({"budget": 2.5}, "budget must be a whole number, at least 1, not 2.5"),
+        ({"actions": (0, 1)}, "actions must be a whole number, at least 1, not 0"),
     ],
 )
 def test_settings_out_of_range_are_refused(options: dict[str, object], words: str) -> None:

@@ -108,14 +108,14 @@ def test_the_best_moment_is_chosen_by_the_target(target: str) -> None:
     [
         ({"algorithm": "sarsa"}, "algorithm must be one of ppo, dqn, a2c"),
         ({"preset": "slow"}, "preset must be fast or paper"),
-        ({"steps": 0}, "steps must be at least 1"),
-        ({"seed": -1}, "seed must be at least 0"),
+        ({"steps": 0}, "steps must be a whole number, at least 1"),
+        ({"seed": -1}, "seed must be a whole number, at least 0"),
     ],
 )
 def test_what_cannot_be_trained_is_refused(options: dict[str, object], words: str) -> None:
     with pytest.raises(OptionError, match=words):
         train(toy(**options))  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="seeds must be at least 1"):
+    with pytest.raises(OptionError, match="seeds must be a whole number, at least 1"):
         train(toy(), seeds=0)
 
 
@@ -136,7 +136,7 @@ def test_means_are_met_by_finding_penalties(samples: float, rounds: float | None
 def test_means_out_of_reach_are_refused() -> None:
     with pytest.raises(OptionError, match="between the first round's 4 and the budget"):
         train(toy(mean_samples=3))
-    with pytest.raises(OptionError, match="mean rounds must lie between"):
+    with pytest.raises(OptionError, match="mean_rounds must lie between"):
         train(toy(mean_rounds=1))
 
 

@@ -97,12 +97,12 @@ def need(module: str, extra: str) -> Any:
         raise OptionError(f"this needs {error.name}, of the extra {extra}: pip install 'suffice[{extra}]'") from None
 
 
-def whole_numbers(option: str, text: str) -> tuple[int, ...]:
+def whole_numbers(argument: str, text: str) -> tuple[int, ...]:
     """The value of an option that takes numbers with commas between."""
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise OptionError(f'{option} must be whole numbers with commas between, not "{text}"') from None
+        raise OptionError(f'must be whole numbers with commas between, not "{text}"', argument) from None
 
 
 def show(*parts: Any) -> None:

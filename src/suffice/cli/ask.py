@@ -11,16 +11,13 @@ import suffice
 from suffice import OptionError
 from suffice.answers import get_extractor
 from suffice.cli.app import app, need
+from suffice.cli.options import Budget, Extra, Mode, Order
 from suffice.cli.sampling import (
     Answer,
-    Budget,
     Concurrency,
     Controller,
     Deadline,
-    Extra,
     MaxTokens,
-    Mode,
-    Order,
     Prompt,
     Seed,
     Temperature,
@@ -29,8 +26,9 @@ from suffice.cli.sampling import (
     warn_of_temperature,
 )
 from suffice.cli.servers import BaseUrl, Gguf, Model, Threads, upstream_of
-from suffice.flow import get_flow
+from suffice.flow import MODES, Flow, get_flow
 from suffice.report import outcome_lines, vote_display
+from suffice.tally import DEFAULT_BUDGET
 
 
 @app.command()
@@ -41,16 +39,16 @@ def ask(
     gguf: Gguf = None,
     threads: Threads = 1,
     controller: Controller = "plan",
-    budget: Budget = 32,
+    budget: Budget = DEFAULT_BUDGET,
     answer: Answer = "auto",
     prompt: Prompt = None,
     temperature: Temperature = None,
     top_p: TopP = None,
     max_tokens: MaxTokens = None,
     seed: Seed = None,
-    mode: Mode = "rounds",
-    order: Order = "launch",
-    extra: Extra = 0,
+    mode: Mode = MODES[0],
+    order: Order = Flow.order,
+    extra: Extra = Flow.extra,
     deadline_seconds: Deadline = None,
     concurrency: Concurrency = 64,
     timeout: Timeout = 600.0,

@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
-import suffice
-from suffice import OptionError
+from suffice import OptionError, load_pool
 from suffice.cli.app import ManyValues, app, need
+from suffice.cli.options import FirstSeed, Preset, Repeats
+from suffice.experiments import EXPERIMENTS, Bench
+from suffice.report import training_bar
 
 TRAINING_POOL = "qwen2.5-coder-1.5b__train"
 TEST_POOLS = ["qwen2.5-coder-1.5b__dapo", "qwen2.5-coder-1.5b__gsm8k", "qwen2.5-coder-1.5b__math500"]
@@ -29,23 +31,24 @@ def reproduce(
     allow_overlap: Annotated[
         bool, typer.Option("--allow-overlap", help="Let training and test share questions.")
     ] = False,
-    preset: Annotated[str, typer.Option(metavar="fast|paper", help="How PPO is run.")] = "fast",
-    steps: Annotated[int, typer.Option(help="Decisions to learn from, for each controller.")] = 1_000_000,
-    seeds: Annotated[int, typer.Option(help="How many controllers the tables are means of.")] = 5,
-    repeats: Annotated[int, typer.Option(help="How often each question is replayed.")] = 100,
-    seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
+    preset: Preset = Bench.preset,
+    steps: Annotated[int, typer.Option(help="Decisions to learn from, for each controller.")] = Bench.steps,
+    seeds: Annotated[int, typer.Option(help="How many controllers the tables are means of.")] = Bench.seeds,
+    repeats: Repeats = Bench.repeats,
+    seed: FirstSeed = Bench.seed,
 ) -> None:
     """Run the paper's experiments on any pools; interrupted, it goes on where it was."""
-    experiments = need("suffice.report.experiments", "train,plot")
-    if what not in (*experiments.EXPERIMENTS, "all"):
-        raise OptionError(f'WHAT must be one of {", ".join(experiments.EXPERIMENTS)} or all, not "{what}"')
+    need("suffice.training.runs", "train,plot")
+    pages = need("suffice.report.experiments", "train,plot")
+    if what not in (*EXPERIMENTS, "all"):
+        raise OptionError(f'WHAT must be one of {", ".join(EXPERIMENTS)} or all, not "{what}"')
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(f"--out {out}: it can't be made a folder: {error.strerror}") from None
-    bench = experiments.Bench(
-        train=tuple(map(suffice.load_pool, train)),
-        test=tuple(map(suffice.load_pool, test)),
+    bench = Bench(
+        train=tuple(map(load_pool, train)),
+        test=tuple(map(load_pool, test)),
         out=out,
         leave_one_out=leave_one_out,
         steps=steps,
@@ -53,10 +56,15 @@ def reproduce(
         repeats=repeats,
         seed=seed,
         preset=preset,
+        progress=training_bar,
+        warn=lambda message: typer.echo(f"WARNING: {message}", err=True),
     )
     bench.check(allow_overlap)
     try:
-        experiments.reproduce(what, bench)
+        for name in EXPERIMENTS if what == "all" else [what]:
+            pages.write_page(name, EXPERIMENTS[name](bench), bench)
+        if what == "all":
+            pages.write_index(EXPERIMENTS, bench)
     except KeyboardInterrupt:
         typer.echo("Interrupted: run the same command again to go on.", err=True)
         raise

@@ -8,17 +8,14 @@ import suffice
 from suffice import OptionError
 from suffice.answers import get_extractor
 from suffice.cli.app import app
+from suffice.cli.options import Budget, Extra, Mode, Order
 from suffice.cli.sampling import (
     Answer,
-    Budget,
     Concurrency,
     Controller,
     Deadline,
-    Extra,
     Job,
     MaxTokens,
-    Mode,
-    Order,
     Out,
     Price,
     Prompt,
@@ -32,8 +29,9 @@ from suffice.cli.sampling import (
     write_lines,
 )
 from suffice.cli.servers import BaseUrl, Gguf, Model, Threads, upstream_of
-from suffice.flow import get_flow
+from suffice.flow import MODES, Flow, get_flow
 from suffice.report import outcomes_summary
+from suffice.tally import DEFAULT_BUDGET
 
 
 @app.command()
@@ -45,16 +43,16 @@ def run(
     model: Model = None,
     gguf: Gguf = None,
     threads: Threads = 1,
-    budget: Budget = 32,
+    budget: Budget = DEFAULT_BUDGET,
     answer: Answer = "auto",
     prompt: Prompt = None,
     temperature: Temperature = None,
     top_p: TopP = None,
     max_tokens: MaxTokens = None,
     seed: Seed = None,
-    mode: Mode = "rounds",
-    order: Order = "launch",
-    extra: Extra = 0,
+    mode: Mode = MODES[0],
+    order: Order = Flow.order,
+    extra: Extra = Flow.extra,
     deadline_seconds: Deadline = None,
     concurrency: Concurrency = 8,
     timeout: Timeout = 600.0,

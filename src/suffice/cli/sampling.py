@@ -19,7 +19,6 @@ from suffice.report import batch_bar
 Controller = Annotated[
     str, typer.Option("--controller", metavar="C", help="A controller, as NAME or NAME:key=value,….")
 ]
-Budget = Annotated[int, typer.Option(help="The most draws for a question.")]
 Answer = Annotated[
     str,
     typer.Option(
@@ -35,9 +34,6 @@ TopP = Annotated[float | None, typer.Option(help="Nucleus sampling; the server's
 MaxTokens = Annotated[int | None, typer.Option(help="The most tokens of a response; the server's own by default.")]
 Seed = Annotated[int | None, typer.Option(help="A seed for the server, spread over the draws.")]
 Deadline = Annotated[float | None, typer.Option(help="Stop after so many seconds with what there is.")]
-Mode = Annotated[str, typer.Option(metavar="rounds|flow", help="Whole rounds, or a decision on every arrival.")]
-Order = Annotated[str, typer.Option(metavar="launch|arrival", help="In flow, the order in which votes count.")]
-Extra = Annotated[int, typer.Option(help="In flow, how many more draws than asked for are in flight.")]
 Concurrency = Annotated[int, typer.Option(help="The most draws in flight at once.")]
 Timeout = Annotated[float, typer.Option(help="Give a request so many seconds before it is tried again.")]
 Price = Annotated[float, typer.Option("--price-per-million-tokens", help="What tokens of responses cost.")]

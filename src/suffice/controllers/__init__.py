@@ -1,7 +1,7 @@
 """Controllers: the interface, the published rules, the learned ones, and names for them."""
 
 from suffice.controllers import boinf, rules
-from suffice.controllers.base import ArrayController, Controller
+from suffice.controllers.base import ArrayController, Controller, question_random
 from suffice.controllers.files import FORMAT, SavedController, file_kind, load_controller, save_controller
 from suffice.controllers.learned import LearnedController
 from suffice.controllers.registry import controller_names, get_controller, register
@@ -19,6 +19,7 @@ __all__ = [
     "file_kind",
     "get_controller",
     "load_controller",
+    "question_random",
     "register",
     "rules",
     "save_controller",

@@ -1,5 +1,6 @@
 """The interface: a controller looks at a tally and says how many more to draw; 0 stops."""
 
+import zlib
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
@@ -23,7 +24,10 @@ class Controller(ABC):
         """How many more to draw; 0 stops."""
 
     def for_question(self, random: np.random.Generator) -> "Controller":
-        """The controller that serves one question from its first round to its last: itself, unless it is a mixture."""
+        """The controller that serves one question from its first round to its last: itself, unless it is a mixture.
+
+        It is asked once for every question, with the question's own source of chance: see `question_random`.
+        """
         return self
 
     def is_quick(self, budget: int) -> bool:
@@ -64,3 +68,10 @@ class ArrayController(Controller):
         if asked.dtype.kind not in "iu" or asked.shape != tallies.draws.shape or (asked < 0).any():
             raise ControllerError(f"{self} must ask for a whole number of draws, 0 or more, for each of the tallies")
         return np.minimum(asked.astype(np.int64), tallies.budget - tallies.draws)
+
+
+def question_random(seed: int, question: str, repeat: int = 0) -> np.random.Generator:
+    """The source of chance for one question, by its id: the same in whatever company, live and in any replay."""
+    name = zlib.crc32(question.encode("utf-8", "surrogatepass"))
+    # A last word of 0 would change nothing, and then this would be the chance by which its responses are drawn.
+    return np.random.default_rng([seed, name, repeat + 1])

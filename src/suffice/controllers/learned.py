@@ -143,9 +143,7 @@ class LearnedController(SavedController):
 
     def _check(self, budget: int) -> None:
         if budget != self.budget:
-            raise ControllerError(
-                f"{self} can't serve a budget of {budget}: use --budget {self.budget}, or train another"
-            )
+            raise ControllerError(f"{self} can't serve a budget of {budget}: use its own, or train another")
 
 
 def _too_many(budget: int, top: int) -> ControllerError:

@@ -8,6 +8,7 @@ from suffice.controllers.files import load_controller
 from suffice.controllers.learned import LearnedController
 from suffice.controllers.registry import register
 from suffice.errors import ControllerError
+from suffice.penalties import Penalties
 
 
 @cache
@@ -23,7 +24,7 @@ def shipped_controllers() -> dict[tuple[float, float], LearnedController]:
 class Shipped(LearnedController):
     """RL-guided sampling (Dai et al., 2026): a network trained by PPO for these penalties, and shipped."""
 
-    def __init__(self, penalty_draw: float = 0.0075, penalty_round: float = 0.0) -> None:
+    def __init__(self, penalty_draw: float = Penalties.draw, penalty_round: float = Penalties.round) -> None:
         shipped = shipped_controllers()
         if (penalty_draw, penalty_round) not in shipped:
             there = ", ".join(f"{draw:g}/{round_:g}" for draw, round_ in shipped)

@@ -29,7 +29,7 @@ from suffice.tally import FloatArray, IntArray, Tallies, Tally
 class Plan(SavedController):
     """The policy with the largest expected reward, by backward recursion over all partitions of the draws."""
 
-    penalty_draw: float = 0.0075
+    penalty_draw: float = Penalties.draw
     penalty_round: float = 0.005
     actions: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16)
     prior: Prior = UNIVERSAL

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, UNIVERSAL, Prior, log_likelihoods
-from suffice.pools import Pool, Question
+from suffice.pools import AnyPool, Question, get_pools
 from suffice.tally import IntArray
 
 ROUNDS = 500
@@ -28,9 +28,9 @@ class Fit:
         )
 
 
-def fit_prior(pools: Sequence[Pool]) -> Fit:
+def fit_prior(pools: AnyPool | Sequence[AnyPool]) -> Fit:
     """The mixture weights under which the pools are likeliest; each question counts once, with all its responses."""
-    questions = [question for pool in pools for question in pool.questions if question.answers]
+    questions = [question for pool in get_pools(pools) for question in pool.questions if question.answers]
     logs = np.concatenate([log_likelihoods(_parts(question)) for question in questions]).reshape(len(questions), -1)
     likelihoods = np.exp(logs - logs.max(axis=1, keepdims=True))
     start = np.array(UNIVERSAL.weights)

@@ -22,13 +22,9 @@ class Mixture(SavedController):
     def __repr__(self) -> str:
         return " | ".join(f"{share:.3f} × {plan}" for plan, share in zip(self.plans, self.shares, strict=True))
 
-    def choose(self, random: np.random.Generator, count: int) -> IntArray:
-        """The plans that serve so many questions, by number."""
-        return random.choice(len(self.plans), size=count, p=self.shares)
-
     def for_question(self, random: np.random.Generator) -> Controller:
         """The plan that serves one question."""
-        return self.plans[int(self.choose(random, 1)[0])]
+        return self.plans[random.choice(len(self.plans), p=self.shares)]
 
     def decide_many(self, tallies: Tallies) -> IntArray:
         """What the plan with the largest share decides: for who doesn't ask `for_question` first."""

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from suffice.errors import OptionError
-from suffice.pools.pool import Pool, Question
-from suffice.tally import IntArray, Standings
+from suffice.errors import OptionError, whole_number
+from suffice.pools.pool import AnyPool, Pool, Question, get_pool
+from suffice.tally import NONE, IntArray, Standings
 
 BATCH_CELLS = 6_000_000
 """How many vote counts the standings of one batch hold: enough for array speed, and a few megabytes."""
@@ -31,6 +31,15 @@ class Episodes:
     answers: IntArray
     tokens: IntArray
 
+    def question(self, row: int) -> Question:
+        """The question of a row."""
+        return self.questions[row // self.repeats]
+
+    def row(self, row: int) -> list[str | None]:
+        """The answers of a row, in order of arrival."""
+        labels = self.question(row).labels
+        return [None if code == NONE else labels[code] for code in self.answers[row]]
+
     def codes(self, answers: Iterable[str | None]) -> IntArray:
         """The codes of one answer for each question, repeated so that each row has its own."""
         codes = [question.code(answer) for question, answer in zip(self.questions, answers, strict=True)]
@@ -47,21 +56,26 @@ class Episodes:
         return np.cumsum(np.vstack([np.zeros(len(self.tokens), np.int64), self.tokens.T]), axis=0)
 
 
-def draw_episodes(pool: Pool, budget: int, repeats: int, seed: int) -> Iterator[Episodes]:
+def draw_episodes(pool: AnyPool, budget: int, repeats: int, seed: int) -> Iterator[Episodes]:
     """Draw `budget` of each question's responses, `repeats` times, without replacement and in random order.
 
     They come in batches of questions. A question's draws depend on the seed, its id, its number of answers and
     the repeats alone, so adding or reordering questions changes nothing for the others.
     """
-    for name, value, least in (("budget", budget, 1), ("repeats", repeats, 1), ("seed", seed, 0)):
-        if value < least:
-            raise OptionError(f"{name} must be at least {least}, not {value}")
-    if repeats * budget * budget > MOST_CELLS:
-        raise OptionError(f"{repeats} repeats are too many for a budget of {budget}: lower either")
-    pool.check_budget(budget)
+    pool = get_pool(pool)
+    check_draws(pool, budget, repeats, seed)
     size = max(1, BATCH_CELLS // (repeats * budget * budget))
     starts = range(0, len(pool.questions), size)
     return (_draw(pool.questions[start : start + size], budget, repeats, seed) for start in starts)
+
+
+def check_draws(pool: Pool, budget: int, repeats: int, seed: int) -> None:
+    """Refuse what can't be drawn."""
+    for name, value, least in (("budget", budget, 1), ("repeats", repeats, 1), ("seed", seed, 0)):
+        whole_number(name, value, least)
+    if repeats * budget * budget > MOST_CELLS:
+        raise OptionError(f"{repeats} repeats are too many for a budget of {budget}: lower either")
+    pool.check_budget(budget)
 
 
 def _draw(questions: tuple[Question, ...], budget: int, repeats: int, seed: int) -> Episodes:

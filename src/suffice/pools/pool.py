@@ -1,6 +1,7 @@
 """The pool and its file format: a JSON line a question with id, gold, answers and tokens."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -77,6 +78,10 @@ class Pool:
                 )
 
 
+AnyPool = str | Path | Pool
+"""A pool, or the name of a bundled one, or the path of any other."""
+
+
 def bundled_pools() -> dict[str, Path]:
     """The pools that come with the package, by name."""
     folder = Path(str(files("suffice.pools") / "bundled"))
@@ -106,6 +111,16 @@ def load_pool(path_or_name: str | Path) -> Pool:
         questions[question.id] = question
     name = path.name.removesuffix(".gz").removesuffix(".jsonl")
     return Pool(name, tuple(questions.values()), hashlib.sha256(data).hexdigest())
+
+
+def get_pool(pool: AnyPool) -> Pool:
+    """The pool that a name or a path stands for; a pool is returned as it is."""
+    return pool if isinstance(pool, Pool) else load_pool(pool)
+
+
+def get_pools(pools: AnyPool | Iterable[AnyPool]) -> list[Pool]:
+    """One pool or several, each as `get_pool` takes them."""
+    return [get_pool(pools)] if isinstance(pools, str | Path | Pool) else [get_pool(pool) for pool in pools]
 
 
 def _question(text: str) -> Question:

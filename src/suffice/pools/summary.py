@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import entr
 
-from suffice.pools.pool import Pool
+from suffice.pools.pool import AnyPool, get_pool
 from suffice.tally import Tally
 
 
@@ -24,8 +24,9 @@ class Summary:
     tokens_95: float | None
 
 
-def summarise(pool: Pool) -> Summary:
+def summarise(pool: AnyPool) -> Summary:
     """Describe a pool; the majority is that of all its samples."""
+    pool = get_pool(pool)
     one_sample, majority, entropies = [], [], []
     for question in pool.questions:
         tally = Tally(budget=len(question.answers))

@@ -1,31 +1,30 @@
-"""Replay: running controllers over a pool as if it were live, all on the same draws."""
+"""Replay: running controllers over pools as if it were live, all on the same draws."""
 
+from suffice.replay.advise import Advice, Choice, advise
 from suffice.replay.calibration import certainty_reliability
-from suffice.replay.evaluate import (
-    METRICS,
-    Comparison,
-    Difference,
-    Result,
-    difference,
-    evaluate,
-    mean_over_pools,
-    reliabilities,
-)
+from suffice.replay.compare import Comparison, Difference, compare, difference, reliabilities
+from suffice.replay.evaluate import DEFAULT_REPEATS, METRICS, Result, evaluate, executor_for, mean_over_pools
 from suffice.replay.flow import Clocked, flow_one, rounds_one
 from suffice.replay.reliability import Reliability, pooled
 from suffice.replay.run import Outcomes, replay, replay_arrays, replay_one_by_one, run
 
 __all__ = [
+    "DEFAULT_REPEATS",
     "METRICS",
+    "Advice",
+    "Choice",
     "Clocked",
     "Comparison",
     "Difference",
     "Outcomes",
     "Reliability",
     "Result",
+    "advise",
     "certainty_reliability",
+    "compare",
     "difference",
     "evaluate",
+    "executor_for",
     "flow_one",
     "mean_over_pools",
     "pooled",

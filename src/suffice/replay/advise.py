@@ -3,14 +3,22 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from suffice.controllers import get_controller
 from suffice.errors import OptionError
+from suffice.executors import AnyExecutor
 from suffice.flow import Flow
-from suffice.planning import Plan
-from suffice.pools import Pool
-from suffice.replay.evaluate import evaluate, mean_over_pools
+from suffice.pools import AnyPool, get_pools
+from suffice.replay.evaluate import AnyController, Replay, Way, mean_over_pools, replay_ways
+from suffice.tally import DEFAULT_BUDGET
 
 PENALTIES = [(draw, wait) for draw in (0.003, 0.0075, 0.015) for wait in (0.0, 0.005, 0.02)]
+PLANS = [f"plan:penalty_draw={draw:g},penalty_round={wait:g}" for draw, wait in PENALTIES]
 FLOWS = [None, *(Flow("launch", extra) for extra in (0, 2, 4, 8)), *(Flow("arrival", extra) for extra in (0, 2, 4))]
+
+DEFAULT_REPEATS = 20
+"""Fewer than elsewhere: the clock is slow, and there is much to sweep."""
+
+MIN_AGREEMENT = 99.0
 
 
 @dataclass(frozen=True)
@@ -18,51 +26,80 @@ class Choice:
     """One way to sample, and what it takes on the pools, in the mean over them."""
 
     flow: Flow | None
-    plan: Plan
+    controller: str
     latency: float
     tokens: float
     agreement: float
     accuracy: float | None
 
-    @property
-    def options(self) -> str:
-        """As it is given on the command line."""
-        mode = f"--mode flow --order {self.flow.order} --extra {self.flow.extra}" if self.flow else "--mode rounds"
-        plan = f"plan:penalty_draw={self.plan.penalty_draw:g},penalty_round={self.plan.penalty_round:g}"
-        return f"{mode} --controller {plan}"
+
+@dataclass(frozen=True)
+class Advice:
+    """The choice to make, those that no other beats in both latency and tokens, and all that were tried."""
+
+    chosen: Choice
+    front: list[Choice]
+    choices: list[Choice]
+
+
+def advise(
+    pools: AnyPool | Sequence[AnyPool],
+    controllers: Sequence[AnyController] = PLANS,
+    *,
+    max_latency: float | None = None,
+    max_tokens: float | None = None,
+    min_agreement: float = MIN_AGREEMENT,
+    budget: int = DEFAULT_BUDGET,
+    repeats: int = DEFAULT_REPEATS,
+    seed: int = 0,
+    slots: int | None = None,
+    progress: Callable[[float], None] = lambda share: None,
+    executor: AnyExecutor = "here",
+) -> Advice:
+    """Try controllers in rounds and in several flows; of what agrees often enough, advise the best.
+
+    That is the cheapest within `max_latency` (tokens on the critical path) or the quickest within `max_tokens` (for a
+    question), whichever is given. Controllers that mean whole rounds are tried in rounds. The other arguments are
+    those of `evaluate`; `progress` hears which share of the work each step was.
+    """
+    if (max_latency is None) == (max_tokens is None):
+        raise OptionError("must be given, or max_tokens, one of the two", "max_latency")
+    choices = sweep(
+        pools, controllers, Replay(budget, repeats, seed, confidence=False, slots=slots), progress, executor
+    )
+    agreeing = [choice for choice in choices if choice.agreement >= min_agreement]
+    if not agreeing:
+        most = max(choice.agreement for choice in choices)
+        raise OptionError(f"of {min_agreement:g} is more than anything in the sweep has: {most:.2f}", "min_agreement")
+    return Advice(_best(agreeing, max_latency, max_tokens), front(agreeing), choices)
 
 
 def sweep(
-    pools: Sequence[Pool],
-    budget: int,
-    repeats: int,
-    seed: int,
-    slots: int | None = None,
-    progress: Callable[[int], None] = lambda steps: None,
+    pools: AnyPool | Sequence[AnyPool],
+    controllers: Sequence[AnyController],
+    setting: Replay,
+    progress: Callable[[float], None] = lambda share: None,
+    executor: AnyExecutor = "here",
 ) -> list[Choice]:
-    """Every combination of the grid, replayed on the clock."""
+    """Every controller in every flow, replayed on the clock."""
+    loaded = get_pools(pools)
+    chosen = [(get_controller(controller), str(controller)) for controller in controllers]
+    ways = [
+        Way(controller, flow, name)
+        for flow in FLOWS
+        for controller, name in chosen
+        if not (flow and controller.needs_rounds)
+    ]
+    total = len(ways) * sum(len(pool.questions) for pool in loaded)
+    found = replay_ways(loaded, ways, setting, lambda questions: progress(questions / total), executor)
     choices = []
-    for flow in FLOWS:
-        clocked = flow and Flow(flow.order, flow.extra, slots)
-        plans = [Plan(draw, wait) for draw, wait in PENALTIES]
-        by_pool = []
-        for pool in pools:
-            options = {"budget": budget, "repeats": repeats, "seed": seed, "confidence": False}
-            by_pool.append(evaluate(pool, plans, flow=clocked, slots=slots, **options))  # type: ignore[arg-type]
-            progress(1)
-        for place, plan in enumerate(plans):
-            results = [results[place] for results in by_pool]
-            latency, tokens = mean_over_pools(results, "latency_tokens"), mean_over_pools(results, "spent_tokens")
-            if latency is None or tokens is None:
-                raise OptionError("--advise needs pools that tell the tokens of every response")
-            agreement = mean_over_pools(results, "agreement") or 0.0
-            choices.append(Choice(flow, plan, latency, tokens, agreement, mean_over_pools(results, "accuracy")))
+    for way, results in zip(ways, zip(*found, strict=True), strict=True):
+        latency, tokens = mean_over_pools(results, "latency_tokens"), mean_over_pools(results, "spent_tokens")
+        if latency is None or tokens is None:
+            raise OptionError("must tell the tokens of every response", "pools")
+        agreement = mean_over_pools(results, "agreement") or 0.0
+        choices.append(Choice(way.flow, way.name, latency, tokens, agreement, mean_over_pools(results, "accuracy")))
     return choices
-
-
-def steps(pools: Sequence[Pool]) -> int:
-    """How many steps of progress a sweep makes."""
-    return len(FLOWS) * len(pools)
 
 
 def front(choices: Sequence[Choice]) -> list[Choice]:
@@ -74,23 +111,18 @@ def front(choices: Sequence[Choice]) -> list[Choice]:
     return best
 
 
-def advise(
-    choices: Sequence[Choice], max_latency: float | None, max_tokens: float | None, min_agreement: float
-) -> Choice:
-    """The cheapest within the latency, or the quickest within the tokens, of those that agree often enough."""
-    if (max_latency is None) == (max_tokens is None):
-        raise OptionError("--advise needs --max-latency or --max-tokens, one of the two")
-    agreeing = [choice for choice in choices if choice.agreement >= min_agreement]
-    if not agreeing:
-        raise OptionError(f"--min-agreement {min_agreement:g}: nothing in the sweep agrees so often; lower it")
+def _best(choices: Sequence[Choice], max_latency: float | None, max_tokens: float | None) -> Choice:
+    """The cheapest within the latency, or the quickest within the tokens."""
     if max_latency is not None:
-        fitting = [choice for choice in agreeing if choice.latency <= max_latency]
-        nearest = min(choice.latency for choice in agreeing)
+        fitting = [choice for choice in choices if choice.latency <= max_latency]
         if not fitting:
-            raise OptionError(f"--max-latency {max_latency:g}: the quickest in the sweep takes {nearest:.0f} tokens")
+            nearest = min(choice.latency for choice in choices)
+            raise OptionError(
+                f"of {max_latency:g}: the quickest in the sweep takes {nearest:.0f} tokens", "max_latency"
+            )
         return min(fitting, key=lambda one: (one.tokens, one.latency))
-    fitting = [choice for choice in agreeing if choice.tokens <= (max_tokens or 0)]
+    fitting = [choice for choice in choices if choice.tokens <= (max_tokens or 0)]
     if not fitting:
-        nearest = min(choice.tokens for choice in agreeing)
-        raise OptionError(f"--max-tokens {max_tokens:g}: the cheapest in the sweep spends {nearest:.0f}")
+        nearest = min(choice.tokens for choice in choices)
+        raise OptionError(f"of {max_tokens:g}: the cheapest in the sweep spends {nearest:.0f}", "max_tokens")
     return min(fitting, key=lambda one: (one.latency, one.tokens))

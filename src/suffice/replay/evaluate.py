@@ -1,20 +1,21 @@
-"""Figures for controllers on a pool, over shared draws, and what separates one from another."""
+"""Figures for controllers on pools, over shared draws."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from suffice.controllers import Controller, get_controller
+from suffice.controllers import Controller, get_controller, question_random
+from suffice.errors import whole_number
+from suffice.executors import AnyExecutor, Link, Task, get_executor
 from suffice.flow import Flow
 from suffice.penalties import Penalties
 from suffice.planning import LARGEST_BUDGET
-from suffice.pools import Episodes, Pool, draw_episodes
-from suffice.replay.reliability import DECILES, Reliability, decile_sums, pooled
+from suffice.pools import AnyPool, Episodes, Pool, Question, check_draws, draw_episodes, get_pools
+from suffice.replay.reliability import Reliability, question_sums
 from suffice.replay.run import Outcomes, replay, replay_clocked
-from suffice.tally import FloatArray, Tally
+from suffice.tally import DEFAULT_BUDGET, FloatArray, Tally
 
 METRICS = (
     "accuracy",
@@ -30,7 +31,15 @@ METRICS = (
     "confidence",
     "share",
 )
-RESAMPLES = 1000
+DEFAULT_REPEATS = 100
+
+SECONDS = 2e-5
+CLOCKED_SECONDS = 5e-4
+WORTH_PROCESSES = 10
+"""About how long an episode takes, by arrays and on the clock, and how long work must take to be given to processes."""
+
+SHARDS_EACH = 4
+"""Into how many parts the questions are cut for each worker, so that none waits long for the slowest."""
 
 
 @dataclass(frozen=True)
@@ -61,48 +70,141 @@ class Result:
     by_question: Mapping[str, FloatArray] = field(repr=False, compare=False)
 
 
+AnyController = str | Controller
+"""A controller, or the string that describes it."""
+
+
 def evaluate(
-    pool: Pool,
-    controllers: str | Controller | Sequence[str | Controller],
+    pools: AnyPool | Sequence[AnyPool],
+    controllers: AnyController | Sequence[AnyController],
     *,
-    budget: int = 32,
-    repeats: int = 100,
+    budget: int = DEFAULT_BUDGET,
+    repeats: int = DEFAULT_REPEATS,
     seed: int = 0,
     penalties: Penalties = Penalties(),
     confidence: bool = True,
     flow: Flow | None = None,
     slots: int | None = None,
     progress: Callable[[int], None] = lambda questions: None,
+    executor: AnyExecutor = "here",
 ) -> list[Result]:
-    """Replay controllers over the same draws of a pool.
+    """Replay controllers over the same draws of a pool, or of several, one after the other.
 
-    `confidence=False` leaves it out, which is quicker. With `flow` there are no rounds: a decision on every arrival,
-    and what is in flight at the stop is cancelled. `slots` bounds how many responses a server works on at once.
-    `progress` hears how many questions each step took.
+    A pool is a `Pool`, the name of a bundled one or a path. `confidence=False` leaves it out, which is quicker. With
+    `flow` there are no rounds: a decision on every arrival, and what is in flight at the stop is cancelled. `slots`
+    bounds how many responses a server works on at once. `progress` hears how many questions each step took.
+    `executor="processes"` uses all cores; the figures are the same.
+
+    >>> [f"{result.controller}: {result.samples:.0f}" for result in evaluate("smollm2-135m__arithmetic", ["sc", "asc"])]
+    ['sc: 32', 'asc: 23']
     """
-    controllers = [controllers] if isinstance(controllers, str | Controller) else controllers
-    chosen = [get_controller(controller) for controller in controllers]
-    batches = draw_episodes(pool, budget, repeats, seed)
-    for controller in chosen:
-        controller.next_round(Tally(budget))  # what doesn't fit this budget says so before the work begins
-        if flow:
-            flow.check(controller)
-    clocked = flow is not None or slots is not None
-    measured: list[list[dict[str, FloatArray]]] = [[] for _ in chosen]
-    sums = np.zeros((len(chosen), DECILES, 3))
-    tell = confidence and budget <= LARGEST_BUDGET
-    for episodes in batches:
-        for number, controller in enumerate(chosen):
-            outcomes = replay_clocked(episodes, controller, flow, slots) if clocked else replay(episodes, controller)
+    asked = [controllers] if isinstance(controllers, AnyController) else controllers
+    ways = [Way(get_controller(controller), flow, str(controller)) for controller in asked]
+    setting = Replay(budget, repeats, seed, penalties, confidence, slots)
+    return [one for results in replay_ways(get_pools(pools), ways, setting, progress, executor) for one in results]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to sample: a controller, under the name it was asked for by, in flow or in rounds."""
+
+    controller: Controller
+    flow: Flow | None
+    name: str
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What all ways of one replay share: the draws, what they cost, and what is told of them."""
+
+    budget: int = DEFAULT_BUDGET
+    repeats: int = DEFAULT_REPEATS
+    seed: int = 0
+    penalties: Penalties = Penalties()
+    confidence: bool = True
+    slots: int | None = None
+
+    def check(self, pools: Sequence[Pool], ways: Sequence[Way]) -> None:
+        """Refuse what can't be replayed, before the work begins."""
+        if self.slots is not None:
+            whole_number("slots", self.slots)
+        for pool in pools:
+            check_draws(pool, self.budget, self.repeats, self.seed)
+            for way in ways:
+                chosen = way.controller.for_question(question_random(self.seed, pool.questions[0].id))
+                chosen.next_round(Tally(self.budget))
+                if way.flow:
+                    way.flow.check(chosen)
+
+
+_Measured = list[tuple[dict[str, FloatArray], FloatArray]]
+"""For each way: each metric by question, and the sums of `Reliability` by question."""
+
+
+def replay_ways(
+    pools: Sequence[Pool],
+    ways: Sequence[Way],
+    setting: Replay,
+    progress: Callable[[int], None] = lambda questions: None,
+    executor: AnyExecutor = "here",
+) -> list[list[Result]]:
+    """The results of each pool, a result a way."""
+    setting.check(pools, ways)
+    runner = get_executor(executor)
+    shards = list(_shards(pools, runner.workers))
+    tasks: list[Task[_Measured]] = [(_replay_shard, (questions, tuple(ways), setting)) for _, questions in shards]
+    found = dict(runner.run(tasks, lambda number, questions: progress(questions)))
+    if len(found) < len(tasks):
+        raise KeyboardInterrupt
+    results = []
+    for place, pool in enumerate(pools):
+        parts = [found[number] for number, (owner, _) in enumerate(shards) if owner == place]
+        results.append(
+            [_result(pool, way.name, part) for way, part in zip(ways, zip(*parts, strict=True), strict=True)]
+        )
+    return results
+
+
+def executor_for(pools: Sequence[Pool], ways: int, repeats: int, clocked: bool = False) -> str:
+    """Where so many ways are replayed soonest: processes take seconds to begin, which the work must be worth."""
+    episodes = ways * repeats * sum(len(pool.questions) for pool in pools)
+    seconds = episodes * (CLOCKED_SECONDS if clocked else SECONDS)
+    return "processes" if seconds > WORTH_PROCESSES else "here"
+
+
+def _shards(pools: Sequence[Pool], workers: int) -> Iterator[tuple[int, tuple[Question, ...]]]:
+    """Parts of the questions, each with the number of its pool: a question's figures depend on no other."""
+    total = sum(len(pool.questions) for pool in pools)
+    size = total if workers == 1 else -(-total // (workers * SHARDS_EACH))
+    for number, pool in enumerate(pools):
+        for start in range(0, len(pool.questions), size):
+            yield number, pool.questions[start : start + size]
+
+
+def _replay_shard(questions: tuple[Question, ...], ways: Sequence[Way], setting: Replay, link: Link) -> _Measured:
+    """Some questions of a pool, in all ways."""
+    tell = setting.confidence and setting.budget <= LARGEST_BUDGET
+    parts: list[_Measured] = []
+    for episodes in draw_episodes(Pool("", questions), setting.budget, setting.repeats, setting.seed):
+        parts.append([])
+        for way in ways:
+            link.check()
+            if way.flow or setting.slots:
+                outcomes: Outcomes = replay_clocked(episodes, way.controller, way.flow, setting.slots)
+            else:
+                outcomes = replay(episodes, way.controller)
             sure = outcomes.confidences(episodes) if tell else np.full(len(outcomes.answer), np.nan)
-            measured[number].append(_measure(episodes, outcomes, sure, penalties))
-            if tell:
-                sums[number] += decile_sums(sure, outcomes.answer == episodes.standings.reference)
-            progress(len(episodes.questions))
-    return [
-        _result(pool, str(asked), parts, Reliability(deciles) if tell else None)
-        for asked, parts, deciles in zip(controllers, measured, sums, strict=True)
-    ]
+            agrees = outcomes.answer == episodes.standings.reference
+            sums = question_sums(sure, agrees, episodes.repeats) if tell else np.empty((len(episodes.questions), 0, 0))
+            parts[-1].append((_measure(episodes, outcomes, sure, setting.penalties), sums))
+            link.tell(len(episodes.questions))
+    return [_joined(batches) for batches in zip(*parts, strict=True)]
+
+
+def _joined(parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> tuple[dict[str, FloatArray], FloatArray]:
+    """The questions of several parts, in order."""
+    metrics, sums = zip(*parts, strict=True)
+    return {metric: np.concatenate([part[metric] for part in metrics]) for metric in METRICS}, np.concatenate(sums)
 
 
 def _measure(episodes: Episodes, outcomes: Outcomes, sure: FloatArray, penalties: Penalties) -> dict[str, FloatArray]:
@@ -134,10 +236,11 @@ def _measure(episodes: Episodes, outcomes: Outcomes, sure: FloatArray, penalties
     }
 
 
-def _result(pool: Pool, controller: str, parts: list[dict[str, FloatArray]], reliability: Reliability | None) -> Result:
-    by_question = {metric: np.concatenate([part[metric] for part in parts]) for metric in METRICS}
+def _result(pool: Pool, name: str, parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> Result:
+    by_question, sums = _joined(parts)
     means: dict[str, Any] = {metric: _mean(values) for metric, values in by_question.items()}
-    return Result(pool.name, controller, len(pool.questions), **means, reliability=reliability, by_question=by_question)
+    reliability = Reliability(sums.sum(axis=0)) if sums.size else None
+    return Result(pool.name, name, len(pool.questions), **means, reliability=reliability, by_question=by_question)
 
 
 def _mean(values: FloatArray) -> float | None:
@@ -149,68 +252,3 @@ def mean_over_pools(results: Sequence[Result], metric: str) -> float | None:
     """A metric's plain mean over the results; None where one of them can't tell it."""
     values = [getattr(result, metric) for result in results]
     return None if None in values else float(np.mean(values))
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Several controllers on one pool, and what they are compared with on the same draws.
-
-    `ceilings` has, for each learned controller, the exact planner with the same actions and penalties; `checkpoints`
-    the vote after fixed numbers of draws.
-    """
-
-    results: list[Result]
-    baseline: Result
-    ceilings: Mapping[str, Result] = field(default_factory=dict)
-    checkpoints: Sequence[Result] = ()
-
-    def regret(self, result: Result) -> float | None:
-        """How much more reward the planner gets; None for a controller that wasn't learned."""
-        ceiling = self.ceilings.get(result.controller)
-        return None if ceiling is None else ceiling.reward - result.reward
-
-
-def reliabilities(comparisons: Sequence[Comparison]) -> dict[str, Reliability]:
-    """All pools together: by controller, and by the number of draws at the checkpoints."""
-    by_name: dict[str, list[Reliability | None]] = {}
-    for pool in comparisons:
-        for result in pool.results:
-            by_name.setdefault(f"{result.controller}, at its stop", []).append(result.reliability)
-        for result in pool.checkpoints:
-            by_name.setdefault(f"after {result.samples:.0f} draws", []).append(result.reliability)
-    together = {name: pooled(parts) for name, parts in by_name.items()}
-    return {name: reliability for name, reliability in together.items() if reliability}
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How much more one controller has of something than another, with a 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
-
-
-def difference(results: Sequence[Result], baseline: Sequence[Result], metric: str) -> Difference | None:
-    """The paired difference of a metric, averaged over pools, for the same pools in the same order.
-
-    Questions are resampled within each pool, and both controllers keep the same ones. None where a pool
-    can't tell the metric.
-    """
-    means, resampled = [], []
-    for position, (ours, theirs) in enumerate(zip(results, baseline, strict=True)):
-        gaps = ours.by_question[metric] - theirs.by_question[metric]
-        gaps = gaps[~np.isnan(gaps)]
-        if not gaps.size:
-            return None
-        means.append(gaps.mean())
-        resampled.append(_times_drawn(gaps.size, position) @ gaps / gaps.size)
-    low, high = np.percentile(np.mean(resampled, axis=0), [2.5, 97.5])
-    return Difference(float(np.mean(means)), float(low), float(high))
-
-
-@lru_cache(maxsize=32)
-def _times_drawn(questions: int, pool: int) -> FloatArray:
-    """How often each question is drawn in each resample, a row a resample; each pool has draws of its own."""
-    random = np.random.default_rng(pool)
-    return random.multinomial(questions, np.full(questions, 1 / questions), size=RESAMPLES).astype(np.float32)

@@ -24,7 +24,7 @@ class Clocked:
 
 
 def rounds_one(
-    controller: Controller, answers: Sequence[str | None], tokens: Sequence[int], slots: int | None
+    controller: Controller, answers: Sequence[str | None], tokens: Sequence[int], slots: int | None = None
 ) -> Clocked:
     """One question in rounds, each of which waits for its last response."""
     tally = Tally(len(answers))
@@ -37,14 +37,20 @@ def rounds_one(
     return Clocked(tally, clock.now, clock.launched, tally.rounds, clock.spent())
 
 
-def flow_one(controller: Controller, answers: Sequence[str | None], tokens: Sequence[int], flow: Flow) -> Clocked:
+def flow_one(
+    controller: Controller,
+    answers: Sequence[str | None],
+    tokens: Sequence[int],
+    flow: Flow,
+    slots: int | None = None,
+) -> Clocked:
     """One question, event by event: the truth that quicker ways must match.
 
     `answers` and `tokens` are those of the draws in the order in which they are started; the budget is their number.
     """
     flow.check(controller)
     tally = Tally(len(answers))
-    clock = _Clock(tokens, flow.slots)
+    clock = _Clock(tokens, slots)
     arrived: set[int] = set()
     counted = launches = 0
     while asked := controller.next_round(tally):

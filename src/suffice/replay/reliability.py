@@ -34,9 +34,18 @@ class Reliability:
 
 def decile_sums(confidence: FloatArray, agrees: np.ndarray) -> FloatArray:
     """What `Reliability` holds, for some outcomes."""
+    sums: FloatArray = question_sums(confidence, agrees, len(confidence)).sum(axis=0)
+    return sums
+
+
+def question_sums(confidence: FloatArray, agrees: np.ndarray, repeats: int) -> FloatArray:
+    """The same for the outcomes of each question: so its sums don't depend on how questions were batched."""
     decile = np.minimum((confidence * DECILES).astype(int), DECILES - 1)
+    questions = max(1, len(decile) // max(repeats, 1))
+    place = np.repeat(np.arange(questions) * DECILES, repeats) + decile
     columns = (np.ones(len(decile)), confidence, agrees)
-    return np.column_stack([np.bincount(decile, column, minlength=DECILES) for column in columns])
+    sums = [np.bincount(place, column, minlength=questions * DECILES) for column in columns]
+    return np.stack(sums, axis=-1, dtype=float).reshape(questions, DECILES, 3)
 
 
 def pooled(parts: Iterable[Reliability | None]) -> Reliability | None:

@@ -1,17 +1,16 @@
 """The replay itself: one controller over episodes, as arrays where it can and one question at a time where not."""
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 
-from suffice.controllers import ArrayController, Controller
+from suffice.controllers import ArrayController, Controller, question_random
 from suffice.flow import Flow
-from suffice.planning import Mixture, confidence, confidences
+from suffice.planning import confidence, confidences
 from suffice.pools import Episodes
 from suffice.replay.flow import flow_one, rounds_one
-from suffice.tally import NONE, FloatArray, IntArray, Tally
+from suffice.tally import FloatArray, IntArray, Tally
 
 
 @dataclass(frozen=True)
@@ -71,18 +70,31 @@ class ClockedOutcomes(Outcomes):
         return self.sure
 
 
+def controllers_of(episodes: Episodes, controller: Controller) -> Sequence[Controller]:
+    """The controller that serves each episode: `Controller.for_question`, asked for each question and repeat."""
+    if _serves_all(controller):
+        return [controller] * len(episodes.answers)
+    return [
+        controller.for_question(question_random(episodes.seed, question.id, repeat))
+        for question in episodes.questions
+        for repeat in range(episodes.repeats)
+    ]
+
+
+def _serves_all(controller: Controller) -> bool:
+    """Whether it need not be asked who serves a question."""
+    return type(controller).for_question is Controller.for_question
+
+
 def replay_clocked(episodes: Episodes, controller: Controller, flow: Flow | None, slots: int | None) -> ClockedOutcomes:
     """Each episode on a clock of tokens: in flow, or in rounds."""
     columns = ("answer", "rounds", "samples", "total_tokens", "sequential_tokens", "started", "votes")
     found = {name: np.zeros(len(episodes.answers), np.int64) for name in columns}
     sure = np.full(len(episodes.answers), np.nan)
-    for row, codes in enumerate(episodes.answers):
-        question = episodes.questions[row // episodes.repeats]
-        answers = [None if code == NONE else question.labels[code] for code in codes]
-        tokens = episodes.tokens[row].tolist()
-        chosen = controller.for_question(np.random.default_rng([episodes.seed, row]))
-        one = flow_one(chosen, answers, tokens, flow) if flow else rounds_one(chosen, answers, tokens, slots)
-        leader, votes = question.code(one.tally.leader), one.tally.top(1)[0]
+    for row, chosen in enumerate(controllers_of(episodes, controller)):
+        answers, tokens = episodes.row(row), episodes.tokens[row].tolist()
+        one = flow_one(chosen, answers, tokens, flow, slots) if flow else rounds_one(chosen, answers, tokens, slots)
+        leader, votes = episodes.question(row).code(one.tally.leader), one.tally.top(1)[0]
         figures = (leader, one.launches, one.tally.draws, one.spent, one.latency, one.launched, votes)
         for name, figure in zip(columns, figures, strict=True):
             found[name][row] = figure
@@ -92,30 +104,42 @@ def replay_clocked(episodes: Episodes, controller: Controller, flow: Flow | None
 
 
 def replay(episodes: Episodes, controller: Controller) -> Outcomes:
-    """Run a controller over all episodes."""
-    if isinstance(controller, Mixture):
-        return _replay_mixture(episodes, controller)
+    """Run a controller over all episodes; those that another serves for it are grouped by that one."""
+    if _serves_all(controller):
+        return _replay(episodes, controller)
+    groups: dict[int, tuple[Controller, list[int]]] = {}
+    for row, chosen in enumerate(serving := controllers_of(episodes, controller)):
+        groups.setdefault(id(chosen), (chosen, []))[1].append(row)
+    outcomes = Outcomes(*np.zeros((len(fields(Outcomes)), len(serving)), np.int64))
+    for chosen, rows in groups.values():
+        found = _replay(episodes, chosen, np.array(rows))
+        for field in fields(Outcomes):
+            getattr(outcomes, field.name)[rows] = getattr(found, field.name)
+    return outcomes
+
+
+def _replay(episodes: Episodes, controller: Controller, rows: IntArray | None = None) -> Outcomes:
     if isinstance(controller, ArrayController):
-        return replay_arrays(episodes, controller)
-    return replay_one_by_one(episodes, controller)
+        return replay_arrays(episodes, controller, rows)
+    return replay_one_by_one(episodes, controller, rows)
 
 
-def replay_arrays(episodes: Episodes, controller: ArrayController) -> Outcomes:
-    """All episodes in step: each turn decides, and draws, for all that have not stopped."""
+def replay_arrays(episodes: Episodes, controller: ArrayController, rows: IntArray | None = None) -> Outcomes:
+    """These episodes, or all, in step: each turn decides, and draws, for all that have not stopped."""
     standings, tokens = episodes.standings, episodes.tokens
-    every = np.arange(len(tokens))
-    rounds, samples, sequential = np.zeros((3, len(tokens)), np.int64)
-    running, drawn, waited, turn = every, samples, sequential, 0
+    rows = np.arange(len(tokens)) if rows is None else rows
+    rounds, samples, sequential = np.zeros((3, len(rows)), np.int64)
+    running, drawn, waited, turn = np.arange(len(rows)), samples, sequential, 0
     while running.size:
-        asked = controller.next_rounds(standings.at(running, drawn))
+        asked = controller.next_rounds(standings.at(rows[running], drawn))
         stops = asked == 0
         ended = running[stops]
         rounds[ended], samples[ended], sequential[ended] = turn, drawn[stops], waited[stops]
         running, drawn, waited, asked = (array[~stops] for array in (running, drawn, waited, asked))
-        waited += _longest(tokens, running, drawn, asked)
+        waited += _longest(tokens, rows[running], drawn, asked)
         drawn += asked
         turn += 1
-    return Outcomes(standings.leader[samples, every], rounds, samples, episodes.spent[samples, every], sequential)
+    return Outcomes(standings.leader[samples, rows], rounds, samples, episodes.spent[samples, rows], sequential)
 
 
 def _longest(tokens: IntArray, rows: IntArray, drawn: IntArray, asked: IntArray) -> IntArray:
@@ -127,28 +151,18 @@ def _longest(tokens: IntArray, rows: IntArray, drawn: IntArray, asked: IntArray)
     return longest
 
 
-def _replay_mixture(episodes: Episodes, mixture: Mixture) -> Outcomes:
-    """Each episode with the plan that is drawn for it."""
-    name = "/".join(question.id for question in episodes.questions)
-    random = np.random.default_rng([episodes.seed, zlib.crc32(name.encode("utf-8", "surrogatepass"))])
-    chosen = mixture.choose(random, len(episodes.answers))
-    outcomes = [replay_arrays(episodes, plan) for plan in mixture.plans]
-    columns = ([getattr(outcome, field.name) for outcome in outcomes] for field in fields(Outcomes))
-    return Outcomes(*(np.choose(chosen, column) for column in columns))
-
-
-def replay_one_by_one(episodes: Episodes, controller: Controller) -> Outcomes:
-    """Each episode through `Controller.decide`, as if it were live."""
-    outcomes = Outcomes(*np.zeros((5, len(episodes.answers)), np.int64))
-    for row, codes in enumerate(episodes.answers):
-        question = episodes.questions[row // episodes.repeats]
-        tally = run(controller, [None if code == NONE else question.labels[code] for code in codes])
+def replay_one_by_one(episodes: Episodes, controller: Controller, rows: IntArray | None = None) -> Outcomes:
+    """Each of these episodes, or all, through `Controller.decide`, as if it were live."""
+    rows = np.arange(len(episodes.answers)) if rows is None else rows
+    outcomes = Outcomes(*np.zeros((5, len(rows)), np.int64))
+    for place, row in enumerate(rows):
+        tally = run(controller, episodes.row(row))
         rounds = np.split(episodes.tokens[row, : tally.draws], tally.round_ends[:-1])
-        outcomes.answer[row] = question.code(tally.leader)
-        outcomes.rounds[row] = tally.rounds
-        outcomes.samples[row] = tally.draws
-        outcomes.total_tokens[row] = sum(tokens.sum() for tokens in rounds)
-        outcomes.sequential_tokens[row] = sum(tokens.max(initial=0) for tokens in rounds)
+        outcomes.answer[place] = episodes.question(row).code(tally.leader)
+        outcomes.rounds[place] = tally.rounds
+        outcomes.samples[place] = tally.draws
+        outcomes.total_tokens[place] = sum(tokens.sum() for tokens in rounds)
+        outcomes.sequential_tokens[place] = sum(tokens.max(initial=0) for tokens in rounds)
     return outcomes
 
 

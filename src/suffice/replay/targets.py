@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from suffice.errors import OptionError
+from suffice.errors import OptionError, whole_number
 from suffice.planning.budgets import (
     Budgeted,
     Means,
@@ -17,7 +17,7 @@ from suffice.planning.budgets import (
 )
 from suffice.planning.controller import Plan
 from suffice.planning.mixture import Mixture
-from suffice.pools import Pool
+from suffice.pools import AnyPool, get_pools
 from suffice.replay.evaluate import evaluate
 
 SEARCH_REPEATS = 40
@@ -36,32 +36,36 @@ class Met:
 def meet(
     base: Plan,
     budget: int,
-    pools: Sequence[Pool],
-    samples: float | None,
-    rounds: float | None,
-    agreement: float | None,
+    pools: AnyPool | Sequence[AnyPool],
+    mean_samples: float | None,
+    mean_rounds: float | None,
+    min_agreement: float | None,
 ) -> Met:
     """Find penalties whose best plan meets the means: over the pools, or over the prior where there are none."""
-    for name, value, most in (("samples", samples, budget), ("rounds", rounds, budget), ("agreement", agreement, 100)):
+    whole_number("budget", budget)
+    asked = {"mean_samples": mean_samples, "mean_rounds": mean_rounds, "min_agreement": min_agreement}
+    for name, value in asked.items():
+        most = 100 if name == "min_agreement" else budget
         if value is not None and not 0 < value <= most:
-            raise OptionError(f"the mean {name} must be above 0 and at most {most}, not {value:g}")
+            raise OptionError(f"must be above 0 and at most {most}, not {value:g}", name)
     measure = replayed_means(pools, budget) if pools else expected_means(budget)
-    if rounds is not None:
-        found = for_mean_samples_and_rounds(base, samples or budget, rounds, measure)
-    elif samples is not None:
-        found = for_mean_samples(base, samples, measure)
+    if mean_rounds is not None:
+        found = for_mean_samples_and_rounds(base, mean_samples or budget, mean_rounds, measure)
+    elif mean_samples is not None:
+        found = for_mean_samples(base, mean_samples, measure)
     else:
-        found = for_agreement(base, (agreement or 100) / 100, measure)
+        found = for_agreement(base, (min_agreement or 100) / 100, measure)
     mixture = found.mixture
     controller = mixture.plans[0] if len(mixture.plans) == 1 else mixture
-    return Met(controller, _report(found, bool(pools), agreement))
+    return Met(controller, _report(found, bool(pools), min_agreement))
 
 
-def replayed_means(pools: Sequence[Pool], budget: int) -> Measure:
+def replayed_means(pools: AnyPool | Sequence[AnyPool], budget: int) -> Measure:
     """Measures plans by replay, each pool counting the same."""
+    loaded = get_pools(pools)
 
     def measure(plan: Plan) -> Means:
-        results = [evaluate(pool, plan, budget=budget, repeats=SEARCH_REPEATS, confidence=False)[0] for pool in pools]
+        results = evaluate(loaded, plan, budget=budget, repeats=SEARCH_REPEATS, confidence=False)
         columns = [(result.samples, result.rounds, result.agreement / 100) for result in results]
         return Means(*np.mean(columns, axis=0).tolist())
 

@@ -1,9 +1,10 @@
 """Reports: tables for the terminal, result files, and progress."""
 
-from suffice.report.files import results_csv, results_json, training_json
+from suffice.report.files import advice_csv, advice_json, results_csv, results_json, training_json
 from suffice.report.progress import batch_bar, progress_bar, training_bar
 from suffice.report.tables import (
     advice_table,
+    choice_options,
     clock_table,
     controllers_table,
     evaluation_tables,
@@ -13,8 +14,11 @@ from suffice.report.tables import (
 from suffice.report.votes import outcome_lines, outcomes_summary, vote_display
 
 __all__ = [
+    "advice_csv",
+    "advice_json",
     "advice_table",
     "batch_bar",
+    "choice_options",
     "clock_table",
     "controllers_table",
     "evaluation_tables",

@@ -1,9 +1,8 @@
 """Pictures of experiments: one colour a method throughout, points of a sweep joined in order of the parameter."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -12,11 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from suffice.controllers import Controller
-from suffice.replay import Reliability, Result, mean_over_pools
+from suffice.experiments.sweeps import Curves, Point
+from suffice.replay import Advice, Reliability
 from suffice.tally import Tally
-
-if TYPE_CHECKING:
-    from suffice.replay.advise import Choice
 
 matplotlib.use("Agg")
 
@@ -42,18 +39,6 @@ SHADES = ["#2f66c5", "#7fa8ea", "#12306b", "#5bc0de"]
 WIDTH = 10.0
 ROW_HEIGHT = 3.6
 DPI = 100
-
-
-@dataclass(frozen=True)
-class Point:
-    """One setting of a method: its parameter, and its figures."""
-
-    parameter: str
-    figures: Mapping[str, float | None]
-
-
-Curves = Mapping[str, Sequence[Point]]
-"""The sweep of each method."""
 
 
 def draw_scaling(panels: Mapping[str, Curves], costs: Sequence[str], quality: str, path: Path) -> None:
@@ -154,11 +139,6 @@ def draw_reliability(reliabilities: Mapping[str, Reliability], path: Path) -> No
     _save(figure, path)
 
 
-def point(parameter: str, results: Sequence[Result]) -> Point:
-    """A setting's figures, averaged over results."""
-    return Point(parameter, {metric: mean_over_pools(results, metric) for metric in AXES})
-
-
 def _line(axes: Axes, points: Sequence[Point], cost: str, quality: str, **style: Any) -> None:
     scale = 1000 if cost.endswith("tokens") else 1
     known = [p.figures for p in points if p.figures[cost] is not None and p.figures[quality] is not None]
@@ -176,7 +156,7 @@ def _save(figure: Figure, path: Path) -> None:
     pyplot.close(figure)
 
 
-def draw_front(choices: "Sequence[Choice]", best: "Sequence[Choice]", chosen: "Choice", path: Path) -> None:
+def draw_front(advice: Advice, path: Path) -> None:
     """Tokens against latency: all that was swept, the front, and what is advised."""
     figure, axes = pyplot.subplots(figsize=(WIDTH * 0.7, ROW_HEIGHT * 1.2), layout="constrained")
     kinds = {
@@ -185,15 +165,16 @@ def draw_front(choices: "Sequence[Choice]", best: "Sequence[Choice]", chosen: "C
         "arrival": ("flow, by arrival", "#e6862a"),
     }
     for kind, (label, colour) in kinds.items():
-        some = [choice for choice in choices if (choice.flow.order if choice.flow else "rounds") == kind]
+        some = [choice for choice in advice.choices if (choice.flow.order if choice.flow else "rounds") == kind]
         axes.scatter([one.latency for one in some], [one.tokens for one in some], s=18, color=colour, label=label)
     axes.plot(
-        [one.latency for one in best],
-        [one.tokens for one in best],
+        [one.latency for one in advice.front],
+        [one.tokens for one in advice.front],
         color="black",
         linewidth=1,
         label="front, at the agreement asked for",
     )
+    chosen = advice.chosen
     axes.scatter([chosen.latency], [chosen.tokens], s=160, marker="*", color="#c0392b", zorder=3, label="advised")
     axes.set(xlabel="latency (tokens on the critical path)", ylabel="tokens spent", ylim=(0, None), xlim=(0, None))
     axes.legend(frameon=False)

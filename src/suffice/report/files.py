@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suffice.replay import METRICS, Comparison, Result, difference, mean_over_pools, reliabilities
+from suffice.replay import METRICS, Advice, Choice, Comparison, Result, difference, mean_over_pools, reliabilities
 
 if TYPE_CHECKING:
     from suffice.training import Trained
@@ -40,10 +40,46 @@ def results_json(comparisons: Sequence[Comparison], **settings: Any) -> str:
 
 def results_csv(comparisons: Sequence[Comparison]) -> str:
     """A line a result, under a line of names."""
+    return table_csv([_row(result) for pool in comparisons for result in pool.results])
+
+
+def advice_json(advice: Advice, **settings: Any) -> str:
+    """The settings of a sweep, what is advised, and all that was tried, with whether it is on the front."""
+    page = {
+        **settings,
+        "chosen": _choice(advice, advice.chosen),
+        "choices": [_choice(advice, c) for c in advice.choices],
+    }
+    return json.dumps(page, indent=1, allow_nan=False) + "\n"
+
+
+def advice_csv(advice: Advice) -> str:
+    """A line a way to sample, under a line of names."""
+    return table_csv([_choice(advice, choice) for choice in advice.choices])
+
+
+def _choice(advice: Advice, choice: Choice) -> dict[str, Any]:
+    flow = choice.flow
+    return {
+        "controller": choice.controller,
+        "mode": "flow" if flow else "rounds",
+        "order": flow and flow.order,
+        "extra": flow and flow.extra,
+        "latency_tokens": choice.latency,
+        "spent_tokens": choice.tokens,
+        "agreement": choice.agreement,
+        "accuracy": choice.accuracy,
+        "front": choice in advice.front,
+        "chosen": choice == advice.chosen,
+    }
+
+
+def table_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """A line a row, under a line of their names."""
     text = StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_row(result) for pool in comparisons for result in pool.results)
+    writer.writerows(rows)
     return text.getvalue()
 
 

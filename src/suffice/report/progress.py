@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 1.0
 
 
 @contextmanager
-def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
+def progress_bar(title: str, total: float) -> Iterator[Callable[[float], None]]:
     """Give a function that is told of each step's size; the bar shows when the work takes more than a second."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
@@ -24,7 +24,7 @@ def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
     task = bar.add_task(title, total=total)
     begun = time.monotonic()
 
-    def advance(steps: int) -> None:
+    def advance(steps: float) -> None:
         bar.advance(task, steps)
         if console.is_terminal and not bar.live.is_started and time.monotonic() - begun > PATIENCE_SECONDS:
             bar.start()

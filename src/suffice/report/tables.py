@@ -10,10 +10,9 @@ from rich.text import Text
 
 from suffice.controllers import LearnedController
 from suffice.pools import Summary
-from suffice.replay import Comparison, Result, difference, mean_over_pools, reliabilities
+from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_over_pools, reliabilities
 
 if TYPE_CHECKING:
-    from suffice.replay.advise import Choice
     from suffice.training import Trained
 
 
@@ -25,12 +24,17 @@ class Row(NamedTuple):
     baselines: list[Result]
     ceilings: list[Result]
 
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is what the others are compared with: there is no change against itself."""
+        return self.results[0] is self.baselines[0]
+
 
 def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     """The comparison in samples and rounds, the one in tokens, the differences to the baseline, the reliability."""
     blocks = _blocks(comparisons)
     base = comparisons[0].baseline.controller
-    others = [(title, [row for row in rows if row.controller != base]) for title, rows in blocks]
+    others = [(title, [row for row in rows if not row.is_baseline]) for title, rows in blocks]
     cost = f"change against {base} in brackets"
     metrics = ["accuracy", "agreement", "rounds", "samples", "reward"]
     if comparisons[0].ceilings:
@@ -170,7 +174,7 @@ def _figure(metric: str, row: Row) -> str:
         return _regret(row)
     value, base = mean_over_pools(row.results, metric), mean_over_pools(row.baselines, metric)
     text = _number(value, _FORMATS.get(metric, ".1f"))
-    if metric in _COSTS and value is not None and base and row.controller != row.baselines[0].controller:
+    if metric in _COSTS and value is not None and base and not row.is_baseline:
         text += f" ({100 * (value / base - 1):+.0f} %)"
     return text
 
@@ -217,8 +221,7 @@ def clock_table(comparisons: Sequence[Comparison], tokens_per_second: float | No
     ]
     table = _new_table("The clock", "", columns)
     for pool in comparisons:
-        there = [result.controller for result in pool.results]
-        for result in [*pool.results, *[pool.baseline] * (pool.baseline.controller not in there)]:
+        for result in [*pool.results, *[pool.baseline] * all(pool.baseline is not one for one in pool.results)]:
             latency, spent = result.latency_tokens, result.spent_tokens
             cells = ["" if latency is None else f"{latency:.0f}"]
             if tokens_per_second:
@@ -228,16 +231,23 @@ def clock_table(comparisons: Sequence[Comparison], tokens_per_second: float | No
     return table
 
 
-def advice_table(best: "Sequence[Choice]", chosen: "Choice", tokens_per_second: float) -> Table:
+def choice_options(choice: Choice) -> str:
+    """A way to sample as it is given on the command line."""
+    flow = choice.flow
+    mode = f"--mode flow --order {flow.order} --extra {flow.extra}" if flow else "--mode rounds"
+    return f"{mode} --controller {choice.controller}"
+
+
+def advice_table(advice: Advice, tokens_per_second: float) -> Table:
     """The ways that no other beats in both latency and tokens."""
     unit = "tokens" if tokens_per_second == 1 else "seconds"
     table = _new_table("Neither quicker nor cheaper", "", [f"latency\n{unit}", "spent\ntokens", "agreement\n%"])
-    for choice in best:
+    for choice in advice.front:
         latency = choice.latency / tokens_per_second
         cells = (
             f"{latency:.0f}" if unit == "tokens" else f"{latency:.1f}",
             f"{choice.tokens:.0f}",
             f"{choice.agreement:.1f}",
         )
-        table.add_row(Text(choice.options, style="bold" if choice == chosen else ""), *cells)
+        table.add_row(Text(choice_options(choice), style="bold" if choice == advice.chosen else ""), *cells)
     return table

@@ -1,9 +1,14 @@
 """Training: the decision process as environments, and controllers learned in them (extra: train)."""
 
-from suffice.training.env import SamplingEnv, SamplingVecEnv, Supply, episode_tables
-from suffice.training.learner import Job, Trained, Watched, learn
-from suffice.training.setting import TARGETS, Setting
-from suffice.training.train import check_job, learn_each, train
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from suffice.training.setting import TARGETS, Job, Setting
+
+if TYPE_CHECKING:
+    from suffice.training.env import SamplingEnv, SamplingVecEnv, Supply, episode_tables
+    from suffice.training.learner import Trained, Watched, learn
+    from suffice.training.runs import check_job, learn_each, train
 
 __all__ = [
     "TARGETS",
@@ -20,3 +25,13 @@ __all__ = [
     "learn_each",
     "train",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What trains is imported when it is first used: it brings torch."""
+    if name in __all__:
+        for home in ("env", "learner", "runs"):
+            module = importlib.import_module(f"suffice.training.{home}")
+            if name in vars(module):
+                return vars(module)[name]
+    raise AttributeError(f"module 'suffice.training' has no attribute {name!r}")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from suffice.pools import Episodes, Pool, Question, draw_episodes
+from suffice.pools import AnyPool, Episodes, Question, draw_episodes, get_pools
 from suffice.tally import FloatArray, IntArray, Tally, state
 from suffice.training.setting import Setting
 
@@ -32,8 +32,8 @@ class SamplingEnv(gymnasium.Env[FloatArray, np.int64]):
     `reset(options={"question": q, "order": [...]})` replays a given order of the responses of the q-th question.
     """
 
-    def __init__(self, pools: Pool | Sequence[Pool], setting: Setting = Setting()) -> None:
-        pools = [pools] if isinstance(pools, Pool) else pools
+    def __init__(self, pools: AnyPool | Sequence[AnyPool], setting: Setting = Setting()) -> None:
+        pools = get_pools(pools)
         setting.check(pools)
         self.setting = setting
         self.questions = [question for pool in pools for question in pool.questions]
@@ -139,7 +139,8 @@ class SamplingVecEnv(VecEnv):
 class Supply:
     """Fresh episodes without end: none is given twice, and every question is given as often as any other."""
 
-    def __init__(self, pools: Sequence[Pool], setting: Setting, seed: int) -> None:
+    def __init__(self, pools: AnyPool | Sequence[AnyPool], setting: Setting, seed: int) -> None:
+        pools = get_pools(pools)
         setting.check(pools)
         self.setting = setting
         self._pools = pools

@@ -1,9 +1,8 @@
 """One training run: a Stable-Baselines3 algorithm on the array environment, watched by replays."""
 
 import platform
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -15,12 +14,13 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from suffice.controllers.files import FORMAT
 from suffice.controllers.learned import LearnedController
+from suffice.executors import Link
 from suffice.penalties import Penalties
 from suffice.pools import Pool
 from suffice.replay import Result, evaluate, mean_over_pools
 from suffice.tally import FloatArray
 from suffice.training.env import SamplingVecEnv, Supply, majority
-from suffice.training.setting import Setting
+from suffice.training.setting import Job, Setting
 
 HIDDEN = (32, 64, 64, 32)
 GAMMA = 1.0
@@ -99,26 +99,6 @@ ALGORITHMS: dict[str, type[BaseAlgorithm]] = {"ppo": PPO, "dqn": DQN, "a2c": A2C
 
 
 @dataclass(frozen=True)
-class Job:
-    """Everything that decides what a run gives."""
-
-    pools: tuple[Pool, ...]
-    setting: Setting = field(default_factory=Setting)
-    algorithm: str = "ppo"
-    preset: str = "fast"
-    steps: int = 1_000_000
-    seed: int = 0
-    mean_samples: float | None = None
-    mean_rounds: float | None = None
-    """Where a mean is given, the penalty for it is found on the way, from the setting's on."""
-
-    def excess(self, samples: float, rounds: float) -> tuple[float, float]:
-        """By which share the samples and the rounds are over what was asked for; 0 where nothing was."""
-        over_samples = samples / self.mean_samples - 1 if self.mean_samples else 0.0
-        return over_samples, rounds / self.mean_rounds - 1 if self.mean_rounds else 0.0
-
-
-@dataclass(frozen=True)
 class Watched:
     """What the present policy does on the training pools, after so many steps."""
 
@@ -146,19 +126,21 @@ class Trained:
         return float(self.controller.card["target_reward"])
 
 
-def learn(
-    job: Job,
-    watch: Callable[[Watched], None] = lambda watched: None,
-    stopped: Callable[[], bool] = lambda: False,
-) -> Trained:
-    """Train one controller and keep its best moment; an interrupt, or `stopped`, keeps the best so far."""
+def learn(job: Job, link: Link | None = None) -> Trained:
+    """Train one controller and keep its best moment; an interrupt, or the link's stop, keeps the best so far.
+
+    The link is told how the policy stands, as `Watched`.
+    """
+    link = link or Link()
     torch.set_num_threads(1)  # the network is so small that threads only get into each other's way
     preset = PRESETS[job.algorithm, job.preset]
-    watcher = _Watcher(job, preset, watch, stopped)
+    watcher = _Watcher(job, preset, link)
     model = _model(job, preset)
     watcher.consider(model)
-    with suppress(KeyboardInterrupt):
+    try:
         model.learn(job.steps, callback=watcher)
+    except KeyboardInterrupt:
+        link.stop.set()  # no other run begins
     watcher.consider(model)
     job = replace(job, setting=replace(job.setting, penalties=watcher.best_penalties))
     results = measure(watcher.best, job.pools, job.setting, FINAL_SEED, repeats=100)
@@ -182,18 +164,15 @@ def measure(
     controller: str | LearnedController, pools: Sequence[Pool], setting: Setting, seed: int, repeats: int
 ) -> list[Result]:
     """Replay a controller over the training pools."""
-    return [
-        evaluate(
-            pool,
-            [controller],
-            budget=setting.budget,
-            repeats=repeats,
-            seed=seed,
-            penalties=setting.penalties,
-            confidence=False,
-        )[0]
-        for pool in pools
-    ]
+    return evaluate(
+        pools,
+        controller,
+        budget=setting.budget,
+        repeats=repeats,
+        seed=seed,
+        penalties=setting.penalties,
+        confidence=False,
+    )
 
 
 def target_reward(controller: LearnedController, job: Job, seed: int, repeats: int) -> float:
@@ -251,26 +230,25 @@ def _round_penalty(job: Job) -> float:
 class _Watcher(BaseCallback):
     """Measures the present policy now and then, and keeps the one that does best by the job's own target."""
 
-    def __init__(self, job: Job, preset: Preset, watch: Callable[[Watched], None], stopped: Callable[[], bool]) -> None:
+    def __init__(self, job: Job, preset: Preset, link: Link) -> None:
         super().__init__()
         self.job = job
         self.preset = preset
-        self.watch = watch
-        self.stopped = stopped
+        self.link = link
         self.next_look = 0
         self.best_reward = -np.inf
         self.penalties = job.setting.penalties
         self.best_penalties = self.penalties
 
     def _on_step(self) -> bool:
-        return not self.stopped()
+        return not self.link.stop.is_set()
 
     def _on_rollout_start(self) -> None:
         if self.preset.entropy:
             model: Any = self.model
             model.ent_coef = self.preset.entropy * max(model._current_progress_remaining, 0)
         if self.num_timesteps >= self.next_look:
-            self.watch(self.consider(self.model))
+            self.link.tell(self.consider(self.model))
 
     def consider(self, model: BaseAlgorithm) -> Watched:
         """Measure the present policy, keep it if it is the best, and mend the penalties if means are asked for."""

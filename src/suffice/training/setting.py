@@ -1,14 +1,14 @@
-"""The settings of the decision process: what a controller is trained for."""
+"""What a controller is trained for, and how: it can be said without what the training needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from suffice.errors import OptionError, PoolError
+from suffice.errors import OptionError, PoolError, whole_number
 from suffice.penalties import Penalties
-from suffice.pools import Pool
-from suffice.tally import IntArray
+from suffice.pools import Pool, get_pools
+from suffice.tally import DEFAULT_BUDGET, IntArray
 
 TARGETS = ("running", "full", "gold")
 
@@ -20,19 +20,22 @@ class Setting:
     penalties: Penalties = Penalties()
     actions: tuple[int, ...] = (1, 2, 4)
     first: int = 4
-    budget: int = 32
+    budget: int = DEFAULT_BUDGET
     top: int = 5
     target: str = "running"
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
-            raise OptionError(f'target must be one of {", ".join(TARGETS)}, not "{self.target}"')
-        if not 2 <= self.top <= self.budget:
-            raise OptionError(f"top must be at least 2 and at most the budget of {self.budget}, not {self.top}")
-        if not 1 <= self.first < self.budget:
-            raise OptionError(f"first must be at least 1 and below the budget of {self.budget}, not {self.first}")
-        if not self.actions or min(self.actions) < 1 or len(set(self.actions)) < len(self.actions):
-            raise OptionError(f"actions must be different numbers of draws, each at least 1, not {self.actions}")
+            raise OptionError(f'must be one of {", ".join(TARGETS)}, not "{self.target}"', "target")
+        whole_number("budget", self.budget)
+        if not 2 <= whole_number("top", self.top) <= self.budget:
+            raise OptionError(f"must be at least 2 and at most the budget of {self.budget}, not {self.top}", "top")
+        if whole_number("first", self.first) >= self.budget:
+            raise OptionError(f"must be below the budget of {self.budget}, not {self.first}", "first")
+        for action in self.actions:
+            whole_number("actions", action)
+        if not self.actions or len(set(self.actions)) < len(self.actions):
+            raise OptionError(f"must be different numbers of draws, not {self.actions}", "actions")
 
     @property
     def draws_by_action(self) -> IntArray:
@@ -48,3 +51,27 @@ class Setting:
                     raise PoolError(
                         f'{pool.name}: question "{question.id}" has no gold answer, which the target "gold" needs'
                     )
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything that decides what a run gives."""
+
+    pools: tuple[Pool, ...]
+    """Given as anything that stands for pools: one or several, names and paths among them."""
+    setting: Setting = Setting()
+    algorithm: str = "ppo"
+    preset: str = "fast"
+    steps: int = 1_000_000
+    seed: int = 0
+    mean_samples: float | None = None
+    mean_rounds: float | None = None
+    """Where a mean is given, the penalty for it is found on the way, from the setting's on."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pools", tuple(get_pools(self.pools)))
+
+    def excess(self, samples: float, rounds: float) -> tuple[float, float]:
+        """By which share the samples and the rounds are over what was asked for; 0 where nothing was."""
+        over_samples = samples / self.mean_samples - 1 if self.mean_samples else 0.0
+        return over_samples, rounds / self.mean_rounds - 1 if self.mean_rounds else 0.0

@@ -1,22 +1,33 @@
 """The ground of the paper's experiments: which pools train and test, and the controllers trained on them."""
 
 import hashlib
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from suffice.controllers import Controller, LearnedController, load_controller, save_controller
-from suffice.errors import ControllerError, OptionError, PoolError
+from suffice.errors import ControllerError, OptionError, PoolError, whole_number
 from suffice.jsonl import quoted
 from suffice.penalties import Penalties
-from suffice.pools import Pool
-from suffice.replay import Result, evaluate
-from suffice.report.progress import training_bar
-from suffice.training import Job, Setting, learn_each
+from suffice.pools import Pool, get_pools
+from suffice.replay import DEFAULT_REPEATS, Result, evaluate, executor_for
+from suffice.training.setting import Job, Setting
+
+if TYPE_CHECKING:
+    from suffice.training import Watched
 
 Training = tuple[Pool, ...]
+
+Progress = Callable[[int, int], "AbstractContextManager[Callable[[int, Watched], None]]"]
+"""From a number of runs and their steps to what is told how each stands while they last."""
+
+
+@contextmanager
+def silent(runs: int, steps: int) -> Iterator[Callable[[int, "Watched"], None]]:
+    """Tell nobody."""
+    yield lambda run, watched: None
 
 
 def model_of(pool: Pool) -> str:
@@ -37,17 +48,22 @@ class Bench:
     test: Training
     out: Path
     leave_one_out: bool = False
-    steps: int = 1_000_000
+    steps: int = Job.steps
     seeds: int = 5
-    repeats: int = 100
+    repeats: int = DEFAULT_REPEATS
     seed: int = 0
-    preset: str = "fast"
+    preset: str = Job.preset
+    progress: Progress = silent
+    warn: Callable[[str], None] = lambda message: None
+
+    def __post_init__(self) -> None:
+        for name in ("train", "test"):
+            object.__setattr__(self, name, tuple(get_pools(getattr(self, name))))
 
     def check(self, allow_overlap: bool) -> None:
         """Refuse what can't be run, and pools that share questions between training and test."""
         for name, value in (("seeds", self.seeds), ("repeats", self.repeats), ("steps", self.steps)):
-            if value < 1:
-                raise OptionError(f"{name} must be at least 1, not {value}")
+            whole_number(name, value)
         for pools in (self.train, self.test):
             names = [pool.name for pool in pools]
             if twice := next((name for name in names if names.count(name) > 1), None):
@@ -56,7 +72,7 @@ class Bench:
             pool.check_budget(Setting().budget)
             if not self.training_for(pool):
                 raise OptionError(
-                    f"{pool.name}: there is nothing to train on; --leave-one-out needs other benchmarks of the same "
+                    f"{pool.name}: there is nothing to train on; leaving one out needs other benchmarks of the same "
                     "model, with pools named MODEL__BENCHMARK"
                 )
             for model in self.models():
@@ -76,30 +92,35 @@ class Bench:
         """The models that there are training pools of."""
         return list(dict.fromkeys(map(model_of, self.test if self.leave_one_out else self.train)))
 
-    def job(self, training: Training, penalty: float = 0.0075, target: str = "running", seed: int = 0) -> Job:
+    def job(
+        self, training: Training, penalty: float = Penalties.draw, target: str = Setting.target, seed: int = 0
+    ) -> Job:
         """A training run on these pools, otherwise as in the paper."""
         setting = Setting(Penalties(penalty), target=target)
         return Job(training, setting, preset=self.preset, steps=self.steps, seed=self.seed + seed)
 
     def learned(self, jobs: Sequence[Job]) -> list[LearnedController]:
         """The controllers of these jobs, in order: trained on all cores, or taken from an earlier run."""
+        from suffice.training import learn_each
+
         folder = self.out / "controllers"
         folder.mkdir(parents=True, exist_ok=True)
         paths = [folder / f"{_key(job)}.safetensors" for job in jobs]
         missing = {path: job for path, job in zip(paths, jobs, strict=True) if not _is_whole(path)}
-        with training_bar(len(missing), self.steps) as watch:
+        with self.progress(len(missing), self.steps) as watch:
             for number, trained in learn_each(list(missing.values()), watch):
                 if trained.controller.card["steps"] >= self.steps:
                     save_controller(trained.controller, list(missing)[number])
                     for rule in trained.controller.no_better_than():
-                        print(f"WARNING: a controller learned nothing: it is no better than {rule}", file=sys.stderr)
+                        self.warn(f"a controller learned nothing: it is no better than {rule}")
         if not all(path.exists() for path in paths):
             raise KeyboardInterrupt
         return [cast(LearnedController, load_controller(path)) for path in paths]
 
     def evaluate(self, pool: Pool, controllers: Sequence[str | Controller]) -> list[Result]:
         """Replay over a test pool."""
-        return evaluate(pool, controllers, repeats=self.repeats, seed=self.seed)
+        executor = executor_for([pool], len(controllers), self.repeats)
+        return evaluate(pool, controllers, repeats=self.repeats, seed=self.seed, executor=executor)
 
 
 def _check_overlap(training: Pool, tested: Pool) -> None:
@@ -108,7 +129,7 @@ def _check_overlap(training: Pool, tested: Pool) -> None:
     if shared:
         raise PoolError(
             f"{training.name} and {tested.name} share {len(shared)} questions, {quoted(shared[0])} for one; "
-            "train on others, or say --allow-overlap"
+            "train on others, or allow the overlap"
         )
 
 

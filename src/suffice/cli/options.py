@@ -1,6 +1,7 @@
-"""Options for what sampling really costs, which stand for penalties."""
+"""Options that several commands share, each declared once; their defaults are those of what they configure."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,6 +9,30 @@ import typer
 import suffice
 from suffice import OptionError, Penalties
 
+Pools = Annotated[list[str], typer.Argument(metavar="POOL", help="Names of bundled pools, or paths.")]
+Controllers = Annotated[
+    list[str],
+    typer.Option("--controller", metavar="C", help="A controller, as NAME or NAME:key=value,…; repeat for more."),
+]
+Budget = Annotated[int, typer.Option(help="The most draws for a question.")]
+Repeats = Annotated[int, typer.Option(help="How often each question is replayed.")]
+DrawSeed = Annotated[int, typer.Option(help="Chooses the draws.")]
+FirstSeed = Annotated[int, typer.Option(help="The first seed.")]
+Actions = Annotated[str, typer.Option(metavar="1,2,4", help="The numbers of draws that may be asked for.")]
+Preset = Annotated[str, typer.Option(metavar="fast|paper", help="How the algorithm is run.")]
+Json = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the results as JSON.")]
+Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the results as CSV.")]
+
+Mode = Annotated[str, typer.Option(metavar="rounds|flow", help="Whole rounds, or a decision on every arrival.")]
+Order = Annotated[str, typer.Option(metavar="launch|arrival", help="In flow, the order in which votes count.")]
+Extra = Annotated[int, typer.Option(help="In flow, how many more draws than asked for are in flight.")]
+Slots = Annotated[
+    int | None, typer.Option(help="How many responses to a question the server works on at once; all by default.")
+]
+TokensPerSecond = Annotated[float | None, typer.Option(help="How quick a response is, for latency in seconds.")]
+
+PenaltyDraw = Annotated[float, typer.Option(help="What a draw costs.")]
+PenaltyRound = Annotated[float, typer.Option(help="What a round costs.")]
 Price = Annotated[
     float | None, typer.Option("--price-per-million-tokens", help="What tokens cost, instead of a penalty for a draw.")
 ]

@@ -1,0 +1,84 @@
+"""The command that says how to sample."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import suffice
+from suffice import OptionError
+from suffice.cli.app import app, need, show
+from suffice.cli.options import (
+    Budget,
+    Controllers,
+    Csv,
+    DrawSeed,
+    Json,
+    Pools,
+    Repeats,
+    Slots,
+    TokensPerSecond,
+)
+from suffice.paths import check_writable, write_whole
+from suffice.replay import executor_for
+from suffice.replay.advise import DEFAULT_REPEATS, FLOWS, MIN_AGREEMENT, PLANS
+from suffice.report import advice_csv, advice_json, advice_table, choice_options, progress_bar
+from suffice.tally import DEFAULT_BUDGET
+
+
+@app.command()
+def advise(
+    chosen: Pools,
+    controllers: Controllers = [],  # noqa: B006
+    max_latency: Annotated[
+        float | None, typer.Option(help="The longest wait, in tokens, or in seconds with --tokens-per-second.")
+    ] = None,
+    max_tokens: Annotated[float | None, typer.Option(help="The most tokens for a question.")] = None,
+    min_agreement: Annotated[
+        float, typer.Option(help="How often to agree with the full vote, in percent.")
+    ] = MIN_AGREEMENT,
+    budget: Budget = DEFAULT_BUDGET,
+    repeats: Repeats = DEFAULT_REPEATS,
+    seed: DrawSeed = 0,
+    slots: Slots = None,
+    tokens_per_second: TokensPerSecond = None,
+    json: Json = None,
+    csv: Csv = None,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw tokens against latency as a PNG file.")
+    ] = None,
+) -> None:
+    """Say which mode, order, extra and controller to use for pools: the cheapest in time, or the quickest in budget.
+
+    Without --controller it tries plans, with several penalties.
+    """
+    if (max_latency is None) == (max_tokens is None):
+        raise OptionError("give --max-latency or --max-tokens, one of the two")
+    check_writable(json, csv, figure)
+    figures = need("suffice.report.figures", "plot") if figure else None
+    pools = [suffice.load_pool(name) for name in chosen]
+    speed = tokens_per_second or 1.0
+    tried = controllers or PLANS
+    with progress_bar("sweep", 1) as advance:
+        advice = suffice.advise(
+            pools,
+            tried,
+            max_latency=max_latency and max_latency * speed,
+            max_tokens=max_tokens,
+            min_agreement=min_agreement,
+            budget=budget,
+            repeats=repeats,
+            seed=seed,
+            slots=slots,
+            progress=advance,
+            executor=executor_for(pools, len(tried) * len(FLOWS), repeats, clocked=True),
+        )
+    if json:
+        settings = {"budget": budget, "repeats": repeats, "seed": seed, "slots": slots, "min_agreement": min_agreement}
+        write_whole(json, advice_json(advice, **settings, max_latency=max_latency, max_tokens=max_tokens).encode())
+    if csv:
+        write_whole(csv, advice_csv(advice).encode())
+    if figures:
+        figures.draw_front(advice, figure)
+    show(advice_table(advice, speed))
+    typer.echo(f"Use {choice_options(advice.chosen)}")

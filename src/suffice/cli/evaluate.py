@@ -1,0 +1,133 @@
+"""The command that replays controllers over pools and compares them."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import suffice
+from suffice import Flow, Penalties
+from suffice.cli.app import app, need, show
+from suffice.cli.options import (
+    Answer,
+    Budget,
+    Controllers,
+    Csv,
+    DrawSeed,
+    Extra,
+    Json,
+    Mode,
+    Order,
+    PenaltyDraw,
+    PenaltyRound,
+    Pools,
+    Price,
+    Repeats,
+    Second,
+    Slots,
+    Tokens,
+    TokensPerSecond,
+    Wait,
+    penalties_of,
+)
+from suffice.flow import MODES, get_flow
+from suffice.paths import check_writable, write_whole
+from suffice.replay import DEFAULT_REPEATS, executor_for, reliabilities
+from suffice.replay.advise import DEFAULT_REPEATS as ADVICE_REPEATS
+from suffice.replay.advise import MIN_AGREEMENT
+from suffice.report import clock_table, evaluation_tables, progress_bar, results_csv, results_json
+from suffice.tally import DEFAULT_BUDGET
+
+RULES = ["sc", "asc", "esc", "doubling", "boinf"]
+IN_FLOW = ["asc", "boinf", "plan", "rl"]
+
+
+@app.command()
+def evaluate(
+    chosen: Pools,
+    controllers: Controllers = [],  # noqa: B006
+    budget: Budget = DEFAULT_BUDGET,
+    repeats: Repeats = DEFAULT_REPEATS,
+    seed: DrawSeed = 0,
+    penalty_draw: PenaltyDraw = Penalties.draw,
+    penalty_round: PenaltyRound = Penalties.round,
+    price: Price = None,
+    tokens: Tokens = None,
+    wait: Wait = None,
+    second: Second = None,
+    answer: Answer = None,
+    mode: Mode = MODES[0],
+    order: Order = Flow.order,
+    extra: Extra = Flow.extra,
+    slots: Slots = None,
+    tokens_per_second: TokensPerSecond = None,
+    baseline: Annotated[
+        str, typer.Option(metavar="C", help="The controller that changes and differences are against.")
+    ] = "sc",
+    json: Json = None,
+    csv: Csv = None,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the reliability diagram as a PNG file.")
+    ] = None,
+    advise: Annotated[bool, typer.Option("--advise", hidden=True)] = False,
+    max_latency: Annotated[float | None, typer.Option(hidden=True)] = None,
+    max_tokens: Annotated[float | None, typer.Option(hidden=True)] = None,
+    min_agreement: Annotated[float, typer.Option(hidden=True)] = MIN_AGREEMENT,
+) -> None:
+    """Replay controllers over pools, all on the same draws, and compare them."""
+    if advise:
+        from suffice.cli import advise as advice  # here, so that the help lists it after this command
+
+        typer.echo("suffice: --advise has become a command of its own, suffice advise, and will go", err=True)
+        advice.advise(
+            chosen,
+            controllers,
+            max_latency,
+            max_tokens,
+            min_agreement,
+            budget,
+            ADVICE_REPEATS if repeats == DEFAULT_REPEATS else repeats,
+            seed,
+            slots,
+            tokens_per_second,
+            json,
+            csv,
+            figure,
+        )
+        return
+    flow = get_flow(mode, order, extra)
+    controllers = controllers or (IN_FLOW if flow else RULES)
+    check_writable(json, csv, figure)
+    figures = need("suffice.report.figures", "plot") if figure else None
+    pools = [suffice.load_pool(name) for name in chosen]
+    penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer)
+    with progress_bar("replay", 1) as advance:
+        comparisons = suffice.compare(
+            pools,
+            controllers,
+            baseline=baseline,
+            budget=budget,
+            repeats=repeats,
+            seed=seed,
+            penalties=penalties,
+            flow=flow,
+            slots=slots,
+            progress=advance,
+            executor=executor_for(pools, len(controllers), repeats, clocked=bool(flow or slots)),
+        )
+    if json:
+        about: dict[str, Any] = {"penalty_draw": penalties.draw, "penalty_round": penalties.round, "mode": mode}
+        if flow:
+            about |= {"order": order, "extra": extra}
+        if slots or tokens_per_second:
+            about |= {"slots": slots, "tokens_per_second": tokens_per_second}
+        text = results_json(comparisons, budget=budget, repeats=repeats, seed=seed, **about)
+        write_whole(json, text.encode())
+    if csv:
+        write_whole(csv, results_csv(comparisons).encode("utf-8", "surrogateescape"))
+    if figures:
+        figures.draw_reliability(reliabilities(comparisons), figure)
+    for table in evaluation_tables(comparisons):
+        show(table, "")
+    if flow or slots or tokens_per_second:
+        show(clock_table(comparisons, tokens_per_second), "")

@@ -1,0 +1,20 @@
+"""The command that describes pools."""
+
+from typing import Annotated
+
+import typer
+
+import suffice
+from suffice.cli.app import app, show
+from suffice.report import pool_table
+
+
+@app.command()
+def pools(
+    chosen: Annotated[
+        list[str],
+        typer.Argument(metavar="POOL", help="Names of bundled pools, or paths; all bundled ones by default."),
+    ] = [],  # noqa: B006
+) -> None:
+    """Describe pools: how hard they are and how much their answers differ."""
+    show(pool_table([suffice.summarise(name) for name in chosen or suffice.bundled_pools()]))

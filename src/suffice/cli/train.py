@@ -1,0 +1,97 @@
+"""The command that trains controllers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import suffice
+from suffice import Penalties
+from suffice.cli.app import app, need, show, whole_numbers
+from suffice.cli.options import (
+    Actions,
+    Answer,
+    Budget,
+    FirstSeed,
+    PenaltyDraw,
+    PenaltyRound,
+    Pools,
+    Preset,
+    Price,
+    Second,
+    Tokens,
+    Wait,
+    penalties_of,
+)
+from suffice.paths import check_writable, write_whole
+from suffice.report import training_bar, training_json, training_table
+from suffice.training.setting import Job, Setting
+
+ACTIONS = ",".join(map(str, Setting.actions))
+
+MISSED = 0.05
+"""A mean that is further off than this share is said to be missed."""
+
+
+@app.command()
+def train(
+    chosen: Pools,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the controller goes, as a .safetensors file.")],
+    algorithm: Annotated[str, typer.Option(metavar="ppo|dqn|a2c", help="The learning algorithm.")] = Job.algorithm,
+    preset: Preset = Job.preset,
+    target: Annotated[
+        str,
+        typer.Option(
+            metavar="running|full|gold", help="What counts as right: the full budget's vote, the pool's, gold."
+        ),
+    ] = Setting.target,
+    penalty_draw: PenaltyDraw = Penalties.draw,
+    penalty_round: PenaltyRound = Penalties.round,
+    price: Price = None,
+    tokens: Tokens = None,
+    wait: Wait = None,
+    second: Second = None,
+    answer: Answer = None,
+    actions: Actions = ACTIONS,
+    first: Annotated[int, typer.Option(help="The draws of the first round.")] = Setting.first,
+    budget: Budget = Setting.budget,
+    top: Annotated[int, typer.Option(help="How many vote counts the controller sees.")] = Setting.top,
+    mean_samples: Annotated[
+        float | None, typer.Option(help="Find the penalty for a draw with which so many are drawn on average.")
+    ] = None,
+    mean_rounds: Annotated[
+        float | None, typer.Option(help="Find the penalty for a round with which there are at most so many on average.")
+    ] = None,
+    steps: Annotated[int, typer.Option(help="Decisions to learn from, for each seed.")] = Job.steps,
+    seeds: Annotated[int, typer.Option(help="How many controllers to train; the best is kept.")] = 5,
+    seed: FirstSeed = Job.seed,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures of all seeds as JSON.")] = None,
+) -> None:
+    """Train a controller on pools; Ctrl-C keeps the best so far."""
+    training = need("suffice.training.runs", "train")
+    check_writable(out, json)
+    pools = tuple(suffice.load_pool(name) for name in chosen)
+    penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer)
+    setting = Setting(penalties, whole_numbers("actions", actions), first, budget, top, target)
+    job = Job(pools, setting, algorithm, preset, steps, seed, mean_samples, mean_rounds)
+    with training_bar(seeds, steps) as watch:
+        trained = training.train(job, seeds, watch)
+    if not trained:
+        raise KeyboardInterrupt  # before there was anything to keep
+    best = trained[0].controller
+    suffice.save_controller(best, out)
+    show(training_table(trained))
+    if json:
+        write_whole(json, training_json(trained).encode())
+    over = job.excess(best.card["samples"], best.card["rounds"])
+    if max(abs(over[0]), over[1]) > MISSED:
+        typer.secho("WARNING: the means were missed by more than 5 %: train longer.", fg="red", bold=True, err=True)
+    for rule in [] if mean_samples or mean_rounds else best.no_better_than():
+        message = (
+            f"WARNING: on its own training pools this controller is no better than {rule}: it has learned nothing "
+            "worth using. Train longer, with more seeds, or on pools with more agreement."
+        )
+        typer.secho(message, fg="red", bold=True, err=True)
+    if any(one.controller.card["steps"] < steps for one in trained):
+        typer.echo("Interrupted: these are the best so far.", err=True)
+    typer.echo(f"The controller of seed {trained[0].seed} is in {out}: use it as file:{out}")

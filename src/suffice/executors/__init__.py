@@ -1,0 +1,7 @@
+"""Executors: where work runs. Tasks go in, results come out as they are done, and they are the same everywhere."""
+
+from suffice.executors.base import AnyExecutor, Executor, Link, Task, get_executor, register_executor
+from suffice.executors.here import Here
+from suffice.executors.processes import Processes
+
+__all__ = ["AnyExecutor", "Executor", "Here", "Link", "Processes", "Task", "get_executor", "register_executor"]

@@ -1,0 +1,71 @@
+"""Figures 3 and 6 of the paper: where the samples go."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import entr
+
+from suffice.experiments.bench import Bench
+from suffice.pools import Question
+from suffice.tally import IntArray
+
+
+@dataclass(frozen=True)
+class Effort:
+    """One question: how much its answers differ, the share that is right if gold is known, the samples drawn."""
+
+    question: str
+    entropy: float
+    accuracy: float | None
+    samples: float
+
+
+@dataclass(frozen=True)
+class Explained:
+    """The questions of one pool."""
+
+    pool: str
+    efforts: list[Effort]
+
+    @property
+    def by_entropy(self) -> list[tuple[float, float]]:
+        """The entropy and the samples of each question."""
+        return [(effort.entropy, effort.samples) for effort in self.efforts]
+
+    @property
+    def by_accuracy(self) -> list[tuple[float, float]]:
+        """The accuracy and the samples of each question with a gold answer."""
+        return [(effort.accuracy, effort.samples) for effort in self.efforts if effort.accuracy is not None]
+
+
+def explain(bench: Bench) -> list[Explained]:
+    """What the learned controller draws for each question, pool by pool."""
+    learned = bench.learned([bench.job(bench.training_for(pool)) for pool in bench.test])
+    explained = []
+    for pool, controller in zip(bench.test, learned, strict=True):
+        samples = bench.evaluate(pool, [controller])[0].by_question["samples"].tolist()
+        efforts = [
+            Effort(question.id, _entropy(question.codes), _share_right(question), drawn)
+            for question, drawn in zip(pool.questions, samples, strict=True)
+        ]
+        explained.append(Explained(pool.name, efforts))
+    return explained
+
+
+def rank_correlation(points: Sequence[tuple[float, float]]) -> float | None:
+    """Spearman's; None where there are too few points, or all are alike."""
+    if len(points) < 3 or min(len(set(column)) for column in zip(*points, strict=True)) == 1:
+        return None
+    from scipy.stats import spearmanr  # slow to import
+
+    return float(spearmanr(points).statistic)
+
+
+def _entropy(codes: IntArray) -> float:
+    counts = np.bincount(codes[codes >= 0])
+    return float(entr(counts / max(counts.sum(), 1)).sum())
+
+
+def _share_right(question: Question) -> float | None:
+    return None if question.gold is None else float((question.codes == question.code(question.gold)).mean())

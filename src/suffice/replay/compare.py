@@ -1,0 +1,138 @@
+"""Comparing controllers: with a baseline, with the exact planner and with fixed numbers of draws, on the same draws."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from suffice.controllers import get_controller
+from suffice.errors import whole_number
+from suffice.executors import AnyExecutor
+from suffice.flow import Flow
+from suffice.penalties import Penalties
+from suffice.planning import ceiling
+from suffice.pools import AnyPool, get_pools
+from suffice.replay.evaluate import DEFAULT_REPEATS, AnyController, Replay, Result, Way, replay_ways
+from suffice.replay.reliability import Reliability, pooled
+from suffice.tally import DEFAULT_BUDGET, FloatArray
+
+CHECKPOINTS = (4, 8, 16, 24)
+"""Numbers of draws after which the confidence is checked."""
+
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several controllers on one pool, and what they are compared with on the same draws.
+
+    `ceilings` has, for each learned controller, the exact planner with the same actions and penalties; `checkpoints`
+    the vote after fixed numbers of draws.
+    """
+
+    results: list[Result]
+    baseline: Result
+    ceilings: Mapping[str, Result] = field(default_factory=dict)
+    checkpoints: Sequence[Result] = ()
+
+    def regret(self, result: Result) -> float | None:
+        """How much more reward the planner gets; None for a controller that wasn't learned."""
+        ceiling = self.ceilings.get(result.controller)
+        return None if ceiling is None else ceiling.reward - result.reward
+
+
+def compare(
+    pools: AnyPool | Sequence[AnyPool],
+    controllers: Sequence[AnyController],
+    *,
+    baseline: AnyController = "sc",
+    budget: int = DEFAULT_BUDGET,
+    repeats: int = DEFAULT_REPEATS,
+    seed: int = 0,
+    penalties: Penalties = Penalties(),
+    flow: Flow | None = None,
+    slots: int | None = None,
+    progress: Callable[[float], None] = lambda share: None,
+    executor: AnyExecutor = "here",
+) -> list[Comparison]:
+    """Replay controllers over pools and what they are compared with, which is always in rounds; one a pool.
+
+    The arguments are those of `evaluate`; `progress` hears which share of the work each step was.
+
+    >>> (pool,) = compare("smollm2-135m__arithmetic", ["asc"], repeats=10)
+    >>> gap = difference(pool.results, [pool.baseline], "samples")
+    >>> gap.low < gap.mean < gap.high < 0
+    True
+    """
+    whole_number("budget", budget)
+    loaded = get_pools(pools)
+    asked = [Way(get_controller(controller), flow, str(controller)) for controller in controllers]
+    planners = [(way.name, plan) for way in asked if (plan := ceiling(way.controller, penalties))]
+    own = next((number for number, one in enumerate(controllers) if not flow and one == baseline), len(asked))
+    ways = [
+        *asked,
+        Way(get_controller(baseline), None, str(baseline)),
+        *(Way(plan, None, str(plan)) for _, plan in planners),
+        *(Way(get_controller(f"sc:draws={n}"), None, f"sc:draws={n}") for n in CHECKPOINTS if n < budget),
+    ]
+    setting = Replay(budget, repeats, seed, penalties, slots=slots)
+    total = len(ways) * sum(len(pool.questions) for pool in loaded)
+    found = replay_ways(loaded, ways, setting, lambda questions: progress(questions / total), executor)
+    first = len(asked) + 1
+    last = first + len(planners)
+    return [
+        Comparison(
+            results[: len(asked)],
+            results[own],
+            {name: result for (name, _), result in zip(planners, results[first:last], strict=True)},
+            results[last:],
+        )
+        for results in found
+    ]
+
+
+def reliabilities(comparisons: Sequence[Comparison]) -> dict[str, Reliability]:
+    """All pools together: by controller, and by the number of draws at the checkpoints."""
+    by_name: dict[str, list[Reliability | None]] = {}
+    for pool in comparisons:
+        for result in pool.results:
+            by_name.setdefault(f"{result.controller}, at its stop", []).append(result.reliability)
+        for result in pool.checkpoints:
+            by_name.setdefault(f"after {result.samples:.0f} draws", []).append(result.reliability)
+    together = {name: pooled(parts) for name, parts in by_name.items()}
+    return {name: reliability for name, reliability in together.items() if reliability}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much more one controller has of something than another, with a 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def difference(results: Sequence[Result], baseline: Sequence[Result], metric: str) -> Difference | None:
+    """The paired difference of a metric, averaged over pools, for the same pools in the same order.
+
+    Questions are resampled within each pool, and both controllers keep the same ones. None where a pool
+    can't tell the metric.
+    """
+    means, resampled = [], []
+    for position, (ours, theirs) in enumerate(zip(results, baseline, strict=True)):
+        gaps = ours.by_question[metric] - theirs.by_question[metric]
+        gaps = gaps[~np.isnan(gaps)]
+        if not gaps.size:
+            return None
+        means.append(gaps.mean())
+        resampled.append(_times_drawn(gaps.size, position) @ gaps / gaps.size)
+    low, high = np.percentile(np.mean(resampled, axis=0), [2.5, 97.5])
+    return Difference(float(np.mean(means)), float(low), float(high))
+
+
+@lru_cache(maxsize=32)
+def _times_drawn(questions: int, pool: int) -> FloatArray:
+    """How often each question is drawn in each resample, a row a resample; each pool has draws of its own."""
+    random = np.random.default_rng(pool)
+    return random.multinomial(questions, np.full(questions, 1 / questions), size=RESAMPLES).astype(np.float32)

@@ -1,0 +1,60 @@
+"""Several training runs with different seeds, on all cores; the best on the training pools is kept."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from suffice.errors import OptionError, whole_number
+from suffice.executors import AnyExecutor, Task, get_executor
+from suffice.replay import mean_over_pools
+from suffice.training.learner import ALGORITHMS, PRESETS, Trained, Watched, learn
+from suffice.training.setting import Job
+
+Watch = Callable[[int, Watched], None]
+"""Is told how the policy of a run stands, with the number of its job."""
+
+
+def check_job(job: Job) -> None:
+    """Refuse what can't be trained, before any work."""
+    if job.algorithm not in ALGORITHMS:
+        raise OptionError(f'must be one of {", ".join(ALGORITHMS)}, not "{job.algorithm}"', "algorithm")
+    if (job.algorithm, job.preset) not in PRESETS:
+        raise OptionError(f'must be fast or paper, not "{job.preset}"', "preset")
+    whole_number("steps", job.steps)
+    whole_number("seed", job.seed, least=0)
+    first, budget = job.setting.first, job.setting.budget
+    if job.mean_samples is not None and not first < job.mean_samples < budget:
+        between = f"the first round's {first} and the budget of {budget}"
+        raise OptionError(f"must lie between {between}, not {job.mean_samples:g}", "mean_samples")
+    if job.mean_rounds is not None and not 1 < job.mean_rounds < budget:
+        raise OptionError(f"must lie between 1 and the budget of {budget}, not {job.mean_rounds:g}", "mean_rounds")
+    job.setting.check(job.pools)
+
+
+def train(
+    job: Job, seeds: int = 1, watch: Watch = lambda number, watched: None, executor: AnyExecutor = "processes"
+) -> list[Trained]:
+    """Train with `seeds` seeds from the job's on; the best comes first. An interrupt keeps what each has so far."""
+    jobs = [replace(job, seed=job.seed + number) for number in range(whole_number("seeds", seeds))]
+    return sorted((trained for _, trained in learn_each(jobs, watch, executor)), key=lambda one: -_merit(job, one))
+
+
+def _merit(job: Job, trained: Trained) -> float:
+    """What seeds are compared by: the reward, or where means are asked for, whose penalties differ, the agreement."""
+    if job.mean_samples is None and job.mean_rounds is None:
+        return trained.reward
+    return mean_over_pools(trained.results, "agreement") or 0.0
+
+
+def learn_each(
+    jobs: Sequence[Job], watch: Watch = lambda number, watched: None, executor: AnyExecutor = "processes"
+) -> Iterator[tuple[int, Trained]]:
+    """Run jobs, by default side by side on all cores; each comes with its number as it is done.
+
+    An interrupt ends them all with what they have so far: their cards say after how many steps.
+    """
+    for job in jobs:
+        check_job(job)
+    tasks: list[Task[Trained]] = [(learn, (job,)) for job in jobs]
+    for number, trained in get_executor(executor).run(tasks, watch):
+        if trained.controller.card["steps"]:  # else it was interrupted before it began
+            yield number, trained

@@ -1,0 +1,148 @@
+"""Where work runs: here and in processes, with the same results."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.pools import make_pool
+
+from suffice import Flow, OptionError, Result, SufficeError, advise, compare, evaluate, load_pool
+from suffice.executors import Executor, Here, Link, Processes, Task, get_executor
+
+EXECUTORS = ["here", "processes:workers=2"]
+
+
+def square(number: int, link: Link) -> int:
+    link.tell(f"at {number}")
+    return number * number
+
+
+def process_of(number: int, link: Link) -> int:
+    time.sleep(0.1 * number)
+    return os.getpid()
+
+
+def fail(link: Link) -> None:
+    raise OptionError("must be better", "work")
+
+
+def die(link: Link) -> None:
+    os._exit(1)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_results_come_with_the_numbers_of_their_tasks_and_what_they_told(executor: str) -> None:
+    told: list[tuple[int, Any]] = []
+    tasks: list[Task[int]] = [(square, (number,)) for number in range(5)]
+    done = dict(get_executor(executor).run(tasks, lambda number, message: told.append((number, message))))
+    assert done == {0: 0, 1: 1, 2: 4, 3: 9, 4: 16}
+    assert (0, "at 0") in told and len(told) == 5
+
+
+def test_processes_are_others_and_what_can_not_be_sent_stays_here() -> None:
+    tasks: list[Task[int]] = [(process_of, (0,)), (process_of, (1,))]
+    assert os.getpid() not in dict(Processes(2).run(tasks)).values()
+    assert dict(Processes(2).run([(lambda link: os.getpid(), ()) for _ in range(2)])) == {
+        0: os.getpid(),
+        1: os.getpid(),
+    }
+    assert dict(Processes(2).run(tasks[:1])) == {0: os.getpid()}
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_task_s_error_is_the_run_s(executor: str) -> None:
+    with pytest.raises(OptionError, match="work must be better") as caught:
+        list(get_executor(executor).run([(fail, ()), (fail, ())]))
+    assert caught.value.argument == "work"
+
+
+def test_a_process_that_dies_is_told_in_a_sentence() -> None:
+    with pytest.raises(SufficeError, match="a process ended before its work was done"):
+        list(Processes(2).run([(die, ()), (die, ())]))
+
+
+def test_executors_have_names_and_parameters() -> None:
+    assert isinstance(get_executor("here"), Here)
+    assert get_executor("processes:workers=3").workers == 3
+    with pytest.raises(OptionError, match=r'unknown executor "proceses".*did you mean "processes"'):
+        get_executor("proceses")
+    with pytest.raises(OptionError, match="workers must be a whole number, at least 1, not 0"):
+        get_executor("processes:workers=0")
+
+
+def same(ours: Sequence[Result], theirs: Sequence[Result]) -> bool:
+    for one, other in zip(ours, theirs, strict=True):
+        for field in fields(Result):
+            if field.name not in ("by_question", "reliability"):
+                assert getattr(one, field.name) == getattr(other, field.name), field.name
+        assert one.reliability is not None and other.reliability is not None
+        assert (one.reliability.sums == other.reliability.sums).all()
+        for metric, values in one.by_question.items():
+            np.testing.assert_array_equal(values, other.by_question[metric])
+    return True
+
+
+def test_figures_are_the_same_to_the_last_digit_wherever_they_are_made() -> None:
+    pools = ["smollm2-135m__arithmetic", "qwen2.5-coder-1.5b__gsm8k"]
+    here = evaluate(pools, ["asc", "boinf", "plan", "rl"], repeats=7)
+    assert same(here, evaluate(pools, ["asc", "boinf", "plan", "rl"], repeats=7, executor="processes:workers=2"))
+    flow = {"flow": Flow("arrival", 2), "repeats": 2}
+    one, two = (evaluate(pools[0], ["plan"], executor=executor, **flow) for executor in EXECUTORS)  # type: ignore[arg-type]
+    assert same(one, two)
+
+
+def test_comparisons_and_advice_are_the_same_too() -> None:
+    pool = load_pool("smollm2-135m__arithmetic")
+    one, two = (compare(pool, ["asc", "rl"], repeats=3, executor=executor)[0] for executor in EXECUTORS)
+    assert same([*one.results, one.baseline, *one.checkpoints], [*two.results, two.baseline, *two.checkpoints])
+    advice = [
+        advise(pool, ["asc", "sc"], max_tokens=1e6, min_agreement=50, repeats=1, executor=executor)
+        for executor in EXECUTORS
+    ]
+    assert advice[0] == advice[1]
+
+
+class Recording(Executor):
+    """A third executor, which needs nothing but itself."""
+
+    workers = 3
+
+    def __init__(self) -> None:
+        self.tasks = 0
+
+    def run(self, tasks: Sequence[Task[Any]], watch: Any = None) -> Iterator[tuple[int, Any]]:
+        self.tasks += len(tasks)
+        yield from reversed(list(Here().run(tasks)))
+
+
+def test_a_third_executor_needs_no_change_elsewhere() -> None:
+    pool = make_pool(*["ab" * 16] * 20)
+    recording = Recording()
+    assert same(evaluate(pool, ["asc"], repeats=2, executor=recording), evaluate(pool, ["asc"], repeats=2))
+    assert recording.tasks > 3
+
+
+def test_an_interrupt_stops_replays_in_processes() -> None:
+    script = (
+        "import suffice, sys\n"
+        "if __name__ == '__main__':\n"
+        "    pool = suffice.load_pool('qwen2.5-coder-1.5b__dapo')\n"
+        "    print('begun', flush=True)\n"
+        "    told = lambda n: print('told', flush=True)\n"
+        "    suffice.evaluate([pool] * 40, ['boinf'], repeats=400, progress=told, executor='processes:workers=2')\n"
+    )
+    run = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    while run.stdout.readline() != "told\n":
+        assert run.poll() is None
+    os.kill(run.pid, signal.SIGINT)
+    _, errors = run.communicate(timeout=60)
+    assert "KeyboardInterrupt" in errors and "Traceback" in errors and "evaluate" in errors
+    assert run.returncode in (1, -signal.SIGINT, 130)
