@@ -29,7 +29,7 @@ from suffice import (
 )
 from suffice.planning import UNIVERSAL, Model, Prior, build_model, ceiling, plan
 from suffice.planning.fit import fit_prior
-from suffice.planning.model import CONCENTRATIONS, DISCOUNTS
+from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, step_probabilities
 from suffice.replay import Reliability
 from suffice.replay.reliability import decile_sums
 
@@ -87,6 +87,16 @@ def test_steps_have_the_process_s_probabilities_and_sum_to_one(prior: Prior) -> 
     steps = {int(level.size[e]): chance[e] for e in np.flatnonzero(level.parent == row_of(model, (2, 1)))}
     for answer, size in ((0, 2), (1, 1), (2, 0)):
         assert steps[size] == pytest.approx(probability((0, 0, 1, answer), prior) / before)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 100])
+def test_partitions_worked_on_a_few_at_a_time_give_the_same(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build_model(16, SKEWED)
+    monkeypatch.setattr("suffice.planning.model.ROWS_AT_ONCE", rows)
+    for votes, level in enumerate(model.levels[:-1]):
+        chance = step_probabilities(level, votes, SKEWED)
+        np.testing.assert_allclose(chance, model.probabilities[votes], atol=1e-14)
+        np.testing.assert_allclose(np.bincount(level.parent, chance), 1, atol=1e-12)
 
 
 @pytest.mark.parametrize("prior", [UNIVERSAL, SKEWED])
@@ -317,3 +327,10 @@ def test_plan_on_the_command_line(tmp_path: Path) -> None:
     assert json.loads(suffice("controllers", out).stdout)["prior"] == "fitted"
     assert "plan:penalty_draw=0.0075,penalty_round=0.005" in suffice("plan").stdout
     assert "--actions" in fails("plan", "--actions", "few")
+
+
+def test_a_none_is_fitted_as_an_answer_of_its_own() -> None:
+    with_none = make_pool(*[["a"] * 20 + [None] * 10] * 5)
+    with_others = make_pool(*[["a"] * 20 + [str(number) for number in range(10)]] * 5)
+    assert fit_prior([with_none]) == fit_prior([with_others])
+    assert fit_prior([with_none]) != fit_prior([make_pool(*[["a"] * 20] * 5)])

@@ -8,6 +8,7 @@ from helpers.pools import make_pool
 
 from suffice import OptionError, Penalties, PoolError, evaluate, load_pool
 from suffice.training import Job, Setting, Watched, train
+from suffice.training.learner import FINAL_SEED, WATCH_SEED
 
 
 def toy(steps: int = 40_000, **options: object) -> Job:
@@ -73,6 +74,12 @@ def test_the_card_tells_what_was_done() -> None:
     assert card["versions"]["torch"].startswith("2.")
     # The reward on the card is the replay's, every draw and round counted.
     assert card["reward"] == pytest.approx(trained.results[0].reward)
+
+
+def test_figures_are_on_other_draws_than_those_by_which_the_best_moment_was_chosen() -> None:
+    (trained,) = train(toy(1))
+    again = [evaluate(toy().pools[0], trained.controller, seed=seed)[0] for seed in (FINAL_SEED, WATCH_SEED)]
+    assert trained.results[0].agreement == again[0].agreement != again[1].agreement
 
 
 def test_an_interrupted_run_keeps_its_best_so_far() -> None:
