@@ -115,7 +115,10 @@ def test_confidence_is_the_chance_that_the_leader_stays(prior: Prior) -> None:
             assert model.confidence[draws][row_of(model, parts)] == pytest.approx(stays[parts] / total, abs=1e-12)
 
 
-@pytest.mark.parametrize(("penalties", "actions"), [(Penalties(0.02, 0.01), (1, 2, 4)), (Penalties(0.0, 0.03), (1, 3))])
+@pytest.mark.parametrize(
+    ("penalties", "actions"),
+    [(Penalties(0.02, 0.01), (1, 2, 4)), (Penalties(0.0, 0.03), (1, 3)), (Penalties(0.0, 0.0), (1, 2, 3))],
+)
 def test_values_are_those_of_a_plain_recursion(penalties: Penalties, actions: tuple[int, ...]) -> None:
     model = build_model(BUDGET, SKEWED)
 
@@ -129,17 +132,28 @@ def test_values_are_those_of_a_plain_recursion(penalties: Penalties, actions: tu
 
     @lru_cache
     def value(sequence: tuple[int, ...]) -> float:
-        votes = len(sequence)
+        return max([stop_worth(sequence), *worth(sequence).values()])
+
+    def stop_worth(sequence: tuple[int, ...]) -> float:
         parts = tuple(part for part in tally_of(sequence).top(BUDGET) if part)
-        stop = 2 * model.confidence[votes][row_of(model, parts)] - 1 if votes else -math.inf
-        choices = {min(action, BUDGET - votes) for action in actions} if votes < BUDGET else set()
-        return max([stop, *(after(sequence, k) - penalties.round - penalties.draw * k for k in choices)])
+        return 2 * float(model.confidence[len(sequence)][row_of(model, parts)]) - 1 if sequence else -math.inf
+
+    def worth(sequence: tuple[int, ...]) -> dict[int, float]:
+        left = BUDGET - len(sequence)
+        choices = {min(action, left) for action in actions} if left else set()
+        return {k: after(sequence, k) - penalties.round - penalties.draw * k for k in choices}
 
     policy = plan(model, penalties, actions)
     for draws in range(BUDGET + 1):
         for sequence in sequences(draws):
-            parts = tuple(part for part in tally_of(sequence).top(BUDGET) if part)
-            assert policy.value[draws][row_of(model, parts)] == pytest.approx(value(sequence), abs=1e-9)
+            row = row_of(model, tuple(part for part in tally_of(sequence).top(BUDGET) if part))
+            assert policy.value[draws][row] == pytest.approx(value(sequence), abs=1e-9)
+            choices = worth(sequence)
+            # Among what is nearly as good as the best the largest, for rounds are worth something.
+            drawn = max((k for k in choices if choices[k] >= max(choices.values()) - 1e-4), default=0)
+            assert policy.asked_without_stop[draws][row] == drawn
+            stops = stop_worth(sequence) >= max(choices.values(), default=-1) - 1e-9
+            assert policy.asked[draws][row] == (0 if stops else drawn)
 
 
 def test_more_actions_are_never_worse_and_larger_penalties_never_better() -> None:

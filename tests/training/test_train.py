@@ -150,3 +150,13 @@ def test_means_out_of_reach_are_refused() -> None:
 def test_a_small_pool_is_refused() -> None:
     with pytest.raises(PoolError, match="fewer than the budget"):
         train(Job((make_pool("a" * 31),)))
+
+
+@pytest.mark.parametrize("algorithm", ["a2c", "dqn"])
+def test_the_best_moment_is_kept(algorithm: str) -> None:
+    told: list[Watched] = []
+    job = toy(15_000, algorithm=algorithm)
+    (trained,) = train(job, watch=lambda number, watched: told.append(watched))
+    (kept,) = evaluate(job.pools[0], trained.controller, seed=WATCH_SEED, repeats=2000, confidence=False)
+    assert len(told) >= 3 and kept.reward >= max(watched.reward for watched in told) - 1e-9
+    assert trained.controller.card["best_after_steps"] < trained.controller.card["steps"], "it was not the last one"
