@@ -54,6 +54,15 @@ def test_a_controller_that_learned_nothing_is_said_to(toys: list[Path], tmp_path
     assert "WARNING: on its own training pools this controller is no better than" in done.stderr
 
 
+def test_means_that_were_missed_are_said_to_be(toys: list[Path], tmp_path: Path) -> None:
+    means = ["--mean-samples", "31"]
+    done = suffice("train", toys[0], "--out", tmp_path / "c.safetensors", "--steps", "1", "--seeds", "1", *means)
+    assert done.returncode == 0
+    assert "WARNING: the means were missed by more than 5 %" in done.stderr
+    samples = json.loads(suffice("controllers", tmp_path / "c.safetensors").stdout)["samples"]
+    assert samples < 0.95 * 31, "too few are as much of a miss as too many"
+
+
 def test_ctrl_c_keeps_the_best_so_far(toys: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "c.safetensors"
     long = ["--steps", "2000000", "--algorithm", "a2c", "--seeds", "2"]
@@ -86,6 +95,7 @@ def test_bad_training_options_get_one_sentence(toys: list[Path], tmp_path: Path)
     assert "not a whole controller file" in fails("controllers", tmp_path / "foreign")
 
 
+@pytest.mark.timeout(300)
 def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
     toys: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,3 +82,9 @@ def test_a_state_of_one_count_is_refused() -> None:
 def test_votes_are_listed_with_the_leader_first() -> None:
     tally = tally_of([1, 2, 2, 1, 3])
     assert list(tally.votes.items()) == [("2", 2), ("1", 2), ("3", 1)]
+
+
+@pytest.mark.parametrize("budget", [127, 128, 129, 300])
+def test_counts_of_large_budgets_are_whole(budget: int) -> None:
+    standings = Standings(np.zeros((1, budget), int))
+    assert list(standings.votes[:, 0, 0]) == list(range(budget + 1))

@@ -1,6 +1,7 @@
 """From response text to what is found in it: the extractors, and hostile texts."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -100,6 +101,7 @@ FOUND = {
         "answer: b": "B",
         "Thus, the correct choice is (H).": "H",
         "I'd go with B here.": "B",
+        "**B** beats (A)": "B",
         "I think A is a letter": None,
         "K": None,
         "A dog": None,
@@ -113,6 +115,8 @@ FOUND = {
         'Sure! ```json\n{"answer": [1, 2]}\n``` done': "[1, 2]",
         '{"answer": 1} {"answer": 2}': "2",
         '{"answer": {"b": 1, "a": 2}}': '{"a": 2, "b": 1}',
+        '{"answer": {"answer": 1}}': '{"answer": 1}',
+        '[{"answer": 1}]': None,
         '{"answer": null}': None,
         '{"other": 1}': None,
         "no json": None,
@@ -226,3 +230,16 @@ def test_any_callable_extracts_also_one_that_cannot_be_hashed() -> None:
 
     assert answer_key("It is: 7", Between(": ")) == "7"
     assert not get_extractor(Between(": ")).quick, "it may take its time"
+
+
+def test_json_is_looked_for_at_the_last_brackets_only() -> None:
+    extract = get_extractor("json:answer")
+    assert extract("{" * 300 + '{"answer": 5}') == "5"
+    assert extract('{"answer": 5}' + "[" * 300) is None
+
+
+def test_threads_get_their_own_replies() -> None:
+    extract = get_extractor(r"regex:(\d+)")
+    texts = [f"{thread} and {turn}" for thread in range(6) for turn in range(40)]
+    with ThreadPoolExecutor(6) as threads:
+        assert list(threads.map(extract, texts)) == [text.split()[-1] for text in texts]

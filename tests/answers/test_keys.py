@@ -80,6 +80,8 @@ SAME = [
     [r"\frac34 cup", "3/4 cup", "0.75 cup"],
     ["50 percent", "50%", "50 per cent"],
     ["1.5 x 10^3", "1500", "1 500", "1.5 thousand"],
+    ["5 million", "5000000", "5,000,000", "5e6"],
+    ["2.5 billion", "2500000000"],
     [r"8\ 000", "8000"],
     ["'yes'", "yes", "yes\u200b"],
     ["don't", "don’t"],
@@ -242,3 +244,25 @@ DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, places=6)
 @given(DECIMALS, DECIMALS)
 def test_decimals_are_compared_exactly(a: Decimal, b: Decimal) -> None:
     assert (normalise(f"{a:f}") == normalise(f"{b:f}")) == (a == b)
+
+
+def test_looking_for_gold_settles_no_percent_sign() -> None:
+    keys = Keys()
+    keys.key("50%")
+    assert (keys.find("0.5"), keys.find("50")) == ("50%", "50%")
+    assert keys.key("50") == "50%", "what was only looked for has settled nothing"
+    assert (keys.key("0.5"), keys.find("0.5")) == ("0.5", "0.5")
+
+
+def test_a_key_is_settled_where_there_is_no_formula_to_compute() -> None:
+    keys = Keys()
+    for text in (None, "7", "yes", r"\sqrt{12}"):
+        assert keys.is_settled(text), "there is nothing to compare it with"
+    keys.key("8")
+    assert keys.is_settled("7"), "numbers are compared as they stand"
+    keys.key(r"\sqrt{12}")
+    for text in (None, "8", "yes", r"\sqrt{12}", "x+1"):
+        assert keys.is_settled(text), text
+    for text in ("7", r"2\sqrt{3}", "2^3"):
+        assert not keys.is_settled(text), text
+    assert Keys(exact=True).is_settled(r"2\sqrt{3}")

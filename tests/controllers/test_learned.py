@@ -116,8 +116,12 @@ def test_a_broken_or_foreign_file_is_refused(tmp_path: Path) -> None:
     for change in changes:
         save_file(tensors, bad, metadata={"suffice": json.dumps({**json.loads(card), **change})})
         refused("not a whole controller file")
-    save_file({**tensors, "layers.0.bias": tensors["layers.0.bias"] * np.nan}, bad, metadata={"suffice": card})
-    refused("not a whole controller file")
+    for part in ("weight", "bias"):
+        for number in (np.nan, np.inf):
+            broken = tensors[f"layers.0.{part}"].copy()
+            broken.flat[0] = number
+            save_file({**tensors, f"layers.0.{part}": broken}, bad, metadata={"suffice": card})
+            refused("not a whole controller file")
     save_file(tensors, bad, metadata={"suffice": card.replace('"format": 1', '"format": 2')})
     refused("newer than this suffice knows")
 

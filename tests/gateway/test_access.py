@@ -115,7 +115,8 @@ def test_keys_may_come_from_a_file(tmp_path: Path) -> None:
 
 def test_other_web_sites_are_refused() -> None:
     with FakeServer(always) as upstream, gateway(upstream) as url:
-        assert post(url, ASK, headers={"sec-fetch-site": "cross-site"}).status_code == 403
+        for site in ("cross-site", "same-site"):
+            assert post(url, ASK, headers={"sec-fetch-site": site}).status_code == 403
         assert post(url, ASK, headers={"host": "evil.example"}).status_code == 403
         assert post(url, ASK, headers={"sec-fetch-site": "same-origin"}).status_code == 200
 
@@ -213,3 +214,51 @@ def test_a_malicious_regular_expression_holds_up_nobody_else() -> None:
 
     with FakeServer(script) as upstream, gateway(upstream) as url:
         assert asyncio.run(main(url)) < 5
+
+
+def test_the_recent_list_has_no_text_even_where_the_log_has(capfd: Any) -> None:
+    with FakeServer(always) as upstream, gateway(upstream, log_text=True) as url:
+        post(url, ASK)
+        post(url, ASK | {"suffice": {"budget": "a secret wish"}})
+        told = httpx.get(f"{url}/v1/suffice/recent").json()
+    assert "6 * 7" in (log := capfd.readouterr().out) and "a secret wish" in log
+    assert [entry["kind"] for entry in told["recent"]] == ["error", "vote"]
+    assert not any({"question", "answer", "error"} & set(entry) for entry in told["recent"])
+    assert "6 * 7" not in json.dumps(told) and "secret" not in json.dumps(told)
+
+
+def test_a_body_of_no_told_length_has_a_limit_too() -> None:
+    with FakeServer(always) as upstream, gateway(upstream, max_body_bytes=500) as url:
+        body = json.dumps(ASK | {"pad": "x" * 5000}).encode()
+        pieces = (body[start : start + 100] for start in range(0, len(body), 100))
+        reply = httpx.post(f"{url}/v1/chat/completions", content=pieces)
+        assert "content-length" not in reply.request.headers
+        assert reply.status_code == 413 and upstream.requests == []
+
+
+def test_a_deadline_is_never_longer_than_the_operator_s() -> None:
+    slow = lambda request, number: Reply(completion([boxed(1)]), delay=30)  # noqa: E731
+    with FakeServer(slow) as upstream, gateway(upstream, deadline_seconds=0.5) as url:
+        for body in (ASK, ASK | {"n": 2}):
+            reply = post(url, body | {"suffice": {"deadline_seconds": 1000}})
+            assert reply.status_code == 504 and "0.5 seconds" in reply.json()["error"]["message"]
+        assert post(url, ASK, headers={"x-suffice-deadline-seconds": "1000"}).status_code == 504
+
+
+def test_waiting_for_a_place_is_part_of_the_deadline() -> None:
+    slow = lambda request, number: Reply(completion([boxed(1)] * request.get("n", 1)), delay=2)  # noqa: E731
+
+    async def two(url: str) -> list[int]:
+        async with httpx.AsyncClient(timeout=30) as client:
+            body = ASK | {"suffice": {"deadline_seconds": 3.5, "controller": "sc:draws=1"}}
+            posts = [client.post(f"{url}/v1/chat/completions", json=body) for _ in range(2)]
+            return sorted(reply.status_code for reply in await asyncio.gather(*posts))
+
+    with FakeServer(slow) as upstream, gateway(upstream, max_requests=1) as url:
+        assert asyncio.run(two(url)) == [200, 504]
+
+
+def test_refusals_have_the_headers_that_clients_go_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALICE", "sk-alice")
+    with FakeServer(always) as upstream, gateway(upstream, api_key_env=("ALICE",)) as url:
+        assert post(url, ASK).headers["www-authenticate"] == "Bearer"

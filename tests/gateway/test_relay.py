@@ -22,6 +22,7 @@ PASSED_ON: dict[str, dict[str, Any]] = {
     "tools": {"tools": [{"type": "function", "function": {"name": "f"}}]},
     "functions": {"functions": [{"name": "f"}]},
     "logprobs": {"logprobs": True},
+    "top_logprobs": {"top_logprobs": 3},
     "response_format": {"response_format": {"type": "json_object"}},
     "off": {"suffice": {"controller": "off"}},
     "audio": {"modalities": ["text", "audio"]},
@@ -138,3 +139,27 @@ def test_an_upstream_s_key_is_never_passed_on(monkeypatch: pytest.MonkeyPatch, c
         reply = post(url, ASK)
     assert reply.status_code == 401 and "sk-upstream" not in reply.text + capfd.readouterr().out
     assert upstream.headers[0]["authorization"] == "Bearer sk-upstream"
+
+
+@pytest.mark.parametrize("body", [ASK, ASK | {"n": 2}], ids=["vote", "relay"])
+def test_what_a_client_proves_itself_with_stays_here(body: dict[str, Any]) -> None:
+    secrets = {"cookie": "session=1", "api-key": "sk-a", "x-api-key": "sk-b", "proxy-authorization": "Basic sk-c"}
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        assert post(url, body, headers={**secrets, "authorization": "Bearer sk-d", "x-odd": "1"}).status_code == 200
+    (sent,) = upstream.headers
+    assert not set(secrets) & set(sent) and sent["authorization"] == "Bearer none" and sent["x-odd"] == "1"
+
+
+def test_the_upstream_s_wish_to_be_left_alone_is_passed_back() -> None:
+    busy = Reply({"error": {"message": "busy"}}, 429, {"retry-after": "7", "x-internal": "1"})
+    with FakeServer(lambda request, number: busy) as upstream, gateway(upstream, retries=0) as url:
+        reply = post(url, ASK)
+    assert (reply.status_code, reply.headers["retry-after"]) == (429, "7") and "x-internal" not in reply.headers
+
+
+@pytest.mark.parametrize("body", [b"{}", b"nonsense", b'{"choices": []}'])
+def test_a_reply_that_is_none_is_the_upstream_s_fault(body: bytes) -> None:
+    with FakeServer(lambda request, number: Reply(body)) as upstream, gateway(upstream, retries=0) as url:
+        reply = post(url, ASK)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (502, "bad_reply")
+    assert "nonsense" not in reply.text

@@ -17,6 +17,7 @@ import openai
 import pytest
 from helpers.commands import SUFFICE, fails
 from helpers.gateways import ASK, free_port
+from helpers.live import until
 
 from suffice.testing import FakeServer, Reply, completion
 
@@ -93,6 +94,39 @@ def test_workers_share_their_metrics() -> None:
         figures = {httpx.get(f"{url}/metrics").text.split('suffice_requests_total{outcome="vote"}')[1].split()[0]}
         assert figures == {"20.0"}
         assert httpx.get(f"{url}/v1/suffice/recent").json()["workers"] == 2
+
+
+@pytest.mark.timeout(240)
+def test_what_a_worker_had_under_way_ends_with_it() -> None:
+    endless = lambda request, number: Reply(completion(["42"]), delay=120)  # noqa: E731
+
+    def in_flight(url: str) -> float:
+        text = httpx.get(f"{url}/metrics", timeout=30).text
+        return float(text.split("\nsuffice_draws_in_flight ")[1].split()[0])
+
+    with (
+        FakeServer(endless) as upstream,
+        serving("--upstream", upstream.base_url, "--workers", "2", "--controller", "sc:draws=3") as (url, process),
+    ):
+
+        def ask() -> None:
+            with suppress(httpx.HTTPError):
+                httpx.post(f"{url}/v1/chat/completions", json=ASK, timeout=120)
+
+        threading.Thread(target=ask, daemon=True).start()
+        assert until(lambda: upstream.requests != [], 60)
+        assert in_flight(url) == 3
+        for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                os.kill(int(child), signal.SIGKILL)
+        assert until(lambda: upstream.connections == 0, 60)
+
+        def answers() -> bool:
+            with suppress(httpx.HTTPError):
+                return in_flight(url) == 0
+            return False
+
+        assert until(answers, 60), "others have taken the place of the dead, and don't count for them"
 
 
 def test_settings_come_from_a_file_and_options_go_before_it(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 import subprocess
 from typing import Any
@@ -177,10 +178,16 @@ def test_a_deadline_answers_with_what_there_is() -> None:
     assert reply.json()["suffice"]["stop_reason"] == reply.headers["x-suffice-stop-reason"] == "deadline"
 
 
+def cancellations(url: str) -> float:
+    (line,) = re.findall(r"^suffice_cancellations_total (.*)$", httpx.get(f"{url}/metrics").text, re.MULTILINE)
+    return float(line)
+
+
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 def test_a_client_that_hangs_up_cancels_its_draws(streamed: bool) -> None:
     slow = lambda request, number: Reply(completion([boxed(1)]), delay=20)  # noqa: E731
     with FakeServer(slow) as upstream, gateway(upstream, controller="sc:draws=3", fan_out=1) as url:
+        before = cancellations(url)
         asked: Any = {"json": ASK | {"stream": streamed}, "timeout": 0.7}
         with (
             pytest.raises(httpx.ReadTimeout),
@@ -189,7 +196,7 @@ def test_a_client_that_hangs_up_cancels_its_draws(streamed: bool) -> None:
             list(reply.iter_bytes())
         assert until(lambda: upstream.hung_up == 1 and upstream.in_flight == 0, 3)
         assert until(lambda: upstream.connections == 0, 3)
-        assert "suffice_cancellations_total" in httpx.get(f"{url}/metrics").text
+        assert until(lambda: cancellations(url) == before + 1)
         assert until(lambda: httpx.get(f"{url}/v1/suffice/recent").json()["recent"][0]["kind"] == "cancelled")
 
 
@@ -219,9 +226,12 @@ def test_to_call_no_tool_can_win() -> None:
 
 def test_flow_through_the_gateway() -> None:
     with FakeServer(always, streams=True) as upstream, gateway(upstream) as url:
-        reply = post(url, ASK | {"suffice": {"mode": "flow", "extra": 2}}).json()
+        wish = {"mode": "flow", "extra": 2, "order": "arrival", "controller": "asc"}
+        reply = post(url, ASK | {"suffice": wish}).json()
         assert reply["choices"][0]["message"]["content"] == boxed(42) and reply["suffice"]["answer"] == "42"
-        assert reply["suffice"]["launched"] >= reply["suffice"]["samples"] and reply["usage"]["completion_tokens"] > 0
+        # asc stops at four that agree; when three were in, three more were on their way.
+        assert (reply["suffice"]["samples"], reply["suffice"]["launched"]) == (4, 6)
+        assert reply["usage"]["completion_tokens"] == 40 + reply["suffice"]["cancelled_tokens"]
         assert all(request["stream"] for request in upstream.requests)
         refused = post(url, ASK | {"suffice": {"mode": "flow", "controller": "esc"}})
         assert (refused.status_code, refused.json()["error"]["param"]) == (400, "suffice.mode")

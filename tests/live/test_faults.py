@@ -1,13 +1,17 @@
 """What `sample` makes of a server's faults, and of what it does with `n`."""
 
+import json
 import logging
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import openai
 import pytest
+from helpers.commands import fails
 from helpers.live import KEY, QUESTION, Ask, ask_async, ask_sync, boxed
 
 import suffice
@@ -32,6 +36,9 @@ def only_first(reply: Reply | list[str | None], times: int = 1) -> Callable[[dic
 FAULTS = {
     "429 with Retry-After": Reply({"error": {"message": "slow down"}}, 429, {"retry-after": "0.2"}),
     "429 with a date": Reply({"error": {}}, 429, {"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}),
+    "408": Reply({"error": {"message": "took too long"}}, 408),
+    "409": Reply({"error": {"message": "in conflict"}}, 409),
+    "425": Reply({"error": {"message": "too early"}}, 425),
     "500": Reply({"error": {"message": "oops"}}, 500),
     "503 while loading": Reply(b"Loading model", 503, {"content-type": "text/plain"}),
     "dropped half-way": Reply(completion([boxed(1)] * 4), dropped=True),
@@ -170,3 +177,45 @@ def test_no_key_is_ever_logged(ask: Ask, caplog: pytest.LogCaptureFixture) -> No
     assert caplog.records
     assert not any(KEY in record.getMessage() for record in caplog.records)
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+def test_a_server_that_asks_for_an_hour_is_taken_to_refuse(ask: Ask) -> None:
+    busy = Reply({"error": {"message": "come back later"}}, 429, {"retry-after": "3600"})
+    with FakeServer(lambda request, number: busy) as server, pytest.raises(suffice.SampleError, match="come back"):
+        ask(server, controller="sc:draws=1", deadline_seconds=20)
+    assert len(server.requests) == 1
+
+
+def test_a_429_holds_up_the_other_draws_too(ask: Ask) -> None:
+    asked: list[float] = []
+
+    def script(request: dict[str, Any], number: int) -> Any:
+        asked.append(time.monotonic())
+        return Reply(b"", 429, {"retry-after": "0.5"}) if number == 0 else boxed(42)
+
+    with FakeServer(script) as server:
+        assert ask(server, controller="sc:draws=3", concurrency=1).samples == 3
+    assert len(asked) == 4 and asked[1] - asked[0] >= 0.5, "nobody asks before the pause is over"
+
+
+def test_a_key_is_masked_where_a_server_does_not_tell_its_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Repeating(BaseHTTPRequestHandler):
+        """Refuses, and repeats the key as some servers do."""
+
+        def do_GET(self) -> None:
+            body = json.dumps({"error": {"message": f"no models for {self.headers['authorization']}"}}).encode()
+            self.send_response(401)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Repeating) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        said = fails("ask", "?", "--base-url", f"http://127.0.0.1:{server.server_port}/v1")
+        server.shutdown()
+    assert "no models for" in said and KEY not in said and "***" in said

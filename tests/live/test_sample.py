@@ -11,6 +11,7 @@ from typing import Any
 import openai
 import pytest
 from helpers.commands import SUFFICE
+from helpers.commands import suffice as run_suffice
 from helpers.live import KEY, QUESTION, Ask, ask_async, ask_sync, boxed, until
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -222,3 +223,10 @@ def test_the_wrong_kind_of_client_is_refused() -> None:
         suffice.sample(openai.AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="x"), QUESTION, model="fake")
     with pytest.raises(suffice.OptionError, match="openai package"):
         suffice.sample(object(), QUESTION, model="fake")
+
+
+def test_a_question_that_failed_is_told_and_ends_with_1() -> None:
+    with FakeServer(lambda request, number: Reply({"error": {"message": "not for you"}}, 403)) as server:
+        done = run_suffice("ask", "Well?", "--base-url", server.base_url, "--json")
+    assert done.returncode == 1 and "not for you" in done.stderr and done.stderr.count("\n") == 1
+    assert json.loads(done.stdout)["stop_reason"] == "failed"

@@ -1,11 +1,23 @@
+import inspect
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.commands import POOL, fails, suffice
+from helpers.pools import make_pool
+from scipy.optimize import linprog
 
-from suffice import Plan, Tally, evaluate, get_controller, load_pool
+from suffice import (
+    ControllerError,
+    Plan,
+    Tally,
+    evaluate,
+    get_controller,
+    load_controller,
+    load_pool,
+    save_controller,
+)
 from suffice.planning import Mixture
 from suffice.planning.budgets import (
     expected_means,
@@ -104,3 +116,32 @@ def test_costs_become_penalties_everywhere(tmp_path: Path) -> None:
     assert "--value-of-an-answer must be given" in fails("plan", *costs[:2])
     assert "must be above 0" in fails("plan", "--value-of-an-answer", "0")
     assert "--value-of-a-second must be 0 or more" in fails("plan", "--value-of-a-second", "-1", *costs[2:4])
+
+
+@pytest.mark.parametrize(("samples", "rounds"), [(8, 1.5), (12, 2.5)])
+def test_no_mixture_of_a_grid_of_plans_agrees_more_often(samples: float, rounds: float) -> None:
+    found = for_mean_samples_and_rounds(Plan(), samples, rounds, MEASURE)
+    penalties = [0.0, 0.001, 0.002, 0.004, 0.0075, 0.015, 0.03, 0.06, 0.12]
+    means = [MEASURE(Plan(draw, wait)) for draw in penalties for wait in penalties]
+    table = np.array([(one.samples, one.rounds, one.agreement) for one in means])
+    best = linprog(-table[:, 2], table[:, :2].T, [samples, rounds], np.ones((1, len(table))), [1])
+    assert best.status == 0 and found.means.agreement >= -best.fun - 1e-7
+
+
+def test_what_is_reported_is_on_other_draws_than_the_search() -> None:
+    assert inspect.signature(evaluate).parameters["seed"].default != HELD_OUT_SEED
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.4), (1.5, -0.5), (0.5, 0.6)])
+def test_a_file_whose_shares_are_none_is_refused(tmp_path: Path, shares: tuple[float, float]) -> None:
+    save_controller(Mixture((Plan(0.01), Plan(0.02)), shares), tmp_path / "m.safetensors")
+    with pytest.raises(ControllerError, match="not a whole controller file"):
+        load_controller(tmp_path / "m.safetensors")
+
+
+def test_which_plan_serves_a_question_depends_on_the_seed() -> None:
+    pool = make_pool(*["a" * 32] * 10)  # whatever is drawn is the same: what differs is the plan
+    mixture = Mixture((Plan(5.0), Plan(0.0)), (0.5, 0.5))
+    one, again, other = (evaluate(pool, mixture, repeats=5, seed=seed)[0].by_question["samples"] for seed in (1, 1, 2))
+    assert (one == again).all() and (one != other).any()
+    assert len(set(one)) > 1, "and on the question and the repeat"

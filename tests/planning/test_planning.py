@@ -29,7 +29,7 @@ from suffice import (
 )
 from suffice.planning import UNIVERSAL, Model, Prior, build_model, ceiling, plan
 from suffice.planning.fit import fit_prior
-from suffice.planning.model import CONCENTRATIONS, DISCOUNTS
+from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, step_probabilities
 from suffice.replay import Reliability
 from suffice.replay.reliability import decile_sums
 
@@ -89,6 +89,16 @@ def test_steps_have_the_process_s_probabilities_and_sum_to_one(prior: Prior) -> 
         assert steps[size] == pytest.approx(probability((0, 0, 1, answer), prior) / before)
 
 
+@pytest.mark.parametrize("rows", [1, 7, 100])
+def test_partitions_worked_on_a_few_at_a_time_give_the_same(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build_model(16, SKEWED)
+    monkeypatch.setattr("suffice.planning.model.ROWS_AT_ONCE", rows)
+    for votes, level in enumerate(model.levels[:-1]):
+        chance = step_probabilities(level, votes, SKEWED)
+        np.testing.assert_allclose(chance, model.probabilities[votes], atol=1e-14)
+        np.testing.assert_allclose(np.bincount(level.parent, chance), 1, atol=1e-12)
+
+
 @pytest.mark.parametrize("prior", [UNIVERSAL, SKEWED])
 def test_confidence_is_the_chance_that_the_leader_stays(prior: Prior) -> None:
     model = build_model(BUDGET, prior)
@@ -105,7 +115,10 @@ def test_confidence_is_the_chance_that_the_leader_stays(prior: Prior) -> None:
             assert model.confidence[draws][row_of(model, parts)] == pytest.approx(stays[parts] / total, abs=1e-12)
 
 
-@pytest.mark.parametrize(("penalties", "actions"), [(Penalties(0.02, 0.01), (1, 2, 4)), (Penalties(0.0, 0.03), (1, 3))])
+@pytest.mark.parametrize(
+    ("penalties", "actions"),
+    [(Penalties(0.02, 0.01), (1, 2, 4)), (Penalties(0.0, 0.03), (1, 3)), (Penalties(0.0, 0.0), (1, 2, 3))],
+)
 def test_values_are_those_of_a_plain_recursion(penalties: Penalties, actions: tuple[int, ...]) -> None:
     model = build_model(BUDGET, SKEWED)
 
@@ -119,17 +132,28 @@ def test_values_are_those_of_a_plain_recursion(penalties: Penalties, actions: tu
 
     @lru_cache
     def value(sequence: tuple[int, ...]) -> float:
-        votes = len(sequence)
+        return max([stop_worth(sequence), *worth(sequence).values()])
+
+    def stop_worth(sequence: tuple[int, ...]) -> float:
         parts = tuple(part for part in tally_of(sequence).top(BUDGET) if part)
-        stop = 2 * model.confidence[votes][row_of(model, parts)] - 1 if votes else -math.inf
-        choices = {min(action, BUDGET - votes) for action in actions} if votes < BUDGET else set()
-        return max([stop, *(after(sequence, k) - penalties.round - penalties.draw * k for k in choices)])
+        return 2 * float(model.confidence[len(sequence)][row_of(model, parts)]) - 1 if sequence else -math.inf
+
+    def worth(sequence: tuple[int, ...]) -> dict[int, float]:
+        left = BUDGET - len(sequence)
+        choices = {min(action, left) for action in actions} if left else set()
+        return {k: after(sequence, k) - penalties.round - penalties.draw * k for k in choices}
 
     policy = plan(model, penalties, actions)
     for draws in range(BUDGET + 1):
         for sequence in sequences(draws):
-            parts = tuple(part for part in tally_of(sequence).top(BUDGET) if part)
-            assert policy.value[draws][row_of(model, parts)] == pytest.approx(value(sequence), abs=1e-9)
+            row = row_of(model, tuple(part for part in tally_of(sequence).top(BUDGET) if part))
+            assert policy.value[draws][row] == pytest.approx(value(sequence), abs=1e-9)
+            choices = worth(sequence)
+            # Among what is nearly as good as the best the largest, for rounds are worth something.
+            drawn = max((k for k in choices if choices[k] >= max(choices.values()) - 1e-4), default=0)
+            assert policy.asked_without_stop[draws][row] == drawn
+            stops = stop_worth(sequence) >= max(choices.values(), default=-1) - 1e-9
+            assert policy.asked[draws][row] == (0 if stops else drawn)
 
 
 def test_more_actions_are_never_worse_and_larger_penalties_never_better() -> None:
@@ -317,3 +341,10 @@ def test_plan_on_the_command_line(tmp_path: Path) -> None:
     assert json.loads(suffice("controllers", out).stdout)["prior"] == "fitted"
     assert "plan:penalty_draw=0.0075,penalty_round=0.005" in suffice("plan").stdout
     assert "--actions" in fails("plan", "--actions", "few")
+
+
+def test_a_none_is_fitted_as_an_answer_of_its_own() -> None:
+    with_none = make_pool(*[["a"] * 20 + [None] * 10] * 5)
+    with_others = make_pool(*[["a"] * 20 + [str(number) for number in range(10)]] * 5)
+    assert fit_prior([with_none]) == fit_prior([with_others])
+    assert fit_prior([with_none]) != fit_prior([make_pool(*[["a"] * 20] * 5)])

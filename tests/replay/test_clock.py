@@ -81,3 +81,14 @@ def test_evaluate_tells_the_clock_in_both_modes() -> None:
     assert rl.samples < 32
     with pytest.raises(suffice.ControllerError):
         suffice.evaluate(pool, "sc", flow=suffice.Flow())
+
+
+def test_rounds_in_flow_are_the_moments_at_which_draws_were_started() -> None:
+    chosen = suffice.get_controller("asc")
+    # Two in flight: the second arrives at 1 and waits for the first; nothing is started until that counts, at 10.
+    # There both count, and two more are started, which arrive at 20 and 30; another, of 20, waits from 25 to 30 too.
+    one = flow_one(chosen, ["1"] * 6, [10, 1, 10, 20, 5, 5], suffice.Flow("launch", 1))
+    assert (one.tally.draws, one.launched, one.launches, one.latency) == (5, 5, 3, 30)
+    # Counted as they arrive, one follows one: two at the start, then one at 1, 2, 3, and the stop is at 4.
+    one = flow_one(chosen, ["1"] * 6, [10, 1, 1, 1, 1, 1], suffice.Flow("arrival", 1))
+    assert (one.tally.draws, one.launched, one.launches, one.latency) == (4, 5, 4, 4)

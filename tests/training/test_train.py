@@ -8,6 +8,7 @@ from helpers.pools import make_pool
 
 from suffice import OptionError, Penalties, PoolError, evaluate, load_pool
 from suffice.training import Job, Setting, Watched, train
+from suffice.training.learner import FINAL_SEED, WATCH_SEED
 
 
 def toy(steps: int = 40_000, **options: object) -> Job:
@@ -73,6 +74,12 @@ def test_the_card_tells_what_was_done() -> None:
     assert card["versions"]["torch"].startswith("2.")
     # The reward on the card is the replay's, every draw and round counted.
     assert card["reward"] == pytest.approx(trained.results[0].reward)
+
+
+def test_figures_are_on_other_draws_than_those_by_which_the_best_moment_was_chosen() -> None:
+    (trained,) = train(toy(1))
+    again = [evaluate(toy().pools[0], trained.controller, seed=seed)[0] for seed in (FINAL_SEED, WATCH_SEED)]
+    assert trained.results[0].agreement == again[0].agreement != again[1].agreement
 
 
 def test_an_interrupted_run_keeps_its_best_so_far() -> None:
@@ -143,3 +150,13 @@ def test_means_out_of_reach_are_refused() -> None:
 def test_a_small_pool_is_refused() -> None:
     with pytest.raises(PoolError, match="fewer than the budget"):
         train(Job((make_pool("a" * 31),)))
+
+
+@pytest.mark.parametrize("algorithm", ["a2c", "dqn"])
+def test_the_best_moment_is_kept(algorithm: str) -> None:
+    told: list[Watched] = []
+    job = toy(15_000, algorithm=algorithm)
+    (trained,) = train(job, watch=lambda number, watched: told.append(watched))
+    (kept,) = evaluate(job.pools[0], trained.controller, seed=WATCH_SEED, repeats=2000, confidence=False)
+    assert len(told) >= 3 and kept.reward >= max(watched.reward for watched in told) - 1e-9
+    assert trained.controller.card["best_after_steps"] < trained.controller.card["steps"], "it was not the last one"

@@ -1,0 +1,125 @@
+"""What holds the project together: rooms that know each other one way only, the names it promises, and test files."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import suffice
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "suffice"
+
+BOTTOM = {"errors", "paths", "penalties", "jsonl", "imports", "registry", "response"}
+"""Small modules that anybody may know, and that know only each other."""
+
+STANDS_ON = {
+    "executors": set[str](),
+    "tally": set[str](),
+    "answers": {"tally"},
+    "controllers": {"tally"},
+    "pools": {"tally"},
+    "flow": {"controllers"},
+    "planning": {"answers", "controllers", "pools"},
+    "elections": {"answers", "controllers", "pools"},
+    "replay": {"planning", "elections", "flow", "executors"},
+    "training": {"replay"},
+    "experiments": {"training"},
+    "report": {"experiments"},
+    "live": {"planning", "elections", "flow"},
+    "gateway": {"live"},
+    "testing": {"replay", "live"},
+    "cli": {"report", "gateway", "testing"},
+}
+"""Each room and those right below it; it may know all below, and no other."""
+
+
+@cache
+def below(room: str) -> frozenset[str]:
+    return frozenset(STANDS_ON[room]).union(*map(below, STANDS_ON[room])) | BOTTOM
+
+
+def imported(path: Path) -> Iterator[tuple[int, str]]:
+    """The modules of ours that a file imports when it runs, each with its line; not those for types alone."""
+    tree = ast.parse(path.read_text())
+    branches = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
+    for_types = {inner for branch in branches for node in branch.body for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if node in for_types:
+            continue
+        if isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}:{node.lineno}: imports are written out"
+            whole = [f"suffice.{name.name}" for name in node.names] if node.module == "suffice" else [node.module or ""]
+            yield from ((node.lineno, name) for name in whole)
+        elif isinstance(node, ast.Import):
+            yield from ((node.lineno, name.name) for name in node.names)
+
+
+def test_rooms_know_only_what_they_stand_on() -> None:
+    wrong = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        allowed = BOTTOM if room in BOTTOM else below(room) | {room}
+        for line, module in imported(path):
+            top, _, rest = module.partition(".")
+            if top != "suffice":
+                continue
+            other = rest.partition(".")[0]
+            known = other in allowed if other in STANDS_ON or other in BOTTOM else room in ("cli", "testing")
+            if not known:
+                wrong.append(f"{path.relative_to(ROOT)}:{line}: {room} must not know {module}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_report_presents_what_others_ran() -> None:
+    known = {
+        module.split(".")[1]
+        for path in (PACKAGE / "report").glob("*.py")
+        for _, module in imported(path)
+        if module.startswith("suffice.")
+    }
+    assert not known & {"training", "executors"}
+
+
+def test_every_room_has_its_place() -> None:
+    rooms = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert rooms - {"__init__", "__pycache__", "py.typed"} <= set(STANDS_ON) | BOTTOM
+
+
+NAMES = """
+Advice ArrayController CapReachedError Choice Comparison Controller ControllerError Costs Difference Flow GaveUpError
+LearnedController LocalServer OptionError Outcome Penalties Plan Pool PoolError Question Response Result SampleError
+SavedController SufficeError Summary Tallies Tally advise answers asample bundled_pools certainty compare confidence
+controller_names difference evaluate get_controller load_controller load_pool register sample save_controller
+shipped_controllers summarise
+"""
+
+
+def test_the_exported_names_are_these() -> None:
+    assert sorted(suffice.__all__) == NAMES.split()
+    assert set(NAMES.split()) <= set(dir(suffice))
+    for name in NAMES.split():
+        assert getattr(suffice, name) is not None
+
+
+@pytest.mark.parametrize("module", ["suffice", "suffice.answers", "suffice.replay", "suffice.executors"])
+def test_the_library_loads_nothing_of_the_extras(module: str) -> None:
+    heavy = {"torch", "ray", "starlette", "pydantic", "gymnasium", "matplotlib", "openai", "sympy", "typer", "rich"}
+    check = f"import sys, {module}\nprint(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_test_files_stand_alone_and_are_short() -> None:
+    files = [path for path in (ROOT / "tests").rglob("*.py") if "__pycache__" not in path.parts]
+    stems = {path.stem for path in files if path.name.startswith("test_")} | {"conftest"}
+    for path in files:
+        assert len(path.read_text().splitlines()) <= 400, f"{path} is too long: split it by topic"
+        taken = {module for _, module in imported(path)} & stems
+        assert not taken, f"{path} imports {taken}: what several need is in tests/helpers"
