@@ -117,7 +117,7 @@ def _in_box(inside: str, question: Question) -> str:
     labelled = _BOXED_CHOICE.match(inside)  # "(B) 12" is B
     if labelled:
         return labelled[1] or labelled[2]
-    return _as_option(unmarked(inside), question) or inside
+    return (_as_option(unmarked(inside), question) if len(inside) < 200 else None) or inside
 
 
 def _weak(text: str) -> str | None:
@@ -149,7 +149,9 @@ def spelled(answer: str, question: Question = _UNASKED) -> str:
             return spelt
     if number := values.amount(bare, question.scale):
         return number
-    return _ARTICLE.sub("", bare, count=1) if _ARTICLE.match(bare) else bare
+    bare = _ARTICLE.sub("", bare, count=1) if _ARTICLE.match(bare) else bare
+    kept = [word for word in bare.split() if next(words_of(word), "") not in question.words]  # of "Nile River", Nile
+    return " ".join(kept) if question.want == "name" and kept and bare.replace(" ", "").isalpha() else bare
 
 
 def _trimmed(answer: str) -> str:
@@ -335,10 +337,11 @@ def _is_what_was_asked(text: str, question: Question) -> bool:
 _OTHER = re.compile(r"\b(?:rather than|instead of|as opposed to|than|over|versus|vs)\b")
 
 
+_BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__")
+
+
 def _bold(text: str) -> list[str]:
-    return re.findall(r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__", text) and [
-        one or other for one, other in re.findall(r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__", text)
-    ]
+    return [one or other for one, other in _BOLD.findall(text)]
 
 
 # --- whole
@@ -346,7 +349,7 @@ def _bold(text: str) -> list[str]:
 _PERSONAL = re.compile(
     r"\b(?:i|i'm|i’m|i'd|i'll|i've|you|you're|you’re|your|we|we're|let's|let’s|me|my|us|our|please|here|here's|sure|"
     r"thanks|"
-    r"thank|welcome|sorry|hello|hi|dear|ich|du|sie haben|je|vous|tu|yo|usted)\b",
+    r"thank|welcome|sorry|hello|hi|dear|ich|sie haben|je|vous|tu|yo|usted)\b",
     re.IGNORECASE,
 )
 _CODE = re.compile(
@@ -378,7 +381,12 @@ def _bare_value(text: str, question: Question) -> str | None:
         return None
     if values.amount(bare, question.scale, longest=_MOST_WORDS + 1):
         return bare
+    if question.want == "number" and _FORMULA.fullmatch(bare):
+        return bare if _SEVERAL.fullmatch(bare) else bare.rpartition("=")[2].strip()
     return bare if _as_date(bare, _UNASKED) or (len(bare) <= 10 and values.time_in(bare)) else None
+
+
+_FORMULA = re.compile(r"(?=.*[\d^√π])(?:\d|[a-z](?![a-z])|[-+*/^()=√π., ]|\\(?:sqrt|frac|pi|cdot)|[{}]){1,50}")
 
 
 def _without_label(bare: str) -> str:
@@ -402,7 +410,8 @@ def _whole(text: str, question: Question) -> str | None:
         proper = re.match(r"[A-Z\d$€£(-]", value) is not None
         labels = re.search(rf"\b{_LABEL_NOUNS}\b", said["subject"] or "", re.IGNORECASE) is not None
         return value if (proper or labels) and len(bare.split()) <= 16 and len(value.split()) <= 3 else None
-    return _short(bare)
+    exclaims = question.want is None and bare.rstrip().endswith("!")
+    return None if exclaims else _short(bare)
 
 
 _VERB = re.compile(
@@ -489,13 +498,14 @@ _NOT = re.compile(
     r"not|never|cannot|can't|isn't|aren't|wasn't|weren't|doesn't|don't|didn't|won't|no|nicht|kein|"
     r"keine|pas"
 )
-_SMALL = frozenset(
-    "a an the is was are were be been being it its it's that this these those of in on at by to for from as and or so which "
-    "who what where when would will can could may might does do did has have had there with into about her his their they "
-    "he she also very just only called known named answer correct right therefore thus hence then here actually indeed "
-    "according based located currently der die das ist war in von und le la les est de du des el los es son un une una "
-    "ein eine".split()
-)
+_SMALL_WORDS = """
+    a an the is was are were be been being it its it's that this these those of in on at by to for from as and or so
+    which who what where when would will can could may might does do did has have had there with into about her his
+    their they he she also very just only called known named answer correct right therefore thus hence then here
+    actually indeed according based located currently der die das ist war von und le la les est de du des el los es
+    son un une una ein eine c'est c
+"""
+_SMALL = frozenset(_SMALL_WORDS.split())
 
 
 def _echo(text: str, question: Question) -> str | None:
@@ -551,6 +561,7 @@ _SO = re.compile(
     re.IGNORECASE,
 )
 _EQUATION = re.compile(rf"(?:=|≈|equals)\s*(?P<value>(?:[€£¥]|USD )?\s*{NUMBER.pattern})(?P<after>[^=≈\d\n]*)$")
+_SEVERAL = re.compile(r"\b([a-z]) ?= ?-?\d[\d./]*(?:(?:,? (?:or|and) |, )(?:\1 ?= ?)-?\d[\d./]*)+")
 _ITEM = re.compile(r"[ \t]*(?:[-*•]|\d+[.)])[ \t]+\S")
 
 
@@ -574,6 +585,9 @@ def _conclusion(text: str, question: Question) -> str | None:
 def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str | None:
     """The number that a sentence comes to."""
     bare = _last_clause(unmarked(sentence))
+    several = _SEVERAL.search(bare)
+    if several:
+        return several[0]
     equation = _EQUATION.search(bare)
     if equation and len(equation["after"].split()) <= 6:
         return _number_in(equation["value"])
@@ -585,7 +599,7 @@ def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str 
     if not numbers:
         return _spoken(bare, question) if asked else None
     fresh = [number for number in numbers if number.rstrip("%").strip() not in question.numbers]
-    if not (asked or concludes or (alone and len(bare.split()) <= 15 and not _PERSONAL.search(bare))):
+    if not (asked or concludes or (alone and _is_plain(bare))):
         return None
     if question.scale and (graded := re.search(rf"(\d+(?:\.\d+)?)\s*(?:/|out of|of)\s*{question.scale}\b", bare)):
         return graded[1]
@@ -594,6 +608,12 @@ def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str 
     if asked and len(set(fresh)) == 1:
         return fresh[0]
     return numbers[-1] if asked and concludes else None
+
+
+def _is_plain(sentence: str) -> bool:
+    """Whether a sentence is short and states something, to nobody in particular."""
+    short = sentence[:1].isupper() and len(sentence.split()) <= 15
+    return short and not _PERSONAL.search(sentence) and not re.search(r"[{};<>|\\~]|--\w|\w\(", sentence)
 
 
 def _last_clause(sentence: str) -> str:
@@ -683,37 +703,49 @@ def _year_told(sentence: str, question: Question) -> str | None:
             if year not in question.numbers
         ]
         if len(set(years)) == 1:
-            return years[0]
-    named = re.findall(r"\b(?:in|was|year) ([12]\d{3})\b", unmarked(sentence))
+            return str(years[0])
+    named: list[str] = re.findall(r"\b(?:in|was|year) ([12]\d{3})\b", unmarked(sentence))
     return named[0] if len(set(named)) == 1 else None
 
 
+_REASON = re.compile(
+    r"(?<=\w)(?:,? (?:which|because|since|where|although|though|and (?:it|is|was|not)|not|meaning)\b|;| \(| [–—-] )"
+)
+_SELF = re.compile(r"\b(?:i|i['’]\w+|you|your|my|me|please|let['’]s)\b", re.IGNORECASE)
+
+
 def _name_told(sentence: str, question: Question) -> str | None:
-    """The name in a sentence that answers: in bold, before the verb, or after it."""
-    bold = [span for span in _bold(sentence) if len(span.split()) <= _MOST_WORDS and _new_words(span, question)]
-    if len(bold) == 1:
-        return bold[0].rstrip(":")
-    bare = re.split(
-        r"(?<=\w)(?:,? (?:which|because|since|where|although|though|and (?:it|is|was))\b|;| \(|"
-        r" [–—] )",
-        unmarked(sentence),
-    )[0]
-    if len(bare.split()) > 30 or sentence.endswith(":") or _PERSONAL.search(bare):
+    """The name in a sentence that answers: marked, before the verb, or after it."""
+    marked = _bold(sentence) or re.findall(r"`([^`\n]{1,60})`", sentence)
+    marked = [span for span in marked if len(span.split()) <= _MOST_WORDS and _new_words(span, question)]
+    if len(marked) == 1:
+        return marked[0].rstrip(":")
+    bare = _REASON.split(_last_clause(unmarked(sentence)))[0]
+    if len(bare.split()) > 30 or sentence.endswith(":") or _SELF.search(bare):
         return None
-    spans = _spans(bare, question)
+    head = bare.partition(",")[0]
+    tells = head != bare and re.search(r"\s(?:is|was|are|were|est|ist|es)\b|^[A-Z]\S*(?: [A-Z]\S*)*$", head)
+    return (_name_in(head, question) if tells else None) or _name_in(bare, question)
+
+
+def _name_in(clause: str, question: Question) -> str | None:
+    spans = _spans(clause, question)
     if not spans:
         return None
     start, end, first = spans[0]
-    after = next(iter(words_of(bare[end:])), "")
+    after = next(iter(words_of(clause[end:])), "")
     proper = [span for span in spans if all(word[0].isupper() or word.lower() in _SMALL for word in span[2].split())]
-    if start == 0 and proper[:1] == spans[:1] and (after in _SMALL or _known(after, question)):
+    if start == 0 and proper[:1] == spans[:1] and (not after or after in _SMALL or _known(after, question)):
         return first
-    by = re.search(r"\bby (?=[A-Z])", bare)
+    by = re.search(r"\bby (?=[A-Z])", clause)
     if by and (named := next((span[2] for span in spans if span[0] >= by.end()), None)):
         return named
     later = [span for span in proper if span[0] > 0]
     if len(later) == 1:
         return later[0][2]
+    numbers = {plain_number(number[0]) for number in NUMBER.finditer(clause)} - question.numbers
+    if not later and len(numbers) == 1:
+        return numbers.pop()
     return first if len(spans) == 1 and len(first.split()) <= _MOST_WORDS else None
 
 

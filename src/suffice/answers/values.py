@@ -118,8 +118,9 @@ def amount(text: str, scale: str | None = None, longest: int = 6) -> str | None:
     return None
 
 
+_JOINED = re.compile(r"(?:st|nd|rd|th)\b|-[A-Z]|[abceintxyzπ]\b|(?![CFKVWNJLM]\b)[A-Z]\b|[√^({\\]")
+
+
 def _joined(text: str, end: int) -> bool:
-    """Whether what follows a number is a part of its name: 3M, 7-Eleven, 5th, 2pm."""
-    return re.match(r"(?:st|nd|rd|th)\b|-[A-Z]|[A-Z]\b(?!\w)", text[end:]) is not None and not re.match(
-        r"[CFKVWNJLM]\b", text[end:]
-    )
+    """Whether what follows a number is a part of a name or a formula: 3M, 7-Eleven, 5th, 2x."""
+    return _JOINED.match(text, end) is not None
