@@ -80,7 +80,7 @@ def evidence(text: str, question: Question = _UNASKED) -> Evidence:
     """
     if (inside := boxed(text)) is not None:
         return Evidence(_in_box(inside, question), question.has_one_answer is not False, "boxed")
-    text = _bounded(prose.unfenced(text))
+    text = _bounded(prose.unfenced(prose.without_pictures(text)))
     if is_structure(text):
         return Evidence(None, False, "structure")
     if question.has_one_answer is not False:
@@ -100,14 +100,15 @@ def _bounded(text: str) -> str:
 
 
 def is_structure(text: str) -> bool:
-    """Whether the whole of a response is a JSON object or list, in a fence or not."""
+    """Whether the whole of a response is a JSON object, or a list of such, in a fence or not."""
     whole = re.sub(r"^```(?:json)?\s*|\s*```$", "", text.strip())
     if whole[:1] not in ("{", "[") or whole[-1:] not in ("}", "]"):
         return False
     try:
-        return isinstance(json.loads(whole), dict | list)
+        read = json.loads(whole)
     except (ValueError, RecursionError):
         return False
+    return isinstance(read, dict) or any(isinstance(one, dict | list) for one in read)
 
 
 _BOXED_CHOICE = re.compile(r"(?:\\(?:text|math)\w*\s*\{\s*)?(?:\(([A-J])\)\s*[^\s}]|([A-J])[.:]\s+\S)")
@@ -117,6 +118,9 @@ def _in_box(inside: str, question: Question) -> str:
     labelled = _BOXED_CHOICE.match(inside)  # "(B) 12" is B
     if labelled:
         return labelled[1] or labelled[2]
+    left, equals, right = inside.rpartition("=")
+    if equals and right.strip() and re.fullmatch(r"(?:\\[dt]?frac|[-\d\s{}+*/().,^=])+", left):
+        return right.strip()  # a sum with its result
     return (_as_option(unmarked(inside), question) if len(inside) < 200 else None) or inside
 
 
@@ -200,7 +204,19 @@ def _stated(text: str, question: Question) -> str | None:
     """What the text says is its answer, by its last such statement."""
     found = [one for one in (said_letter(text), said_formula(text), said_number(text)) if one and one[0]]
     best = max(found, key=lambda one: one[:2]) if found else None
-    for say in reversed(list(_SAYS.finditer(text))[-20:]):
+    says = list(_SAYS.finditer(text))[-20:]
+    last_line = text.rstrip().rfind("\n") - 1
+    says = [
+        say
+        for say in says
+        if re.search(r"answer|antwort|r[ée]p|resp|risp|#|答", say[0], re.IGNORECASE) or say.start() >= last_line
+    ]
+    answers = [
+        _said(text[say.end() : say.end() + 300], question) for say in says if say[0].endswith((":", ":*", ":**"))
+    ]
+    if len({answer for answer in answers if answer}) > 2:  # a list of questions and answers
+        return ""
+    for say in reversed(says):
         if best and best[1] > say.start() + 10:
             break
         said = _said(text[say.end() : say.end() + 300], question)
@@ -233,7 +249,7 @@ def _said(rest: str, question: Question) -> str | None:
         return spoken
     if _PERSONAL.search(said) or re.search(r"[\\$={}]|ly$", said):
         return None
-    return said if len(said.split()) <= (6 if said[0].isupper() else 3) else None
+    return said if len(said.split()) <= (4 if said[0].isupper() else 3) else None
 
 
 # --- no answer at all
@@ -263,7 +279,10 @@ def _as_option(text: str, question: Question) -> str | None:
     if not folded or not question.options:
         return None
     for label, meaning in question.options.items():
-        if folded in (_folded(label), _folded(meaning), f"({_folded(label)})", f"{_folded(label)}. {_folded(meaning)}"):
+        name, meant = _folded(label), _folded(meaning)
+        if folded in (name, meant, f"({name})", f"option {name}"):
+            return label
+        if meant != name and re.fullmatch(rf"(?:option )?\(?{re.escape(name)}[).:]*\s*{re.escape(meant)}", folded):
             return label
     return None
 
@@ -296,6 +315,9 @@ def _option(text: str, question: Question) -> str | None:
     if not question.options:
         return None
     if question.want == "letter":
+        alone = re.match(r"[\s*(]*([A-J])[).:*]*\s*(?:\n|$)", text)
+        if alone and alone[1] in question.options:
+            return alone[1]
         letter = said_letter(text)
         if letter and (letter[0] or len(text) < 1500) and letter[2] in question.options:
             return letter[2]
@@ -377,7 +399,11 @@ def _bare_value(text: str, question: Question) -> str | None:
     if "\n" in bare or len(bare) > 120:
         return None
     bare = _trimmed(_without_label(bare))
+    if re.fullmatch(r"\[[^\[\]\n]{0,60}\]", bare):
+        return bare
     if question.want == "year":
+        return None
+    if question.want in ("time", "date") and values.time_in(bare):
         return None
     if values.amount(bare, question.scale, longest=_MOST_WORDS + 1):
         return bare
@@ -423,7 +449,7 @@ _VERB = re.compile(
 def _short(bare: str) -> str | None:
     """A text of a few words that is no sentence."""
     bare = _trimmed(bare)
-    cut = re.fullmatch(r"(.{1,40}?)\s*\([^()]*\)", bare)
+    cut = re.fullmatch(r"(.{1,40}?)\s+\([^()]*\)", bare)
     bare = cut[1] if cut else bare
     if not 0 < len(bare.split()) <= _MOST_WORDS or re.search(r"[.!?;:]\s|,\s*(?![A-Z\d])|,.*,", bare):
         return None
@@ -465,7 +491,15 @@ _DISAGREES = re.compile(
 _ENDS_IN_VERDICT = re.compile(
     r"(?:^|\n|[.!] )\W*(?:so|therefore|thus|hence|in short|overall|short answer|in conclusion|bottom line|"
     r"to summari[sz]e)"
-    r"[*_]*[,:]?[*_]* [*_]*(yes|no)\b[*_]*(?=[.,;:!\s]|$)|^\W*[^,.:;\n]{1,40}, [*_]*(yes|no)\b[*_]*(?=[.,;:!]|$)",
+    r"[*_]*[,:]?[*_]* [*_]*(yes|no)\b[*_]*(?=[.,;:!\s]|$)|\n\W*(yes|no)\W*$|^\W*[^,.:;\n]{1,40}, [*_]*(yes|"
+    r"no)\b[*_]*(?=[.,;:!]|$)",
+    re.IGNORECASE,
+)
+
+
+_HEDGE = re.compile(
+    r"\b(?:depend(?:s|ing)?|if you ask|in many|in most|generally|usually|typically|often|personally|in my opinion|"
+    r"varies)\b",
     re.IGNORECASE,
 )
 
@@ -477,6 +511,8 @@ def _verdict(text: str, question: Question) -> str | None:
     asked = question.want == "verdict"
     if len(text.split()) > (250 if asked else 150):
         return None
+    if _HEDGE.search(unmarked(sentences(text)[0] if text else "")):
+        return None
     found = _VERDICT.match(text)
     if found:
         rest = found["rest"].lstrip(" *_,.!:;–—-")
@@ -486,7 +522,7 @@ def _verdict(text: str, question: Question) -> str | None:
         return None
     ends = _ENDS_IN_VERDICT.search(text)
     if ends:
-        return ends[1] or ends[2]
+        return next(verdict for verdict in ends.groups() if verdict)
     if asked:
         if agrees := _AGREES.match(text):
             return "no" if agrees["not"] else "yes"
@@ -518,7 +554,8 @@ def _echo(text: str, question: Question) -> str | None:
         new = [word for word in content if not _known(word, question) and not _NOT.fullmatch(word)]
         denied = any(_NOT.fullmatch(word) for word in words)
         same = len(content) - len(new) - denied
-        if same >= 2 and (not new or (denied and len(new) <= 3)):
+        conditional = re.search(r"\b(?:if|unless)\b", sentence) is not None
+        if same >= 2 and not conditional and (not new or (denied and len(new) <= 3)):
             return "no" if denied else "yes"
     return None
 
@@ -546,7 +583,9 @@ def _lead(text: str, question: Question) -> str | None:
         enumerated or len(bare.split()) > 60 or bare.count("\n") > 3 or question.want not in ("any", "number")
     ):
         return None
-    said = head["head"]
+    said, line = head["head"], re.sub(r"\([^()]*\)", "", bare.partition("\n")[0])
+    if "=" in line and not head["end"].strip().startswith(":"):  # a calculation that begins with a number
+        return None
     if not asked and not re.match(r"\W{0,3}\d+(?!\s+[A-Z][a-z]{3})", said):  # "5 Tips: …" is a heading
         return None
     return values.amount(said, question.scale, longest=4 if not asked else 6)
@@ -560,7 +599,15 @@ _SO = re.compile(
     r"are left)\b",
     re.IGNORECASE,
 )
-_EQUATION = re.compile(rf"(?:=|≈|equals)\s*(?P<value>(?:[€£¥]|USD )?\s*{NUMBER.pattern})(?P<after>[^=≈\d\n]*)$")
+_EQUATION = re.compile(
+    rf"(?:=|≈|→|⇒|equals|equal to)\s*(?P<value>(?:[€£¥]|USD )?\s*{NUMBER.pattern})(?P<after>[^=≈\d\n]*)$"
+)
+_CHECK = re.compile(r"\W*(?:check|verif|proof|probe|note|here['’]s how|this is because)", re.IGNORECASE)
+_COMES_TO = re.compile(
+    rf"\b(?:that['’]s|that is|is|are|was|makes?|gives?|leaves?|left with|comes? to|get|pays?|owes?|sind|bleiben|"
+    rf"reste|hay)"
+    rf"(?: \w+){{0,2}}? (?P<value>[€£¥]?{NUMBER.pattern})(?:\s+[^\W\d_.]+){{0,4}}\s*(?:[.!:(].*)?$"
+)
 _SEVERAL = re.compile(r"\b([a-z]) ?= ?-?\d[\d./]*(?:(?:,? (?:or|and) |, )(?:\1 ?= ?)-?\d[\d./]*)+")
 _ITEM = re.compile(r"[ \t]*(?:[-*•]|\d+[.)])[ \t]+\S")
 
@@ -568,13 +615,13 @@ _ITEM = re.compile(r"[ \t]*(?:[-*•]|\d+[.)])[ \t]+\S")
 def _conclusion(text: str, question: Question) -> str | None:
     """The result at the end of a calculation."""
     asked = question.want == "number"
-    if question.want not in ("any", "number") or question.options or prose.has_code(text) or "|--" in text:
+    if question.want not in ("any", "number", "name") or question.options or prose.has_code(text) or "|--" in text:
         return None
-    said = sentences(text)
+    said = [one for one in sentences(text) if unmarked(one) and not _CHECK.match(one)]
     if not said or len(text.split()) > (900 if asked else 200):
         return None
-    alone = len(said) == 1
-    for sentence in [said[-1]] if not asked else [said[-1], said[0], *said[-2:-4:-1]]:
+    alone = len(said) == 1 and question.want != "name"
+    for sentence in [said[-1]] if not asked else [said[-1], *said[-2:-4:-1], said[0]]:
         if len(sentence.split()) > 40 or (_ITEM.match(sentence) and not asked):
             continue
         if found := _result(sentence, question, asked, alone):
@@ -605,8 +652,14 @@ def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str 
         return graded[1]
     if len(set(numbers)) == 1:
         return numbers[0]
+    before = [plain_number(number[0]) for number in NUMBER.finditer(re.split(r":\s|\s\(", bare)[0])]
+    if asked and len(before) == 1 and before[0] not in question.numbers:
+        return before[0]
     if asked and len(set(fresh)) == 1:
         return fresh[0]
+    comes = _COMES_TO.search(bare) if asked else None
+    if comes:
+        return _number_in(comes["value"])
     return numbers[-1] if asked and concludes else None
 
 
@@ -651,7 +704,7 @@ def _spoken(text: str, question: Question) -> str | None:
 # --- told
 
 _DAYS = re.compile(r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.IGNORECASE)
-_TOLD_AT_MOST = 150
+_TOLD_AT_MOST = 120
 _TOKEN = re.compile(r"[^\W_][\w.'’&-]*")
 
 
@@ -676,8 +729,14 @@ def _told(text: str, question: Question) -> str | None:
     if question.want == "date":
         return next((found for one in places if (found := _date_told(one, question))), None)
     if question.want == "name":
-        return next((found for one in places[:2] if (found := _name_told(one, question))), None)
+        if addresses := set(_ADDRESS.findall(text)):
+            return addresses.pop().rstrip(".,") if len(addresses) == 1 else None
+        places = said[:1] + [one for one in said[1:][-1:] if _SO.match(unmarked(one)) or _bold(one)]
+        return next((found for one in places if (found := _name_told(one, question))), None)
     return None
+
+
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 
 def _bold_or(read: Callable[[str], str | None], sentence: str) -> str | None:
@@ -689,8 +748,9 @@ def _date_told(sentence: str, question: Question) -> str | None:
     bare = unmarked(sentence)
     if date := _bold_or(values.date_in, sentence) or values.date_in(bare):
         return date
-    if day := _DAYS.search(bare):
-        return day[1].capitalize() if day[1].lower() not in question.words else None
+    days = {day.capitalize() for day in _DAYS.findall(bare) if day.lower() not in question.words}
+    if days:
+        return days.pop() if len(days) == 1 else None
     return _year_told(sentence, question)
 
 
@@ -716,6 +776,8 @@ _SELF = re.compile(r"\b(?:i|i['’]\w+|you|your|my|me|please|let['’]s)\b", re.
 
 def _name_told(sentence: str, question: Question) -> str | None:
     """The name in a sentence that answers: marked, before the verb, or after it."""
+    if sentence.rstrip("*_ ").endswith(":"):
+        return None
     marked = _bold(sentence) or re.findall(r"`([^`\n]{1,60})`", sentence)
     marked = [span for span in marked if len(span.split()) <= _MOST_WORDS and _new_words(span, question)]
     if len(marked) == 1:
@@ -733,6 +795,9 @@ def _name_in(clause: str, question: Question) -> str | None:
     if not spans:
         return None
     start, end, first = spans[0]
+    subject = re.match(r"[A-Z]\S*(?: [A-Z]\S*)*(?= [a-z])", first)
+    if start == 0 and subject and "who" in question.words:  # "Priya owns it"
+        return subject[0]
     after = next(iter(words_of(clause[end:])), "")
     proper = [span for span in spans if all(word[0].isupper() or word.lower() in _SMALL for word in span[2].split())]
     if start == 0 and proper[:1] == spans[:1] and (not after or after in _SMALL or _known(after, question)):

@@ -27,9 +27,10 @@ TEXTS = (
     r"code|snippet|function|program|query|regex|regular expression|command|one-?liner|sql|unit test|test case|"
     r"docstring|proposal|report|cv|resume|press release|agenda|names?(?! of)|idea|tip|suggestion|recommendation|"
     r"example|advice|analogy|metaphor|greeting|wish|pick-?up line|quote|compliment|prompt|quiz|list|table|diagram|"
-    r"explanation|walkthrough|tutorial|translation|synonym|rewrite|version|pros and cons|(?:fun )?fact|sentence|"
-    r"phrase|formula(?= to\b)|thought|opinion|feedback|help|hand|gedicht|witz|geschichte|poème|blague|histoire|"
-    r"poema|chiste|cuento|historia|résumé)(?:s|es)?"
+    r"explanation|walkthrough|tutorial|translation|synonym|rewrite|version|pros and cons|(?:word |"
+    r"practice )?problem|exercise|questions|worksheet|flashcard|puzzle|poll|survey|lesson|workout|movie|book|gift|"
+    r"(?:fun )?fact|sentence|phrase|formula(?= to\b)|thought|opinion|feedback|help|hand|gedicht|witz|geschichte|"
+    r"poème|blague|histoire|poema|chiste|cuento|historia|résumé)(?:s|es)?"
 )
 
 WRITES = _pattern(
@@ -93,7 +94,8 @@ _LANGUAGE = (
 OPEN = _pattern(
     POLITE,
     r"(?:(?:can|could) you tell me |do you know |i(?:'m| am) wondering |i wonder |tell me )?(?:",
-    r"what(?:['’]s| is| are) (?:this|the) \w+ about|what(?:['’]s| is| are) (?!the \w+ language)[^?]{1,60} in ",
+    r"[^?]*\b(?:trade-?offs|pros and cons)\b|what (?:does|do|is) (?:this|the|that|my)\b[^?]*\b(?:do|mean|doing)"
+    r"\W*$|what(?:['’]s| is| are) (?:this|the) \w+ about|what(?:['’]s| is| are) (?!the \w+ language)[^?]{1,60} in ",
     _LANGUAGE,
     r"\W*$|what(?:['’]s| is) (?:the |an? )?(?:\w+ ){0,2}?(?:command|regex|query|one-liner|snippet|syntax|script|"
     r"shortcut) (?:to|for|that)\b|",
@@ -120,6 +122,15 @@ OPEN = _pattern(
 ADVICE = _pattern(
     r"\b(?:should|would|could) (?:i|we|you)\b|\b(?:better|best|worth|prefer)\b",
 )
+SYSTEM_TEXT = _pattern(
+    POLITE,
+    r"(?:translate|summari[sz]e|rewrite|paraphrase|proofread|(?:write|draft|compose|create|generate|produce|"
+    r"suggest)\b[^.]*?\b",
+    TEXTS,
+    r"\b)|.*\b(?:stay in character|role-?play)",
+)
+"""A task of the system's that makes a text of whatever the user says."""
+
 DEFINES = _pattern(
     r"\W*what(?:['’]s| is| are) (?:an? )?(?!the\b|wrong|left|missing|next|this|that|it\b|my\b|\w+ (?:of|in|for)\b)"
     r"[^\W\d_]+(?:[ -](?!of\b|in\b|for\b|than\b|with\b|minus\b|plus\b|times\b)[^\W\d_]+){0,2}\W*",
@@ -171,7 +182,11 @@ FORM = _pattern(
     r"\b|\b(?:the )?(?:answer|reply|output) (?:should|must) be (?:a |an |one |the )?(?:single )?",
     _UNIT,
     r"\b|",
-    r"\bno (?:explanation|other text|words|units|punctuation)\b",
+    r"\b(?:end|finish|conclude) (?:your \w+ )?with\b|\b(?:output|return|reply with|give|answer with) (?:the |"
+    r"a )?(?:\w+ )?",
+    _UNIT,
+    r" (?:only|alone|and nothing else)\b|\bjust the (?:\w+ )?(?:e-?mail )?address\b|\bno (?:explanation|"
+    r"other text|words|units|punctuation)\b",
 )
 
 HOW_MANY = _pattern(
@@ -184,17 +199,20 @@ _MEASURES = (
     r"weight|age|amount|balance|profit|revenue|discount|interest|tip|tax|salary|temperature|boiling point|"
     r"melting point|freezing point|square root|cube root|result|least|greatest|smallest (?:number|integer)|"
     r"largest (?:number|integer)|derivative|integral|determinant|slope|radius|diameter|hypotenuse|"
-    r"difference between (?:the )?\S*\d|score|rating|atomic number|fraction|duration|frequency|mass|density|rate)"
+    r"difference between (?:the )?\S*\d|score|rating|atomic number|fraction|duration|frequency|mass|density|rate|"
+    r"limit|roots?|solutions?|coefficient|angle|gcd|lcm)"
 )
 NUMBERS = _pattern(
     r"\b(?:what(?:['’]s| is| was| will be| would be| are)?|extract|find|identify|give me|state|determine|report|"
     r"return) (?:(?:the|its|his|her|their) )?(?:\w+ ){0,3}?",
     _MEASURES,
     r"\b|\bwhat(?:['’]s| is)\s+[-\d(\\$√|]|\b(?:what|which) (?:percent|percentage|fraction|number|amount|size|age)"
-    r"\b|\bwhat\b[^?]{0,60}\b(?:in total|altogether|pay|cost|earn|weigh)\b|",
-    r"^\W*(?:calculate|compute|evaluate|solve|find (?:the|x|y|all)|determine the|convert \S*\d|round|count|"
-    r"simplify|work out|add \d|subtract|multiply|divide|estimate|factor|differentiate|integrate|express|"
-    r"write \S*\d)|\b(?:rate|score)\b[^.?!]{0,60}\b(?:from|on|out of|scale|between|\d)|",
+    r"\b|\bwhat\b[^?]{0,60}\b(?:in total|altogether|pay|cost|earn|weigh|come to|add up to|amount to)\b|"
+    r"\bwhat(?:['’]s| is) [^?]{0,40}[+^²³√=]|\d+, ?\d+, ?\d+|",
+    r"^\W*(?:calculate|compute|evaluate|solve|find (?:x|y|all)\b|convert \S*\d|round|count|simplify|work out|"
+    r"add \d|subtract|multiply|divide|estimate|factor|differentiate|integrate|convert (?!this|it\b|these|"
+    r"the following|my|the (?:code|text|list|csv|json|function))|express|write \S*\d)|\b(?:rate|score)"
+    r"\b[^.?!]{0,60}\b(?:from|on|out of|scale|between|\d)|",
     r"\bquel (?:est le )?(?:nombre|prix|âge)|\bberechne|\bcalcule|\bcalcula\b|=\s*\?|"
     r"^[-\d\s().,+*/×÷^%$€£]*\d[-\d\s().,+*/×÷^%=]*\??$",
 )
@@ -210,8 +228,8 @@ TIMES = _pattern(
 )
 DATES = _pattern(
     r"\b(?:what|which) (?:date|day|month|weekday)\b|(?:^|[,:] )(?:and )?(?:when|wann|quand|cuándo)\b|"
-    r"\b(?:what(?:['’]s| is| was)|extract|find|identify|give me|return) the (?:\w+ ){0,2}?(?:date|deadline|"
-    r"due date)|\ban welchem tag",
+    r"\b(?:what(?:['’]s| is| was)|extract|pull|get|find|identify|give me|return) the (?:\w+ ){0,2}?(?:date|"
+    r"deadline|due date)|\ban welchem tag",
 )
 _BE = (
     r"(?:is|are|was(?! ist| sind)|were|does|do|did|can(?! you)|could(?! you)|will(?! you)|would(?! you)|has|have|"
@@ -227,9 +245,10 @@ AUXILIARY = _pattern(
 )
 NAMES = _pattern(
     r"(?:^|[,:;] |\b(?:and|of|in|to|by|for|from|at|so|then) )\W{0,4}(?:who|whose|whom|which|where|what)\b|"
-    r"^\W*(?:name|identify|extract|give me|state|detect|classify|label|categori[sz]e|guess|find|determine|decide|"
-    r"choose|select|pick|assign|predict|fill in|the (?:name|capital|author|country|city|language)|capital of)\b|"
-    r"\b(?:wer|welche[rsnm]?|wo|was ist|wie heißt|qui|quel(?:le)?|où|quién|qué|cuál|dónde|chi|quale|dove)\b",
+    r"^\W*(?:name|identify|extract|pull|get|give me|state|detect|classify|label|categori[sz]e|guess|find|"
+    r"determine|decide|choose|select|pick|assign|predict|fill in|the (?:name|capital|author|country|city|language)"
+    r"|capital of)\b|\b(?:wer|welche[rsnm]?|wo|was ist|wie heißt|qui|quel(?:le)?|où|quién|qué|cuál|dónde|chi|"
+    r"quale|dove)\b",
 )
 DIRECT = _pattern(
     r"\W*(?:(?:please|can you|could you|would you|do you know|tell me|i wonder|i want to know|i need to know|so|"
@@ -242,8 +261,8 @@ LISTS = _pattern(
     r"classif\w+[^.\n]{0,80}? (?:as|into|in)|label\w*[^.\n]{0,60}? as|categori[sz]e[^.\n]{0,60}? (?:as|into)|"
     r"route[^.\n]{0,60}? to|tag[^.\n]{0,40}? as|(?:possible |valid |allowed |available )?(?:options|labels|"
     r"categories|classes|intents|choices|departments|queues|teams)(?: are)?|choose (?:from|between|among)|"
-    r"select (?:from|between)|pick (?:from|between)|klassifiziere[^.\n]{0,60}? als|answer with|respond with|"
-    r"reply with|antworte mit|determine (?:if|whether)[^.\n]{0,60}? is)(?!\w)",
+    r"select (?:from|between)|pick (?:from|between)|klassifiziere[^.\n]{0,60}? als|(?:answer|respond|reply|output|"
+    r"return|say|print)(?: only)?(?: with)?(?: only)?|antworte mit|determine (?:if|whether)[^.\n]{0,60}? is)(?!\w)",
 )
 LEAD_IN = _pattern(
     r"\s*(?:(?:exactly|only|just|either)\s+)?(?:(?:one|1)"

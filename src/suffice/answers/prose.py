@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 _STOP = re.compile(
-    r"(?<![ .][A-Z])(?<!\b(?:[Mm]rs|vs\.|e\.g|i\.e))(?<!\b(?:[MD]r|St|vs|No|Jr|ca|Mt))"
-    r"[.!?。？！][\"”’')\]*_]*(?:\s+|$)|\s*\n\s*"
+    r"(?:(?<![ .][A-Z])(?<!\b(?:[Mm]rs|vs\.|e\.g|i\.e))(?<!\b(?:[MD]r|St|vs|No|Jr|ca|Mt))\.|[!?。？！])"
+    r"[\"”’')\]*_]*(?:\s+|$)|\s*\n\s*"
 )
 _FENCE = re.compile(r"```[ \t]*(\w*)[ \t]*\n?(.*?)\n?[ \t]*```", re.DOTALL)
 _PLAIN_FENCES = ("", "text", "txt", "plaintext", "plain", "markdown", "md", "answer", "math", "latex")
@@ -51,12 +51,19 @@ _MARKS = [
     (re.compile(r"\\approx"), "≈"),
     (re.compile(r"(?<!\\)\$([^$\n]{1,200}?)(?<!\\)\$"), r"\1"),
     (re.compile(r"\\([$%])"), r"\1"),
-    (re.compile(r"[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f]"), ""),
 ]
 
 
+_PICTURES = re.compile(r"[ \t]*[\u2600-\u27bf\u2b50\u2b55\U0001f000-\U0001faff\ufe0f\u200d]+")
+
+
+def without_pictures(text: str) -> str:
+    """The text without small pictures."""
+    return _PICTURES.sub("", text)
+
+
 def unmarked(text: str) -> str:
-    """The text without marks of emphasis, headings, LaTeX around words and numbers, and small pictures."""
+    """The text without marks of emphasis, headings, and LaTeX around words and numbers."""
     for mark, same in _MARKS:
         text = mark.sub(same, text)
     return text.strip()

@@ -87,14 +87,14 @@ def _question(asked: str, told: str) -> Question:
     if not options and any(_SENTIMENT.search(one) and _kind(one) == "question" for one in instructions):
         options = {label: label for label in ("positive", "negative", "neutral", "mixed")}
     asking = " ".join(_asking(instructions))
-    scale = phrases.SCALE.search(asking)
+    scale = phrases.SCALE.search(asking) or phrases.SCALE.search(told)
     want = None if options else "number" if scale else _want_of(instructions)
     return Question(
         has_one_answer=_has_one_answer(asked, told, instructions, bool(letters), bool(labels), bool(told_labels)),
         want="letter" if options and all(len(label) == 1 and label.isupper() for label in options) else want,
         options=options or None,
         words=frozenset(words_of(asking)),
-        numbers=frozenset(re.findall(r"\d[\d,]*(?:\.\d+)?", asked)),
+        numbers=frozenset(re.findall(r"\d[\d,]*(?:\.\d+)?", " ".join(instructions))),
         scale=(scale[1] or scale[2]) if scale else None,
     )
 
@@ -107,6 +107,8 @@ def _has_one_answer(
     told_form = told_labels or any(phrases.FORM.search(rule) for rule in rules)
     form = any(_asks_for_form(one) for one in instructions) or ("####" in asked and "answer" in asked.lower())
     writes = any(phrases.WRITES.match(one) and not _asks_for_form(one) for one in instructions)
+    if not told_form and any(phrases.SYSTEM_TEXT.match(rule) for rule in rules):
+        return False
     if phrases.SMALL_TALK.fullmatch(" ".join(asked.split())):
         return None if told_form else False
     if (form or letters) and not writes:
@@ -196,9 +198,10 @@ def _kind(sentence: str) -> Literal["text", "explanation", "question"] | None:
         return "explanation"
     if phrases.WRITES.match(sentence) or phrases.WISHES.search(sentence):
         return "text"
-    opens = phrases.OPEN.match(sentence) or phrases.DEFINES.fullmatch(sentence) or phrases.WHO.fullmatch(sentence)
+    if phrases.DEFINES.fullmatch(sentence) or phrases.WHO.fullmatch(sentence):
+        return "text"
     measured = phrases.HOW_MANY.search(sentence) or phrases.NUMBERS.search(sentence)
-    if opens and (not measured or phrases.ADVICE.search(sentence)):
+    if phrases.OPEN.match(sentence) and (not measured or phrases.ADVICE.search(sentence)):
         return "text"
     return "question" if _want(sentence) or sentence.endswith("?") or _ALTERNATIVES.search(sentence) else None
 
@@ -235,7 +238,17 @@ def _letters(asked: str) -> dict[str, str]:
             listed[letter] = text.strip(" .*")
         elif letter == "A":
             listed = {letter: text.strip(" .*")}
-    return listed if len(listed) > 1 else {}
+    return listed if len(listed) > 1 else _numbered(asked)
+
+
+_NUMBERED = re.compile(r"(?:^|\n)[ \t]*\(?(\d)[).][ \t]+([^\n]{1,100})")
+_PICKS = re.compile(r"\b(?:which|pick|choose|select|option|correct)\b", re.IGNORECASE)
+
+
+def _numbered(asked: str) -> dict[str, str]:
+    """The options with numbers, where the request says that one is to be picked."""
+    listed = {number: text.strip(" .*") for number, text in _NUMBERED.findall(asked)}
+    return listed if len(listed) > 1 and next(iter(listed)) == "1" and _PICKS.search(asked[:500]) else {}
 
 
 _LABEL = r"[\w&+#-][\w&+#'’/-]*(?:[ _][\w&+#'’-]+){0,3}?"
@@ -291,9 +304,20 @@ _WHICH = re.compile(r"(?:which|who|what|where|when)\b[^,?]*, ", re.IGNORECASE)
 """What stands before the alternatives in "Which is larger, 9.11 or 9.9?"."""
 
 
+_WHICH_OF = re.compile(
+    r"(?:which|who|what)\b[^?:]*: (?P<things>[^,?:]{1,40}(?:, [^,?:]{1,40}){1,12}(?:,? or [^,?]{1,40})?)\?*",
+    re.IGNORECASE,
+)
+
+
 def _alternatives(said: list[str]) -> dict[str, str]:
     """The things between which a question leaves the choice: "positive or negative?"."""
     for sentence in reversed(said):
+        listed = _WHICH_OF.fullmatch(sentence)
+        if listed:
+            things = [thing for thing in re.split(r",? or |, ", listed["things"]) if thing]
+            if all(len(thing.split()) <= 3 and not thing[:1].isdigit() for thing in things):
+                return {thing: thing for thing in things}
         which = _WHICH.match(sentence)
         found = _ALTERNATIVES.search(sentence, which.end() if which else 0)
         if found and (sentence.rstrip().endswith(("?", ":")) or sentence.lower().startswith("true or")):

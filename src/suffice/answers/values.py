@@ -52,7 +52,7 @@ _ABOUT = (
 )
 _UNIT = r"(?:[^\W\d_]|[°²³µ€£¥$₹/'’.·^-]|\\text\{[^{}]*\})+"
 _AMOUNT = re.compile(rf"{_ABOUT}(?P<currency>[€£¥₹]|US\$|USD |EUR |Rs\.? ?)?\s*(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
-_UNITS = re.compile(rf"\s*(?:{_UNIT}(?:\s+{_UNIT}){{0,4}})?\s*(?:\([^()]*\)|[,;:–—].*)?[.!]*\s*", re.DOTALL)
+_UNITS = re.compile(rf"\s*(?:{_UNIT}(?:\s+{_UNIT}){{0,4}})?\s*(?:\([^()]*\)|[:–—]\s[^=]*|[,;]\s[^\d=]*)?[.!]*\s*")
 _OUT_OF = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/|out of|of|von|sur|de)\s*(\d+)\b", re.IGNORECASE)
 
 
