@@ -185,7 +185,7 @@ _LABEL = (
     r"antwort|ergebnis|lösung|réponse|résultat|respuesta|resultado|risposta|risultato|resposta|答案|答え|回答)"
 )
 _SAYS = re.compile(
-    r"\banswer\b[^.\n:=?]{0,60}?(?:\bis\b|\bwas\b|\b(?:would|must|should) be\b|:|=)|####|"
+    r"\banswer\b(?! [A-J]\b)[^.\n:=?]{0,60}?(?:\bis\b|\bwas\b|\b(?:would|must|should) be\b|:|=)|####|"
     rf"(?:^|\n)[ \t>*_#-]*{_LABEL}[*_]*\s*[:=：][*_]*|"
     r"\b(?:die antwort|das ergebnis)\b[^.\n:?]{0,40}?\b(?:ist|lautet|beträgt)\b:?|\bla (?:réponse|respuesta|"
     r"risposta|resposta)\b"
@@ -399,7 +399,7 @@ def _bare_value(text: str, question: Question) -> str | None:
     if "\n" in bare or len(bare) > 120:
         return None
     bare = _trimmed(_without_label(bare))
-    if re.fullmatch(r"\[[^\[\]\n]{0,60}\]", bare):
+    if _LIST.fullmatch(bare):
         return bare
     if question.want == "year":
         return None
@@ -408,6 +408,10 @@ def _bare_value(text: str, question: Question) -> str | None:
     if values.amount(bare, question.scale, longest=_MOST_WORDS + 1):
         return bare
     if question.want == "number" and _FORMULA.fullmatch(bare):
+        found: list[str] = re.findall(r"-?\d+(?:\.\d+)?", bare)
+        fresh = [number for number in found if number not in question.numbers]
+        if bare.count(",") > 1 and len(fresh) == 1:  # a sequence, continued
+            return fresh[0]
         return bare if _SEVERAL.fullmatch(bare) else bare.rpartition("=")[2].strip()
     return bare if _as_date(bare, _UNASKED) or (len(bare) <= 10 and values.time_in(bare)) else None
 
@@ -453,7 +457,12 @@ def _short(bare: str) -> str | None:
     bare = cut[1] if cut else bare
     if not 0 < len(bare.split()) <= _MOST_WORDS or re.search(r"[.!?;:]\s|,\s*(?![A-Z\d])|,.*,", bare):
         return None
-    if _PERSONAL.search(bare) or _CODE.search(bare) or _VERB.search(bare) or not re.search(r"\w", bare):
+    if (
+        _PERSONAL.search(bare)
+        or (_CODE.search(bare) and not _LIST.fullmatch(bare))
+        or _VERB.search(bare)
+        or not re.search(r"\w", bare)
+    ):
         return None
     return bare
 
@@ -511,7 +520,7 @@ def _verdict(text: str, question: Question) -> str | None:
     asked = question.want == "verdict"
     if len(text.split()) > (250 if asked else 150):
         return None
-    if _HEDGE.search(unmarked(sentences(text)[0] if text else "")):
+    if _HEDGE.search(" ".join(sentences(text)[:2])):
         return None
     found = _VERDICT.match(text)
     if found:
@@ -539,7 +548,7 @@ _SMALL_WORDS = """
     which who what where when would will can could may might does do did has have had there with into about her his
     their they he she also very just only called known named answer correct right therefore thus hence then here
     actually indeed according based located currently der die das ist war von und le la les est de du des el los es
-    son un une una ein eine c'est c
+    son un une una ein eine c'est c you your i my we our
 """
 _SMALL = frozenset(_SMALL_WORDS.split())
 
@@ -584,7 +593,9 @@ def _lead(text: str, question: Question) -> str | None:
     ):
         return None
     said, line = head["head"], re.sub(r"\([^()]*\)", "", bare.partition("\n")[0])
-    if "=" in line and not head["end"].strip().startswith(":"):  # a calculation that begins with a number
+    if re.search(r", so\b", line) or (
+        "=" in line and not head["end"].strip().startswith(":")
+    ):  # a calculation that begins with a number
         return None
     if not asked and not re.match(r"\W{0,3}\d+(?!\s+[A-Z][a-z]{3})", said):  # "5 Tips: …" is a heading
         return None
@@ -604,9 +615,10 @@ _EQUATION = re.compile(
 )
 _CHECK = re.compile(r"\W*(?:check|verif|proof|probe|note|here['’]s how|this is because)", re.IGNORECASE)
 _COMES_TO = re.compile(
-    rf"\b(?:that['’]s|that is|is|are|was|makes?|gives?|leaves?|left with|comes? to|get|pays?|owes?|sind|bleiben|"
+    rf"\b(?:that['’]s|that is|is|are|was|makes?|gives?|leaves?|left with|total of|comes? to|get|pays?|owes?|sind|"
+    rf"bleiben|"
     rf"reste|hay)"
-    rf"(?: \w+){{0,2}}? (?P<value>[€£¥]?{NUMBER.pattern})(?:\s+[^\W\d_.]+){{0,4}}\s*(?:[.!:(].*)?$"
+    rf"(?: \w+){{0,2}}? (?P<value>[€£¥]?{NUMBER.pattern})(?:\s+[^\W\d_.]+){{0,4}}\s*(?:\([^()]*\)|:.*)?[.!]*$"
 )
 _SEVERAL = re.compile(r"\b([a-z]) ?= ?-?\d[\d./]*(?:(?:,? (?:or|and) |, )(?:\1 ?= ?)-?\d[\d./]*)+")
 _ITEM = re.compile(r"[ \t]*(?:[-*•]|\d+[.)])[ \t]+\S")
@@ -621,12 +633,11 @@ def _conclusion(text: str, question: Question) -> str | None:
     if not said or len(text.split()) > (900 if asked else 200):
         return None
     alone = len(said) == 1 and question.want != "name"
-    for sentence in [said[-1]] if not asked else [said[-1], *said[-2:-4:-1], said[0]]:
-        if len(sentence.split()) > 40 or (_ITEM.match(sentence) and not asked):
-            continue
-        if found := _result(sentence, question, asked, alone):
-            return found
-    return None
+    places = [said[-1], *said[-2:-4:-1], said[0]] if asked else said[-1:]
+    places = [one for one in places if len(one.split()) <= 40 and (asked or not _ITEM.match(one))]
+    results = [result for one in places if (result := _result(one, question, asked, alone))]
+    fresh = [result for result in results if result not in question.numbers]
+    return next(iter(fresh or results), None)
 
 
 def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str | None:
@@ -641,7 +652,7 @@ def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str 
     bold = [one for one in (values.amount(unmarked(span)) for span in _bold(sentence)) if one]
     if len(bold) == 1 and (asked or alone or _SO.match(bare) or sentence.rstrip(".! ").endswith("**")):
         return bold[0]
-    numbers = [plain_number(number[0]) for number in NUMBER.finditer(_without_labels(bare))]
+    numbers = [_number_in(number[0]) for number in NUMBER.finditer(_without_labels(bare))]
     concludes = _SO.match(bare) is not None
     if not numbers:
         return _spoken(bare, question) if asked else None
@@ -652,14 +663,14 @@ def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str 
         return graded[1]
     if len(set(numbers)) == 1:
         return numbers[0]
-    before = [plain_number(number[0]) for number in NUMBER.finditer(re.split(r":\s|\s\(", bare)[0])]
-    if asked and len(before) == 1 and before[0] not in question.numbers:
-        return before[0]
     if asked and len(set(fresh)) == 1:
         return fresh[0]
     comes = _COMES_TO.search(bare) if asked else None
     if comes:
         return _number_in(comes["value"])
+    before = [plain_number(number[0]) for number in NUMBER.finditer(re.split(r":\s|\s\([^()]*\)\W*$", bare)[0])]
+    if asked and len(before) == 1 and before[0] not in question.numbers:
+        return before[0]
     return numbers[-1] if asked and concludes else None
 
 
@@ -676,7 +687,7 @@ def _last_clause(sentence: str) -> str:
 
 
 def _number_in(text: str) -> str:
-    return plain_number(re.sub(r"^(?:[€£¥]|USD )\s*", "", text.strip()))
+    return plain_number(re.sub(r"^(?:[€£¥]|USD |\+ |- )\s*", "", text.strip()))
 
 
 def _without_labels(text: str) -> str:
@@ -708,8 +719,15 @@ _TOLD_AT_MOST = 120
 _TOKEN = re.compile(r"[^\W_][\w.'’&-]*")
 
 
+_SHOWN = re.compile(r"[^\n`]{1,120}:\s*```\w*\n([^\n`]{1,60})\n```")
+"""A sentence that announces what stands in the block after it."""
+
+
 def _told(text: str, question: Question) -> str | None:
     """What the first or the last sentence adds to the words of the question."""
+    shown = _SHOWN.match(text) if question.want in ("name", "number", "any") else None
+    if shown:
+        return shown[1]
     said = sentences(text)
     if not said or prose.has_code(text) or len(text.split()) > _TOLD_AT_MOST:
         return None
@@ -759,7 +777,7 @@ def _year_told(sentence: str, question: Question) -> str | None:
     for part in (*_bold(sentence), unmarked(sentence)):
         years = [
             year
-            for year in re.findall(r"(?<![\d.,$€])[12]\d{3}(?![\d%,])|\b\d{2,4}(?= (?:BC|AD|CE))", part)
+            for year in re.findall(r"(?<![\d.,$€])[12]\d{3}(?!\d|%|,\d)|\b\d{2,4}(?= (?:BC|AD|CE))", part)
             if year not in question.numbers
         ]
         if len(set(years)) == 1:
@@ -774,15 +792,34 @@ _REASON = re.compile(
 _SELF = re.compile(r"\b(?:i|i['’]\w+|you|your|my|me|please|let['’]s)\b", re.IGNORECASE)
 
 
+_LIST = re.compile(r"\[[^\[\]\n]{1,60}\](?!\()|\bO\([^()\n]{1,20}\)")
+"""A list in brackets, or the order of an algorithm."""
+_SETTING = re.compile(
+    r"(?:since|because|as|although|while|given|after|when|in|on|according to|"
+    r"based on)\b[^,]{1,80}, (?=\S)",
+    re.IGNORECASE,
+)
+
+
+def _without_setting(sentence: str) -> str:
+    setting = _SETTING.match(sentence)
+    return sentence[setting.end() :] if setting else sentence
+
+
 def _name_told(sentence: str, question: Question) -> str | None:
     """The name in a sentence that answers: marked, before the verb, or after it."""
     if sentence.rstrip("*_ ").endswith(":"):
         return None
+    lists: set[str] = set(_LIST.findall(_REASON.split(unmarked(sentence))[0]))
+    if len(lists) == 1:
+        return lists.pop()
     marked = _bold(sentence) or re.findall(r"`([^`\n]{1,60})`", sentence)
     marked = [span for span in marked if len(span.split()) <= _MOST_WORDS and _new_words(span, question)]
     if len(marked) == 1:
         return marked[0].rstrip(":")
-    bare = _REASON.split(_last_clause(unmarked(sentence)))[0]
+    bare = re.sub(r" you (?:provided|gave|shared|sent|quoted)\b", "", unmarked(sentence))
+    so = re.search(r", so (?:it is |it's )?(\S+(?: \S+){0,3})$", bare)
+    bare = so[1] if so else _REASON.split(_last_clause(_without_setting(bare)))[0]
     if len(bare.split()) > 30 or sentence.endswith(":") or _SELF.search(bare):
         return None
     head = bare.partition(",")[0]

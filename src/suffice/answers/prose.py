@@ -47,6 +47,7 @@ _MARKS = [
     (re.compile(r"\\(?:text|math)\w*\s*\{([^{}]*)\}"), r"\1"),
     (re.compile(r"\\[()\[\]]"), ""),
     (re.compile(r"\\(?:quad|,|;|!| )"), " "),
+    (re.compile(r"\\(log|ln|sin|cos|tan|min|max)\b"), r"\1"),
     (re.compile(r"\\times|\\cdot"), "×"),
     (re.compile(r"\\approx"), "≈"),
     (re.compile(r"(?<!\\)\$([^$\n]{1,200}?)(?<!\\)\$"), r"\1"),

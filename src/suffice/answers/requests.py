@@ -82,7 +82,7 @@ def _bounded(text: str) -> str:
 
 def _question(asked: str, told: str) -> Question:
     instructions = _instructions(asked)
-    letters, labels, told_labels = _letters(asked), _labels(asked), _labels(told)
+    letters, labels, told_labels = _letters(asked), _labels(_frame(asked)), _labels(told)
     options = letters or labels or told_labels or _alternatives(instructions)
     if not options and any(_SENTIMENT.search(one) and _kind(one) == "question" for one in instructions):
         options = {label: label for label in ("positive", "negative", "neutral", "mixed")}
@@ -94,7 +94,7 @@ def _question(asked: str, told: str) -> Question:
         want="letter" if options and all(len(label) == 1 and label.isupper() for label in options) else want,
         options=options or None,
         words=frozenset(words_of(asking)),
-        numbers=frozenset(re.findall(r"\d[\d,]*(?:\.\d+)?", " ".join(instructions))),
+        numbers=frozenset(re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", " ".join(instructions))),
         scale=(scale[1] or scale[2]) if scale else None,
     )
 
@@ -179,6 +179,13 @@ def _instructions(asked: str) -> list[str]:
 
 
 _ASKED_LAST = re.compile(r"^(?:what|which|who|how (?:many|much)|is|are|does|do|can)\b[^.]*\?$", re.IGNORECASE)
+
+
+def _frame(asked: str) -> str:
+    """The text around the material of a long message, in which labels may be listed."""
+    if _CONTEXT.match(asked):
+        return re.split(r"\n\s*\n", asked.rstrip())[-1]
+    return asked if len(asked) <= 1600 else f"{asked[:800]}\n\n{asked[-800:]}"
 
 
 def _before_material(said: list[str]) -> list[str]:
@@ -279,11 +286,17 @@ def _labels(text: str) -> dict[str, str]:
     return {}
 
 
+_MORE = re.compile(r"(?: [\w-]+){1,3}(?=[.,:;!?)\]\"'”\n]|$)")
+
+
 def _listed(text: str) -> list[str]:
     found = _LIST.match(text)
     if not found or not (found["last"] or re.search(r"[,/|;]", found["rest"])):
         return []
     whole = re.sub(r"\([^()]*\)", "", found[0])
+    more = _MORE.match(text, found.end())
+    if more and re.search(r"\b(?:not|non|no|[A-Z]{3,})$", whole):  # "toxic or not toxic"
+        whole += more[0]
     return [item for item in re.split(r"\s*(?:,|/|\||;|\b(?:or|and|oder|ou|o)\b)\s*", whole) if item.strip()]
 
 
@@ -338,6 +351,8 @@ def _want(sentence: str) -> Want | None:
     """What an answer to a sentence would look like."""
     direct = phrases.DIRECT.match(sentence)
     sentence = sentence[direct.end() :] if direct else sentence
+    if re.search(r"\bcomplexity\b", sentence, re.IGNORECASE):
+        return "name"
     if phrases.TIMES.search(sentence):
         return "time"
     if phrases.YEARS.search(sentence):

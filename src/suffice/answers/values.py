@@ -50,7 +50,7 @@ _ABOUT = (
     r"(?:(?:about|approximately|approx\.?|around|roughly|exactly|nearly|almost|only|just|a total of|in total|total of|"
     r"precisely|ca\.|etwa|environ|unos|aproximadamente)\s+|[~≈≃∼=]\s*)*"
 )
-_UNIT = r"(?:[^\W\d_]|[°²³µ€£¥$₹/'’.·^-]|\\text\{[^{}]*\})+"
+_UNIT = r"(?:[^\W\d_]\.?|[°²³µ€£¥$₹/'’·^-]|\\text\{[^{}]*\})+"
 _AMOUNT = re.compile(rf"{_ABOUT}(?P<currency>[€£¥₹]|US\$|USD |EUR |Rs\.? ?)?\s*(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 _UNITS = re.compile(rf"\s*(?:{_UNIT}(?:\s+{_UNIT}){{0,4}})?\s*(?:\([^()]*\)|[:–—]\s[^=]*|[,;]\s[^\d=]*)?[.!]*\s*")
 _OUT_OF = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/|out of|of|von|sur|de)\s*(\d+)\b", re.IGNORECASE)
