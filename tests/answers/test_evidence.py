@@ -1,22 +1,27 @@
 """Clear evidence of an answer, by the corpus and by example: what starts a vote, what never does, what agrees."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from corpus import Kind, kinds
+from helpers.corpus import Kind, kinds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suffice.answers import Keys, answer_key
-from suffice.answers.evidence import clear_answer, evidence, reader
+from suffice.answers import Keys
+from suffice.answers.evidence import clear_answer, evidence
 from suffice.answers.requests import Question, Want, asks_for_one_answer, read_request
-from suffice.answers.typical import typical
 
 TEXTS, ANSWERS = list(kinds("texts")), list(kinds("answers"))
 
 
 def _user(text: Any) -> list[dict[str, Any]]:
     return [{"role": "user", "content": text}]
+
+
+def reader(messages: list[dict[str, Any]]) -> Callable[[str], str | None]:
+    question = read_request(messages)
+    return lambda text: clear_answer(text, question)
 
 
 def test_the_corpus_is_large_enough_to_mean_something() -> None:
@@ -83,7 +88,6 @@ SAYS = {
 @pytest.mark.parametrize("text", SAYS)
 def test_an_answer_is_read_from_the_text_alone(text: str) -> None:
     assert Keys().key(clear_answer(text)) == SAYS[text]
-    assert answer_key(text) == SAYS[text]
 
 
 UNCLEAR = [
@@ -112,7 +116,7 @@ def test_what_is_no_clear_answer(text: str) -> None:
 def test_weak_evidence_counts_only_where_a_vote_was_asked_for() -> None:
     found = evidence("The road was long, and after 3 days it began to snow. Nobody spoke.")
     assert (found.answer, found.clear, found.kind) == ("3", False, "weak")
-    assert answer_key("I can't help with that. Call 911.") is None, "not even there does a refusal vote"
+    assert evidence("I can't help with that. Call 911.").answer is None, "not even there does a refusal vote"
     assert evidence('{"answer": 42}').kind == "structure"
 
 
@@ -226,18 +230,3 @@ def test_any_text_gives_an_answer_or_none(text: str, request: str) -> None:
     assert found.answer is None or found.answer
     assert not found.clear or found.answer
     assert evidence(text, read_request(_user(text))) is not None
-
-
-@given(st.lists(st.integers(0, 1000), min_size=1), st.randoms())
-def test_the_typical_response_is_of_median_length_and_complete(lengths: list[int], random: Any) -> None:
-    complete = [random.random() < 0.5 for _ in lengths]
-    place = typical(lengths, complete)
-    eligible = sorted(n for n, whole in zip(lengths, complete, strict=True) if whole or not any(complete))
-    assert complete[place] or not any(complete)
-    assert lengths[place] == eligible[(len(eligible) - 1) // 2]
-    assert place == typical(lengths, complete)
-
-
-def test_there_is_a_typical_response_only_among_some() -> None:
-    with pytest.raises(ValueError, match="response"):
-        typical([])

@@ -29,13 +29,13 @@ labels the spelling of the request, so that responses which say the same agree.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from suffice.answers import prose, values
 from suffice.answers.prose import sentences, unmarked, words_of
-from suffice.answers.requests import Question, read_request
+from suffice.answers.requests import UNASKED, Question
 from suffice.answers.stated import NUMBER, boxed, plain_number, said_formula, said_letter, said_number
 
 Kind = Literal[
@@ -52,11 +52,10 @@ class Evidence:
     kind: Kind
 
 
-_UNASKED = Question()
 _LONGEST = 20_000
 
 
-def clear_answer(text: str, question: Question = _UNASKED) -> str | None:
+def clear_answer(text: str, question: Question = UNASKED) -> str | None:
     """The answer that a response clearly gives, as it was written, or None.
 
     >>> clear_answer("She sold 48 + 24 = 72 clips."), clear_answer("Yes, under section 8.2."), clear_answer("Any time!")
@@ -66,13 +65,7 @@ def clear_answer(text: str, question: Question = _UNASKED) -> str | None:
     return found.answer if found.clear else None
 
 
-def reader(messages: Sequence[Mapping[str, Any]]) -> Callable[[str], str | None]:
-    """The extractor for the responses to one request: clear answers only, read in the light of what it asks."""
-    question = read_request(messages)
-    return lambda text: clear_answer(text, question)
-
-
-def evidence(text: str, question: Question = _UNASKED) -> Evidence:
+def evidence(text: str, question: Question = UNASKED) -> Evidence:
     r"""What one response gives as its answer, to a request if that is known.
 
     >>> evidence(r"So it is \boxed{7}."), evidence("It took us 3 days. The road was long, and so was the film.")
@@ -139,7 +132,7 @@ _YES = re.compile(r"(?:yes|yeah|yep|ja|oui|sí|sim|sì|да|はい|是的?)", re
 _NO = re.compile(r"(?:no|nope|nein|non|não|нет|いいえ|不是?|否)", re.IGNORECASE)
 
 
-def spelled(answer: str, question: Question = _UNASKED) -> str:
+def spelled(answer: str, question: Question = UNASKED) -> str:
     """An answer in the one spelling that it shares with others that say the same."""
     bare = _trimmed(answer)
     if question.options and (option := _as_option(bare, question)):
@@ -259,7 +252,7 @@ _QUESTION_BACK = re.compile(r"\?[\"”')*_\s]*$")
 
 def _nothing(text: str, question: Question) -> str | None:
     """Empty for refusals, small talk and questions back: what follows is not looked at."""
-    if not text or prose.says_nothing(unmarked(text)):
+    if not text or (prose.says_nothing(unmarked(text)) and not _as_option(text, question)):
         return ""
     if _QUESTION_BACK.search(text) and not _verdict(text, question):
         return ""
@@ -413,7 +406,7 @@ def _bare_value(text: str, question: Question) -> str | None:
         if bare.count(",") > 1 and len(fresh) == 1:  # a sequence, continued
             return fresh[0]
         return bare if _SEVERAL.fullmatch(bare) else bare.rpartition("=")[2].strip()
-    return bare if _as_date(bare, _UNASKED) or (len(bare) <= 10 and values.time_in(bare)) else None
+    return bare if _as_date(bare, UNASKED) or (len(bare) <= 10 and values.time_in(bare)) else None
 
 
 _FORMULA = re.compile(r"(?=.*[\d^√π])(?:\d|[a-z](?![a-z])|[-+*/^()=√π., ]|\\(?:sqrt|frac|pi|cdot)|[{}]){1,50}")
@@ -683,7 +676,7 @@ def _is_plain(sentence: str) -> bool:
 def _last_clause(sentence: str) -> str:
     clause = re.split(r"[,;] (?:and )?(?:so|therefore|thus|hence|which means|meaning|that is)\b,?", sentence)[-1]
     clause = re.split(r",? (?:because|since|as|due to|da|weil|denn|car|puisque|porque|ya que)\b", clause)[0]
-    return clause if re.search(r"\d", clause) or _spoken(clause, _UNASKED) else sentence
+    return clause if re.search(r"\d", clause) or _spoken(clause, UNASKED) else sentence
 
 
 def _number_in(text: str) -> str:

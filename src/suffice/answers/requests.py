@@ -43,6 +43,10 @@ class Question:
     """The top of the scale that is asked about: of "4/5" on a scale to 5, the answer is 4."""
 
 
+UNASKED = Question()
+"""A request that is not known."""
+
+
 def asks_for_one_answer(messages: Sequence[Mapping[str, Any]]) -> bool | None:
     """Whether a request's messages ask for one answer: surely, surely not, or None where a response must show it.
 
