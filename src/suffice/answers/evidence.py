@@ -29,13 +29,13 @@ labels the spelling of the request, so that responses which say the same agree.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from suffice.answers import prose, values
 from suffice.answers.prose import sentences, unmarked, words_of
-from suffice.answers.requests import Question, read_request
+from suffice.answers.requests import UNASKED, Question
 from suffice.answers.stated import NUMBER, boxed, plain_number, said_formula, said_letter, said_number
 
 Kind = Literal[
@@ -52,11 +52,10 @@ class Evidence:
     kind: Kind
 
 
-_UNASKED = Question()
 _LONGEST = 20_000
 
 
-def clear_answer(text: str, question: Question = _UNASKED) -> str | None:
+def clear_answer(text: str, question: Question = UNASKED) -> str | None:
     """The answer that a response clearly gives, as it was written, or None.
 
     >>> clear_answer("She sold 48 + 24 = 72 clips."), clear_answer("Yes, under section 8.2."), clear_answer("Any time!")
@@ -66,13 +65,7 @@ def clear_answer(text: str, question: Question = _UNASKED) -> str | None:
     return found.answer if found.clear else None
 
 
-def reader(messages: Sequence[Mapping[str, Any]]) -> Callable[[str], str | None]:
-    """The extractor for the responses to one request: clear answers only, read in the light of what it asks."""
-    question = read_request(messages)
-    return lambda text: clear_answer(text, question)
-
-
-def evidence(text: str, question: Question = _UNASKED) -> Evidence:
+def evidence(text: str, question: Question = UNASKED) -> Evidence:
     r"""What one response gives as its answer, to a request if that is known.
 
     >>> evidence(r"So it is \boxed{7}."), evidence("It took us 3 days. The road was long, and so was the film.")
@@ -80,7 +73,7 @@ def evidence(text: str, question: Question = _UNASKED) -> Evidence:
     """
     if (inside := boxed(text)) is not None:
         return Evidence(_in_box(inside, question), question.has_one_answer is not False, "boxed")
-    text = _bounded(prose.unfenced(text))
+    text = _bounded(prose.unfenced(prose.without_pictures(text)))
     if is_structure(text):
         return Evidence(None, False, "structure")
     if question.has_one_answer is not False:
@@ -100,14 +93,15 @@ def _bounded(text: str) -> str:
 
 
 def is_structure(text: str) -> bool:
-    """Whether the whole of a response is a JSON object or list, in a fence or not."""
+    """Whether the whole of a response is a JSON object, or a list of such, in a fence or not."""
     whole = re.sub(r"^```(?:json)?\s*|\s*```$", "", text.strip())
     if whole[:1] not in ("{", "[") or whole[-1:] not in ("}", "]"):
         return False
     try:
-        return isinstance(json.loads(whole), dict | list)
+        read = json.loads(whole)
     except (ValueError, RecursionError):
         return False
+    return isinstance(read, dict) or any(isinstance(one, dict | list) for one in read)
 
 
 _BOXED_CHOICE = re.compile(r"(?:\\(?:text|math)\w*\s*\{\s*)?(?:\(([A-J])\)\s*[^\s}]|([A-J])[.:]\s+\S)")
@@ -117,7 +111,10 @@ def _in_box(inside: str, question: Question) -> str:
     labelled = _BOXED_CHOICE.match(inside)  # "(B) 12" is B
     if labelled:
         return labelled[1] or labelled[2]
-    return _as_option(unmarked(inside), question) or inside
+    left, equals, right = inside.rpartition("=")
+    if equals and right.strip() and re.fullmatch(r"(?:\\[dt]?frac|[-\d\s{}+*/().,^=])+", left):
+        return right.strip()  # a sum with its result
+    return (_as_option(unmarked(inside), question) if len(inside) < 200 else None) or inside
 
 
 def _weak(text: str) -> str | None:
@@ -135,7 +132,7 @@ _YES = re.compile(r"(?:yes|yeah|yep|ja|oui|sí|sim|sì|да|はい|是的?)", re
 _NO = re.compile(r"(?:no|nope|nein|non|não|нет|いいえ|不是?|否)", re.IGNORECASE)
 
 
-def spelled(answer: str, question: Question = _UNASKED) -> str:
+def spelled(answer: str, question: Question = UNASKED) -> str:
     """An answer in the one spelling that it shares with others that say the same."""
     bare = _trimmed(answer)
     if question.options and (option := _as_option(bare, question)):
@@ -149,7 +146,9 @@ def spelled(answer: str, question: Question = _UNASKED) -> str:
             return spelt
     if number := values.amount(bare, question.scale):
         return number
-    return _ARTICLE.sub("", bare, count=1) if _ARTICLE.match(bare) else bare
+    bare = _ARTICLE.sub("", bare, count=1) if _ARTICLE.match(bare) else bare
+    kept = [word for word in bare.split() if next(words_of(word), "") not in question.words]  # of "Nile River", Nile
+    return " ".join(kept) if question.want == "name" and kept and bare.replace(" ", "").isalpha() else bare
 
 
 def _trimmed(answer: str) -> str:
@@ -179,7 +178,7 @@ _LABEL = (
     r"antwort|ergebnis|lösung|réponse|résultat|respuesta|resultado|risposta|risultato|resposta|答案|答え|回答)"
 )
 _SAYS = re.compile(
-    r"\banswer\b[^.\n:=?]{0,60}?(?:\bis\b|\bwas\b|\b(?:would|must|should) be\b|:|=)|####|"
+    r"\banswer\b(?! [A-J]\b)[^.\n:=?]{0,60}?(?:\bis\b|\bwas\b|\b(?:would|must|should) be\b|:|=)|####|"
     rf"(?:^|\n)[ \t>*_#-]*{_LABEL}[*_]*\s*[:=：][*_]*|"
     r"\b(?:die antwort|das ergebnis)\b[^.\n:?]{0,40}?\b(?:ist|lautet|beträgt)\b:?|\bla (?:réponse|respuesta|"
     r"risposta|resposta)\b"
@@ -198,7 +197,19 @@ def _stated(text: str, question: Question) -> str | None:
     """What the text says is its answer, by its last such statement."""
     found = [one for one in (said_letter(text), said_formula(text), said_number(text)) if one and one[0]]
     best = max(found, key=lambda one: one[:2]) if found else None
-    for say in reversed(list(_SAYS.finditer(text))[-20:]):
+    says = list(_SAYS.finditer(text))[-20:]
+    last_line = text.rstrip().rfind("\n") - 1
+    says = [
+        say
+        for say in says
+        if re.search(r"answer|antwort|r[ée]p|resp|risp|#|答", say[0], re.IGNORECASE) or say.start() >= last_line
+    ]
+    answers = [
+        _said(text[say.end() : say.end() + 300], question) for say in says if say[0].endswith((":", ":*", ":**"))
+    ]
+    if len({answer for answer in answers if answer}) > 2:  # a list of questions and answers
+        return ""
+    for say in reversed(says):
         if best and best[1] > say.start() + 10:
             break
         said = _said(text[say.end() : say.end() + 300], question)
@@ -231,7 +242,7 @@ def _said(rest: str, question: Question) -> str | None:
         return spoken
     if _PERSONAL.search(said) or re.search(r"[\\$={}]|ly$", said):
         return None
-    return said if len(said.split()) <= (6 if said[0].isupper() else 3) else None
+    return said if len(said.split()) <= (4 if said[0].isupper() else 3) else None
 
 
 # --- no answer at all
@@ -241,7 +252,7 @@ _QUESTION_BACK = re.compile(r"\?[\"”')*_\s]*$")
 
 def _nothing(text: str, question: Question) -> str | None:
     """Empty for refusals, small talk and questions back: what follows is not looked at."""
-    if not text or prose.says_nothing(unmarked(text)):
+    if not text or (prose.says_nothing(unmarked(text)) and not _as_option(text, question)):
         return ""
     if _QUESTION_BACK.search(text) and not _verdict(text, question):
         return ""
@@ -261,7 +272,10 @@ def _as_option(text: str, question: Question) -> str | None:
     if not folded or not question.options:
         return None
     for label, meaning in question.options.items():
-        if folded in (_folded(label), _folded(meaning), f"({_folded(label)})", f"{_folded(label)}. {_folded(meaning)}"):
+        name, meant = _folded(label), _folded(meaning)
+        if folded in (name, meant, f"({name})", f"option {name}"):
+            return label
+        if meant != name and re.fullmatch(rf"(?:option )?\(?{re.escape(name)}[).:]*\s*{re.escape(meant)}", folded):
             return label
     return None
 
@@ -294,6 +308,9 @@ def _option(text: str, question: Question) -> str | None:
     if not question.options:
         return None
     if question.want == "letter":
+        alone = re.match(r"[\s*(]*([A-J])[).:*]*\s*(?:\n|$)", text)
+        if alone and alone[1] in question.options:
+            return alone[1]
         letter = said_letter(text)
         if letter and (letter[0] or len(text) < 1500) and letter[2] in question.options:
             return letter[2]
@@ -335,10 +352,11 @@ def _is_what_was_asked(text: str, question: Question) -> bool:
 _OTHER = re.compile(r"\b(?:rather than|instead of|as opposed to|than|over|versus|vs)\b")
 
 
+_BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__")
+
+
 def _bold(text: str) -> list[str]:
-    return re.findall(r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__", text) and [
-        one or other for one, other in re.findall(r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__", text)
-    ]
+    return [one or other for one, other in _BOLD.findall(text)]
 
 
 # --- whole
@@ -346,7 +364,7 @@ def _bold(text: str) -> list[str]:
 _PERSONAL = re.compile(
     r"\b(?:i|i'm|i’m|i'd|i'll|i've|you|you're|you’re|your|we|we're|let's|let’s|me|my|us|our|please|here|here's|sure|"
     r"thanks|"
-    r"thank|welcome|sorry|hello|hi|dear|ich|du|sie haben|je|vous|tu|yo|usted)\b",
+    r"thank|welcome|sorry|hello|hi|dear|ich|sie haben|je|vous|tu|yo|usted)\b",
     re.IGNORECASE,
 )
 _CODE = re.compile(
@@ -374,11 +392,24 @@ def _bare_value(text: str, question: Question) -> str | None:
     if "\n" in bare or len(bare) > 120:
         return None
     bare = _trimmed(_without_label(bare))
+    if _LIST.fullmatch(bare):
+        return bare
     if question.want == "year":
+        return None
+    if question.want in ("time", "date") and values.time_in(bare):
         return None
     if values.amount(bare, question.scale, longest=_MOST_WORDS + 1):
         return bare
-    return bare if _as_date(bare, _UNASKED) or (len(bare) <= 10 and values.time_in(bare)) else None
+    if question.want == "number" and _FORMULA.fullmatch(bare):
+        found: list[str] = re.findall(r"-?\d+(?:\.\d+)?", bare)
+        fresh = [number for number in found if number not in question.numbers]
+        if bare.count(",") > 1 and len(fresh) == 1:  # a sequence, continued
+            return fresh[0]
+        return bare if _SEVERAL.fullmatch(bare) else bare.rpartition("=")[2].strip()
+    return bare if _as_date(bare, UNASKED) or (len(bare) <= 10 and values.time_in(bare)) else None
+
+
+_FORMULA = re.compile(r"(?=.*[\d^√π])(?:\d|[a-z](?![a-z])|[-+*/^()=√π., ]|\\(?:sqrt|frac|pi|cdot)|[{}]){1,50}")
 
 
 def _without_label(bare: str) -> str:
@@ -402,7 +433,8 @@ def _whole(text: str, question: Question) -> str | None:
         proper = re.match(r"[A-Z\d$€£(-]", value) is not None
         labels = re.search(rf"\b{_LABEL_NOUNS}\b", said["subject"] or "", re.IGNORECASE) is not None
         return value if (proper or labels) and len(bare.split()) <= 16 and len(value.split()) <= 3 else None
-    return _short(bare)
+    exclaims = question.want is None and bare.rstrip().endswith("!")
+    return None if exclaims else _short(bare)
 
 
 _VERB = re.compile(
@@ -414,11 +446,16 @@ _VERB = re.compile(
 def _short(bare: str) -> str | None:
     """A text of a few words that is no sentence."""
     bare = _trimmed(bare)
-    cut = re.fullmatch(r"(.{1,40}?)\s*\([^()]*\)", bare)
+    cut = re.fullmatch(r"(.{1,40}?)\s+\([^()]*\)", bare)
     bare = cut[1] if cut else bare
     if not 0 < len(bare.split()) <= _MOST_WORDS or re.search(r"[.!?;:]\s|,\s*(?![A-Z\d])|,.*,", bare):
         return None
-    if _PERSONAL.search(bare) or _CODE.search(bare) or _VERB.search(bare) or not re.search(r"\w", bare):
+    if (
+        _PERSONAL.search(bare)
+        or (_CODE.search(bare) and not _LIST.fullmatch(bare))
+        or _VERB.search(bare)
+        or not re.search(r"\w", bare)
+    ):
         return None
     return bare
 
@@ -456,7 +493,15 @@ _DISAGREES = re.compile(
 _ENDS_IN_VERDICT = re.compile(
     r"(?:^|\n|[.!] )\W*(?:so|therefore|thus|hence|in short|overall|short answer|in conclusion|bottom line|"
     r"to summari[sz]e)"
-    r"[*_]*[,:]?[*_]* [*_]*(yes|no)\b[*_]*(?=[.,;:!\s]|$)|^\W*[^,.:;\n]{1,40}, [*_]*(yes|no)\b[*_]*(?=[.,;:!]|$)",
+    r"[*_]*[,:]?[*_]* [*_]*(yes|no)\b[*_]*(?=[.,;:!\s]|$)|\n\W*(yes|no)\W*$|^\W*[^,.:;\n]{1,40}, [*_]*(yes|"
+    r"no)\b[*_]*(?=[.,;:!]|$)",
+    re.IGNORECASE,
+)
+
+
+_HEDGE = re.compile(
+    r"\b(?:depend(?:s|ing)?|if you ask|in many|in most|generally|usually|typically|often|personally|in my opinion|"
+    r"varies)\b",
     re.IGNORECASE,
 )
 
@@ -468,6 +513,8 @@ def _verdict(text: str, question: Question) -> str | None:
     asked = question.want == "verdict"
     if len(text.split()) > (250 if asked else 150):
         return None
+    if _HEDGE.search(" ".join(sentences(text)[:2])):
+        return None
     found = _VERDICT.match(text)
     if found:
         rest = found["rest"].lstrip(" *_,.!:;–—-")
@@ -477,7 +524,7 @@ def _verdict(text: str, question: Question) -> str | None:
         return None
     ends = _ENDS_IN_VERDICT.search(text)
     if ends:
-        return ends[1] or ends[2]
+        return next(verdict for verdict in ends.groups() if verdict)
     if asked:
         if agrees := _AGREES.match(text):
             return "no" if agrees["not"] else "yes"
@@ -489,111 +536,14 @@ _NOT = re.compile(
     r"not|never|cannot|can't|isn't|aren't|wasn't|weren't|doesn't|don't|didn't|won't|no|nicht|kein|"
     r"keine|pas"
 )
-_SMALL = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "is",
-        "was",
-        "are",
-        "were",
-        "be",
-        "been",
-        "being",
-        "it",
-        "its",
-        "it's",
-        "that",
-        "this",
-        "these",
-        "those",
-        "of",
-        "in",
-        "on",
-        "at",
-        "by",
-        "to",
-        "for",
-        "from",
-        "as",
-        "and",
-        "or",
-        "so",
-        "which",
-        "who",
-        "what",
-        "where",
-        "when",
-        "would",
-        "will",
-        "can",
-        "could",
-        "may",
-        "might",
-        "does",
-        "do",
-        "did",
-        "has",
-        "have",
-        "had",
-        "there",
-        "with",
-        "into",
-        "about",
-        "her",
-        "his",
-        "their",
-        "they",
-        "he",
-        "she",
-        "also",
-        "very",
-        "just",
-        "only",
-        "called",
-        "known",
-        "named",
-        "answer",
-        "correct",
-        "right",
-        "therefore",
-        "thus",
-        "hence",
-        "then",
-        "here",
-        "actually",
-        "indeed",
-        "according",
-        "based",
-        "located",
-        "currently",
-        "der",
-        "die",
-        "das",
-        "ist",
-        "war",
-        "in",
-        "von",
-        "und",
-        "le",
-        "la",
-        "les",
-        "est",
-        "de",
-        "du",
-        "des",
-        "el",
-        "los",
-        "es",
-        "son",
-        "un",
-        "une",
-        "una",
-        "ein",
-        "eine",
-    ]
-)
+_SMALL_WORDS = """
+    a an the is was are were be been being it its it's that this these those of in on at by to for from as and or so
+    which who what where when would will can could may might does do did has have had there with into about her his
+    their they he she also very just only called known named answer correct right therefore thus hence then here
+    actually indeed according based located currently der die das ist war von und le la les est de du des el los es
+    son un une una ein eine c'est c you your i my we our
+"""
+_SMALL = frozenset(_SMALL_WORDS.split())
 
 
 def _echo(text: str, question: Question) -> str | None:
@@ -606,7 +556,8 @@ def _echo(text: str, question: Question) -> str | None:
         new = [word for word in content if not _known(word, question) and not _NOT.fullmatch(word)]
         denied = any(_NOT.fullmatch(word) for word in words)
         same = len(content) - len(new) - denied
-        if same >= 2 and (not new or (denied and len(new) <= 3)):
+        conditional = re.search(r"\b(?:if|unless)\b", sentence) is not None
+        if same >= 2 and not conditional and (not new or (denied and len(new) <= 3)):
             return "no" if denied else "yes"
     return None
 
@@ -634,7 +585,11 @@ def _lead(text: str, question: Question) -> str | None:
         enumerated or len(bare.split()) > 60 or bare.count("\n") > 3 or question.want not in ("any", "number")
     ):
         return None
-    said = head["head"]
+    said, line = head["head"], re.sub(r"\([^()]*\)", "", bare.partition("\n")[0])
+    if re.search(r", so\b", line) or (
+        "=" in line and not head["end"].strip().startswith(":")
+    ):  # a calculation that begins with a number
+        return None
     if not asked and not re.match(r"\W{0,3}\d+(?!\s+[A-Z][a-z]{3})", said):  # "5 Tips: …" is a heading
         return None
     return values.amount(said, question.scale, longest=4 if not asked else 6)
@@ -648,42 +603,54 @@ _SO = re.compile(
     r"are left)\b",
     re.IGNORECASE,
 )
-_EQUATION = re.compile(rf"(?:=|≈|equals)\s*(?P<value>(?:[€£¥]|USD )?\s*{NUMBER.pattern})(?P<after>[^=≈\d\n]*)$")
+_EQUATION = re.compile(
+    rf"(?:=|≈|→|⇒|equals|equal to)\s*(?P<value>(?:[€£¥]|USD )?\s*{NUMBER.pattern})(?P<after>[^=≈\d\n]*)$"
+)
+_CHECK = re.compile(r"\W*(?:check|verif|proof|probe|note|here['’]s how|this is because)", re.IGNORECASE)
+_COMES_TO = re.compile(
+    rf"\b(?:that['’]s|that is|is|are|was|makes?|gives?|leaves?|left with|total of|comes? to|get|pays?|owes?|sind|"
+    rf"bleiben|"
+    rf"reste|hay)"
+    rf"(?: \w+){{0,2}}? (?P<value>[€£¥]?{NUMBER.pattern})(?:\s+[^\W\d_.]+){{0,4}}\s*(?:\([^()]*\)|:.*)?[.!]*$"
+)
+_SEVERAL = re.compile(r"\b([a-z]) ?= ?-?\d[\d./]*(?:(?:,? (?:or|and) |, )(?:\1 ?= ?)-?\d[\d./]*)+")
 _ITEM = re.compile(r"[ \t]*(?:[-*•]|\d+[.)])[ \t]+\S")
 
 
 def _conclusion(text: str, question: Question) -> str | None:
     """The result at the end of a calculation."""
     asked = question.want == "number"
-    if question.want not in ("any", "number") or question.options or prose.has_code(text) or "|--" in text:
+    if question.want not in ("any", "number", "name") or question.options or prose.has_code(text) or "|--" in text:
         return None
-    said = sentences(text)
+    said = [one for one in sentences(text) if unmarked(one) and not _CHECK.match(one)]
     if not said or len(text.split()) > (900 if asked else 200):
         return None
-    alone = len(said) == 1
-    for sentence in [said[-1]] if not asked else [said[-1], said[0], *said[-2:-4:-1]]:
-        if len(sentence.split()) > 40 or (_ITEM.match(sentence) and not asked):
-            continue
-        if found := _result(sentence, question, asked, alone):
-            return found
-    return None
+    alone = len(said) == 1 and question.want != "name"
+    places = [said[-1], *said[-2:-4:-1], said[0]] if asked else said[-1:]
+    places = [one for one in places if len(one.split()) <= 40 and (asked or not _ITEM.match(one))]
+    results = [result for one in places if (result := _result(one, question, asked, alone))]
+    fresh = [result for result in results if result not in question.numbers]
+    return next(iter(fresh or results), None)
 
 
 def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str | None:
     """The number that a sentence comes to."""
     bare = _last_clause(unmarked(sentence))
+    several = _SEVERAL.search(bare)
+    if several:
+        return several[0]
     equation = _EQUATION.search(bare)
     if equation and len(equation["after"].split()) <= 6:
         return _number_in(equation["value"])
     bold = [one for one in (values.amount(unmarked(span)) for span in _bold(sentence)) if one]
     if len(bold) == 1 and (asked or alone or _SO.match(bare) or sentence.rstrip(".! ").endswith("**")):
         return bold[0]
-    numbers = [plain_number(number[0]) for number in NUMBER.finditer(_without_labels(bare))]
+    numbers = [_number_in(number[0]) for number in NUMBER.finditer(_without_labels(bare))]
     concludes = _SO.match(bare) is not None
     if not numbers:
         return _spoken(bare, question) if asked else None
     fresh = [number for number in numbers if number.rstrip("%").strip() not in question.numbers]
-    if not (asked or concludes or (alone and len(bare.split()) <= 15 and not _PERSONAL.search(bare))):
+    if not (asked or concludes or (alone and _is_plain(bare))):
         return None
     if question.scale and (graded := re.search(rf"(\d+(?:\.\d+)?)\s*(?:/|out of|of)\s*{question.scale}\b", bare)):
         return graded[1]
@@ -691,17 +658,29 @@ def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str 
         return numbers[0]
     if asked and len(set(fresh)) == 1:
         return fresh[0]
+    comes = _COMES_TO.search(bare) if asked else None
+    if comes:
+        return _number_in(comes["value"])
+    before = [plain_number(number[0]) for number in NUMBER.finditer(re.split(r":\s|\s\([^()]*\)\W*$", bare)[0])]
+    if asked and len(before) == 1 and before[0] not in question.numbers:
+        return before[0]
     return numbers[-1] if asked and concludes else None
+
+
+def _is_plain(sentence: str) -> bool:
+    """Whether a sentence is short and states something, to nobody in particular."""
+    short = sentence[:1].isupper() and len(sentence.split()) <= 15
+    return short and not _PERSONAL.search(sentence) and not re.search(r"[{};<>|\\~]|--\w|\w\(", sentence)
 
 
 def _last_clause(sentence: str) -> str:
     clause = re.split(r"[,;] (?:and )?(?:so|therefore|thus|hence|which means|meaning|that is)\b,?", sentence)[-1]
     clause = re.split(r",? (?:because|since|as|due to|da|weil|denn|car|puisque|porque|ya que)\b", clause)[0]
-    return clause if re.search(r"\d", clause) or _spoken(clause, _UNASKED) else sentence
+    return clause if re.search(r"\d", clause) or _spoken(clause, UNASKED) else sentence
 
 
 def _number_in(text: str) -> str:
-    return plain_number(re.sub(r"^(?:[€£¥]|USD )\s*", "", text.strip()))
+    return plain_number(re.sub(r"^(?:[€£¥]|USD |\+ |- )\s*", "", text.strip()))
 
 
 def _without_labels(text: str) -> str:
@@ -729,12 +708,19 @@ def _spoken(text: str, question: Question) -> str | None:
 # --- told
 
 _DAYS = re.compile(r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.IGNORECASE)
-_TOLD_AT_MOST = 150
+_TOLD_AT_MOST = 120
 _TOKEN = re.compile(r"[^\W_][\w.'’&-]*")
+
+
+_SHOWN = re.compile(r"[^\n`]{1,120}:\s*```\w*\n([^\n`]{1,60})\n```")
+"""A sentence that announces what stands in the block after it."""
 
 
 def _told(text: str, question: Question) -> str | None:
     """What the first or the last sentence adds to the words of the question."""
+    shown = _SHOWN.match(text) if question.want in ("name", "number", "any") else None
+    if shown:
+        return shown[1]
     said = sentences(text)
     if not said or prose.has_code(text) or len(text.split()) > _TOLD_AT_MOST:
         return None
@@ -754,8 +740,14 @@ def _told(text: str, question: Question) -> str | None:
     if question.want == "date":
         return next((found for one in places if (found := _date_told(one, question))), None)
     if question.want == "name":
-        return next((found for one in places[:2] if (found := _name_told(one, question))), None)
+        if addresses := set(_ADDRESS.findall(text)):
+            return addresses.pop().rstrip(".,") if len(addresses) == 1 else None
+        places = said[:1] + [one for one in said[1:][-1:] if _SO.match(unmarked(one)) or _bold(one)]
+        return next((found for one in places if (found := _name_told(one, question))), None)
     return None
+
+
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 
 def _bold_or(read: Callable[[str], str | None], sentence: str) -> str | None:
@@ -767,8 +759,9 @@ def _date_told(sentence: str, question: Question) -> str | None:
     bare = unmarked(sentence)
     if date := _bold_or(values.date_in, sentence) or values.date_in(bare):
         return date
-    if day := _DAYS.search(bare):
-        return day[1].capitalize() if day[1].lower() not in question.words else None
+    days = {day.capitalize() for day in _DAYS.findall(bare) if day.lower() not in question.words}
+    if days:
+        return days.pop() if len(days) == 1 else None
     return _year_told(sentence, question)
 
 
@@ -777,41 +770,77 @@ def _year_told(sentence: str, question: Question) -> str | None:
     for part in (*_bold(sentence), unmarked(sentence)):
         years = [
             year
-            for year in re.findall(r"(?<![\d.,$€])[12]\d{3}(?![\d%,])|\b\d{2,4}(?= (?:BC|AD|CE))", part)
+            for year in re.findall(r"(?<![\d.,$€])[12]\d{3}(?!\d|%|,\d)|\b\d{2,4}(?= (?:BC|AD|CE))", part)
             if year not in question.numbers
         ]
         if len(set(years)) == 1:
-            return years[0]
-    named = re.findall(r"\b(?:in|was|year) ([12]\d{3})\b", unmarked(sentence))
+            return str(years[0])
+    named: list[str] = re.findall(r"\b(?:in|was|year) ([12]\d{3})\b", unmarked(sentence))
     return named[0] if len(set(named)) == 1 else None
 
 
+_REASON = re.compile(
+    r"(?<=\w)(?:,? (?:which|because|since|where|although|though|and (?:it|is|was|not)|not|meaning)\b|;| \(| [–—-] )"
+)
+_SELF = re.compile(r"\b(?:i|i['’]\w+|you|your|my|me|please|let['’]s)\b", re.IGNORECASE)
+
+
+_LIST = re.compile(r"\[[^\[\]\n]{1,60}\](?!\()|\bO\([^()\n]{1,20}\)")
+"""A list in brackets, or the order of an algorithm."""
+_SETTING = re.compile(
+    r"(?:since|because|as|although|while|given|after|when|in|on|according to|"
+    r"based on)\b[^,]{1,80}, (?=\S)",
+    re.IGNORECASE,
+)
+
+
+def _without_setting(sentence: str) -> str:
+    setting = _SETTING.match(sentence)
+    return sentence[setting.end() :] if setting else sentence
+
+
 def _name_told(sentence: str, question: Question) -> str | None:
-    """The name in a sentence that answers: in bold, before the verb, or after it."""
-    bold = [span for span in _bold(sentence) if len(span.split()) <= _MOST_WORDS and _new_words(span, question)]
-    if len(bold) == 1:
-        return bold[0].rstrip(":")
-    bare = re.split(
-        r"(?<=\w)(?:,? (?:which|because|since|where|although|though|and (?:it|is|was))\b|;| \(|"
-        r" [–—] )",
-        unmarked(sentence),
-    )[0]
-    if len(bare.split()) > 30 or sentence.endswith(":") or _PERSONAL.search(bare):
+    """The name in a sentence that answers: marked, before the verb, or after it."""
+    if sentence.rstrip("*_ ").endswith(":"):
         return None
-    spans = _spans(bare, question)
+    lists: set[str] = set(_LIST.findall(_REASON.split(unmarked(sentence))[0]))
+    if len(lists) == 1:
+        return lists.pop()
+    marked = _bold(sentence) or re.findall(r"`([^`\n]{1,60})`", sentence)
+    marked = [span for span in marked if len(span.split()) <= _MOST_WORDS and _new_words(span, question)]
+    if len(marked) == 1:
+        return marked[0].rstrip(":")
+    bare = re.sub(r" you (?:provided|gave|shared|sent|quoted)\b", "", unmarked(sentence))
+    so = re.search(r", so (?:it is |it's )?(\S+(?: \S+){0,3})$", bare)
+    bare = so[1] if so else _REASON.split(_last_clause(_without_setting(bare)))[0]
+    if len(bare.split()) > 30 or sentence.endswith(":") or _SELF.search(bare):
+        return None
+    head = bare.partition(",")[0]
+    tells = head != bare and re.search(r"\s(?:is|was|are|were|est|ist|es)\b|^[A-Z]\S*(?: [A-Z]\S*)*$", head)
+    return (_name_in(head, question) if tells else None) or _name_in(bare, question)
+
+
+def _name_in(clause: str, question: Question) -> str | None:
+    spans = _spans(clause, question)
     if not spans:
         return None
     start, end, first = spans[0]
-    after = next(iter(words_of(bare[end:])), "")
+    subject = re.match(r"[A-Z]\S*(?: [A-Z]\S*)*(?= [a-z])", first)
+    if start == 0 and subject and "who" in question.words:  # "Priya owns it"
+        return subject[0]
+    after = next(iter(words_of(clause[end:])), "")
     proper = [span for span in spans if all(word[0].isupper() or word.lower() in _SMALL for word in span[2].split())]
-    if start == 0 and proper[:1] == spans[:1] and (after in _SMALL or _known(after, question)):
+    if start == 0 and proper[:1] == spans[:1] and (not after or after in _SMALL or _known(after, question)):
         return first
-    by = re.search(r"\bby (?=[A-Z])", bare)
+    by = re.search(r"\bby (?=[A-Z])", clause)
     if by and (named := next((span[2] for span in spans if span[0] >= by.end()), None)):
         return named
     later = [span for span in proper if span[0] > 0]
     if len(later) == 1:
         return later[0][2]
+    numbers = {plain_number(number[0]) for number in NUMBER.finditer(clause)} - question.numbers
+    if not later and len(numbers) == 1:
+        return numbers.pop()
     return first if len(spans) == 1 and len(first.split()) <= _MOST_WORDS else None
 
 

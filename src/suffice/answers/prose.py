@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 _STOP = re.compile(
-    r"(?<![ .][A-Z])(?<!\b(?:[Mm]rs|vs\.|e\.g|i\.e))(?<!\b(?:[MD]r|St|vs|No|Jr|ca|Mt))"
-    r"[.!?。？！][\"”’')\]*_]*(?:\s+|$)|\s*\n\s*"
+    r"(?:(?<![ .][A-Z])(?<!\b(?:[Mm]rs|vs\.|e\.g|i\.e))(?<!\b(?:[MD]r|St|vs|No|Jr|ca|Mt))\.|[!?。？！])"
+    r"[\"”’')\]*_]*(?:\s+|$)|\s*\n\s*"
 )
 _FENCE = re.compile(r"```[ \t]*(\w*)[ \t]*\n?(.*?)\n?[ \t]*```", re.DOTALL)
 _PLAIN_FENCES = ("", "text", "txt", "plaintext", "plain", "markdown", "md", "answer", "math", "latex")
@@ -47,16 +47,24 @@ _MARKS = [
     (re.compile(r"\\(?:text|math)\w*\s*\{([^{}]*)\}"), r"\1"),
     (re.compile(r"\\[()\[\]]"), ""),
     (re.compile(r"\\(?:quad|,|;|!| )"), " "),
+    (re.compile(r"\\(log|ln|sin|cos|tan|min|max)\b"), r"\1"),
     (re.compile(r"\\times|\\cdot"), "×"),
     (re.compile(r"\\approx"), "≈"),
     (re.compile(r"(?<!\\)\$([^$\n]{1,200}?)(?<!\\)\$"), r"\1"),
     (re.compile(r"\\([$%])"), r"\1"),
-    (re.compile(r"[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f]"), ""),
 ]
 
 
+_PICTURES = re.compile(r"[ \t]*[\u2600-\u27bf\u2b50\u2b55\U0001f000-\U0001faff\ufe0f\u200d]+")
+
+
+def without_pictures(text: str) -> str:
+    """The text without small pictures."""
+    return _PICTURES.sub("", text)
+
+
 def unmarked(text: str) -> str:
-    """The text without marks of emphasis, headings, LaTeX around words and numbers, and small pictures."""
+    """The text without marks of emphasis, headings, and LaTeX around words and numbers."""
     for mark, same in _MARKS:
         text = mark.sub(same, text)
     return text.strip()
@@ -109,7 +117,7 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _NOTHING = re.compile(
-    r"\W*(?:nothing|n/?a|no answer|no idea|(?:it )?depends[^.]*|not sure|unclear|hm+|cannot (?:be )?determined?|"
+    r"\W*(?:nothing|none|n/?a|no answer|no idea|(?:it )?depends[^.]*|not sure|unclear|hm+|cannot (?:be )?determined?|"
     r"(?:you(?:'|’)?re|you are) (?:very |most )?welcome[^.]*|(?:any|no) ?(?:time|problem|worries)[^.]*|"
     r"my pleasure[^.]*|"
     r"(?:hi|hello|hey|good (?:morning|evening|afternoon|night)|goodbye|bye|see you|take care|thank(?:s| you)|glad|"

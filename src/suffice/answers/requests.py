@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from suffice.answers import phrases
 from suffice.answers.prose import sentences, words_of
 
 Want = Literal["any", "number", "verdict", "time", "date", "year", "name", "letter"]
@@ -26,7 +27,7 @@ Want = Literal["any", "number", "verdict", "time", "date", "year", "name", "lett
 
 @dataclass(frozen=True)
 class Question:
-    """What a request asks for; of one that says nothing all is left open."""
+    """What a request asks for; of one that is not known all is left open."""
 
     has_one_answer: bool | None = None
     """None where only a response can tell."""
@@ -61,15 +62,13 @@ def read_request(messages: Sequence[Mapping[str, Any]]) -> Question:
     users = [message for message in messages if message.get("role") == "user"]
     asked = _text(users[-1].get("content")) if users else ""
     told = "\n\n".join(_text(one.get("content")) for one in messages if one.get("role") in ("system", "developer"))
-    return _question(_bounded(asked), _bounded(told), is_first=len(users) == 1)
-
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
+    return _question(_bounded(asked), _bounded(told))
 
 
 _LONGEST = 8000
 """Characters of a request that are read: as many of its beginning as of its end."""
+
+_TEXT_PARTS = ("text", "input_text")
 
 
 def _text(content: Any) -> str:
@@ -80,44 +79,53 @@ def _text(content: Any) -> str:
     return "\n\n".join(text for text in texts if isinstance(text, str))
 
 
-_TEXT_PARTS = ("text", "input_text")
-
-
 def _bounded(text: str) -> str:
     half = _LONGEST // 2
     return text if len(text) <= _LONGEST else f"{text[:half]}\n\n{text[-half:]}"
 
 
-def _question(asked: str, told: str, is_first: bool) -> Question:
+def _question(asked: str, told: str) -> Question:
     instructions = _instructions(asked)
-    system = [sentence for sentence in sentences(_bare(told)) if not _CONDITION.match(sentence)]
-    task = _task(instructions)
-    options = _letters(asked) or _labels(asked) or _labels(told) or _alternatives(instructions)
-    asks_form = any(_FORM.search(sentence) for sentence in instructions) or _has_hash(asked)
-    system_form = any(_FORM.search(sentence) for sentence in system) or bool(_labels(told))
-    listed = bool(_letters(asked) or (_labels(asked) and task != "text"))
-    one: bool | None = None
-    if asks_form and not (task == "text" and _opens_with_text(instructions)):
-        one = True
-    elif _SMALL_TALK.fullmatch(" ".join(asked.split())):
-        one = None if system_form else False
-    elif task == "text":
-        one = None if system_form or asks_form else False
-    elif listed or system_form:
-        one = True
+    letters, labels, told_labels = _letters(asked), _labels(_frame(asked)), _labels(told)
+    options = letters or labels or told_labels or _alternatives(instructions)
+    if not options and any(_SENTIMENT.search(one) and _kind(one) == "question" for one in instructions):
+        options = {label: label for label in ("positive", "negative", "neutral", "mixed")}
     asking = " ".join(_asking(instructions))
-    want = _want_of(instructions) if not options else None
-    if options and all(len(label) == 1 and label.isupper() for label in options):
-        want = "letter"
-    scale = _SCALE.search(asking)
+    scale = phrases.SCALE.search(asking) or phrases.SCALE.search(told)
+    want = None if options else "number" if scale else _want_of(instructions)
     return Question(
-        has_one_answer=one,
-        want="number" if scale and not options else want,
+        has_one_answer=_has_one_answer(asked, told, instructions, bool(letters), bool(labels), bool(told_labels)),
+        want="letter" if options and all(len(label) == 1 and label.isupper() for label in options) else want,
         options=options or None,
         words=frozenset(words_of(asking)),
-        numbers=frozenset(re.findall(r"\d[\d,]*(?:\.\d+)?", asked)),
+        numbers=frozenset(re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", " ".join(instructions))),
         scale=(scale[1] or scale[2]) if scale else None,
     )
+
+
+def _has_one_answer(
+    asked: str, told: str, instructions: list[str], letters: bool, labels: bool, told_labels: bool
+) -> bool | None:
+    task = _task(instructions)
+    rules = [sentence for sentence in _sentences(_bare(told)) if not _CONDITION.match(sentence)]
+    told_form = told_labels or any(phrases.FORM.search(rule) for rule in rules)
+    form = any(_asks_for_form(one) for one in instructions) or ("####" in asked and "answer" in asked.lower())
+    writes = any(phrases.WRITES.match(one) and not _asks_for_form(one) for one in instructions)
+    if not told_form and any(phrases.SYSTEM_TEXT.match(rule) for rule in rules):
+        return False
+    if phrases.SMALL_TALK.fullmatch(" ".join(asked.split())):
+        return None if told_form else False
+    if (form or letters) and not writes:
+        return True
+    if task == "text":  # with a form, or under a system that asks for one, it may be material
+        return None if told_form or form else False
+    return True if labels or told_form else None
+
+
+def _asks_for_form(sentence: str) -> bool:
+    """Whether a sentence says in which form it wants the answer; what is to be translated says nothing."""
+    told = sentence.partition(": ")[0] if phrases.WRITES.match(sentence) else sentence
+    return phrases.FORM.search(told) is not None
 
 
 # --- the sentences that tell what to do
@@ -125,17 +133,16 @@ def _question(asked: str, told: str, is_first: bool) -> Question:
 _FENCE = re.compile(r"```.*?(?:```|\Z)|<(\w{2,20})>.*?</\1>", re.DOTALL)
 _QUOTED = re.compile(r'"[^"\n]{12,}"|“[^”\n]{12,}”|«[^»\n]{8,}»|(?<!\w)\'[^\'\n]{12,}\'(?!\w)')
 _LABELLED = re.compile(
-    r"(?:^|\n)[ \t>*#]*(?:user |the )?(?:question|query|task|instructions?|problem|frage|aufgabe|pregunta|tarea|"
-    r"domanda)"
-    r"\s*[*]*:[*]*[ \t]*",
+    r"(?:^|\n)[ \t>*#]*(?:user |the )?"
+    r"(?:question|query|task|instructions?|problem|frage|aufgabe|pregunta|tarea|domanda)\s*[*]*:[*]*[ \t]*",
     re.IGNORECASE,
 )
-_CONTEXT = re.compile(
-    r"[>*#\s]*(?:context|background|documents?|passage|article|text|excerpt|source|email|review|contract|policy|"
-    r"kontext)"
-    r"\b[^.?!\n]{0,40}[:\n]",
-    re.IGNORECASE,
+_MATERIAL = (
+    r"[>*# \t]*(?:the |input |user |customer )?(?:context|background|documents?|passage|article|text|excerpt|source|"
+    r"e-?mail|review|contract|policy|message|tweet|ticket|input|sentence|comment|statement|customer|transcript|kontext|texte?|texto)"
 )
+_CONTEXT = re.compile(rf"{_MATERIAL}(?! (?:my|this|the|these)\b)\b[^.?!\n]{{0,40}}[:\n]", re.IGNORECASE)
+_GIVEN = re.compile(rf"^{_MATERIAL}\s?\d*[*]*:[*]*[ \t]*\S.*$", re.IGNORECASE | re.MULTILINE)
 _CONDITION = re.compile(r"\W*(?:if|when|whenever|for|in case|unless)\b", re.IGNORECASE)
 _MOST_SENTENCES = 8
 
@@ -146,160 +153,66 @@ def _bare(text: str) -> str:
     return re.sub(r"[*_`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}", "", text)
 
 
+_LONGEST_SENTENCE = 600
+
+
+def _sentences(text: str) -> list[str]:
+    """The sentences of a text, the longest without their middle: what asks stands at either end."""
+    half = _LONGEST_SENTENCE // 2
+    return [one if len(one) <= 2 * half else f"{one[:half]} … {one[-half:]}" for one in sentences(text)]
+
+
 def _instructions(asked: str) -> list[str]:
     """The sentences of a user's message that tell what to do, rather than what to do it with."""
-    text = _bare(asked).strip()
+    text = _GIVEN.sub("", _bare(asked)).strip()
     labels = list(_LABELLED.finditer(text))
     if labels:
         text = text[labels[-1].end() :]
     paragraphs = [one for one in re.split(r"\n\s*\n", text) if one.strip()]
     if not paragraphs:
         return []
-    first, last = sentences(paragraphs[0]), sentences(paragraphs[-1])
+    first = _sentences(paragraphs[0])
     if len(paragraphs) == 1:
         first = _before_material(first)
         return first if len(first) <= 2 * _MOST_SENTENCES else first[:_MOST_SENTENCES] + first[-_MOST_SENTENCES:]
     first = [] if _CONTEXT.match(paragraphs[0]) else _before_material(first[:_MOST_SENTENCES])
-    ends = last[-_MOST_SENTENCES:]
+    last = [] if first and _CONTEXT.match(paragraphs[-1]) else _sentences(paragraphs[-1])[-_MOST_SENTENCES:]
     if first and _task(first) is not None:  # what comes after is what it speaks of, but may still say in which form
-        ends = [sentence for sentence in ends if _FORM.search(sentence) or _ASKED_LAST.search(sentence)]
-    return first + ends
+        last = [sentence for sentence in last if phrases.FORM.search(sentence) or _ASKED_LAST.search(sentence)]
+    return first + last
 
 
 _ASKED_LAST = re.compile(r"^(?:what|which|who|how (?:many|much)|is|are|does|do|can)\b[^.]*\?$", re.IGNORECASE)
+
+
+def _frame(asked: str) -> str:
+    """The text around the material of a long message, in which labels may be listed."""
+    if _CONTEXT.match(asked):
+        return re.split(r"\n\s*\n", asked.rstrip())[-1]
+    return asked if len(asked) <= 1600 else f"{asked[:800]}\n\n{asked[-800:]}"
 
 
 def _before_material(said: list[str]) -> list[str]:
     """The sentences up to one that ends in a colon and says what to do with the rest."""
     for place, sentence in enumerate(said):
         if sentence.endswith(":") and _kind(sentence) is not None:
-            after = [one for one in said[place + 1 :] if _FORM.search(one)]
-            return said[: place + 1] + after
+            return said[: place + 1] + [one for one in said[place + 1 :] if phrases.FORM.search(one)]
     return said
 
 
 # --- what kind of task it is
 
-_POLITE = (
-    r"\W*(?:(?:hi|hello|hey|dear)\b[^,.!?]{0,20}[,.!]\s*)?(?:(?:ok(?:ay)?|now|then|also|so|and|but|please|pls|"
-    r"kindly|just|"
-    r"first|next|finally|lastly|your (?:task|job|goal) is to|you (?:should|must|are to|need to)|"
-    r"i(?:'d|’d| would) (?:like|love)(?: you)? to|i (?:need|want)(?: you)? to|i (?:need|want) (?:some )?help (?:to|"
-    r"with)|"
-    r"i(?:'m| am) trying to|(?:i need you to )?help me(?: to)?|help(?: me)? with|"
-    r"(?:can|could|would|will) (?:you|u)(?: please| kindly| maybe| also| quickly)?(?: help(?: me)?(?: to)?)?|"
-    r"would you mind|let(?:'s|’s| us)|try to|go ahead and|use this to|based on (?:this|that|the above),?|"
-    r"bitte|kannst du(?: mir)?|könntest du|können sie|por favor|puedes|podrías|s'il te plaît|peux-tu|"
-    r"pouvez-vous)[\s,:]+)*"
-)
-_SUM = r"(?!\s+(?:[-\d.(\\$√∫x]|the (?:expression|equation|fraction|integral|sum|value|polynomial|number)))"
-_WRITES = re.compile(
-    _POLITE
-    + r"(?:write(?! (?:only|just|down|out)? ?(?:your|the) (?:final )?(?:answer|letter|number|result|equation|fraction)"
-    r"|\s+\$?[-\d.,/\\]+\S* (?:as|in))"
-    r"|rewrite|re-write|reword|rephrase|paraphrase|draft|compose|author|pen\b|create|generate(?! the next)|craft|"
-    r"come up with|brainstorm|invent|imagine|pretend|act as|play (?:the|a)|role-?play|you are (?:now )?an? |"
-    r"translate|transcribe|summari[sz]e|sum up|tl;?dr|condense|shorten|polish|proofread|edit (?:this|the|my)|"
-    r"improve|refactor|debug|fix|implement|code\b|program\b|build|design|develop|optimi[sz]e (?:this|the|my)|document|"
-    r"review|critique|critici[sz]e|comment on|give (?:me )?feedback|make (?:this|it|me|a|an|my|the)|turn (?:this|it|"
-    r"these|the)|"
-    r"format|reformat|convert (?:this|it|these|the following|my|the (?:code|text|list|csv|json|function))|"
-    r"continue|finish (?:this|the|my)|complete (?:this|the|my) (?:story|poem|code|function|paragraph|sentence)|"
-    r"recommend|suggest|advise|propose|plan (?:a|an|my|our|me|the)|organi[sz]e|outline|prepare|list\b|enumerate|"
-    r"tell (?:me|us) (?:a|an|some|something|about|more|your)|talk (?:to me )?about|teach|show me|walk me|guide me|"
-    r"sing|"
-    r"say (?:something|hi|hello|thank|goodbye)|wish|congratulate|respond to (?:this|the|my)|reply to (?:this|the|my)|"
-    r"add (?:a|an|some|comments|tests|type|error|more)\b|name (?:\d+|two|three|four|five|ten|some|a few|my|this|our)|"
-    rf"simplify{_SUM}|expand{_SUM}|analy[sz]e{_SUM}|compare(?! (?:[-\d$]|which))|contrast|discuss|describe|define|"
-    r"elaborate|clarify|explore|argue|debate|speculate|reflect on|pick a random|choose a random|"
-    r"schreib|verfasse|übersetze?\b|fasse?\b|formuliere|erzähl|dichte|erstelle|entwirf|verbessere|korrigiere|"
-    r"nenne? mir|"
-    r"gib mir (?:ein|ein paar|tipps|ideen)|beschreib|erklär|"
-    r"écri[st]\b|écrivez|rédige|tradui|résume|raconte|explique|décri[st]|propose|corrige|reformule|donne-moi (?:des|"
-    r"un)|"
-    r"escrib|redacta|traduce|traduzca|resume\b|resumir|cuéntame|explica|describe|sugiere|corrige|reescrib|"
-    r"dame (?:ideas|un)|"
-    r"scrivi|traduci|riassumi|spiega|raccontami|escreva|escreve|traduza|conte|sugira)",
-    re.IGNORECASE,
-)  # fmt: skip
-_EXPLAINS = re.compile(
-    _POLITE + r"(?:explain|justify|show (?:your|all|the) (?:work|steps?|working|reasoning)|describe your|"
-    r"give (?:me )?(?:a |an )?(?:brief |short )?(?:reason|explanation)|why(?: or why not)?\?)",
-    re.IGNORECASE,
-)
-_TEXTS = (
-    r"(?:poem|haiku|limerick|sonnet|song|lyrics|rap|verse|story|tale|joke|pun|riddle|slogan|tagline|catchphrase|motto|"
-    r"titles?|headlines?|captions?|subject lines?|hashtags?|tweet|post|blog|article|essay|paragraph|e-?mail|letter|"
-    r"message|note|reply|response|comeback|speech|toast|script|dialogue|scene|bio|biography|description|outline|"
-    r"summary|"
-    r"synopsis|recap|overview|breakdown|recipe|itinerary|plan|schedule|checklist|template|code|snippet|function|"
-    r"program|"
-    r"class|query|regex|regular expression|command|one-?liner|bash|sql|tests?|docstring|proposal|report|"
-    r"cv|press release|agenda|names?|ideas?|tips?|ways|suggestions?|recommendations?|examples?|advice|analogy|"
-    r"metaphor|"
-    r"greeting|wish(?:es)?|pick-up line|quote|compliment|prompt|quiz|list|table|diagram|explanation|walkthrough|"
-    r"tutorial|"
-    r"translation|synonyms?|rewrite|version|gedicht|witz|geschichte|poème|blague|histoire|poema|chiste|cuento|"
-    r"historia|"
-    r"résumé|feedback|help|hand)"
-)
-_WISHES = re.compile(
-    r"\b(?:give|gives|need|want|like|love|make|get|have|looking for|looking to|got|know|do|send|share|offer|provide|"
-    r"produce|what(?:'s|’s| is| are| would be))\b(?: me| us| you)?(?: with)? (?:an?\b|some|any|another|a few|few|"
-    r"several|\d+|two|three|four|five|ten|more|good|your)\b"
-    rf"[^.?!:\n]{{0,60}}?\b{_TEXTS}\b",
-    re.IGNORECASE,
-)
-_OPEN = re.compile(
-    _POLITE + r"(?:(?:can|could) you tell me |do you know |i(?:'m| am) wondering |i wonder |tell me )?(?:"
-    r"why\b|how (?:do|does|did|can|could|would|should|might|to|come|is|are|was|were|about|has|have|will)\b|"
-    r"what (?:do|would|did) (?:you|people|i)\b|what (?:should|would|could|can|will happen|happens|happened|might|"
-    r"causes|"
-    r"makes|does .* mean|if|kind of advice)\b|what(?:'s|’s| is| are) (?:an? good|some|the (?:best|main|key|major|"
-    r"most common|"
-    r"pros|cons|benefits|advantages|disadvantages|drawbacks|differences?|reasons?|causes?|effects?|symptoms|steps|"
-    r"ways|"
-    r"advice|point of|purpose of|idea|meaning of life|significance|implications|history|story|deal))\b(?![^?]*\d)|"
-    r"what(?:'s|’s) (?:up|new|going on)|should (?:i|we|my)\b|(?:which|who|where|when|what)\b[^?]{0,60} should (?:i|"
-    r"we)\b|"
-    r"is it (?:worth|a good idea|okay|ok|normal|bad)\b|any (?:ideas|tips|advice|suggestions|thoughts|"
-    r"recommendations)\b|"
-    r"thoughts\b|is there an? (?:good|better|easy|way)\b|tell me (?:about|more)|(?:who|how|what) are (?:you|u|"
-    r"things)\b|"
-    r"what(?:'s|’s| is) your (?:name|favou?rite|opinion|view|take)|do you (?:like|think|feel|have|want|remember|"
-    r"believe)\b|"
-    r"are you (?:an? )?(?:ai|human|robot|bot|sentient|conscious|real|there|okay|ok|alive|sure)\b|"
-    r"i(?:'m| am) (?:feeling|so|really|very|sad|stressed|bored|worried|looking)\b|i feel\b|i(?:'ve| have) been\b|"
-    r"i don(?:'|’)t know\b|"
-    r"warum|wieso|weshalb|wie (?:kann|geht|funktioniert|macht|soll)|was (?:soll|kann) ich|pourquoi|comment\b|"
-    r"por qué|cómo\b|¿por qué|¿cómo|perché|come (?:si|posso))",
-    re.IGNORECASE,
-)
-_SMALL_TALK = re.compile(
-    r"\W*(?:(?:many |ok(?:ay)?,? |oh,? |great,? |perfect,? |awesome,? |cool,? |no,? |yes,? )*"
-    r"(?:thanks?|thank you|thx|ty|cheers|hi|hello|hey|yo|good (?:morning|afternoon|evening|night|day)|bye|goodbye|"
-    r"see you|"
-    r"ok(?:ay)?|k|cool|great|awesome|nice|perfect|lol|haha+|wow|got it|sounds good|sure|yes|no|yep|nope|never ?mind|"
-    r"how are you|how(?:'s| is) it going|what(?:'s|’s) up|sup|sorry|congrats|well done|good job|you(?:'re|"
-    r"’re) welcome|"
-    r"happy birthday|merry christmas|test|testing|ping|danke|vielen dank|hallo|guten (?:tag|morgen|abend)|tschüss|"
-    r"moin|"
-    r"merci|bonjour|salut|bonsoir|au revoir|gracias|muchas gracias|hola|buenos días|buenas|adiós|grazie|ciao|"
-    r"buongiorno|"
-    r"obrigad[oa]|olá|谢谢|你好|ありがとう|こんにちは|спасибо|привет)\b"
-    r"(?!,? (?:what|who|when|where|which|how (?:many|much))\b)"
-    r"[^?\n]{0,60}\??\W*)",
-    re.IGNORECASE,
-)  # fmt: skip
-
 
 def _kind(sentence: str) -> Literal["text", "explanation", "question"] | None:
     """What a sentence asks for, if anything."""
-    if _EXPLAINS.match(sentence):
+    if phrases.EXPLAINS.match(sentence):
         return "explanation"
-    if _WRITES.match(sentence) or _WISHES.search(sentence):
+    if phrases.WRITES.match(sentence) or phrases.WISHES.search(sentence):
         return "text"
-    if _OPEN.match(sentence) and not _HOW_MANY.search(sentence):
+    if phrases.DEFINES.fullmatch(sentence) or phrases.WHO.fullmatch(sentence):
+        return "text"
+    measured = phrases.HOW_MANY.search(sentence) or phrases.NUMBERS.search(sentence)
+    if phrases.OPEN.match(sentence) and (not measured or phrases.ADVICE.search(sentence)):
         return "text"
     return "question" if _want(sentence) or sentence.endswith("?") or _ALTERNATIVES.search(sentence) else None
 
@@ -307,72 +220,46 @@ def _kind(sentence: str) -> Literal["text", "explanation", "question"] | None:
 def _task(said: list[str]) -> Literal["text", "question"] | None:
     """What the sentences ask for together: to explain an answer is no text of its own, to explain all else is."""
     kinds = [_kind(sentence) for sentence in said]
-    if "text" in kinds:
+    if "text" in kinds or (len(said) == 1 and kinds != ["question"] and phrases.TITLE.match(said[0])):
         return "text"
     if "question" in kinds:
         return "question"
     return "text" if "explanation" in kinds else None
 
 
-def _opens_with_text(said: list[str]) -> bool:
-    return bool(said) and _kind(said[0]) == "text"
-
-
 def _asking(said: list[str]) -> list[str]:
     return [sentence for sentence in said if _kind(sentence) == "question"] or said
-
-
-# --- the form that is asked for
-
-_UNIT = (
-    r"(?:words?|letters?|numbers?|numerals?|digits?|labels?|options?|choices?|categor(?:y|ies)|class(?:es)?|answers?|"
-    r"integers?|values?|dates?|years?|names?|city|country|language|percentages?|amount|figure|results?|time|"
-    r"yes|no|true|false|sentiment|intent|score|rating|fraction|decimal|wort|zahl|buchstaben?|mot|nombre|lettre|"
-    r"palabra|número|letra|name|jahr)"
-)
-_FORM = re.compile(
-    r"\\boxed|\bboxed\b|\bfinal (?:numerical |numeric )?answer\b|\bendgültige antwort\b|\bréponse finale\b|"
-    r"\brespuesta final\b|"
-    r"\b(?:in|with|using|as) (?:(?:only|just|exactly) )?(?:one|a single|1|a one|einem|un seul|una sola) (?:word|"
-    r"letter|number|"
-    r"label|wort|buchstaben|mot|palabra|digit|integer)\b|\b(?:one|single)-word (?:answer|label|reply|response)\b|"
-    r"\b(?:answer|reply|respond|response|output|return|say|write|give|provide|print|state|choose|pick|select|antworte|"
-    r"réponds|responde)\b[^.!?\n]{0,40}\b(?:yes or no|yes/no|true or false|true/false|ja oder nein|oui ou non|"
-    r"sí o no|y/n)|"
-    r"\((?:yes or no|yes/no|true/false|true or false|y/n|ja/nein|oui/non|sí/no)\)|^\W*(?:true or false|yes or no)\b|"
-    r"\b(?:true or false|yes or no)\W*$|"
-    r"\b(?:only|just|exactly|nothing but|simply|nur|seulement|uniquement|solo|sólo) (?:with |in |by |as |mit |avec |"
-    r"con |par )?"
-    rf"(?:the |a |an |one |one of |its |your |that |this |der |die |dem |das |le |la |el |un |una |einem? )?"
-    rf"(?:\w+ ){{0,2}}?{_UNIT}\b(?! (?:of|code|text|version|file|translation))|"
-    rf"\b(?:answer|reply|respond|output|return) (?:only )?(?:with |as )(?:the |a |an |one |"
-    rf"one of )(?:\w+ ){{0,2}}?{_UNIT}\b|"
-    rf"\b(?:the )?(?:answer|reply|output) (?:should|must) be (?:a |an |one |the )?(?:single )?{_UNIT}\b|"
-    r"\bno (?:explanation|other text|words|units|punctuation)\b",
-    re.IGNORECASE,
-)
-
-
-def _has_hash(asked: str) -> bool:
-    return "####" in asked and re.search(r"\banswer\b", asked, re.IGNORECASE) is not None
 
 
 # --- what to choose from
 
 _LISTED = re.compile(
-    r"(?:^|\n|\s{2,}|(?<=\s)(?=\())[ \t>*-]*\(?([A-J])[).:][ \t]+([^\n]{1,200}?)(?=\s+\(?[B-J][).:][ \t]|\n|$)"
+    r"(?:^|\n|[ \t]{2,})[ \t>*-]*\(?([A-J])[).:][ \t]+([^\n]{1,200}?)"
+    r"(?=[ \t]+\(?[B-J]\)[ \t]|[ \t]{2,}\(?[B-J][.:]|\n|$)"
+    r"|(?<=\s)\(?([A-J])\)[ \t]+([^\n]{1,200}?)(?=[ \t]+\(?[B-J]\)[ \t]|\n|$)"
 )
 
 
 def _letters(asked: str) -> dict[str, str]:
     """The options with letters, each with its text: "A) Mercury"."""
     listed: dict[str, str] = {}
-    for letter, text in _LISTED.findall(asked):
+    for found in _LISTED.finditer(asked):
+        letter, text = found[1] or found[3], found[2] or found[4]
         if letter == chr(ord("A") + len(listed)):
             listed[letter] = text.strip(" .*")
         elif letter == "A":
             listed = {letter: text.strip(" .*")}
-    return listed if len(listed) > 1 else {}
+    return listed if len(listed) > 1 else _numbered(asked)
+
+
+_NUMBERED = re.compile(r"(?:^|\n)[ \t]*\(?(\d)[).][ \t]+([^\n]{1,100})")
+_PICKS = re.compile(r"\b(?:which|pick|choose|select|option|correct)\b", re.IGNORECASE)
+
+
+def _numbered(asked: str) -> dict[str, str]:
+    """The options with numbers, where the request says that one is to be picked."""
+    listed = {number: text.strip(" .*") for number, text in _NUMBERED.findall(asked)}
+    return listed if len(listed) > 1 and next(iter(listed)) == "1" and _PICKS.search(asked[:500]) else {}
 
 
 _LABEL = r"[\w&+#-][\w&+#'’/-]*(?:[ _][\w&+#'’-]+){0,3}?"
@@ -381,54 +268,39 @@ _LIST = re.compile(
     rf"(?P<first>{_ITEM})(?P<rest>(?:\s*(?:,|/|\||;)\s*(?:or |and |oder |ou |o )?{_ITEM})*)"
     rf"(?P<last>,?\s+(?:or|and|oder|ou|o)\s+{_ITEM})?(?=[\s.:;!?)\]\n]|$)"
 )
-_LISTS = re.compile(
-    r"\b(?:(?:exactly |only )?one of(?: the following| these| those)?(?: \w+){0,2}|either|"
-    r"classif\w+[^.\n]{0,80}? (?:as|into|in)|"
-    r"label\w*[^.\n]{0,60}? as|categori[sz]e[^.\n]{0,60}? (?:as|into)|route[^.\n]{0,60}? to|tag[^.\n]{0,40}? as|"
-    r"(?:possible |valid |allowed |available )?(?:options|labels|categories|classes|intents|choices|departments|"
-    r"queues|teams)"
-    r"(?: are)?|choose (?:from|between|among)|select (?:from|between)|pick (?:from|between)|"
-    r"klassifiziere[^.\n]{0,60}? als|"
-    r"answer with|respond with|reply with|antworte mit|determine (?:if|whether)[^.\n]{0,60}? is)"
-    r"(?!\w)",
-    re.IGNORECASE,
-)
-_LEAD_IN = re.compile(
-    r"\s*(?:(?:exactly|only|just|either)\s+)?(?:(?:one|"
-    r"1) of\b)?(?:\s*the following)?(?:\s+\w+){0,2}?\s*[:=\n–-]\s*[\[({]?\s*"
-    r"|\s*(?:(?:exactly|only|just|either)\s+)?(?:(?:one|1) of\b)?(?:\s*the following)?\s*[\[({]?\s*",
-    re.IGNORECASE,
-)
+_BULLET = re.compile(r"(?:[-*•]|\d[.)])[ \t]+([^\n]+)")
 _BULLETS = re.compile(r"(?:[ \t]*(?:[-*•]|\d[.)])[ \t]+[^\n]{1,160}(?:\n|$)){2,}")
-_NO_LABELS = _set("the a an it this that them both each others following these those text message review email so then")
+_NO_LABEL = re.compile(
+    r"(?:the|an?|it|this|that|them|both|each|others|following|these|those|text|message|review|email|so|then)",
+    re.IGNORECASE,
+)
 
 
 def _labels(text: str) -> dict[str, str]:
     """The labels that a request lists to choose from, each as it writes it."""
     bare = re.sub(r"\*\*|`", "", text)
-    for trigger in _LISTS.finditer(bare):
-        after = _LEAD_IN.sub("", bare[trigger.end() : trigger.end() + 600], count=1)
-        bullets = _BULLETS.match(after.lstrip("\n"))
-        if bullets:
-            items = [
-                re.split(r"\s*(?::|–|—| - |\()", one)[0]
-                for one in re.findall(r"(?:[-*•]|\d[.)])[ \t]+([^\n]+)", bullets[0])
-            ]
-        else:
-            items = _listed_items(after)
-        labels = {_trimmed(item): _trimmed(item) for item in items}
-        if 2 <= len(labels) <= 40 and all(
-            0 < len(label.split()) <= 4 and label.lower() not in _NO_LABELS for label in labels
-        ):
-            return labels
+    for announced in phrases.LISTS.finditer(bare):
+        after = phrases.LEAD_IN.sub("", bare[announced.end() : announced.end() + 600], count=1)
+        bullets = _BULLETS.match(after)
+        items = [re.split(r"\s*(?::|–|—| - |\()", one)[0] for one in _BULLET.findall(bullets[0])] if bullets else None
+        labels = [_trimmed(item) for item in items or _listed(after)]
+        fit = all(0 < len(label.split()) <= 4 and not _NO_LABEL.fullmatch(label) for label in labels)
+        if 2 <= len(labels) <= 40 and fit:
+            return {label: label for label in labels}
     return {}
 
 
-def _listed_items(text: str) -> list[str]:
-    listed = _LIST.match(text)
-    if not listed or not (listed["last"] or re.search(r"[,/|;]", listed["rest"])):
+_MORE = re.compile(r"(?: [\w-]+){1,3}(?=[.,:;!?)\]\"'”\n]|$)")
+
+
+def _listed(text: str) -> list[str]:
+    found = _LIST.match(text)
+    if not found or not (found["last"] or re.search(r"[,/|;]", found["rest"])):
         return []
-    whole = re.sub(r"\([^()]*\)", "", listed[0])
+    whole = re.sub(r"\([^()]*\)", "", found[0])
+    more = _MORE.match(text, found.end())
+    if more and re.search(r"\b(?:not|non|no|[A-Z]{3,})$", whole):  # "toxic or not toxic"
+        whole += more[0]
     return [item for item in re.split(r"\s*(?:,|/|\||;|\b(?:or|and|oder|ou|o)\b)\s*", whole) if item.strip()]
 
 
@@ -436,113 +308,67 @@ def _trimmed(item: str) -> str:
     return re.sub(r"^(?:an?|the|is)\s+", "", item.strip(" \t\n.,;:\"'“”‘’`*[](){}"), flags=re.IGNORECASE)
 
 
-_THING = r"[$€£]?[\w.%°/-]*\w%?"
+_THING = r"[$€£]?(?:\w[\w.°/-]{0,30})?\w%?"
 _ALTERNATIVES = re.compile(
     rf"(?:(?P<many>{_THING}(?:, {_THING})+),? or (?:an? |the )?(?P<last>{_THING})"
-    rf"|(?P<one>{_THING}) or (?:an? |the |is it |just |"
-    rf"a single )?(?P<other>(?:not )?{_THING}))\b(?=[^.!\n]{{0,60}}[?:]|\W*$)",
+    rf"|(?P<one>{_THING}) or (?:an? |the |is it |just |a single )?(?P<other>(?:not )?{_THING}))(?=\s*(?:[?:,.\n(]|$))",
     re.IGNORECASE,
 )
-_NO_ALTERNATIVES = _set("more less so not fewer later two one three not no he she they it and earlier over under")
+_NO_ALTERNATIVE = re.compile(
+    r"more|less|so|not|fewer|later|one|two|three|no|he|she|they|it|and|earlier|over|under|other", re.IGNORECASE
+)
+_WHICH = re.compile(r"(?:which|who|what|where|when)\b[^,?]*, ", re.IGNORECASE)
+"""What stands before the alternatives in "Which is larger, 9.11 or 9.9?"."""
+
+
+_WHICH_OF = re.compile(
+    r"(?:which|who|what)\b[^?:]*: (?P<things>[^,?:]{1,40}(?:, [^,?:]{1,40}){1,12}(?:,? or [^,?]{1,40})?)\?*",
+    re.IGNORECASE,
+)
 
 
 def _alternatives(said: list[str]) -> dict[str, str]:
     """The things between which a question leaves the choice: "positive or negative?"."""
     for sentence in reversed(said):
-        which = re.match(
-            r"(?:which|who|what|where|"
-            r"when)\b[^,?]*, ",
-            sentence,
-            re.IGNORECASE,
-        )  # "which is larger, 1 or 2?"
+        listed = _WHICH_OF.fullmatch(sentence)
+        if listed:
+            things = [thing for thing in re.split(r",? or |, ", listed["things"]) if thing]
+            if all(len(thing.split()) <= 3 and not thing[:1].isdigit() for thing in things):
+                return {thing: thing for thing in things}
+        which = _WHICH.match(sentence)
         found = _ALTERNATIVES.search(sentence, which.end() if which else 0)
         if found and (sentence.rstrip().endswith(("?", ":")) or sentence.lower().startswith("true or")):
             many = found["many"].split(", ") if found["many"] else [found["one"]]
             things = [*many, found["last"] or found["other"]]
-            if not any(thing.lower() in _NO_ALTERNATIVES for thing in things):
+            if not any(_NO_ALTERNATIVE.fullmatch(thing) for thing in things):
                 return {thing: thing for thing in things}
     return {}
 
 
-# --- what an answer would look like
+_SENTIMENT = re.compile(r"\bsentiment\b", re.IGNORECASE)
 
-_HOW_MANY = re.compile(
-    r"\bhow (?:many|much|old|tall|far|long|fast|high|heavy|deep|wide|large|big|likely)\b|\bwie ?viele?\b|"
-    r"\bcombien\b|\bcuánt[oa]s?\b|"
-    r"\bquant[oia]\b|\bwie (?:alt|hoch|lang|weit|groß|schnell)\b",
-    re.IGNORECASE,
-)
-_MEASURES = (
-    r"(?:total|sum|product|quotient|average|mean|median|mode|number|percent(?:age)?|probability|area|volume|perimeter|"
-    r"circumference|price|cost|value|remainder|ratio|speed|distance|population|height|length|width|weight|age|amount|"
-    r"balance|profit|revenue|discount|interest|tip|tax|salary|temperature|boiling point|melting point|freezing point|"
-    r"square root|cube root|result|least|greatest|smallest (?:number|integer)|largest (?:number|integer)|derivative|"
-    r"integral|determinant|slope|radius|diameter|hypotenuse|difference|score|rating|year|atomic number|hypotenuse|"
-    r"fraction)"
-)
-_NUMBERS = re.compile(
-    rf"\bwhat(?:'s|’s| is| was| will be| would be| are)? (?:the )?(?:\w+ ){{0,3}}?{_MEASURES}\b|"
-    r"\bwhat(?:'s|’s| is)\s+[-\d(\\$√|]|\bwhat (?:percent|percentage|fraction|number|year|amount|size|age)\b|"
-    r"\b(?:in|of) (?:what|which) year\b|^\W*(?:please )?(?:calculate|compute|evaluate|solve|find (?:the|x|y|all)|"
-    r"determine the|"
-    r"convert \S*\d|round|count|simplify|work out|add \d|subtract|multiply|divide|estimate|factor|differentiate|"
-    r"integrate|"
-    r"express|write \S*\d)|\b(?:rate|score)\b[^.?!]{0,60}\b(?:from|on|out of|scale|between|\d)|"
-    r"\bquel (?:est le )?(?:nombre|prix|âge)|"
-    r"\bin welchem jahr|\ben quelle année|\ben qué año|\bberechne|\bcalcule|\bcalcula\b|^\W*\S*\d[^a-z?]*=\s*\?|"
-    r"[=]\s*\?",
-    re.IGNORECASE,
-)
-_SCALE = re.compile(
-    r"\b(?:from|of|scale|between|rate|score|rating|priority|severity)\b[^.?!\n]{0,60}?"
-    r"\b[01] ?(?:\([^()]*\) ?)?(?:-|–|to|and|through) ?(\d+)\b|\([01] ?(?:-|–|to) ?(\d+)\)",
-    re.IGNORECASE,
-)
-_YEARS = re.compile(
-    r"\b(?:what|which) year\b|\bin welchem jahr|\ben quelle année|\ben qué año|\bin che anno|"
-    r"\bem que ano",
-    re.IGNORECASE,
-)
-_TIMES = re.compile(
-    r"\b(?:what|which) time\b|\bwhat o'clock\b|\bum wie ?viel uhr|\bà quelle heure|\ba qué hora", re.IGNORECASE
-)
-_DATES = re.compile(
-    r"\b(?:what|which) (?:date|day|month|weekday)\b|(?:^|[,:] )(?:and )?when\b|\bwann\b|\bquand\b|\bcuándo\b|"
-    r"\bwhat is the (?:\w+ )?(?:date|deadline)"
-    r"|\bat welchem tag",
-    re.IGNORECASE,
-)
-_AUXILIARY = re.compile(
-    r"(?:^|[,:;] |\b(?:then|and|so) )\W*(?:is|are|was|were|does|do|did|can(?! you)|could(?! you)|will(?! you)|"
-    r"would(?! you)|has|"
-    r"have|had|may|might|must|am|isn't|aren't|doesn't|don't|didn't|can't|ist|sind|hat|haben|kann|können|darf|muss|"
-    r"gibt es|"
-    r"est-ce|est-il|est-elle|peut-on|es|está|son|puede|hay|é|è)\b[^?]*\?\W*$|"
-    r"^(?:is|are|was|were|does|do|did|can(?! you)|has|have|may)\b[^.!]*$|\b(?:whether|determine if|check if|"
-    r"tell me if)\b",
-    re.IGNORECASE,
-)
-_NAMES = re.compile(
-    r"\b(?:who|whose|whom|which|where)\b|\bwhat\b(?! (?:is|are|was|were|'s) (?:an? )?[\w-]+\W*$)|"
-    r"^\W*(?:name|identify|extract|give me|tell me|state|detect|classify|label|categori[sz]e|guess|find|determine)\b|"
-    r"\b(?:wer|welche[rsnm]?|wo|was ist die|wie heißt|qui|quel(?:le)?|où|quién|qué|cuál|dónde|chi|quale|dove)\b",
-    re.IGNORECASE,
-)
+
+# --- what an answer would look like
 
 
 def _want(sentence: str) -> Want | None:
     """What an answer to a sentence would look like."""
-    if _TIMES.search(sentence):
+    direct = phrases.DIRECT.match(sentence)
+    sentence = sentence[direct.end() :] if direct else sentence
+    if re.search(r"\bcomplexity\b", sentence, re.IGNORECASE):
+        return "name"
+    if phrases.TIMES.search(sentence):
         return "time"
-    if _YEARS.search(sentence):
+    if phrases.YEARS.search(sentence):
         return "year"
-    if _HOW_MANY.search(sentence) or _NUMBERS.search(sentence) or _SCALE.search(sentence):
+    if any(pattern.search(sentence) for pattern in (phrases.HOW_MANY, phrases.NUMBERS, phrases.SCALE)):
         return "number"
-    if _AUXILIARY.search(sentence) and not _ALTERNATIVES.search(sentence):
+    if phrases.AUXILIARY.search(sentence) and not re.search(r"\b(?:or(?! not)|oder)\b", sentence):
         return "verdict"
-    if _DATES.search(sentence):
+    if phrases.DATES.search(sentence):
         return "date"
-    return "name" if _NAMES.search(sentence) and (sentence.endswith(("?", ":", ".")) or len(sentence) < 200) else None
+    names = phrases.NAMES.match(sentence) or (sentence.endswith("?") and phrases.NAMES.search(sentence))
+    return "name" if names else None
 
 
 def _want_of(said: list[str]) -> Want | None:

@@ -50,9 +50,9 @@ _ABOUT = (
     r"(?:(?:about|approximately|approx\.?|around|roughly|exactly|nearly|almost|only|just|a total of|in total|total of|"
     r"precisely|ca\.|etwa|environ|unos|aproximadamente)\s+|[~≈≃∼=]\s*)*"
 )
-_UNIT = r"(?:[^\W\d_]|[°²³µ€£¥$₹/'’.·^-]|\\text\{[^{}]*\})+"
+_UNIT = r"(?:[^\W\d_]\.?|[°²³µ€£¥$₹/'’·^-]|\\text\{[^{}]*\})+"
 _AMOUNT = re.compile(rf"{_ABOUT}(?P<currency>[€£¥₹]|US\$|USD |EUR |Rs\.? ?)?\s*(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
-_UNITS = re.compile(rf"\s*(?:{_UNIT}(?:\s+{_UNIT}){{0,4}})?\s*(?:\([^()]*\)|[,;:–—].*)?[.!]*\s*", re.DOTALL)
+_UNITS = re.compile(rf"\s*(?:{_UNIT}(?:\s+{_UNIT}){{0,4}})?\s*(?:\([^()]*\)|[:–—]\s[^=]*|[,;]\s[^\d=]*)?[.!]*\s*")
 _OUT_OF = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/|out of|of|von|sur|de)\s*(\d+)\b", re.IGNORECASE)
 
 
@@ -118,8 +118,9 @@ def amount(text: str, scale: str | None = None, longest: int = 6) -> str | None:
     return None
 
 
+_JOINED = re.compile(r"(?:st|nd|rd|th)\b|-[A-Z]|[abceintxyzπ]\b|(?![CFKVWNJLM]\b)[A-Z]\b|[√^({\\]")
+
+
 def _joined(text: str, end: int) -> bool:
-    """Whether what follows a number is a part of its name: 3M, 7-Eleven, 5th, 2pm."""
-    return re.match(r"(?:st|nd|rd|th)\b|-[A-Z]|[A-Z]\b(?!\w)", text[end:]) is not None and not re.match(
-        r"[CFKVWNJLM]\b", text[end:]
-    )
+    """Whether what follows a number is a part of a name or a formula: 3M, 7-Eleven, 5th, 2x."""
+    return _JOINED.match(text, end) is not None
