@@ -1,0 +1,223 @@
+"""The lists of several responses, aligned: which element of one is which of another, and in what order they stand."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from suffice.answers.fields import MISSING, Part
+
+LONGEST = 100
+"""Elements up to which lists are aligned; where one is longer, they are compared whole."""
+
+MOST_SLOTS = 4 * LONGEST
+"""Different elements that are voted on; what comes later and fits none of them is left out."""
+
+ALIKE = 0.3
+"""How alike two elements must be to be taken for the same one, with 1 for equal."""
+
+
+@dataclass
+class Slot:
+    """One element as each response has it: None where there is no list, and missing where it is not in the list."""
+
+    choices: list[Part | None]
+    places: list[int | None] = field(default_factory=list)
+    """Where it stands in each response's list."""
+
+    def fill(self, response: int, place: int, element: Part) -> None:
+        """Say what stands in it in one response."""
+        self.choices[response] = element
+        self.places[response] = place
+
+
+def align(lists: Sequence[Part | None], shown_by: Sequence[Part | None] | None = None) -> list[Slot]:
+    """The slots that the elements of lists go into, a list a response, or None for one that has none there.
+
+    Lists of scalars are sets or sequences: sequences unless their order varies, in `shown_by` or else in themselves.
+    Other lists are aligned by content.
+    """
+    slots = _Slots(lists)
+    shown = lists if shown_by is None else shown_by
+    if any(element.parts is not None for one in lists if one for element in one.elements):
+        _by_content(slots)
+    elif _order_varies([one for one in shown if one]):
+        _as_sets(slots)
+    else:
+        _as_sequences(slots)
+    return slots.slots
+
+
+class _Slots:
+    def __init__(self, lists: Sequence[Part | None]) -> None:
+        self.lists = lists
+        self.slots: list[Slot] = []
+
+    def new(self, at: int | None = None) -> Slot | None:
+        """Another slot, or None where there are enough."""
+        if len(self.slots) >= MOST_SLOTS:
+            return None
+        slot = Slot([None if one is None else MISSING for one in self.lists], [None] * len(self.lists))
+        self.slots.insert(len(self.slots) if at is None else at, slot)
+        return slot
+
+
+def in_order(slots: Sequence[Slot]) -> list[int]:
+    """The numbers of slots in the order that most responses have them in, two by two."""
+    # NaN is neither before nor after anything.
+    places = np.array([[np.nan if place is None else place for place in slot.places] for slot in slots])
+    if len(slots) < 2:
+        return list(range(len(slots)))
+    before = (places[:, None] < places[None]).sum(axis=2)
+    ahead = (before > before.T).sum(axis=1) - (before < before.T).sum(axis=1)
+    return sorted(range(len(slots)), key=lambda number: (-ahead[number], number))
+
+
+def _order_varies(lists: Sequence[Part]) -> bool:
+    """Whether two lists have values in common in different orders."""
+    different = {tuple(element.key for element in one.elements) for one in lists}
+    firsts = [{key: place for place, key in reversed(list(enumerate(keys)))} for keys in sorted(different)]
+    for number, one in enumerate(firsts):
+        ranked = sorted(one, key=one.__getitem__)
+        for other in firsts[:number]:
+            places = [other[key] for key in ranked if key in other]
+            if places != sorted(places):
+                return True
+    return False
+
+
+def _as_sets(slots: _Slots) -> None:
+    """A slot for each value, and for each time that it comes again."""
+    seen: dict[tuple[str, int], Slot | None] = {}
+    for response, one in enumerate(slots.lists):
+        times: Counter[str] = Counter()
+        for place, element in enumerate(one.elements if one else ()):
+            name = (element.key, times[element.key])
+            times[element.key] += 1
+            if name not in seen:
+                seen[name] = slots.new()
+            if slot := seen[name]:
+                slot.fill(response, place, element)
+
+
+def _as_sequences(slots: _Slots) -> None:
+    """Slots in order: each list is put where the fewest of its elements differ from what was seen in their slots."""
+    seen: list[set[str]] = []
+    for response, one in enumerate(slots.lists):
+        if one is None:
+            continue
+        at = 0
+        for number, place in _fewest_edits(seen, [element.key for element in one.elements]):
+            if place is None:
+                at += 1
+                continue
+            if number is None:
+                if slots.new(at) is None:
+                    continue
+                seen.insert(at, set())
+            slots.slots[at].fill(response, place, one.elements[place])
+            seen[at].add(one.elements[place].key)
+            at += 1
+
+
+def _fewest_edits(seen: Sequence[set[str]], keys: Sequence[str]) -> list[tuple[int | None, int | None]]:
+    """Pairs of slot and place, None where one side has nothing; replacing goes before leaving out and putting in."""
+    costs = [list(range(len(keys) + 1))]
+    for number, values in enumerate(seen):
+        above, row = costs[-1], [number + 1]
+        for place, key in enumerate(keys):
+            row.append(min(above[place] + (key not in values), above[place + 1] + 1, row[place] + 1))
+        costs.append(row)
+    pairs: list[tuple[int | None, int | None]] = []
+    number, place = len(seen), len(keys)
+    while number or place:
+        cost = costs[number][place]
+        if number and place and cost == costs[number - 1][place - 1] + (keys[place - 1] not in seen[number - 1]):
+            number, place = number - 1, place - 1
+            pairs.append((number, place))
+        elif number and cost == costs[number - 1][place] + 1:
+            number -= 1
+            pairs.append((number, None))
+        else:
+            place -= 1
+            pairs.append((None, place))
+    return pairs[::-1]
+
+
+def _by_content(slots: _Slots) -> None:
+    """Each element goes into the slot whose elements so far it is most like, no two of a list into one."""
+    weights = _path_weights(slots.lists)
+    index = _Index(weights)
+    for response, one in enumerate(slots.lists):
+        if one is None:
+            continue
+        # Where elements stand in their list says nothing here: they come in an order of their own.
+        elements = sorted(enumerate(one.elements), key=lambda numbered: numbered[1])
+        likeness = np.array([index.likeness(element, len(slots.slots)) for _, element in elements])
+        taken = dict(zip(*linear_sum_assignment(likeness, maximize=True), strict=True)) if likeness.size else {}
+        for row, (place, element) in enumerate(elements):
+            number = taken.get(row)
+            if number is None or likeness[row, number] < ALIKE:
+                number = len(slots.slots)
+                if slots.new() is None:
+                    continue
+            slots.slots[number].fill(response, place, element)
+            index.add(element, int(number))
+
+
+def _path_weights(lists: Sequence[Part | None]) -> dict[str, float]:
+    """How well each path tells the elements of one list apart: the share of different values there."""
+    shares: defaultdict[str, list[float]] = defaultdict(list)
+    for one in lists:
+        values: defaultdict[str, list[str]] = defaultdict(list)
+        for element in one.elements if one else ():
+            for path, key, _ in element.content:
+                values[path].append(key)
+        for path, keys in values.items():
+            shares[path].append(len(set(keys)) / len(keys))
+    return {path: sum(one) / len(one) for path, one in shares.items()}
+
+
+class _Index:
+    """What is in the elements of each slot, by content."""
+
+    def __init__(self, weights: dict[str, float]) -> None:
+        self._weights = weights
+        self._counts: defaultdict[tuple[str, str, bool], Counter[int]] = defaultdict(Counter)
+        self._most: defaultdict[tuple[str, int, bool], int] = defaultdict(int)
+        self._paths: list[set[str]] = []
+        self._totals: list[float] = []
+
+    def add(self, element: Part, slot: int) -> None:
+        """Take in that an element is in a slot."""
+        if slot == len(self._paths):
+            self._paths.append(set())
+            self._totals.append(0.0)
+        for path, key, words in element.content:
+            if path not in self._paths[slot]:
+                self._paths[slot].add(path)
+                self._totals[slot] += self._weights[path]
+            for token, is_word in ((key, False), *((word, True) for word in words)):
+                counts = self._counts[path, token, is_word]
+                counts[slot] += 1
+                self._most[path, slot, is_word] = max(self._most[path, slot, is_word], counts[slot])
+
+    def likeness(self, element: Part, slots: int) -> list[float]:
+        """How like the elements of each slot one is: the weighted share of leaves that they share, half by words."""
+        likeness = [0.0] * slots
+        leaves_at = Counter(path for path, _, _ in element.content)
+        for path, key, words in element.content:
+            weight = self._weights[path] / leaves_at[path]
+            tokens = [(key, False, weight / 2 if words else weight)]
+            tokens += [(word, True, weight / 2 / len(words)) for word in words]
+            for token, is_word, share in tokens:
+                for slot, count in self._counts.get((path, token, is_word), {}).items():
+                    likeness[slot] += share * count / self._most[path, slot, is_word]
+        own = sum(self._weights[path] for path in leaves_at)
+        for slot, shared in enumerate(likeness):
+            if shared:
+                both = sum(self._weights[path] for path in leaves_at if path in self._paths[slot])
+                likeness[slot] = shared / (own + self._totals[slot] - both)
+        return likeness
