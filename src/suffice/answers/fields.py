@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 from suffice.answers.json_text import is_bounded
@@ -14,10 +15,10 @@ from suffice.errors import OptionError
 OBJECT, LIST = "{}", "[]"
 """The keys of parts that have parts of their own."""
 
-LONGEST_NORMALISED = 1_000
-"""Characters up to which a string's Unicode is normalised: that takes quadratic time in the worst case."""
+MOST_MARKS = 30
+"""Combining marks in a row up to which a string's Unicode is normalised: that takes time quadratic in their number."""
 
-_MOST_WORDS = 50
+_MOST_WORDS = 12
 
 
 class Part:
@@ -50,9 +51,9 @@ class Part:
         return self.key
 
     @cached_property
-    def content(self) -> "list[tuple[str, str, tuple[str, ...]]]":
+    def content(self) -> "tuple[tuple[str, str, tuple[str, ...]], ...]":
         """What is in it, wherever in lists: for each leaf its path, its key, and the words of a longer text."""
-        return sorted(self._content(""))
+        return tuple(sorted(self._content("")))
 
     def __lt__(self, other: "Part") -> bool:
         return (self.content, self.form) < (other.content, other.form)
@@ -130,6 +131,8 @@ def _part(value: Any, ignored: _Patterns, loose: _Patterns) -> Part:
 
 def _below(patterns: _Patterns, name: str | None = None) -> _Patterns:
     """What is left of the patterns within a key, or within a list's elements where there is no name."""
+    if not patterns:
+        return patterns
     return [
         pattern[1:]
         for pattern in patterns
@@ -151,17 +154,23 @@ def scalar_key(value: Any, loose: bool = False) -> str:
     """
     if isinstance(value, str):
         return _quoted(_folded(value, loose))
-    if isinstance(value, float) and value.is_integer():
-        return str(int(Decimal(repr(value))))  # as it was written: int(1e23) is another number
-    return json.dumps(value)
+    if isinstance(value, float):
+        return str(int(Decimal(repr(value)))) if value.is_integer() else repr(value)  # int(1e23) is another number
+    return str(value) if type(value) is int else json.dumps(value)
 
 
 def _folded(text: str, loose: bool) -> str:
-    if len(text) <= LONGEST_NORMALISED:
+    if not text.isascii() and _most_marks(text) <= MOST_MARKS:
         text = unicodedata.normalize("NFKC" if loose else "NFC", text)
     if loose:
         text = "".join(letter for letter in text.casefold() if letter.isalnum()) or text
     return " ".join(text.split())
+
+
+def _most_marks(text: str) -> int:
+    """The length of the longest run of combining marks."""
+    runs = groupby(text, lambda letter: unicodedata.combining(letter) > 0)
+    return max((sum(1 for _ in run) for is_mark, run in runs if is_mark), default=0)
 
 
 def _quoted(text: str) -> str:

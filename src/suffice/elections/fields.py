@@ -141,12 +141,14 @@ class FieldTallies:
     @property
     def whole(self) -> Tally:
         """The vote on whole answers: free text and what is ignored left out."""
-        points = self._voted()
         first: dict[tuple[str | None, ...], str] = {}
         whole = Tally(self.budget)
+        points = [point.said for point in self._voted()]
         for response, part in enumerate(self._parts):
-            said = tuple(point.said(response) for point in points)
-            whole.add(None if part is None else first.setdefault(said, part.form))
+            said = tuple(point[response] for point in points)
+            if part is not None and said not in first:
+                first[said] = part.form
+            whole.add(None if part is None else first[said])
         whole.round_ends = list(self.round_ends)
         return whole
 
@@ -162,7 +164,7 @@ class FieldTallies:
         if not voters:
             return None
         points, whole = self._voted(), self.whole
-        agreed = {response: sum(point.agrees(response) for point in points) for response in voters}
+        agreed = {response: sum(point.agrees[response] for point in points) for response in voters}
         nearest = sorted(voters, key=lambda response: -agreed[response])
         equal = [response for response in nearest if agreed[response] == len(points)]
         if equal:
@@ -233,7 +235,7 @@ def _read_off(point: Point, pointer: str, response: int, fields: dict[str, Field
     part = point.choices[response]
     if part is None or part is MISSING:
         return
-    if not (point.agrees(response) and (point.fields or point.elements) and part.parts):
+    if not (point.agrees[response] and (point.fields or point.elements) and part.parts):
         fields |= _leaf_fields(point, pointer, response)
         return
     for name in part.fields:

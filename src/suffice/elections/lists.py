@@ -1,7 +1,7 @@
 """The lists of several responses, aligned: which element of one is which of another, and in what order they stand."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,8 +12,11 @@ from suffice.answers.fields import MISSING, Part
 LONGEST = 100
 """Elements up to which lists are aligned; where one is longer, they are compared whole."""
 
-MOST_SLOTS = 4 * LONGEST
+MOST_SLOTS = 2 * LONGEST
 """Different elements that are voted on; what comes later and fits none of them is left out."""
+
+MOST_TELLING = 16
+"""Paths by which elements are told apart, those with the most different values first."""
 
 ALIKE = 0.3
 """How alike two elements must be to be taken for the same one, with 1 for equal."""
@@ -109,7 +112,7 @@ def _as_sequences(slots: _Slots) -> None:
         if one is None:
             continue
         at = 0
-        for number, place in _fewest_edits(seen, [element.key for element in one.elements]):
+        for number, place in _pairs(seen, [element.key for element in one.elements]):
             if place is None:
                 at += 1
                 continue
@@ -122,15 +125,34 @@ def _as_sequences(slots: _Slots) -> None:
             at += 1
 
 
-def _fewest_edits(seen: Sequence[set[str]], keys: Sequence[str]) -> list[tuple[int | None, int | None]]:
-    """Pairs of slot and place, None where one side has nothing; replacing goes before leaving out and putting in."""
+_Pairs = list[tuple[int | None, int | None]]
+
+
+def _pairs(seen: Sequence[set[str]], keys: Sequence[str]) -> _Pairs:
+    """Pairs of slot and place, None where one side has nothing; what is the same at both ends is set aside first."""
+    shortest = min(len(seen), len(keys))
+    start = next((place for place in range(shortest) if keys[place] not in seen[place]), shortest)
+    left = shortest - start
+    end = next((back for back in range(left) if keys[-1 - back] not in seen[-1 - back]), left)
+    inner = _fewest_edits(seen[start : len(seen) - end], keys[start : len(keys) - end])
+    return [
+        *((place, place) for place in range(start)),
+        *((None if a is None else a + start, None if b is None else b + start) for a, b in inner),
+        *((len(seen) - back, len(keys) - back) for back in range(end, 0, -1)),
+    ]
+
+
+def _fewest_edits(seen: Sequence[set[str]], keys: Sequence[str]) -> _Pairs:
+    """Pairs of slot and place with the fewest changes; replacing goes before leaving out and putting in."""
+    if len(seen) == len(keys) and not any(map(set(keys).intersection, seen)):
+        return [(place, place) for place in range(len(keys))]
     costs = [list(range(len(keys) + 1))]
     for number, values in enumerate(seen):
         above, row = costs[-1], [number + 1]
         for place, key in enumerate(keys):
             row.append(min(above[place] + (key not in values), above[place + 1] + 1, row[place] + 1))
         costs.append(row)
-    pairs: list[tuple[int | None, int | None]] = []
+    pairs: _Pairs = []
     number, place = len(seen), len(keys)
     while number or place:
         cost = costs[number][place]
@@ -148,27 +170,27 @@ def _fewest_edits(seen: Sequence[set[str]], keys: Sequence[str]) -> list[tuple[i
 
 def _by_content(slots: _Slots) -> None:
     """Each element goes into the slot whose elements so far it is most like, no two of a list into one."""
-    weights = _path_weights(slots.lists)
-    index = _Index(weights)
+    index = _Index(_path_weights(slots.lists))
     for response, one in enumerate(slots.lists):
-        if one is None:
-            continue
         # Where elements stand in their list says nothing here: they come in an order of their own.
-        elements = sorted(enumerate(one.elements), key=lambda numbered: numbered[1])
-        likeness = np.array([index.likeness(element, len(slots.slots)) for _, element in elements])
-        taken = dict(zip(*linear_sum_assignment(likeness, maximize=True), strict=True)) if likeness.size else {}
+        elements = sorted(enumerate(one.elements), key=lambda numbered: numbered[1]) if one else []
+        taken = index.equals([element for _, element in elements])
+        rows = [row for row in range(len(elements)) if row not in taken]
+        columns = [number for number in range(len(slots.slots)) if number not in taken.values()]
+        likeness = np.array([index.likeness(elements[row][1], columns) for row in rows])
+        if likeness.size:
+            for row, column in zip(*linear_sum_assignment(likeness, maximize=True), strict=True):
+                if likeness[row, column] >= ALIKE:
+                    taken[rows[row]] = columns[column]
         for row, (place, element) in enumerate(elements):
-            number = taken.get(row)
-            if number is None or likeness[row, number] < ALIKE:
-                number = len(slots.slots)
-                if slots.new() is None:
-                    continue
-            slots.slots[number].fill(response, place, element)
-            index.add(element, int(number))
+            number = taken.get(row, len(slots.slots))
+            if number < len(slots.slots) or slots.new():
+                slots.slots[number].fill(response, place, element)
+                index.add(element, number)
 
 
 def _path_weights(lists: Sequence[Part | None]) -> dict[str, float]:
-    """How well each path tells the elements of one list apart: the share of different values there."""
+    """How well paths tell the elements of one list apart: the share of different values there. The most telling."""
     shares: defaultdict[str, list[float]] = defaultdict(list)
     for one in lists:
         values: defaultdict[str, list[str]] = defaultdict(list)
@@ -177,7 +199,8 @@ def _path_weights(lists: Sequence[Part | None]) -> dict[str, float]:
                 values[path].append(key)
         for path, keys in values.items():
             shares[path].append(len(set(keys)) / len(keys))
-    return {path: sum(one) / len(one) for path, one in shares.items()}
+    weights = {path: sum(one) / len(one) for path, one in shares.items()}
+    return {path: weights[path] for path in sorted(weights, key=lambda path: (-weights[path], path))[:MOST_TELLING]}
 
 
 class _Index:
@@ -187,37 +210,45 @@ class _Index:
         self._weights = weights
         self._counts: defaultdict[tuple[str, str, bool], Counter[int]] = defaultdict(Counter)
         self._most: defaultdict[tuple[str, int, bool], int] = defaultdict(int)
-        self._paths: list[set[str]] = []
-        self._totals: list[float] = []
+        self._paths: defaultdict[int, dict[str, None]] = defaultdict(dict)
+        self._equal: defaultdict[object, Counter[int]] = defaultdict(Counter)
 
     def add(self, element: Part, slot: int) -> None:
         """Take in that an element is in a slot."""
-        if slot == len(self._paths):
-            self._paths.append(set())
-            self._totals.append(0.0)
+        self._equal[element.content][slot] += 1
         for path, key, words in element.content:
-            if path not in self._paths[slot]:
-                self._paths[slot].add(path)
-                self._totals[slot] += self._weights[path]
-            for token, is_word in ((key, False), *((word, True) for word in words)):
-                counts = self._counts[path, token, is_word]
-                counts[slot] += 1
-                self._most[path, slot, is_word] = max(self._most[path, slot, is_word], counts[slot])
+            if path in self._weights:
+                self._paths[slot][path] = None
+                for token, is_word in ((key, False), *((word, True) for word in words)):
+                    counts = self._counts[path, token, is_word]
+                    counts[slot] += 1
+                    self._most[path, slot, is_word] = max(self._most[path, slot, is_word], counts[slot])
 
-    def likeness(self, element: Part, slots: int) -> list[float]:
+    def equals(self, elements: Sequence[Part]) -> dict[int, int]:
+        """Slots for those elements that equal one seen before: the slots in which that was seen most often."""
+        taken: dict[int, int] = {}
+        for row, element in enumerate(elements):
+            known = self._equal.get(element.content, Counter())
+            free = [slot for slot in known if slot not in taken.values()]
+            if free:
+                taken[row] = max(free, key=lambda slot: (known[slot], -slot))
+        return taken
+
+    def likeness(self, element: Part, slots: Sequence[int]) -> list[float]:
         """How like the elements of each slot one is: the weighted share of leaves that they share, half by words."""
-        likeness = [0.0] * slots
-        leaves_at = Counter(path for path, _, _ in element.content)
+        shared = dict.fromkeys(slots, 0.0)
+        leaves_at = Counter(path for path, _, _ in element.content if path in self._weights)
         for path, key, words in element.content:
+            if path not in self._weights:
+                continue
             weight = self._weights[path] / leaves_at[path]
             tokens = [(key, False, weight / 2 if words else weight)]
             tokens += [(word, True, weight / 2 / len(words)) for word in words]
             for token, is_word, share in tokens:
                 for slot, count in self._counts.get((path, token, is_word), {}).items():
-                    likeness[slot] += share * count / self._most[path, slot, is_word]
-        own = sum(self._weights[path] for path in leaves_at)
-        for slot, shared in enumerate(likeness):
-            if shared:
-                both = sum(self._weights[path] for path in leaves_at if path in self._paths[slot])
-                likeness[slot] = shared / (own + self._totals[slot] - both)
-        return likeness
+                    if slot in shared:
+                        shared[slot] += share * count / self._most[path, slot, is_word]
+        return [part and part / self._weight({**leaves_at, **self._paths[slot]}) for slot, part in shared.items()]
+
+    def _weight(self, paths: Iterable[str]) -> float:
+        return sum(self._weights[path] for path in paths)

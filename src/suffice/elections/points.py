@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import median
 from typing import Literal
 
@@ -48,28 +49,33 @@ class Point:
         """Whether something is elected here, and not that nothing is."""
         return self.kind != "voted" or self.tally.leader != MISSING.key
 
+    @cached_property
+    def agrees(self) -> list[bool]:
+        """Whether each response has what is elected here."""
+        return [key is not None and key == self.tally.leader for key in self.keys]
+
     @property
     def supporters(self) -> int:
         """The responses that agree with what is elected, as bits."""
-        return sum(1 << response for response in range(len(self.keys)) if self.agrees(response))
+        return sum(1 << response for response, agrees in enumerate(self.agrees) if agrees)
 
-    def agrees(self, response: int) -> bool:
-        """Whether a response has what is elected here."""
-        return self.keys[response] is not None and self.keys[response] == self.tally.leader
-
+    @property
     def elected(self) -> list[Part | None]:
         """The choices of the responses that agree."""
-        return [part if self.agrees(response) else None for response, part in enumerate(self.choices)]
+        return [part if agrees else None for part, agrees in zip(self.choices, self.agrees, strict=True)]
+
+    @property
+    def said(self) -> list[str | None]:
+        """What each response has here, down to its last part where that isn't voted on by itself."""
+        return [
+            key if part is None or agrees or not part.parts else part.form
+            for part, key, agrees in zip(self.choices, self.keys, self.agrees, strict=True)
+        ]
 
     def votes_of(self, response: int) -> int:
         """The votes for what a response has here."""
         key = self.keys[response]
         return 0 if key is None else self.keys.count(key)
-
-    def said(self, response: int) -> str | None:
-        """What a response has here, down to its last part where that isn't voted on by itself."""
-        part = self.choices[response]
-        return self.keys[response] if part is None or self.agrees(response) else part.form
 
     def spelt_alike(self, among: Sequence[int]) -> dict[int, int]:
         """For each of some responses that agree, how many of them spell what is elected in the same way."""
@@ -79,7 +85,7 @@ class Point:
 
     def spelt(self) -> int:
         """The first response that has the elected choice in its most common spelling."""
-        alike = self.spelt_alike([response for response in range(len(self.keys)) if self.agrees(response)])
+        alike = self.spelt_alike([response for response, agrees in enumerate(self.agrees) if agrees])
         return max(alike, key=lambda response: alike[response])
 
     def _spelling(self, response: int) -> str:
@@ -121,13 +127,13 @@ class Points:
         if _is_free_text(choices, point.tally):
             point.kind = "text"
         elif leader.startswith(OBJECT[0]):
-            objects = point.elected()
+            objects = point.elected
             names = dict.fromkeys(name for part in objects if part for name in part.fields)
             point.fields = {
                 name: self.on([part and part.fields.get(name, MISSING) for part in objects]) for name in names
             }
         elif leader == LIST:
-            point.elements = self._elements(point.elected())
+            point.elements = self._elements(point.elected)
         return point
 
     def _elements(self, lists: Sequence[Part | None]) -> list[Element]:
