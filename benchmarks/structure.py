@@ -23,6 +23,7 @@ from suffice.replay.reliability import Reliability, decile_sums
 from suffice.tally import FloatArray
 
 BUDGET = 32
+CONTROLLERS = ["plan", "plan:penalty_draw=0.004"]  # a draw serves all fields, so that for each it costs less
 IGNORE = ["/summary"]  # a text that is never twice the same has no right value
 EARLY = 4  # draws after which confidence is looked at too: at the stop there is little doubt left
 
@@ -222,7 +223,6 @@ def k_llms() -> Callable[[Sequence[Any], bool], Any] | None:
 
 def compare(documents: int, hard: float, correlated: bool, seed: int) -> None:
     chance = random.Random(seed)
-    controller = suffice.get_controller("plan")
     theirs = k_llms()
     scores: dict[str, Score] = {}
     at_stop: list[FloatArray] = []
@@ -245,23 +245,29 @@ def compare(documents: int, hard: float, correlated: bool, seed: int) -> None:
             for n in (3, 8, BUDGET):  # 3 is what its own examples ask for
                 add(f"k-llms, n = {n}", theirs(responses[:n], False), n)
                 add(f"k-llms, lists aligned first, n = {n}", theirs(responses[:n], True), n)
-        tallies = drawn(responses, controller)
-        add("fields, plan", won(tallies).value, tallies.draws, len(tallies.round_ends))
-        at_stop.append(confidences(won(tallies), full, responses))
+        for name in CONTROLLERS:
+            tallies = drawn(responses, suffice.get_controller(name))
+            add(f"fields, {name}", won(tallies).value, tallies.draws, len(tallies.round_ends))
+            at_stop.append(confidences(won(tallies), full, responses))
         early.append(confidences(elected(responses[:EARLY]), full, responses))
     print(f"\n{documents} documents, errors {'correlated' if correlated else 'independent'}\n")
+    report(scores, {"at the stop": at_stop, f"after {EARLY} draws": early})
+
+
+def report(scores: dict[str, Score], sums: dict[str, list[FloatArray]]) -> None:
     print("| method | whole objects right % | but for the union % | fields right % | samples | rounds |")
     for name, score in scores.items():
         print(score.row(name))
-    for when, sums in {"at the stop": at_stop, f"after {EARLY} draws": early}.items():
-        reliability = Reliability(np.sum(sums, axis=0))
+    for when, parts in sums.items():
+        reliability = Reliability(np.sum(parts, axis=0))
         print(f"\nfield confidence {when}: calibration error {reliability.calibration_error:.2f} points")
         for one in reliability.deciles:
             shown = f"confidence {one['confidence']:.1f} %, {one['agreement']:.1f} % stay"
             print(f"  {one['share']:5.1f} % of fields: {shown}")
-    all_32, plan = scores["fields, all 32"], scores["fields, plan"]
-    gap = 100 * (fmean(plan.whole) - fmean(all_32.whole))
-    print(f"plan against all 32: {gap:+.1f} points of whole objects, {fmean(plan.samples) / BUDGET:.0%} of the samples")
+    for name in CONTROLLERS:
+        one, all_32 = scores[f"fields, {name}"], scores["fields, all 32"]
+        gap, share = 100 * (fmean(one.whole) - fmean(all_32.whole)), fmean(one.samples) / BUDGET
+        print(f"{name} against all 32: {gap:+.1f} points of whole objects, {share:.0%} of the samples")
     print("(target: at least as many whole objects, at most 50 %)", flush=True)
 
 

@@ -220,6 +220,12 @@ def test_a_schema_is_checked_and_nothing_fetched(document: Any, complaint: str) 
         Schema(document)
 
 
+def test_a_schema_says_which_package_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suffice.answers.schema.find_spec", lambda name: None)
+    with pytest.raises(OptionError, match=r"schema needs another package: pip install 'suffice\[structure\]'"):
+        Schema({})
+
+
 def test_a_property_may_be_called_ref() -> None:
     assert Schema({"properties": {"$ref": {"type": "string"}}}).allows({"$ref": "x"})
 

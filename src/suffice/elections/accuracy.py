@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from suffice.answers.fields import MISSING, Comparison, Part, escaped, leaves
-from suffice.elections.lists import LONGEST, align
+from suffice.elections.lists import align
+from suffice.elections.slots import LONGEST
 
 
 @dataclass(frozen=True)

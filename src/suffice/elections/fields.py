@@ -21,6 +21,7 @@ The rules, which apply at each place of the answers, from the outside in:
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 from suffice.answers.fields import MISSING, Comparison, Part, escaped, leaves
@@ -190,7 +191,7 @@ class FieldTallies:
         if lead_probabilities(max(self.budget, self.draws))[whole.top(2)] < CLEAR:
             return False
         supporters = {point.supporters for point in self._voted()}
-        return any(one & other == 0 for one in supporters for other in supporters)
+        return any(one & other == 0 for one, other in combinations(supporters, 2))
 
     @cached_property
     def _root(self) -> Point:

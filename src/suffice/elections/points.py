@@ -8,7 +8,8 @@ from statistics import median
 from typing import Literal
 
 from suffice.answers.fields import LIST, MISSING, OBJECT, Part, escaped
-from suffice.elections.lists import LONGEST, Slot, align, in_order
+from suffice.elections.lists import align
+from suffice.elections.slots import LONGEST, Slot, in_order
 from suffice.tally import Tally
 
 LONG_TEXT = 40
