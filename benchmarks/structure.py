@@ -265,8 +265,8 @@ def report(scores: dict[str, Score], sums: dict[str, list[FloatArray]]) -> None:
             shown = f"confidence {one['confidence']:.1f} %, {one['agreement']:.1f} % stay"
             print(f"  {one['share']:5.1f} % of fields: {shown}")
     for name in CONTROLLERS:
-        one, all_32 = scores[f"fields, {name}"], scores["fields, all 32"]
-        gap, share = 100 * (fmean(one.whole) - fmean(all_32.whole)), fmean(one.samples) / BUDGET
+        score, all_32 = scores[f"fields, {name}"], scores["fields, all 32"]
+        gap, share = 100 * (fmean(score.whole) - fmean(all_32.whole)), fmean(score.samples) / BUDGET
         print(f"{name} against all 32: {gap:+.1f} points of whole objects, {share:.0%} of the samples")
     print("(target: at least as many whole objects, at most 50 %)", flush=True)
 
