@@ -1,4 +1,4 @@
-"""Work that may never end, done in a process that can be killed: regular expressions, and equality by math-verify."""
+"""Work that may never end, done in a process that can be killed: searches, equality by math-verify, JSON schemas."""
 
 import atexit
 import json
@@ -40,6 +40,15 @@ class Worker:
         """The place of the first of `seen` that equals `new`, or None; each is the structure of an answer."""
         found: int | None = self._do("first_equal", new=new, seen=list(seen))
         return found
+
+    def schema_fault(self, schema: str) -> str:
+        """What is wrong with a JSON schema; nothing where it is sound."""
+        fault: str | None = self._do("schema_fault", schema=schema)
+        return "takes too long to check" if fault is None else fault
+
+    def allows(self, schema: str, value: Any) -> bool:
+        """Whether a JSON schema allows a value."""
+        return self._do("allows", schema=schema, value=value) is True
 
     def close(self) -> None:
         """End the process."""
@@ -116,3 +125,6 @@ WORKER = Worker()
 
 SEARCHER = Worker()
 """The one for regular expressions: a malicious one holds up others of its kind alone."""
+
+VALIDATOR = Worker()
+"""The one for JSON schemas."""

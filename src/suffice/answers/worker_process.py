@@ -57,15 +57,62 @@ def _parsed(text: str) -> Any:
     return parse(f"${exact}$", [LatexExtractionConfig()], parsing_timeout=None)
 
 
+def schema_fault(schema: str) -> str:
+    """What is wrong with a JSON schema, to go on from its name; nothing where it is sound."""
+    from jsonschema.exceptions import SchemaError
+    from referencing.exceptions import Unresolvable
+
+    try:
+        _check(schema)
+    except SchemaError as error:
+        where = "".join(f"/{part}" for part in error.path)
+        return f"is no JSON schema{f' at {where}' if where else ''}: {error.message[:200]}"
+    except Unresolvable as error:
+        return f'refers to "{error.ref}", which is not in it; nothing is fetched'
+    return ""
+
+
+def allows(schema: str, value: Any) -> bool:
+    """Whether a JSON schema allows a value."""
+    return bool(_validator(schema).is_valid(value))
+
+
+def _check(schema: str) -> None:
+    """Raise what is wrong with a schema, and with its references."""
+    from referencing.jsonschema import DRAFT202012, specification_with
+
+    validator = _validator(schema)
+    type(validator).check_schema(validator.schema)
+    draft = specification_with(type(validator).META_SCHEMA["$schema"], default=DRAFT202012)
+    pending = [(validator._resolver, draft.create_resource(validator.schema))]
+    while pending:
+        resolver, resource = pending.pop()
+        if isinstance(resource.contents, dict) and "$ref" in resource.contents:
+            resolver.lookup(resource.contents["$ref"])
+        pending += [(resolver.in_subresource(part), part) for part in resource.subresources()]
+
+
+@lru_cache(maxsize=64)
+def _validator(schema: str) -> Any:
+    from jsonschema.validators import Draft202012Validator, validator_for
+    from referencing import Registry
+
+    document = json.loads(schema)
+    # A registry of its own: the default one would fetch what a reference names.
+    return validator_for(document, default=Draft202012Validator)(document, registry=Registry())
+
+
 def _prepare(task: str) -> None:
     if task == "first_equal":
         _verified(r"\frac{1}{2}", r"\sqrt{x}")
+    if task in ("schema_fault", "allows"):
+        allows("{}", None)
 
 
 def main() -> None:
     """Do tasks until there are no more."""
     seconds = float(sys.argv[1])
-    tasks: dict[str, Callable[..., Any]] = {"search": search, "first_equal": first_equal}
+    tasks: dict[str, Callable[..., Any]] = {one.__name__: one for one in (search, first_equal, schema_fault, allows)}
     guard = _guard(seconds)
     for line in sys.stdin:
         message = json.loads(line)

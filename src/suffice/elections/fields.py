@@ -1,0 +1,254 @@
+"""From the structured answers of a vote, stopped or running, to the elected object: every field has a tally of its own.
+
+The rules, which apply at each place of the answers, from the outside in:
+
+- *Choices.* A scalar, null and a missing key are choices. Objects are one choice together, and lists are; but objects
+  that share less than half of their keys are alternatives, as in a union, and different choices. The choice with the
+  most votes is elected, and where it has fields or elements, the responses that chose it vote on those.
+- *Lists.* They are aligned as `suffice.elections.lists` says. An element stands if most of the responses that have the
+  list have it. A list of which no element would stand, though no response has it empty, keeps those of the response
+  whose elements have the most votes.
+- *Free text.* Strings that are long and all different are not voted on, nor is what is ignored: they come from the
+  response that agrees with the elected object in the most places, among those that have them.
+- *Whole or composed.* A response that agrees in all places that were voted on is elected as it came. Where there is
+  none, the object is composed of the elected choices, unless that is inconsistent.
+- *Inconsistent.* A composed object is, if it is not allowed; or if two of its choices come together in no response
+  although the vote on whole answers is clear: if its leader's share is above the runner-up's with a probability of at
+  least 95 % (the test of adaptive self-consistency). Then the response is elected whose choices have the most votes in
+  sum; among equals, the one that most others equal, then the first.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+from suffice.answers.fields import MISSING, Comparison, Part, escaped, leaves
+from suffice.controllers import Controller
+from suffice.controllers.rules import lead_probabilities
+from suffice.elections.points import Kind, Point, Points
+from suffice.tally import Tally
+
+CLEAR = 0.95
+"""The probability with which the first of all whole answers beats the second, where the vote on them is clear."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A leaf of the elected object: a scalar, or an empty object or list."""
+
+    value: Any
+    choice: str
+    """What it is called in its tally; for a leaf of something that was voted on as a whole, what that is called."""
+    tally: Tally
+    kind: Kind = "voted"
+    """Whether it was voted on, or is free text or ignored, and was taken from one response."""
+
+    @property
+    def votes(self) -> int:
+        """The responses that agree with it."""
+        return self.tally.votes[self.choice]
+
+    @property
+    def share(self) -> float:
+        """Its votes among all that were cast for this field."""
+        return self.votes / sum(self.tally.votes.values())
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is what its tally elects; it need not be where a whole response was fallen back on."""
+        return self.kind == "voted" and self.choice == self.tally.leader
+
+
+@dataclass(frozen=True)
+class FieldElection:
+    """The elected object."""
+
+    value: Any
+    response: int | None
+    """The place, in order of arrival, of the response that it is as it came; None where it is composed."""
+    fields: dict[str, Field]
+    """Its leaves by JSON pointer."""
+    whole: Tally
+    """The vote on whole answers."""
+
+    @property
+    def composed(self) -> bool:
+        """Whether it was put together from several responses."""
+        return self.response is None
+
+
+class FieldTallies:
+    """The tallies of all fields of structured answers, which are added in order of arrival.
+
+    Any JSON value is an answer: an object, a list of tool calls, a scalar. One that is too deep or too large, or that
+    is not allowed (by a schema, as `Schema.allows`), is a draw without an answer.
+
+    >>> tallies = FieldTallies(budget=8)
+    >>> for city, zip_code in (("Bern", 3011), ("Berne", 3011), ("Bern", 3001), ("Bern", 3011.0)):
+    ...     tallies.add({"city": city, "zip": zip_code})
+    >>> {pointer: tally.votes for pointer, tally in tallies.tallies.items()}
+    {'/city': {'"Bern"': 3, '"Berne"': 1}, '/zip': {'3011': 3, '3001': 1}}
+    >>> elected = tallies.elect()
+    >>> elected.value, elected.composed, elected.fields["/zip"].share
+    ({'city': 'Bern', 'zip': 3011}, False, 0.75)
+    """
+
+    def __init__(
+        self,
+        budget: int = 32,
+        *,
+        ignore: Sequence[str] = (),
+        compare: Mapping[str, str] | None = None,
+        allows: Callable[[Any], bool] | None = None,
+    ) -> None:
+        self.budget = budget
+        self.answers: list[Any] = []
+        """The answers in order of arrival, None for a draw without one."""
+        self.round_ends: list[int] = []
+        self._comparison = Comparison(ignore, compare)
+        self._allows = allows
+        self._parts: list[Part | None] = []
+
+    def add(self, answer: Any) -> None:
+        """Take in one response's answer, or None for one without."""
+        part = self._comparison.part(answer)
+        if part is not None and self._allows is not None and not self._allows(answer):
+            part = None
+        self.answers.append(None if part is None else answer)
+        self._parts.append(part)
+        self.__dict__.pop("_root", None)
+
+    def end_round(self) -> None:
+        """Mark that all draws of the present round are in."""
+        self.round_ends.append(self.draws)
+        self.__dict__.pop("_root", None)
+
+    @property
+    def draws(self) -> int:
+        """How many draws were made."""
+        return len(self.answers)
+
+    @property
+    def tallies(self) -> dict[str, Tally]:
+        """What is to be settled, by JSON pointer: every field that is voted on, and whatever may be there or not.
+
+        All have the same number of draws. Elements that don't stand are numbered after those that do.
+        """
+        listed = {pointer: point.tally for pointer, point in self._root.walk() if point.is_open}
+        return listed or {"": self._root.tally}
+
+    @property
+    def whole(self) -> Tally:
+        """The vote on whole answers: free text and what is ignored left out."""
+        first: dict[tuple[str | None, ...], str] = {}
+        whole = Tally(self.budget)
+        points = [point.said for point in self._voted()]
+        for response, part in enumerate(self._parts):
+            said = tuple(point[response] for point in points)
+            if part is not None and said not in first:
+                first[said] = part.form
+            whole.add(None if part is None else first[said])
+        whole.round_ends = list(self.round_ends)
+        return whole
+
+    def next_round(self, controller: Controller) -> int:
+        """The most draws that the controller asks for, for any field; 0 when all are settled."""
+        # Most fields look alike to a controller, so it is asked once for each pattern of votes.
+        different = {tuple(_codes(tally)): tally for tally in self.tallies.values()}
+        return max(controller.next_round(tally) for tally in different.values())
+
+    def elect(self) -> FieldElection | None:
+        """The elected object now; None while there is no answer."""
+        voters = {response: part for response, part in enumerate(self._parts) if part}
+        if not voters:
+            return None
+        points, whole = self._voted(), self.whole
+        agreed = {response: sum(point.agrees[response] for point in points) for response in voters}
+        nearest = sorted(voters, key=lambda response: -agreed[response])
+        equal = [response for response in nearest if agreed[response] == len(points)]
+        if equal:
+            # They may be spelt differently, and their lists be in different orders: the commonest is given.
+            alike = [point.spelt_alike(equal) for point in points]
+            return self._as_it_came(max(equal, key=lambda response: sum(one[response] for one in alike)), whole)
+        fields: dict[str, Field] = {}
+        value = _compose(self._root, "", nearest, fields)
+        if not self._is_inconsistent(value, whole):
+            return FieldElection(value, None, fields, whole)
+        votes = {response: sum(point.votes_of(response) for point in points) for response in voters}
+        equals = whole.votes
+        return self._as_it_came(max(voters, key=lambda one: (votes[one], equals[whole.answers[one] or ""])), whole)
+
+    def _as_it_came(self, response: int, whole: Tally) -> FieldElection:
+        fields: dict[str, Field] = {}
+        _read_off(self._root, "", response, fields)
+        return FieldElection(self.answers[response], response, fields, whole)
+
+    def _is_inconsistent(self, value: Any, whole: Tally) -> bool:
+        if self._allows is not None and not self._allows(value):
+            return True
+        if lead_probabilities(max(self.budget, self.draws))[whole.top(2)] < CLEAR:
+            return False
+        supporters = {point.supporters for point in self._voted()}
+        return any(one & other == 0 for one, other in combinations(supporters, 2))
+
+    @cached_property
+    def _root(self) -> Point:
+        return Points(self.budget, self.round_ends).on(self._parts)
+
+    def _voted(self) -> list[Point]:
+        return [point for _, point in self._root.walk() if point.kind == "voted"]
+
+
+def _codes(tally: Tally) -> Iterator[int]:
+    """The answers of a tally, numbered as they first came; -1 for none."""
+    numbers: dict[str, int] = {}
+    for answer in tally.answers:
+        yield -1 if answer is None else numbers.setdefault(answer, len(numbers))
+
+
+def _compose(point: Point, pointer: str, nearest: Sequence[int], fields: dict[str, Field]) -> Any:
+    """The value that is elected here, or `MISSING`; its leaves are added to the fields."""
+    response = point.spelt() if point.kind == "voted" else point.given_by(nearest)
+    part = point.choices[response]
+    if part is None or part is MISSING:
+        return MISSING
+    value: Any
+    if point.fields:
+        named = {
+            name: _compose(one, f"{pointer}/{escaped(name)}", nearest, fields) for name, one in point.fields.items()
+        }
+        value = {name: one for name, one in named.items() if one is not MISSING}
+    elif point.elements:
+        standing = [element.point for element in point.elements if element.point.stands]
+        value = [_compose(one, f"{pointer}/{number}", nearest, fields) for number, one in enumerate(standing)]
+    else:
+        fields |= _leaf_fields(point, pointer, response)
+        return part.value
+    if not value:
+        fields[pointer] = Field(value, point.keys[response] or "", point.tally)
+    return value
+
+
+def _read_off(point: Point, pointer: str, response: int, fields: dict[str, Field]) -> None:
+    """Add the leaves that a response has here to the fields."""
+    part = point.choices[response]
+    if part is None or part is MISSING:
+        return
+    if not (point.agrees[response] and (point.fields or point.elements) and part.parts):
+        fields |= _leaf_fields(point, pointer, response)
+        return
+    for name in part.fields:
+        _read_off(point.fields[name], f"{pointer}/{escaped(name)}", response, fields)
+    placed = {element.slot.places[response]: element.point for element in point.elements}
+    for place in range(len(part.elements)):
+        if place in placed:
+            _read_off(placed[place], f"{pointer}/{place}", response, fields)
+
+
+def _leaf_fields(point: Point, pointer: str, response: int) -> dict[str, Field]:
+    """The leaves of what a response has at a point, all with the votes that it has there as a whole."""
+    part, choice = point.choices[response], point.keys[response] or ""
+    found = leaves(part.value if part else None, pointer)
+    return {path: Field(leaf, choice, point.tally, point.kind) for path, leaf in found.items()}

@@ -1,0 +1,201 @@
+"""The places in structured answers that are decided, from the outside in: what is chosen there, and what follows."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import median
+from typing import Literal
+
+from suffice.answers.fields import LIST, MISSING, OBJECT, Part, escaped
+from suffice.elections.lists import align
+from suffice.elections.slots import LONGEST, Slot, in_order
+from suffice.tally import Tally
+
+LONG_TEXT = 40
+"""Characters from which a string may be free text."""
+
+Kind = Literal["voted", "text", "ignored"]
+
+
+@dataclass
+class Point:
+    """One place in the answers: what each response has there, and the points that follow from what is elected."""
+
+    choices: Sequence[Part | None]
+    """By response; None for one that has no say here."""
+    keys: list[str | None]
+    """What the choices are compared by."""
+    tally: Tally
+    kind: Kind = "voted"
+    fields: "dict[str, Point]" = field(default_factory=dict)
+    elements: "list[Element]" = field(default_factory=list)
+    """Those that stand in their elected order, then the others."""
+
+    def walk(self, pointer: str = "") -> "Iterator[tuple[str, Point]]":
+        """This point and all that follow from what is elected, by JSON pointer."""
+        yield pointer, self
+        for name, point in self.fields.items():
+            yield from point.walk(f"{pointer}/{escaped(name)}")
+        for number, element in enumerate(self.elements):
+            yield from element.point.walk(f"{pointer}/{number}")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is anything to settle: an object or list that all agree on is settled by its parts."""
+        return self.kind == "voted" and not ((self.fields or self.elements) and self.tally.top(2)[1] == 0)
+
+    @property
+    def stands(self) -> bool:
+        """Whether something is elected here, and not that nothing is."""
+        return self.kind != "voted" or self.tally.leader != MISSING.key
+
+    @cached_property
+    def agrees(self) -> list[bool]:
+        """Whether each response has what is elected here."""
+        return [key is not None and key == self.tally.leader for key in self.keys]
+
+    @property
+    def supporters(self) -> int:
+        """The responses that agree with what is elected, as bits."""
+        return sum(1 << response for response, agrees in enumerate(self.agrees) if agrees)
+
+    @property
+    def elected(self) -> list[Part | None]:
+        """The choices of the responses that agree."""
+        return [part if agrees else None for part, agrees in zip(self.choices, self.agrees, strict=True)]
+
+    @property
+    def said(self) -> list[str | None]:
+        """What each response has here, down to its last part where that isn't voted on by itself."""
+        return [
+            key if part is None or agrees or not part.parts else part.form
+            for part, key, agrees in zip(self.choices, self.keys, self.agrees, strict=True)
+        ]
+
+    def votes_of(self, response: int) -> int:
+        """The votes for what a response has here."""
+        key = self.keys[response]
+        return 0 if key is None else self.keys.count(key)
+
+    def spelt_alike(self, among: Sequence[int]) -> dict[int, int]:
+        """For each of some responses that agree, how many of them spell what is elected in the same way."""
+        spellings = {response: self._spelling(response) for response in among}
+        times = Counter(spellings.values())
+        return {response: times[spelling] for response, spelling in spellings.items()}
+
+    def spelt(self) -> int:
+        """The first response that has the elected choice in its most common spelling."""
+        alike = self.spelt_alike([response for response, agrees in enumerate(self.agrees) if agrees])
+        return max(alike, key=lambda response: alike[response])
+
+    def _spelling(self, response: int) -> str:
+        """What isn't compared: how a scalar is written, and the order of a list."""
+        part = self.choices[response]
+        scalar = repr(part.value) if part and not part.parts else ""
+        return scalar + str([element.slot.places[response] for element in self.elements])
+
+    def given_by(self, nearest: Sequence[int]) -> int:
+        """The nearest response that can give what isn't voted on: a text, or what is ignored, be that missing."""
+        for response in nearest:
+            part = self.choices[response]
+            if part is not None and (self.kind == "ignored" or isinstance(part.value, str)):
+                return response
+        raise LookupError("a point without choices")
+
+
+@dataclass
+class Element:
+    """An element of an elected list."""
+
+    point: Point
+    slot: Slot
+
+
+class Points:
+    """Makes points, all of the same responses."""
+
+    def __init__(self, budget: int, round_ends: Sequence[int]) -> None:
+        self._budget = budget
+        self._round_ends = round_ends
+
+    def on(self, choices: Sequence[Part | None]) -> Point:
+        """Decide on one place, and on what follows from it."""
+        if any(part is not None and part.is_ignored for part in choices):
+            return self._point(choices, [None if part is None else part.form for part in choices], "ignored")
+        point = self._point(choices, _keys(choices))
+        leader = point.tally.leader or ""
+        if _is_free_text(choices, point.tally):
+            point.kind = "text"
+        elif leader.startswith(OBJECT[0]):
+            objects = point.elected
+            names = dict.fromkeys(name for part in objects if part for name in part.fields)
+            point.fields = {
+                name: self.on([part and part.fields.get(name, MISSING) for part in objects]) for name in names
+            }
+        elif leader == LIST:
+            point.elements = self._elements(point.elected)
+        return point
+
+    def _elements(self, lists: Sequence[Part | None]) -> list[Element]:
+        elements = [Element(self.on(slot.choices), slot) for slot in align(lists)]
+        if elements and not any(one.point.stands for one in elements) and all(one.elements for one in lists if one):
+            elements = self._best_elements(elements, lists)
+        standing = [one for one in elements if one.point.stands]
+        order = in_order([one.slot for one in standing])
+        return [standing[number] for number in order] + [one for one in elements if not one.point.stands]
+
+    def _best_elements(self, elements: list[Element], lists: Sequence[Part | None]) -> list[Element]:
+        """The elements of the list whose elements have the most votes, where that they are missing is no choice."""
+        best = max(
+            (response for response, one in enumerate(lists) if one),
+            key=lambda response: sum(element.point.votes_of(response) for element in elements),
+        )
+        return [
+            Element(self.on([None if part is MISSING else part for part in one.slot.choices]), one.slot)
+            if one.slot.places[best] is not None
+            else one
+            for one in elements
+        ]
+
+    def _point(self, choices: Sequence[Part | None], keys: list[str | None], kind: Kind = "voted") -> Point:
+        tally = Tally(self._budget)
+        for key in keys:
+            tally.add(key)
+        tally.round_ends = list(self._round_ends)
+        return Point(choices, keys, tally, kind)
+
+
+def _keys(choices: Sequence[Part | None]) -> list[str | None]:
+    """What choices are compared by: lists too long to be aligned by their whole form, objects by their alternative."""
+    keys = [None if part is None else part.key for part in choices]
+    if LIST in keys and any(len(part.elements) > LONGEST for part in choices if part):
+        keys = [part.form if part and key == LIST else key for part, key in zip(choices, keys, strict=True)]
+    alternatives: list[list[frozenset[str]]] = []
+    for response, part in enumerate(choices):
+        if part and keys[response] == OBJECT:
+            number = _alternative(frozenset(part.fields), alternatives)
+            keys[response] = OBJECT if number == 0 else f"{{{number + 1}}}"
+    return keys
+
+
+def _alternative(names: frozenset[str], alternatives: list[list[frozenset[str]]]) -> int:
+    """The number of the first alternative in which some object shares at least half of the keys, or of a new one."""
+    for number, known in enumerate(alternatives):
+        if names in known:
+            return number
+        if any(2 * len(names & other) >= len(names | other) for other in known):
+            known.append(names)
+            return number
+    alternatives.append([names])
+    return len(alternatives) - 1
+
+
+def _is_free_text(choices: Sequence[Part | None], tally: Tally) -> bool:
+    """Whether strings here are long and all different; of many, a few may be the same."""
+    strings = [part for part in choices if part and isinstance(part.value, str)]
+    if len(strings) < 2 or median(len(part.key) for part in strings) < LONG_TEXT:
+        return False
+    times = Counter(part.key for part in strings)
+    others = max((count for key, count in tally.votes.items() if key not in times), default=0)
+    return max(times.values()) <= 1 + len(strings) // 8 and len(strings) >= others
