@@ -28,7 +28,7 @@ from suffice.answers.fields import MISSING, Comparison, Part, escaped, leaves
 from suffice.controllers import Controller
 from suffice.controllers.rules import lead_probabilities
 from suffice.elections.points import Kind, Point, Points
-from suffice.tally import Tally
+from suffice.tally import DEFAULT_BUDGET, Tally
 
 CLEAR = 0.95
 """The probability with which the first of all whole answers beats the second, where the vote on them is clear."""
@@ -97,7 +97,7 @@ class FieldTallies:
 
     def __init__(
         self,
-        budget: int = 32,
+        budget: int = DEFAULT_BUDGET,
         *,
         ignore: Sequence[str] = (),
         compare: Mapping[str, str] | None = None,

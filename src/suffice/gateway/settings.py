@@ -11,6 +11,7 @@ from suffice.answers import get_extractor
 from suffice.controllers import get_controller
 from suffice.errors import OptionError
 from suffice.flow import get_flow
+from suffice.tally import DEFAULT_BUDGET
 
 VOTES = ("auto", "always", "asked", "off")
 """When there is a vote: where one helps, on every chat request, where it is asked for, never."""
@@ -24,7 +25,7 @@ class Settings:
 
     upstream: str = ""
     controller: str = "plan"
-    budget: int = 32
+    budget: int = DEFAULT_BUDGET
     answer: str = "auto"
     vote: str = "auto"
     mode: str = "rounds"

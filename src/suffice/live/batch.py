@@ -2,16 +2,14 @@
 
 import asyncio
 import math
-import zlib
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import Any
 
-import numpy as np
-
 from suffice.answers import Extractor, Keys
+from suffice.controllers import question_random
 from suffice.errors import CapReachedError, GaveUpError, OptionError, SampleError
 from suffice.jsonl import quoted
 from suffice.live.draws import Draws, Failure, ServerDraws
@@ -247,7 +245,7 @@ class Batch:
             vote = voting.begin(
                 self.server,
                 self._request(question),
-                np.random.default_rng(zlib.crc32(question.id.encode(errors="replace"))),
+                question_random(0, question.id),
                 through=lambda draws: Recorder(self, question, draws, there),
                 numbers=count(first),
             )

@@ -18,6 +18,7 @@ from suffice.live.limiter import Limiter
 from suffice.live.outcome import Outcome
 from suffice.live.server import RETRIES, TIMEOUT
 from suffice.live.vote import Voting, Watch
+from suffice.tally import DEFAULT_BUDGET
 
 CONCURRENCY = 64
 
@@ -34,7 +35,7 @@ async def asample(
     *,
     model: str,
     controller: str | Controller = "plan",
-    budget: int = 32,
+    budget: int = DEFAULT_BUDGET,
     answer: str | Extractor | Read = "auto",
     deadline_seconds: float | None = None,
     concurrency: int = CONCURRENCY,
@@ -67,7 +68,7 @@ def sample(
     *,
     model: str,
     controller: str | Controller = "plan",
-    budget: int = 32,
+    budget: int = DEFAULT_BUDGET,
     answer: str | Extractor | Read = "auto",
     **options: Any,
 ) -> Outcome:

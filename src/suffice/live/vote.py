@@ -14,14 +14,14 @@ import numpy as np
 from suffice.answers import Extractor, Keys
 from suffice.controllers import Controller
 from suffice.elections import typical
-from suffice.errors import OptionError, SampleError
+from suffice.errors import SampleError, whole_number
 from suffice.flow import Flow
 from suffice.live.draws import Draws, Failure, ServerDraws
 from suffice.live.outcome import Outcome
 from suffice.live.server import Asking, Server
 from suffice.planning import certainty, confidence, is_ready, prepare
 from suffice.response import Response
-from suffice.tally import Tally
+from suffice.tally import DEFAULT_BUDGET, Tally
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Voting:
 
     controller: Controller
     extractor: Extractor
-    budget: int = 32
+    budget: int = DEFAULT_BUDGET
     flow: Flow | None = None
     asked: bool = True
     """Whether somebody asked for a vote: then weak evidence of an answer counts too."""
@@ -38,8 +38,7 @@ class Voting:
     """Whether responses are the same whenever they are asked for."""
 
     def __post_init__(self) -> None:
-        if self.budget < 1:
-            raise OptionError(f"must be at least 1, not {self.budget}", "budget")
+        whole_number("budget", self.budget)
         if self.flow:
             self.flow.check(self.controller)
 
