@@ -32,7 +32,7 @@ from suffice.cli.options import (
 )
 from suffice.flow import MODES, get_flow
 from suffice.paths import check_writable, write_whole
-from suffice.replay import DEFAULT_REPEATS, executor_for, reliabilities
+from suffice.replay import DEFAULT_REPEATS, certainty_reliabilities, executor_for, reliabilities
 from suffice.replay.advise import DEFAULT_REPEATS as ADVICE_REPEATS
 from suffice.replay.advise import MIN_AGREEMENT
 from suffice.report import clock_table, evaluation_tables, progress_bar, results_csv, results_json
@@ -126,7 +126,7 @@ def evaluate(
     if csv:
         write_whole(csv, results_csv(comparisons).encode("utf-8", "surrogateescape"))
     if figures:
-        figures.draw_reliability(reliabilities(comparisons), figure)
+        figures.draw_reliability(reliabilities(comparisons), certainty_reliabilities(pools), figure)
     for table in evaluation_tables(comparisons):
         show(table, "")
     if flow or slots or tokens_per_second:

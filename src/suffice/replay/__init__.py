@@ -1,7 +1,7 @@
 """Replay: running controllers over pools as if it were live, all on the same draws."""
 
 from suffice.replay.advise import Advice, Choice, advise
-from suffice.replay.calibration import certainty_reliability
+from suffice.replay.calibration import certainty_reliabilities, certainty_reliability
 from suffice.replay.compare import Comparison, Difference, compare, difference, reliabilities
 from suffice.replay.evaluate import DEFAULT_REPEATS, METRICS, Result, evaluate, executor_for, mean_over_pools
 from suffice.replay.flow import Clocked, flow_one, rounds_one
@@ -20,6 +20,7 @@ __all__ = [
     "Reliability",
     "Result",
     "advise",
+    "certainty_reliabilities",
     "certainty_reliability",
     "compare",
     "difference",

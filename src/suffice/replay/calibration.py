@@ -1,10 +1,12 @@
 """How true the certainty is: against the majority of all of a question's responses, which is as near as a pool gets."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from suffice.planning import UNIVERSAL, Prior, certainties
 from suffice.pools import Pool, Question, draw_episodes
-from suffice.replay.reliability import DECILES, Reliability, decile_sums
+from suffice.replay.reliability import DECILES, Reliability, decile_sums, pooled
 from suffice.tally import NONE, Standings
 
 
@@ -20,6 +22,21 @@ def certainty_reliability(
         known = ~np.isnan(sure)
         sums += decile_sums(sure[known], (episodes.standings.reference == majorities)[known])
     return Reliability(sums)
+
+
+CHECKPOINTS = (4, 8, 16, 32)
+"""Numbers of draws after which the certainty is checked."""
+
+
+def certainty_reliabilities(pools: Sequence[Pool]) -> dict[str, Reliability]:
+    """All pools together, by the number of draws; those with twice as many responses at least know a majority."""
+    found = {}
+    for draws in CHECKPOINTS:
+        known = [pool for pool in pools if min(len(question.answers) for question in pool.questions) >= 2 * draws]
+        together = pooled(certainty_reliability(pool, draws) for pool in known)
+        if known and together:
+            found[f"after {draws} draws"] = together
+    return found
 
 
 def _majority(question: Question) -> int:

@@ -29,6 +29,7 @@ METRICS = (
     "launched",
     "reward",
     "confidence",
+    "certainty",
     "share",
 )
 DEFAULT_REPEATS = 100
@@ -65,6 +66,7 @@ class Result:
     launched: float
     reward: float
     confidence: float | None
+    certainty: float | None
     share: float
     reliability: Reliability | None = field(repr=False)
     by_question: Mapping[str, FloatArray] = field(repr=False, compare=False)
@@ -194,9 +196,10 @@ def _replay_shard(questions: tuple[Question, ...], ways: Sequence[Way], setting:
             else:
                 outcomes = replay(episodes, way.controller)
             sure = outcomes.confidences(episodes) if tell else np.full(len(outcomes.answer), np.nan)
+            certain = outcomes.certainties(episodes) if setting.confidence else np.full(len(outcomes.answer), np.nan)
             agrees = outcomes.answer == episodes.standings.reference
             sums = question_sums(sure, agrees, episodes.repeats) if tell else np.empty((len(episodes.questions), 0, 0))
-            parts[-1].append((_measure(episodes, outcomes, sure, setting.penalties), sums))
+            parts[-1].append((_measure(episodes, outcomes, sure, certain, setting.penalties), sums))
             link.tell(len(episodes.questions))
     return [_joined(batches) for batches in zip(*parts, strict=True)]
 
@@ -207,7 +210,9 @@ def _joined(parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> tuple[
     return {metric: np.concatenate([part[metric] for part in metrics]) for metric in METRICS}, np.concatenate(sums)
 
 
-def _measure(episodes: Episodes, outcomes: Outcomes, sure: FloatArray, penalties: Penalties) -> dict[str, FloatArray]:
+def _measure(
+    episodes: Episodes, outcomes: Outcomes, sure: FloatArray, certain: FloatArray, penalties: Penalties
+) -> dict[str, FloatArray]:
     """Each metric by question, the mean over its repeats."""
 
     def mean(values: np.ndarray) -> FloatArray:
@@ -232,8 +237,16 @@ def _measure(episodes: Episodes, outcomes: Outcomes, sure: FloatArray, penalties
         "launched": mean(outcomes.launched),
         "reward": 2 * agreement - 1 - penalties.draw * samples - penalties.round * rounds,
         "confidence": 100 * mean(sure),
+        "certainty": 100 * _known_mean(certain.reshape(-1, episodes.repeats)),
         "share": 100 * mean(leader / np.maximum(outcomes.samples, 1)),
     }
+
+
+def _known_mean(rows: FloatArray) -> FloatArray:
+    """The mean of what is known in each row, NaN where nothing is."""
+    known = ~np.isnan(rows)
+    sums = np.where(known, rows, 0).sum(axis=1)
+    return np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan)
 
 
 def _result(pool: Pool, name: str, parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> Result:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.controllers import ArrayController, Controller, question_random
 from suffice.flow import Flow
-from suffice.planning import confidence, confidences
+from suffice.planning import certainties, certainty, confidence, confidences
 from suffice.pools import Episodes
 from suffice.replay.flow import flow_one, rounds_one
 from suffice.tally import FloatArray, IntArray, Tally
@@ -47,6 +48,22 @@ class Outcomes:
         """How sure each outcome is that the full budget would elect its answer."""
         return confidences(episodes.standings.at(np.arange(len(self.samples)), self.samples))
 
+    def certainties(self, episodes: Episodes) -> FloatArray:
+        """How sure each outcome is that unlimited sampling would; NaN where there is no answer, or it is not told."""
+        rows = np.flatnonzero(_certainty_told(episodes))
+        found = np.full(len(self.samples), np.nan)
+        found[rows] = certainties(episodes.standings.at(rows, self.samples[rows]))
+        return found
+
+
+CERTAINTY_REPEATS = 10
+"""Certainties are worked out for so many repeats of a question: each takes as long as a thousand decisions."""
+
+
+def _certainty_told(episodes: Episodes) -> NDArray[np.bool_]:
+    """The episodes whose certainty is worked out."""
+    return np.arange(len(episodes.answers)) % episodes.repeats < CERTAINTY_REPEATS
+
 
 @dataclass(frozen=True)
 class ClockedOutcomes(Outcomes):
@@ -55,6 +72,7 @@ class ClockedOutcomes(Outcomes):
     started: IntArray
     votes: IntArray
     sure: FloatArray
+    certain: FloatArray
 
     @property
     def launched(self) -> IntArray:
@@ -68,6 +86,10 @@ class ClockedOutcomes(Outcomes):
     def confidences(self, episodes: Episodes) -> FloatArray:
         """How sure each outcome is."""
         return self.sure
+
+    def certainties(self, episodes: Episodes) -> FloatArray:
+        """The same, of unlimited sampling."""
+        return self.certain
 
 
 def controllers_of(episodes: Episodes, controller: Controller) -> Sequence[Controller]:
@@ -90,7 +112,8 @@ def replay_clocked(episodes: Episodes, controller: Controller, flow: Flow | None
     """Each episode on a clock of tokens: in flow, or in rounds."""
     columns = ("answer", "rounds", "samples", "total_tokens", "sequential_tokens", "started", "votes")
     found = {name: np.zeros(len(episodes.answers), np.int64) for name in columns}
-    sure = np.full(len(episodes.answers), np.nan)
+    sure, certain = np.full((2, len(episodes.answers)), np.nan)
+    told = _certainty_told(episodes)
     for row, chosen in enumerate(controllers_of(episodes, controller)):
         answers, tokens = episodes.row(row), episodes.tokens[row].tolist()
         one = flow_one(chosen, answers, tokens, flow, slots) if flow else rounds_one(chosen, answers, tokens, slots)
@@ -100,7 +123,9 @@ def replay_clocked(episodes: Episodes, controller: Controller, flow: Flow | None
             found[name][row] = figure
         known = confidence(one.tally)
         sure[row] = np.nan if known is None else known
-    return ClockedOutcomes(**found, sure=sure)
+        if told[row] and one.tally.leader is not None:
+            certain[row] = certainty(one.tally)
+    return ClockedOutcomes(**found, sure=sure, certain=certain)
 
 
 def replay(episodes: Episodes, controller: Controller) -> Outcomes:

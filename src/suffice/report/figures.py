@@ -119,12 +119,18 @@ def draw_surface(controllers: Mapping[str, Controller], budget: int, path: Path)
     _save(figure, path)
 
 
-def draw_reliability(reliabilities: Mapping[str, Reliability], path: Path) -> None:
-    """Agreement against confidence by decile: a line for each number of draws, and the diagonal it should be."""
-    figure, axes = pyplot.subplots(figsize=(7.0, 6.5), layout="constrained")
+def draw_reliability(confidence: Mapping[str, Reliability], certainty: Mapping[str, Reliability], path: Path) -> None:
+    """Confidence and certainty by decile against what came true: a line for each number of draws, and the diagonal."""
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(13.0, 6.5), layout="constrained")
+    after = {name: known for name, known in confidence.items() if name.startswith("after")}
+    _draw_deciles(left, after, "confidence", "agreement with the full vote (%)")
+    _draw_deciles(right, certainty, "certainty", "agreement with the majority of all responses (%)")
+    _save(figure, path)
+
+
+def _draw_deciles(axes: Axes, reliabilities: Mapping[str, Reliability], what: str, truth: str) -> None:
     axes.plot([0, 100], [0, 100], color="#bbbbbb", linewidth=1, label="perfect")
-    checked = [(name, known) for name, known in reliabilities.items() if name.startswith("after")]
-    for number, (name, known) in enumerate(checked):
+    for number, (name, known) in enumerate(reliabilities.items()):
         deciles = known.deciles
         axes.plot(
             [decile["confidence"] for decile in deciles],
@@ -133,10 +139,9 @@ def draw_reliability(reliabilities: Mapping[str, Reliability], path: Path) -> No
             marker="o^sD"[number % 4],
             label=f"{name} (error {known.calibration_error:.1f} points)",
         )
-    axes.set(xlabel="confidence (%)", ylabel="agreement with the full vote (%)", title="Reliability of the confidence")
+    axes.set(xlabel=f"{what} (%)", ylabel=truth, title=f"Reliability of the {what}")
     axes.grid(alpha=0.3)
     axes.legend()
-    _save(figure, path)
 
 
 def _line(axes: Axes, points: Sequence[Point], cost: str, quality: str, **style: Any) -> None:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from suffice.live import Moment, Outcome, Watch
 
 WIDTH = 32
+
+HARD = 0.5
+"""Below this certainty a question is called hard."""
 MOST_ANSWERS = 8
 LONGEST = 40
 
@@ -83,13 +86,20 @@ def outcome_lines(outcome: "Outcome") -> list[str]:
         if outcome.confidence is None or not outcome.samples
         else f"; {outcome.confidence:.1%} sure that {outcome.budget} samples would elect the same"
     )
+    if outcome.certainty is not None:
+        hard = ": a hard question" * (outcome.certainty < HARD)
+        sure += f", {outcome.certainty:.0%} that any number would{hard}"
     saved = outcome.budget - outcome.samples
     lines = [
         f"Answer: {'none' if outcome.answer is None else printable(outcome.answer)}",
         f"{_many(outcome.samples, 'sample')} in {_many(outcome.rounds, 'round')}, {outcome.tokens} tokens, "
         f"{outcome.seconds:.1f} s{sure}.",
     ]
-    if outcome.stop_reason in ("controller", "budget"):
+    if outcome.stop_reason == "no answer":
+        lines.append("There is nothing to vote on: no response gave an answer.")
+    elif outcome.stop_reason == "repeats":
+        lines.append("All responses are the same to the letter: there is nothing to vote on.")
+    elif outcome.stop_reason in ("controller", "budget"):
         lines.append(f"Saved {saved} of {outcome.budget} samples ({saved / outcome.budget:.0%}).")
     else:
         lines.append(f"Stopped before it was settled: {outcome.stop_reason}.")

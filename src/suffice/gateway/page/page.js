@@ -56,6 +56,13 @@ function showBars(votes, budget) {
   at("bars").replaceChildren(...rows);
 }
 
+// Below this certainty a question is called hard.
+const HARD = 0.5;
+
+function certain(certainty) {
+  return percent(certainty) + (certainty != null && certainty < HARD ? ", hard" : "");
+}
+
 function showMoment(moment) {
   showBars(moment.votes, moment.budget);
   if (moment.decision !== null && moment.draws) {
@@ -79,6 +86,7 @@ function showOutcome(outcome, usage) {
   cards(at("outcome"), [
     ["answer", outcome.answer ?? "none"],
     ["sure", percent(outcome.confidence) || "—"],
+    ["certain", certain(outcome.certainty) || "—"],
     ["samples", `${outcome.samples} of ${budget}`],
     ["samples saved", `${outcome.samples_saved} (${Math.round((100 * outcome.samples_saved) / budget)} %)`],
     ["tokens", `${usage?.completion_tokens ?? "—"}`],
@@ -148,7 +156,8 @@ function showRecent(entry) {
   const what = entry.kind === "vote" ? `vote, ${entry.controller}` : `${entry.kind} ${entry.path}`;
   const saved = entry.samples_saved == null ? "" : `${entry.samples_saved}`;
   const cells = [new Date(1000 * entry.time).toLocaleTimeString(), what, entry.status, entry.samples ?? "",
-    entry.rounds ?? "", saved, entry.tokens ?? "", percent(entry.confidence), entry.seconds.toFixed(2)];
+    entry.rounds ?? "", saved, entry.tokens ?? "", percent(entry.confidence), certain(entry.certainty),
+    entry.seconds.toFixed(2)];
   row.append(...cells.map((cell) => element("td", cell)));
   return row;
 }
