@@ -137,3 +137,19 @@ def is_refusal(text: str) -> bool:
 def says_nothing(text: str) -> bool:
     """Whether a short text is small talk, or says that it does not know."""
     return _NOTHING.fullmatch(text[:200]) is not None or is_refusal(text)
+
+
+_QUESTION_BACK = re.compile(r"\?[\"”')*_\s]*$")
+
+
+def asks_back(text: str) -> bool:
+    """Whether a text ends in a question."""
+    return _QUESTION_BACK.search(text) is not None
+
+
+_BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__")
+
+
+def in_bold(text: str) -> list[str]:
+    """The parts of a text that are in bold."""
+    return [one or other for one, other in _BOLD.findall(text)]
