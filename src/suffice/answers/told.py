@@ -51,7 +51,7 @@ def told(text: str, question: Question) -> str | None:
     return None
 
 
-_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}")
 
 
 def _bold_or(read: Callable[[str], str | None], sentence: str) -> str | None:
