@@ -117,7 +117,7 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _NOTHING = re.compile(
-    r"\W*(?:nothing|none|n/?a|no answer|no idea|(?:it )?depends[^.]*|not sure|unclear|hm+|cannot (?:be )?determined?|"
+    r"\W*(?:nothing|none|n/?a|no (?:answer|idea|number|result|solution|clue)|(?:it )?depends[^.]*|not sure|unclear|hm+|cannot (?:be )?determined?|"
     r"(?:you(?:'|’)?re|you are) (?:very |most )?welcome[^.]*|(?:any|no) ?(?:time|problem|worries)[^.]*|"
     r"my pleasure[^.]*|"
     r"(?:hi|hello|hey|good (?:morning|evening|afternoon|night)|goodbye|bye|see you|take care|thank(?:s| you)|glad|"
@@ -137,3 +137,19 @@ def is_refusal(text: str) -> bool:
 def says_nothing(text: str) -> bool:
     """Whether a short text is small talk, or says that it does not know."""
     return _NOTHING.fullmatch(text[:200]) is not None or is_refusal(text)
+
+
+_QUESTION_BACK = re.compile(r"\?[\"”')*_\s]*$")
+
+
+def asks_back(text: str) -> bool:
+    """Whether a text ends in a question."""
+    return _QUESTION_BACK.search(text) is not None
+
+
+_BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__")
+
+
+def in_bold(text: str) -> list[str]:
+    """The parts of a text that are in bold."""
+    return [one or other for one, other in _BOLD.findall(text)]

@@ -1,0 +1,170 @@
+"""What a sentence adds to the words of the question: a name, a date, a time."""
+
+import re
+from collections.abc import Callable
+
+from suffice.answers import prose, values
+from suffice.answers.prose import in_bold, sentences, unmarked, words_of
+from suffice.answers.requests import Question
+from suffice.answers.results import SO, last_clause
+from suffice.answers.stated import NUMBER, plain_number
+from suffice.answers.verdicts import SMALL, known
+from suffice.answers.whole import LIST, MOST_WORDS
+
+_DAYS = re.compile(r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.IGNORECASE)
+_TOLD_AT_MOST = 120
+_TOKEN = re.compile(r"[^\W_][\w.'’&-]*")
+
+
+_SHOWN = re.compile(r"[^\n`]{1,120}:\s*```\w*\n([^\n`]{1,60})\n```")
+"""A sentence that announces what stands in the block after it."""
+
+
+def told(text: str, question: Question) -> str | None:
+    """What the first or the last sentence adds to the words of the question."""
+    shown = _SHOWN.match(text) if question.want in ("name", "number", "any") else None
+    if shown:
+        return shown[1]
+    said = sentences(text)
+    if not said or prose.has_code(text) or len(text.split()) > _TOLD_AT_MOST:
+        return None
+    places = [said[0], said[-1]] if len(said) > 1 else said
+    if question.want == "time":
+        places = [said[-1], said[0]]
+        return next(
+            (
+                found
+                for one in places
+                if (found := _bold_or(values.time_in, one) or values.time_in(unmarked(one), True))
+            ),
+            None,
+        )
+    if question.want == "year":
+        return next((found for one in places if (found := _year_told(one, question))), None)
+    if question.want == "date":
+        return next((found for one in places if (found := _date_told(one, question))), None)
+    if question.want == "name":
+        if addresses := set(_ADDRESS.findall(text)):
+            return addresses.pop().rstrip(".,") if len(addresses) == 1 else None
+        places = said[:1] + [one for one in said[1:][-1:] if SO.match(unmarked(one)) or in_bold(one)]
+        return next((found for one in places if (found := _name_told(one, question))), None)
+    return None
+
+
+_ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}")
+
+
+def _bold_or(read: Callable[[str], str | None], sentence: str) -> str | None:
+    found = [one for one in map(read, in_bold(sentence)) if one]
+    return found[-1] if found else None
+
+
+def _date_told(sentence: str, question: Question) -> str | None:
+    bare = unmarked(sentence)
+    if date := _bold_or(values.date_in, sentence) or values.date_in(bare):
+        return date
+    days = {day.capitalize() for day in _DAYS.findall(bare) if day.lower() not in question.words}
+    if days:
+        return days.pop() if len(days) == 1 else None
+    return _year_told(sentence, question)
+
+
+def _year_told(sentence: str, question: Question) -> str | None:
+    """The year of a sentence: in bold, or the only one, or the one after "in"."""
+    for part in (*in_bold(sentence), unmarked(sentence)):
+        years = [
+            year
+            for year in re.findall(r"(?<![\d.,$€])[12]\d{3}(?!\d|%|,\d)|\b\d{2,4}(?= (?:BC|AD|CE))", part)
+            if year not in question.numbers
+        ]
+        if len(set(years)) == 1:
+            return str(years[0])
+    named: list[str] = re.findall(r"\b(?:in|was|year) ([12]\d{3})\b", unmarked(sentence))
+    return named[0] if len(set(named)) == 1 else None
+
+
+_REASON = re.compile(
+    r"(?<=\w)(?:,? (?:which|because|since|where|although|though|and (?:it|is|was|not)|not|meaning)\b|;| \(| [–—-] )"
+)
+_SELF = re.compile(r"\b(?:i|i['’]\w+|you|your|my|me|please|let['’]s)\b", re.IGNORECASE)
+
+
+_SETTING = re.compile(
+    r"(?:since|because|as|although|while|given|after|when|in|on|according to|"
+    r"based on)\b[^,]{1,80}, (?=\S)",
+    re.IGNORECASE,
+)
+
+
+def _without_setting(sentence: str) -> str:
+    setting = _SETTING.match(sentence)
+    return sentence[setting.end() :] if setting else sentence
+
+
+def _name_told(sentence: str, question: Question) -> str | None:
+    """The name in a sentence that answers: marked, before the verb, or after it."""
+    if sentence.rstrip("*_ ").endswith(":"):
+        return None
+    lists: set[str] = set(LIST.findall(_REASON.split(unmarked(sentence))[0]))
+    if len(lists) == 1:
+        return lists.pop()
+    marked = in_bold(sentence) or re.findall(r"`([^`\n]{1,60})`", sentence)
+    marked = [span for span in marked if len(span.split()) <= MOST_WORDS and _new_words(span, question)]
+    if len(marked) == 1:
+        return marked[0].rstrip(":")
+    bare = re.sub(r" you (?:provided|gave|shared|sent|quoted)\b", "", unmarked(sentence))
+    so = re.search(r", so (?:it is |it's )?(\S+(?: \S+){0,3})$", bare)
+    bare = so[1] if so else _REASON.split(last_clause(_without_setting(bare)))[0]
+    if len(bare.split()) > 30 or sentence.endswith(":") or _SELF.search(bare):
+        return None
+    head = bare.partition(",")[0]
+    tells = head != bare and re.search(r"\s(?:is|was|are|were|est|ist|es)\b|^[A-Z]\S*(?: [A-Z]\S*)*$", head)
+    return (_name_in(head, question) if tells else None) or _name_in(bare, question)
+
+
+def _name_in(clause: str, question: Question) -> str | None:
+    spans = _spans(clause, question)
+    if not spans:
+        return None
+    start, end, first = spans[0]
+    subject = re.match(r"[A-Z]\S*(?: [A-Z]\S*)*(?= [a-z])", first)
+    if start == 0 and subject and "who" in question.words:  # "Priya owns it"
+        return subject[0]
+    after = next(iter(words_of(clause[end:])), "")
+    proper = [span for span in spans if all(word[0].isupper() or word.lower() in SMALL for word in span[2].split())]
+    if start == 0 and proper[:1] == spans[:1] and (not after or after in SMALL or known(after, question)):
+        return first
+    by = re.search(r"\bby (?=[A-Z])", clause)
+    if by and (named := next((span[2] for span in spans if span[0] >= by.end()), None)):
+        return named
+    later = [span for span in proper if span[0] > 0]
+    if len(later) == 1:
+        return later[0][2]
+    numbers = {plain_number(number[0]) for number in NUMBER.finditer(clause)} - question.numbers
+    if not later and len(numbers) == 1:
+        return numbers.pop()
+    return first if len(spans) == 1 and len(first.split()) <= MOST_WORDS else None
+
+
+def _new_words(text: str, question: Question) -> bool:
+    return any(word not in SMALL and word not in question.words for word in words_of(text))
+
+
+def _spans(sentence: str, question: Question) -> list[tuple[int, int, str]]:
+    """The runs of words that are neither the question's nor small: where each begins and ends, and what it is."""
+    spans: list[tuple[int, int]] = []
+    for token in _TOKEN.finditer(sentence):
+        word = next(words_of(token[0]), "")
+        if not word or word in SMALL or word in question.words:
+            continue
+        if spans and re.fullmatch(
+            r"\s+(?:(?:of|the|de|da|van|von|di|du|la|le|"
+            r"and)\s+)*",
+            sentence[spans[-1][1] : token.start()],
+        ):
+            joins = sentence[spans[-1][1] : token.start()].strip()
+            if not joins or (token[0][0].isupper() and sentence[spans[-1][0]].isupper()):
+                spans[-1] = (spans[-1][0], token.end())
+                continue
+        spans.append((token.start(), token.end()))
+    return [(start, end, sentence[start:end].rstrip(".'’-")) for start, end in spans]
