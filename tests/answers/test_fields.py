@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from suffice import OptionError
 from suffice.answers import json_text
-from suffice.answers.fields import Comparison, leaves, scalar_key
+from suffice.answers.fields import FieldComparison, leaves, scalar_key
 from suffice.answers.json_text import is_bounded, read_calls, read_json
 from suffice.answers.schema import Schema
 
@@ -148,32 +148,32 @@ def test_tool_calls_are_a_structure() -> None:
     ],
 )
 def test_values_are_compared_by_what_they_say(one: Any, other: Any, same: bool) -> None:
-    assert Comparison().same({"x": one}, {"x": other}) is same
+    assert FieldComparison().same({"x": one}, {"x": other}) is same
 
 
 def test_loose_strings_are_compared_without_case_and_punctuation() -> None:
-    loose = Comparison(compare={"/city": "loose", "/items/*/name": "loose"})
+    loose = FieldComparison(compare={"/city": "loose", "/items/*/name": "loose"})
     assert loose.same({"city": "St. Gallen"}, {"city": "ST GALLEN"})
     assert not loose.same({"town": "St. Gallen"}, {"town": "ST GALLEN"})
     assert not loose.same({"city": "!"}, {"city": "?"})
     assert loose.same({"items": [{"name": "A-1"}]}, {"items": [{"name": "a1"}]})
-    assert Comparison(compare={"": "loose"}).same([["A"]], [["a"]])
+    assert FieldComparison(compare={"": "loose"}).same([["A"]], [["a"]])
 
 
 def test_what_is_ignored_is_not_compared() -> None:
-    ignoring = Comparison(["/note", "/items/0/id", "/by~1who"])
+    ignoring = FieldComparison(["/note", "/items/0/id", "/by~1who"])
     assert ignoring.same({"note": {"x": 1}, "a": 1, "by/who": 2}, {"a": 1})
     assert ignoring.same({"items": [{"id": 1}, {"id": 2}]}, {"items": [{"id": 3}, {"id": 4}]})
     assert not ignoring.same({"items": [{"id": 1}]}, {"items": [{"id": 1}, {"id": 2}]})
-    assert Comparison(["/items/*"]).same({"items": [1], "a": 1}, {"items": [2, 3], "a": 1})
-    assert Comparison(["/*/id"]).same({"a": {"id": 1}}, {"a": {"id": 2}})
+    assert FieldComparison(["/items/*"]).same({"items": [1], "a": 1}, {"items": [2, 3], "a": 1})
+    assert FieldComparison(["/*/id"]).same({"a": {"id": 1}}, {"a": {"id": 2}})
 
 
 def test_pointers_and_comparisons_are_checked() -> None:
     with pytest.raises(OptionError, match=r'ignore needs a JSON pointer such as "/items/\*/note", not "note"'):
-        Comparison(["note"])
+        FieldComparison(["note"])
     with pytest.raises(OptionError, match='compare must say loose for "/a", not "tight"'):
-        Comparison(compare={"/a": "tight"})
+        FieldComparison(compare={"/a": "tight"})
 
 
 @given(st.text(alphabet="a\u0301\u0316\u0345 e", max_size=2_000))

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from suffice.answers.fields import Comparison
+from suffice.answers.fields import FieldComparison
 from suffice.elections import FieldElection, FieldTallies, field_accuracy
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
@@ -50,7 +50,7 @@ def test_equal_responses_elect_what_they_are(answer: Any, times: int) -> None:
 @given(OBJECTS, ANSWERS)
 def test_what_most_responses_are_is_elected(answer: Any, others: list[Any]) -> None:
     elected = elect([*others, *[answer] * (len(others) + 1)])
-    assert Comparison().same(elected.value, answer) or not field_accuracy(elected.value, answer).fields
+    assert FieldComparison().same(elected.value, answer) or not field_accuracy(elected.value, answer).fields
 
 
 def reordered(value: Any, chance: random.Random) -> Any:
@@ -147,6 +147,6 @@ def test_tallies_have_all_draws(answers: list[Any]) -> None:
 @given(OBJECTS, OBJECTS)
 def test_an_answer_is_right_where_it_equals_gold(answer: Any, gold: Any) -> None:
     assert field_accuracy(gold, gold).whole
-    if Comparison().same(answer, gold):
+    if FieldComparison().same(answer, gold):
         assert field_accuracy(answer, gold).whole
     assert not any(field_accuracy(None, gold).fields.values())

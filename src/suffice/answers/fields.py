@@ -75,14 +75,14 @@ MISSING = Part(None, "missing")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FieldComparison:
     """How structured answers are compared: what is left out, and where case and punctuation don't count.
 
     Both by JSON pointer, and for all that is below it; `*` stands for any key and for any element of a list.
 
-    >>> comparison = Comparison(ignore=["/note"], compare={"/city": "loose"})
+    >>> comparison = FieldComparison(ignore=["/note"], compare={"/city": "loose"})
     >>> one, other = {"city": "St. Gallen", "n": 1}, {"n": 1.0, "city": "st gallen", "note": "as on page 2"}
-    >>> comparison.same(one, other), Comparison(compare={"/city": "loose"}).same(one, other)
+    >>> comparison.same(one, other), FieldComparison(compare={"/city": "loose"}).same(one, other)
     (True, False)
     """
 

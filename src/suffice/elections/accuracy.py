@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from suffice.answers.fields import MISSING, Comparison, Part, escaped, leaves
+from suffice.answers.fields import MISSING, FieldComparison, Part, escaped, leaves
 from suffice.elections.lists import align
 from suffice.elections.slots import LONGEST
 
@@ -42,7 +42,7 @@ def field_accuracy(
     >>> field_accuracy({"n": 1.0, "tags": ["a", "c"]}, {"n": 1, "tags": ["a", "b"]}).fields
     {'/n': True, '/tags/0': True, '/tags/1': False}
     """
-    comparison = Comparison(ignore, compare)
+    comparison = FieldComparison(ignore, compare)
     given = [comparison.part(one) for one in (gold, answer, *responses)]
     fields: dict[str, bool] = {}
     _compare([given[0] or MISSING, given[1] or MISSING, *given[2:]], "", fields)

@@ -24,7 +24,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from suffice.answers.fields import MISSING, Comparison, Part, escaped, leaves
+from suffice.answers.fields import MISSING, FieldComparison, Part, escaped, leaves
 from suffice.controllers import Controller
 from suffice.controllers.rules import lead_probabilities
 from suffice.elections.points import Kind, Point, Points
@@ -107,7 +107,7 @@ class FieldTallies:
         self.answers: list[Any] = []
         """The answers in order of arrival, None for a draw without one."""
         self.round_ends: list[int] = []
-        self._comparison = Comparison(ignore, compare)
+        self._comparison = FieldComparison(ignore, compare)
         self._allows = allows
         self._parts: list[Part | None] = []
 
