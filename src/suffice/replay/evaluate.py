@@ -34,9 +34,9 @@ METRICS = (
 )
 DEFAULT_REPEATS = 100
 
-SECONDS = 2e-5
-CLOCKED_SECONDS = 5e-4
-WORTH_PROCESSES = 10
+SECONDS = 1e-5
+CLOCKED_SECONDS = 1.2e-4
+WORTH_PROCESSES = 5
 """About how long an episode takes, by arrays and on the clock, and how long work must take to be given to processes."""
 
 SHARDS_EACH = 4
