@@ -117,7 +117,8 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _NOTHING = re.compile(
-    r"\W*(?:nothing|none|n/?a|no (?:answer|idea|number|result|solution|clue)|(?:it )?depends[^.]*|not sure|unclear|hm+|cannot (?:be )?determined?|"
+    r"\W*(?:nothing|none|n/?a|no (?:answer|idea|number|result|solution|clue)|(?:it )?depends[^.]*|not sure|unclear|"
+    r"hm+|cannot (?:be )?determined?|"
     r"(?:you(?:'|’)?re|you are) (?:very |most )?welcome[^.]*|(?:any|no) ?(?:time|problem|worries)[^.]*|"
     r"my pleasure[^.]*|"
     r"(?:hi|hello|hey|good (?:morning|evening|afternoon|night)|goodbye|bye|see you|take care|thank(?:s| you)|glad|"
