@@ -34,7 +34,7 @@ from suffice.response import Response
 from suffice.tally import Tallies, Tally
 
 if TYPE_CHECKING:
-    from suffice.live import LocalServer, Outcome, asample, sample
+    from suffice.live import LocalServer, Outcome, aparse, asample, parse, sample
 
 __version__ = "0.1.0"
 
@@ -69,6 +69,7 @@ __all__ = [
     "Tally",
     "advise",
     "answers",
+    "aparse",
     "asample",
     "bundled_pools",
     "certainty",
@@ -80,6 +81,7 @@ __all__ = [
     "get_controller",
     "load_controller",
     "load_pool",
+    "parse",
     "register",
     "sample",
     "save_controller",
@@ -88,7 +90,7 @@ __all__ = [
 ]
 
 
-_LAZY = ("LocalServer", "Outcome", "asample", "sample")
+_LAZY = ("LocalServer", "Outcome", "aparse", "asample", "parse", "sample")
 """What samples a server is imported when it is first used: it brings the `openai` package."""
 
 

@@ -6,6 +6,7 @@ from suffice.answers.extractor import Extractor, Read, TextExtractor, extractor_
 from suffice.answers.keys import Keys, answer_key
 from suffice.answers.normalise import normalise
 from suffice.answers.requests import asks_for_one_answer
+from suffice.answers.structure import Structure
 from suffice.answers.tools import ToolExtractor
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Extractor",
     "Keys",
     "Read",
+    "Structure",
     "TextExtractor",
     "ToolExtractor",
     "answer_key",

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from suffice.answers.evidence import evidence
+from suffice.answers.evidence import evidence, is_structure
 from suffice.answers.extractor import Extractor, Read, TextExtractor, register_extractor
 from suffice.answers.requests import UNASKED, Question, read_request
 from suffice.answers.stated import boxed, said_letter, said_number
+from suffice.answers.structure import Structure
 from suffice.answers.worker import SEARCHER
 from suffice.errors import OptionError
 from suffice.response import Response
@@ -67,6 +68,13 @@ class AutoExtractor(Extractor):
         """The one that knows what was asked."""
         return AutoExtractor(read_request(messages), weak=asked)
 
+    def for_scout(self, scout: Response) -> Extractor | None:
+        """Itself where the scout has an answer; one that reads fields where it is an object."""
+        if self.extract(scout) is not None:
+            return self
+        structured = Structure()
+        return structured if isinstance(structured.value(scout), dict) and is_structure(scout.said or "") else None
+
     def extract(self, response: Response) -> str | None:
         """The answer for which there is clear evidence, or else the weak one."""
         if not response.is_complete or not response.said:
@@ -80,13 +88,9 @@ _MOST_STARTS = 200
 
 
 @register_extractor("json", rest="PATH")
-class JsonExtractor(TextExtractor):
-    """The value at a path, with dots between its names, in the last JSON that has it."""
-
-    def __init__(self, path: str = "") -> None:
-        if not path:
-            raise OptionError('the extractor "json" needs a path, as in json:result.answer')
-        super().__init__(lambda text: _from_json(text, path.split(".")), quick=True)
+def json_extractor(path: str = "") -> Extractor:
+    """The value at a path, with dots between its names, in the last JSON that has it; without one, all its fields."""
+    return TextExtractor(lambda text: _from_json(text, path.split(".")), quick=True) if path else Structure()
 
 
 def _from_json(text: str, path: list[str]) -> str | None:

@@ -2,11 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from suffice.errors import OptionError
 from suffice.registry import Registry
 from suffice.response import Response
+
+if TYPE_CHECKING:
+    from suffice.answers.structure import Structure
 
 Read = Callable[[str], str | None]
 """From the text of a response to its answer."""
@@ -21,6 +24,19 @@ class Extractor(ABC):
     """Whether it is sure to take no time to speak of; live, one that may is left to a thread."""
     reads_tools: bool = False
     """Whether tool calls are what it reads, and not the text."""
+
+    @property
+    def structure(self) -> "Structure | None":
+        """What reads its answers' fields, which are voted on one by one; None where they have none."""
+        return None
+
+    def comparing(self, compare: Mapping[str, str]) -> "Extractor":
+        """The same, with fields compared like this; itself where answers have none."""
+        return self
+
+    def for_scout(self, scout: Response) -> "Extractor | None":
+        """The one with which to vote after a first response like this; None where there is nothing to vote on."""
+        return self if self.extract(scout) is not None else None
 
     def for_request(self, messages: Sequence[Mapping[str, Any]], *, asked: bool = True) -> "Extractor":
         """The one that reads responses to these messages; `asked` where somebody asked for a vote on them."""

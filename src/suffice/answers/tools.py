@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from suffice.answers.extractor import Extractor, register_extractor
+from suffice.answers.structure import Structure, read_tool_calls
 from suffice.errors import OptionError
 from suffice.response import Response
 
@@ -12,7 +13,6 @@ NO_CALL = "no tool call"
 """The answer of a response that calls none."""
 
 
-@register_extractor("tool", rest="name")
 class ToolExtractor(Extractor):
     """Reads a response's tool calls: their names and arguments, or the names alone, less arguments to ignore."""
 
@@ -20,15 +20,13 @@ class ToolExtractor(Extractor):
     quick = True
     reads_tools = True
 
-    def __init__(self, form: str = "", ignore: Iterable[str] = ()) -> None:
-        if form not in ("", "name"):
-            raise OptionError(f'unknown extractor "tool:{form}": for tool calls there are tool and tool:name')
-        self._form = form
+    def __init__(self, names_only: bool = False, ignore: Iterable[str] = ()) -> None:
+        self._names_only = names_only
         self._ignore = frozenset(ignore)
 
     def ignoring(self, names: Iterable[str]) -> "ToolExtractor":
         """The same, less arguments of these names."""
-        return ToolExtractor(self._form, names)
+        return ToolExtractor(self._names_only, names)
 
     def extract(self, response: Response) -> str | None:
         """The calls in one spelling, None where they can't be read; to call none is a choice with votes of its own."""
@@ -42,7 +40,7 @@ class ToolExtractor(Extractor):
             return None
 
     def _call(self, function: dict[str, Any]) -> str:
-        if self._form == "name":
+        if self._names_only:
             return str(function["name"])
         arguments = json.loads(function.get("arguments") or "{}")
         kept = {name: value for name, value in arguments.items() if name not in self._ignore}
@@ -56,3 +54,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(part) for part in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_FORMS = {"": ToolExtractor(), "name": ToolExtractor(names_only=True), "fields": Structure(read_tool_calls)}
+
+
+@register_extractor("tool", rest="name|fields")
+def tool_extractor(form: str = "") -> Extractor:
+    """The calls as a whole, their names alone, or their arguments field by field."""
+    if form not in _FORMS:
+        raise OptionError(f'unknown extractor "tool:{form}": for tool calls there are tool, tool:name and tool:fields')
+    return _FORMS[form]

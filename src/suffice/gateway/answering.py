@@ -13,7 +13,7 @@ from suffice.gateway.access import Line, Places
 from suffice.gateway.bodies import json_object, with_member, without_member
 from suffice.gateway.courses import course_of, split_model
 from suffice.gateway.errors import GatewayError, from_upstream
-from suffice.gateway.scouts import Scout, Scouted
+from suffice.gateway.scouts import Found, Scout, Scouted
 from suffice.gateway.settings import Settings
 from suffice.gateway.streams import comment, end, left, stream, unless_left
 from suffice.gateway.upstreams import Upstream
@@ -22,7 +22,6 @@ from suffice.gateway.wishes import read_wish
 from suffice.live.dialects import Dialect
 from suffice.live.dialects.chat import as_json
 from suffice.live.server import DrawError
-from suffice.response import Response as Drawn
 
 QUICK = 0.05
 """A vote that ends within so many seconds has its headers in a stream too."""
@@ -48,7 +47,10 @@ class Answering:
         body = json_object(raw)
         model, suffix = split_model(body.get("model"))
         self._line["model"] = model[:100] if model is not None else None
-        self._wish = read_wish(self._settings, body, self._request.headers)
+        reading = self._settings, self._dialect, body, self._request.headers
+        # A schema is checked in a process of its own, which takes its time.
+        has_schema = bool(self._dialect.json_wanted(body))
+        self._wish = await asyncio.to_thread(read_wish, *reading) if has_schema else read_wish(*reading)
         course = course_of(self._settings.vote, self._dialect, body, self._wish, suffix)
         raw = without_member(raw, "suffice") if "suffice" in body else raw
         raw = with_member(raw, "model", model) if suffix and model is not None else raw
@@ -77,7 +79,7 @@ class Answering:
         seconds = self._wish.deadline_seconds
         return await pass_on(self._upstream, self._places, self._request, self._line, self._dialect.path, raw, seconds)
 
-    def _begin(self, scout: Drawn | None = None, ends: float | None = None) -> "Holding":
+    def _begin(self, found: Found | None = None, ends: float | None = None) -> "Holding":
         """Begin a vote; where a scout went before it, there is a place for it already, until it ends."""
         self._line |= {"kind": "vote", "controller": self._wish.controller[:100], "budget": self._wish.budget}
         owned = {*self._dialect.owned, "suffice"}
@@ -85,7 +87,7 @@ class Answering:
         moments: asyncio.Queue[bytes] = asyncio.Queue()
         watch = (lambda moment: moments.put_nowait(comment(moment))) if self._streamed else None
         server = self._upstream.server(self._request, self._dialect)
-        held = Held(server, fields, self._wish, watch, scout)
+        held = Held(server, fields, self._wish, watch, found)
         return Holding(held, asyncio.create_task(self._hold(held, fields, ends)), moments)
 
     async def _hold(self, held: Held, fields: dict[str, Any], ends: float | None) -> dict[str, Any]:
@@ -146,9 +148,9 @@ class Answering:
         if self._streamed:
             return await self._stream_scout(scouting, ends)
         scouted = await unless_left(self._request, scouting)
-        if scouted.response is None:
+        if scouted.found is None:
             return scouted.reply()
-        return await self._whole(self._begin(scouted.response, ends))
+        return await self._whole(self._begin(scouted.found, ends))
 
     async def _scouted(self, finding: Awaitable[Scouted], ends: float) -> Scouted:
         """What a scout brings before the deadline."""
@@ -160,7 +162,7 @@ class Answering:
             raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
         except DrawError as error:
             raise from_upstream(error.cause, str(error), self._upstream.key) from None
-        has_answer = scouted.response is not None
+        has_answer = scouted.found is not None
         metrics.SCOUTS.labels("yes" if has_answer else "no").inc()
         if not has_answer:
             self._line |= {"no_vote": "no answer", "samples": 1}
@@ -179,8 +181,8 @@ class Answering:
             await end(scouting)
             raise ClientDisconnect
         scouted = scouting.result()
-        if scouted.response is not None:
-            return await self._stream(self._begin(scouted.response, ends))
+        if scouted.found is not None:
+            return await self._stream(self._begin(scouted.found, ends))
         response = StreamingResponse(scouted.pieces(), scouted.status)
         response.raw_headers = scouted.headers
         return response
@@ -197,7 +199,7 @@ class Answering:
                 if leaving.done():
                     return
             scouted = scouting.result()
-            found = scouted.response
+            found = scouted.found
             pieces = scouted.pieces() if found is None else self._pieces(self._begin(found, ends), leaving)
             async for piece in pieces:
                 yield piece

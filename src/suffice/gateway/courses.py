@@ -47,7 +47,8 @@ def course_of(vote: str, dialect: Dialect, body: Mapping[str, Any], wish: Wish, 
     obstacle = dialect.no_vote(body, wish.extractor, wish.answer_named)
     if obstacle:
         return Course("relay", obstacle)
-    if vote != "auto" or forced or wish.answer_named or dialect.names_options(body):
+    says_so = wish.answer_named or dialect.names_options(body) or dialect.json_wanted(body) is not None
+    if vote != "auto" or forced or says_so:
         return VOTE
     if wish.answer != "auto":  # the operator's: what it finds is an answer
         return Course("scout")

@@ -21,10 +21,18 @@ from suffice.response import Response
 
 
 @dataclass(frozen=True)
-class Scouted:
-    """What a scout brought: a response with an answer, or what is to be passed back as it is."""
+class Found:
+    """A scout's response that has an answer, and what reads such answers."""
 
-    response: Response | None
+    response: Response
+    extractor: Extractor
+
+
+@dataclass(frozen=True)
+class Scouted:
+    """What a scout brought: something to vote on, or what is to be passed back as it is."""
+
+    found: Found | None
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
@@ -66,10 +74,10 @@ class Scout:
         reply, body = await self._server.tried(attempt)
         try:
             plain = unpacked(body, reply.headers.get("content-encoding", ""))
-            response = self._answering(self._server.dialect.read(plain, 1)[0], begun)
+            found = self._answering(self._server.dialect.read(plain, 1)[0], begun)
         except MalformedError:
-            response = None
-        return Scouted(response, reply.status, back(reply.raw_headers), body)
+            found = None
+        return Scouted(found, reply.status, back(reply.raw_headers), body)
 
     async def streamed(self, raw: bytes) -> Scouted:
         """A scout whose reply streams: it is held only until it is known that there will be no answer in it."""
@@ -84,15 +92,16 @@ class Scout:
             if is_hopeless(hearing.text):
                 return Scouted(None, *about, bytes(held), pieces)
         try:
-            response = self._answering(self._server.dialect.read_stream(bytes(held)), begun)
+            found = self._answering(self._server.dialect.read_stream(bytes(held)), begun)
         except MalformedError:
-            response = None
-        return Scouted(response, *about, bytes(held))
+            found = None
+        return Scouted(found, *about, bytes(held))
 
-    def _answering(self, response: Response, begun: float) -> Response | None:
+    def _answering(self, response: Response, begun: float) -> Found | None:
         """The response, if it has an answer."""
-        has_answer = self._extractor.extract(response) is not None
-        return replace(response, seconds=round(time.monotonic() - begun, 3)) if has_answer else None
+        extractor = self._extractor.for_scout(response)
+        timed = replace(response, seconds=round(time.monotonic() - begun, 3))
+        return Found(timed, extractor) if extractor else None
 
     async def _open(self, raw: bytes) -> aiohttp.ClientResponse:
         reply = await self._upstream.open(self._request, self._server.dialect.path, raw, plain=True)

@@ -52,7 +52,7 @@ async def stream(
 def comment(moment: Moment) -> bytes:
     """How the vote stands, for whoever reads comments: our own page does."""
     tally = moment.tally
-    standing = {
+    standing: dict[str, Any] = {
         "votes": tally.votes,
         "draws": tally.draws,
         "rounds": tally.rounds,
@@ -62,6 +62,8 @@ def comment(moment: Moment) -> bytes:
         "certainty": moment.certainty,
         "budget": tally.budget,
     }
+    if moment.fields:
+        standing["fields"] = {pointer: one.votes for pointer, one in moment.fields.items()}
     return b": suffice " + json.dumps(standing).encode() + b"\n\n"
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from suffice.errors import SampleError, SufficeError
 from suffice.gateway import metrics
 from suffice.gateway.errors import GatewayError, from_upstream
+from suffice.gateway.scouts import Found
 from suffice.gateway.wishes import Wish
 from suffice.live import Outcome, Watch
 from suffice.live.server import Server
-from suffice.response import Response
 
 
 class Held:
@@ -26,7 +26,7 @@ class Held:
         fields: Mapping[str, Any],
         wish: Wish,
         watch: Watch | None = None,
-        scout: Response | None = None,
+        found: Found | None = None,
     ) -> None:
         seed = fields.get("seed")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
@@ -35,14 +35,14 @@ class Held:
         self._server = server
         self._deadline_seconds = wish.deadline_seconds
         random = np.random.default_rng(None if seed is None else abs(seed))
-        self._scout = scout
-        voting = replace(wish.voting, asked=scout is None)
-        self._vote = voting.begin(server, fields, random, watch, numbers=count(0 if scout is None else 1))
+        self._found = found
+        voting = replace(wish.voting, extractor=found.extractor, asked=False) if found else wish.voting
+        self._vote = voting.begin(server, fields, random, watch, numbers=count(1 if found else 0))
 
     async def reply(self, seconds: float) -> dict[str, Any]:
         """Draw until it is enough, for so long at most; the reply that comes of it."""
-        if self._scout:
-            await self._vote.take(self._scout)
+        if self._found:
+            await self._vote.take(self._found.response)
         try:
             self.outcome = await self._vote.outcome(seconds)
         except SampleError as error:
@@ -64,6 +64,8 @@ class Held:
             raise from_upstream(TimeoutError(), f"no response within {self._deadline_seconds:g} seconds")
         _measure(outcome)
         chosen = outcome.response or outcome.responses[0]
+        if outcome.composed:
+            chosen = self._server.dialect.rewritten(chosen, outcome.value)
         tokens = outcome.prompt_tokens, outcome.completion_tokens
         return {**self._server.dialect.reply(chosen, outcome.responses, *tokens), "suffice": summary(outcome)}
 
@@ -113,7 +115,15 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "failures": len(outcome.failures),
         "launched": outcome.launched,
         "cancelled_tokens": outcome.cancelled_tokens,
-    }
+    } | _structured(outcome)
+
+
+def _structured(outcome: Outcome) -> dict[str, Any]:
+    """What is told of an object's fields."""
+    if outcome.composed is None:
+        return {}
+    fields = {pointer: one.to_json() for pointer, one in outcome.fields.items()}
+    return {"fields": fields, "composed": outcome.composed}
 
 
 def headers_of(outcome: Outcome) -> dict[str, str]:

@@ -1,17 +1,20 @@
 """What a request may ask for, within what the operator allows."""
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 from suffice.answers import Extractor, get_extractor
+from suffice.answers.schema import Schema
 from suffice.controllers import Controller, get_controller
 from suffice.errors import OptionError, SufficeError
 from suffice.flow import Flow, get_flow
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.settings import Settings
 from suffice.live import Voting
+from suffice.live.dialects import Dialect
 
 LONGEST = 500
 """Characters of a controller or an answer that a request may name."""
@@ -29,6 +32,9 @@ class Wish:
     order: str = "launch"
     extra: int = 0
     ignore: tuple[str, ...] = ()
+    compare: Mapping[str, str] = field(default_factory=dict)
+    schema: Schema | None = None
+    """What an object must be like."""
     asked: bool = False
     """Whether the request says anything to us at all."""
     answer_named: bool = False
@@ -36,7 +42,9 @@ class Wish:
     @property
     def extractor(self) -> Extractor:
         """What finds the answer."""
-        return get_extractor(self.answer).ignoring(self.ignore)
+        chosen = get_extractor(self.answer).ignoring(self.ignore).comparing(self.compare)
+        structure = chosen.structure
+        return replace(structure, allows=self.schema.allows) if self.schema and structure else chosen
 
     @property
     def flow(self) -> Flow | None:
@@ -47,6 +55,15 @@ class Wish:
     def voting(self) -> Voting:
         """How the vote is held."""
         return Voting(_controller(self.controller), self.extractor, self.budget, self.flow)
+
+
+@lru_cache(maxsize=256)
+def _schema(text: str) -> Schema | None:
+    """A schema that can be told by; one that can't is the upstream's to judge."""
+    try:
+        return Schema(json.loads(text)) if text != "{}" else None
+    except OptionError:
+        return None
 
 
 @lru_cache(maxsize=256)
@@ -76,6 +93,11 @@ def _are_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
+def _is_comparison(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(how, str) for how in value.values())
+
+
+_COMPARISON = 'an object with "loose" for JSON pointers'
 _TEXT = _Field(
     str, lambda value: isinstance(value, str) and len(value) <= LONGEST, f"a string of at most {LONGEST}", str
 )
@@ -88,10 +110,13 @@ _FIELDS = {
     "order": _TEXT,
     "extra": _Field(int, lambda value: _is_whole(value, 0), "a whole number, 0 or more", int),
     "ignore": _Field(lambda text: [name.strip() for name in text.split(",")], _are_names, "a list of names", tuple),
+    "compare": _Field(
+        lambda text: dict(part.strip().split("=", 1) for part in text.split(",")), _is_comparison, _COMPARISON, dict
+    ),
 }
 
 
-def read_wish(settings: Settings, body: Mapping[str, Any], headers: Mapping[str, str]) -> Wish:
+def read_wish(settings: Settings, dialect: Dialect, body: Mapping[str, Any], headers: Mapping[str, str]) -> Wish:
     """The wish in a request's `suffice` object, or else in its headers."""
     wanted = {name: _checked(name, value) for name, value in (_in_headers(headers) | _in_body(body)).items()}
     wish = Wish(
@@ -111,6 +136,9 @@ def read_wish(settings: Settings, body: Mapping[str, Any], headers: Mapping[str,
         budget=min(wish.budget, settings.most_draws),
         deadline_seconds=min(wish.deadline_seconds, settings.deadline_seconds),
     )
+    wanted_json = dialect.json_wanted(body)
+    if wanted_json is not None and not wish.answer_named and wish.answer == "auto":
+        wish = replace(wish, answer="json", schema=_schema(json.dumps(wanted_json)))
     _check("answer", wish.answer, settings.answer, lambda: wish.extractor)
     if wish.controller != "off":
         _check("controller", wish.controller, settings.controller, lambda: _controller(wish.controller))
@@ -122,11 +150,11 @@ def read_wish(settings: Settings, body: Mapping[str, Any], headers: Mapping[str,
 
 def _in_headers(headers: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, field in _FIELDS.items():
+    for name, known in _FIELDS.items():
         text = headers.get(f"x-suffice-{name.replace('_', '-')}")
         if text is not None:
             try:
-                found[name] = field.read(text)
+                found[name] = known.read(text)
             except ValueError:
                 found[name] = text  # refused below, by name
     return found
@@ -148,11 +176,11 @@ def _in_body(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _checked(name: str, value: Any) -> Any:
     """A value of the right type."""
-    field = _FIELDS[name]
-    if not field.fits(value):
-        message = f"suffice.{name} must be {field.wanted}, not {value!r}"[:300]
+    known = _FIELDS[name]
+    if not known.fits(value):
+        message = f"suffice.{name} must be {known.wanted}, not {value!r}"[:300]
         raise GatewayError(400, message, param=f"suffice.{name}")
-    return field.kind(value)
+    return known.kind(value)
 
 
 def _check(name: str, value: str, operators: str, read: Callable[[], object]) -> None:

@@ -2,6 +2,7 @@
 
 from suffice.live.local import LocalServer
 from suffice.live.outcome import Outcome
+from suffice.live.parse import aparse, parse
 from suffice.live.sample import asample, sample
 from suffice.live.vote import Moment, Vote, Voting, Watch
 from suffice.response import Response
@@ -11,10 +12,11 @@ __all__ = [
     "Moment",
     "Outcome",
     "Response",
-    "SampleError",
     "Vote",
     "Voting",
     "Watch",
+    "aparse",
     "asample",
+    "parse",
     "sample",
 ]

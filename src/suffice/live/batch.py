@@ -272,7 +272,7 @@ class Batch:
 
     @staticmethod
     def _line(question: Asked, vote: Vote, outcome: Line) -> Line:
-        gold = vote.keys.find(question.gold)
+        gold = vote.ballot.find(question.gold)
         right = None if gold is None else outcome["answer"] == gold
         return {"id": question.id, "gold": gold, "right": right, **outcome}
 

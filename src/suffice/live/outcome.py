@@ -1,8 +1,10 @@
 """What a vote came to: the answer, and what it took."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from suffice.live.ballots import FieldOutcome
 from suffice.response import Response
 
 STOP_REASONS = ("controller", "budget", "no answer", "repeats", "deadline", "cancelled", "failed")
@@ -39,6 +41,14 @@ class Outcome:
     """What those had generated until then; among the completion's tokens."""
     runs_on: bool = False
     """Whether the server does not stream, so that what was cancelled may have run on there."""
+    value: Any = None
+    """The elected object, where the answer has fields."""
+    fields: Mapping[str, FieldOutcome] = field(default_factory=dict)
+    """Its leaves, by JSON pointer."""
+    composed: bool | None = None
+    """Whether it was put together from several responses, or is one of them as it came."""
+    parsed: Any = None
+    """The object as an instance of the model that `parse` was given."""
 
     @property
     def samples(self) -> int:
@@ -77,4 +87,10 @@ class Outcome:
             "launched": self.launched,
             "cancelled_tokens": self.cancelled_tokens,
             "runs_on": self.runs_on,
-        }
+        } | self._structured()
+
+    def _structured(self) -> dict[str, Any]:
+        if self.composed is None:
+            return {}
+        fields = {pointer: one.to_json() for pointer, one in self.fields.items()}
+        return {"value": self.value, "fields": fields, "composed": self.composed}

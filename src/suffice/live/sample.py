@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -73,18 +73,26 @@ def sample(
     **options: Any,
 ) -> Outcome:
     """Ask a model just enough times, with an `openai.OpenAI`; takes what `asample` takes."""
+    return with_twin(
+        client,
+        lambda other: asample(
+            other, messages, model=model, controller=controller, budget=budget, answer=answer, **options
+        ),
+    )
+
+
+def with_twin(client: Any, ask: Callable[[Any], Awaitable[Outcome]]) -> Outcome:
+    """Ask with the asynchronous twin of a synchronous client, in a thread of its own."""
     if is_async(client):
-        raise OptionError("an openai.AsyncOpenAI is for asample: give sample an openai.OpenAI")
+        raise OptionError("an openai.AsyncOpenAI is awaited: use asample or aparse, or give an openai.OpenAI")
 
     async def run() -> Outcome:
-        client_twin = twin(client)
+        other = twin(client)
         try:
-            return await asample(
-                client_twin, messages, model=model, controller=controller, budget=budget, answer=answer, **options
-            )
+            return await ask(other)
         finally:
-            if client_twin is not client:
-                await client_twin.close()
+            if other is not client:
+                await other.close()
 
     outcome: Outcome = run_in_thread(run)
     return outcome

@@ -4,18 +4,17 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from suffice.answers import Extractor, Keys
+from suffice.answers import Extractor
 from suffice.controllers import Controller
-from suffice.elections import typical
 from suffice.errors import SampleError, whole_number
 from suffice.flow import Flow
+from suffice.live.ballots import ballot_for, think
 from suffice.live.draws import Draws, Failure, ServerDraws
 from suffice.live.outcome import Outcome
 from suffice.live.server import Asking, Server
@@ -67,6 +66,8 @@ class Moment:
     decision: int | None = None
     confidence: float | None = None
     certainty: float | None = None
+    fields: Mapping[str, Tally] = field(default_factory=dict)
+    """The tally of each field, where the answer has fields."""
 
 
 COMPLETE_WITHOUT, MOST_WITHOUT = 4, 12
@@ -81,28 +82,14 @@ LONG = 80
 
 Watch = Callable[[Moment], None]
 
-_THREADS = ThreadPoolExecutor(8, "suffice-think")
-"""Plans are made and answers read here, and not on the event loop, which others share."""
-
-_READERS = ThreadPoolExecutor(8, "suffice-read")
-"""Extractors that may take their time have threads of their own, and hold up nobody else's."""
-
-T = TypeVar("T")
-
-
-async def _think(task: Callable[..., T], *arguments: Any) -> T:
-    return await asyncio.get_running_loop().run_in_executor(_THREADS, task, *arguments)
-
 
 class Vote:
     """One question under way."""
 
     def __init__(self, voting: Voting, draws: Draws, random: np.random.Generator, watch: Watch | None = None) -> None:
-        self.tally = Tally(voting.budget)
-        self.keys = Keys(voting.extractor.exact)
+        self.ballot = ballot_for(voting.extractor, voting.budget)
         self._controller = voting.controller.for_question(random)
         self._draws = draws
-        self._extractor = voting.extractor
         self._watch = watch
         self._flow = voting.flow
         self._greedy = voting.greedy
@@ -113,12 +100,17 @@ class Vote:
         self._failures: list[Failure] = []
         self._begun = time.monotonic()
 
+    @property
+    def tally(self) -> Tally:
+        """The votes so far."""
+        return self.ballot.tally
+
     async def outcome(self, deadline_seconds: float | None = None) -> Outcome:
         """Draw until the controller, the budget or the deadline stops it."""
         prepared = None
         if not self._can_tell:
             # The first confidence with a budget takes a while: it is prepared while the first responses are on the way.
-            prepared = asyncio.create_task(_think(prepare, self.tally.budget))
+            prepared = asyncio.create_task(think(prepare, self.tally.budget))
         try:
             async with asyncio.timeout(deadline_seconds) as deadline:
                 stop_reason = await (self._flowing(self._flow) if self._flow else self._rounds())
@@ -145,7 +137,7 @@ class Vote:
         self._launched += 1
         self._scouted = True
         await self._count(response)
-        self.tally.end_round()
+        self.ballot.end_round()
 
     async def _rounds(self) -> str:
         """Rounds until there is no more to draw; the reason for that."""
@@ -156,7 +148,7 @@ class Vote:
                 await self._take()
             if self.tally.draws == before:
                 return "failed"
-            self.tally.end_round()
+            self.ballot.end_round()
             if pointless := self._pointless():
                 return pointless
         return self._enough()
@@ -209,17 +201,18 @@ class Vote:
 
     def _end_round(self) -> None:
         if self.tally.round_ends[-1:] != [self.tally.draws] and self.tally.draws:
-            self.tally.end_round()
+            self.ballot.end_round()
 
     async def _decide(self) -> int:
         """The controller's word; from a thread where it may have to plan first."""
         asked = 0
         if self.tally.left:
             quick = self._controller.is_quick(self.tally.budget)
-            asked = self._asked() if quick else await _think(self._asked)
+            asked = self._asked() if quick else await think(self._asked)
         if self._watch:
-            sure = confidence(self.tally) if self._can_tell else await _think(confidence, self.tally)
-            self._watch(Moment(self.tally, 0, asked, sure, await _think(certainty, self.tally)))
+            sure = confidence(self.tally) if self._can_tell else await think(confidence, self.tally)
+            certain = await think(certainty, self.tally)
+            self._watch(Moment(self.tally, 0, asked, sure, certain, self.ballot.field_tallies))
         return asked
 
     def _asked(self) -> int:
@@ -228,7 +221,7 @@ class Vote:
             missing = self._controller.next_round(Tally(self.tally.budget)) - 1
             if missing > 0:
                 return missing
-        return self._controller.next_round(self.tally)
+        return self.ballot.next_round(self._controller)
 
     @property
     def _can_tell(self) -> bool:
@@ -243,44 +236,24 @@ class Vote:
         if isinstance(arrived, Failure):
             self._failures.append(arrived)
         else:
-            answer = await self._read(arrived)
-            self.tally.add(answer)
+            answer = await self.ballot.add(arrived)
             self._responses.append(replace(arrived, answer=answer))
         if self._watch:
-            self._watch(Moment(self.tally, self._draws.in_flight))
-
-    async def _read(self, response: Response) -> str | None:
-        """The key of a response's answer; in a thread where that may take its time."""
-        if self._extractor.quick:
-            found = self._extractor.extract(response)
-        else:
-            loop = asyncio.get_running_loop()
-            found = await loop.run_in_executor(_READERS, self._extractor.extract, response)
-        return self.keys.key(found) if self.keys.is_settled(found) else await _think(self.keys.key, found)
-
-    def _evidence(self, stop_reason: str) -> Tally:
-        """What the tally tells of the answer: copies of one response are no more than that one."""
-        if stop_reason != "repeats":
-            return self.tally
-        once = Tally(self.tally.budget)
-        once.add(self.tally.leader)
-        return once
+            self._watch(Moment(self.tally, self._draws.in_flight, fields=self.ballot.field_tallies))
 
     def _so_far(self, stop_reason: str) -> Outcome:
         tally = self.tally
         ends = [*tally.round_ends] + [tally.draws] * (tally.round_ends[-1:] != [tally.draws] and tally.draws > 0)
-        answer = tally.leader
-        known = self._evidence(stop_reason)
-        givers = [one for one in self._responses if one.answer == answer] if answer is not None else []
+        elected = self.ballot.elect(self._responses, once=stop_reason == "repeats")
         arrived = [one for one in self._uncounted.values() if isinstance(one, Response)]
         unused = self._draws.cancelled_tokens + sum(one.tokens or 0 for one in arrived)
         return Outcome(
-            answer=answer,
-            response=typical(givers) or _first_whole(self._responses),
+            answer=elected.answer,
+            response=elected.response or _first_whole(self._responses),
             votes=tally.votes,
-            share=tally.votes.get(answer or "", 0) / max(tally.draws, 1),
-            confidence=None if not self._can_tell else 0.0 if answer is None else confidence(known),
-            certainty=certainty(known),
+            share=tally.top(1)[0] / max(tally.draws, 1),
+            confidence=elected.confidence,
+            certainty=elected.certainty,
             by_round=tuple(end - start for start, end in zip([0, *ends], ends, strict=False)),
             prompt_tokens=sum(one.prompt_tokens for one in [*self._responses, *arrived]),
             completion_tokens=sum(one.tokens or 0 for one in self._responses) + unused,
@@ -292,6 +265,9 @@ class Vote:
             launched=self._launched,
             cancelled_tokens=unused,
             runs_on=self._draws.runs_on,
+            value=elected.value,
+            fields=elected.fields,
+            composed=elected.composed,
         )
 
 

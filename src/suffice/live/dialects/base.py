@@ -60,6 +60,10 @@ class Dialect(ABC):
         """Whether the server is told to choose between given responses."""
 
     @abstractmethod
+    def json_wanted(self, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The schema of the object that the server is told to give, empty where any will do; None for text."""
+
+    @abstractmethod
     def check(self, body: Mapping[str, Any], extractor: Extractor) -> None:
         """Refuse, by a ValueError that begins with the field's name in quotes, what can't be voted on."""
 
@@ -88,6 +92,10 @@ class Dialect(ABC):
         self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
     ) -> dict[str, Any]:
         """A normal reply that says what the chosen response says, with the usage of all."""
+
+    @abstractmethod
+    def rewritten(self, response: Response, value: Any) -> Response:
+        """The response, with this object as what it says, or with these calls as what it calls."""
 
     @abstractmethod
     def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:

@@ -10,6 +10,8 @@ from suffice.answers import Extractor
 from suffice.live.dialects.base import Dialect, MalformedError
 from suffice.response import Response
 
+_JSON = ("json_object", "json_schema")
+
 MOST_CALLS = 1000
 """No response calls more tools at once."""
 
@@ -36,7 +38,7 @@ class ChatCompletions(Dialect):
         if body.get("logprobs") or body.get("top_logprobs"):
             return "logprobs"
         form = body.get("response_format")
-        if isinstance(form, dict) and form.get("type") != "text" and not answer_named:
+        if isinstance(form, dict) and form.get("type") not in ("text", *_JSON) and not answer_named:
             return "response_format"
         modalities = body.get("modalities")
         if isinstance(modalities, list) and "audio" in modalities:
@@ -48,6 +50,15 @@ class ChatCompletions(Dialect):
         outputs = body.get("structured_outputs")
         choice = outputs.get("choice") if isinstance(outputs, dict) else None
         return bool(body.get("guided_choice") or body.get("guided_regex") or choice)
+
+    def json_wanted(self, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """By `response_format`."""
+        form = body.get("response_format")
+        if not isinstance(form, dict) or form.get("type") not in _JSON:
+            return None
+        schema = form.get("json_schema")
+        schema = schema.get("schema") if isinstance(schema, dict) else None
+        return schema if isinstance(schema, dict) else {}
 
     def check(self, body: Mapping[str, Any], extractor: Extractor) -> None:
         """There must be messages, and tools where they are voted on."""
@@ -132,6 +143,24 @@ class ChatCompletions(Dialect):
         usage["prompt_tokens"], usage["completion_tokens"] = prompt_tokens, completion_tokens
         usage["total_tokens"] = prompt_tokens + completion_tokens
         return {**around, "choices": [{**chosen.choice, "index": 0}], "usage": usage}
+
+    def rewritten(self, response: Response, value: Any) -> Response:
+        """Its content, or its tool calls, in other words."""
+        message = dict(response.choice["message"])
+        if response.tool_calls is None or not isinstance(value, list):
+            message["content"] = json.dumps(value, ensure_ascii=False)
+        else:
+            before = [call if isinstance(call, dict) else {} for call in response.tool_calls]
+            message["tool_calls"] = [
+                {
+                    "id": f"call_{place}",
+                    "type": "function",
+                    **(before[place] if place < len(before) else {}),
+                    "function": {"name": call["name"], "arguments": json.dumps(call["arguments"], ensure_ascii=False)},
+                }
+                for place, call in enumerate(value)
+            ]
+        return replace(response, choice={**response.choice, "message": message})
 
     def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
         """Chunks: the role, what is said, the end, and the usage where it is wanted."""

@@ -1,0 +1,212 @@
+"""What is voted on: one answer, or every field of a structured one. Both take responses in, and elect."""
+
+import asyncio
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from suffice.answers import Extractor, Keys, Structure
+from suffice.answers.structure import spelled
+from suffice.controllers import Controller
+from suffice.elections import FieldElection, FieldTallies, typical
+from suffice.planning import certainty, confidence, is_ready
+from suffice.response import Response
+from suffice.tally import Tally
+
+_THREADS = ThreadPoolExecutor(8, "suffice-think")
+"""Plans are made and answers compared here, and not on the event loop, which others share."""
+
+_READERS = ThreadPoolExecutor(8, "suffice-read")
+"""Extractors that may take their time have threads of their own, and hold up nobody else's."""
+
+T = TypeVar("T")
+
+
+async def think(task: Callable[..., T], *arguments: Any) -> T:
+    """Do what may take a while in a thread."""
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, task, *arguments)
+
+
+async def _read(quick: bool, task: Callable[..., T], *arguments: Any) -> T:
+    if quick:
+        return task(*arguments)
+    return await asyncio.get_running_loop().run_in_executor(_READERS, task, *arguments)
+
+
+@dataclass(frozen=True)
+class FieldOutcome:
+    """One leaf of an elected object: its value, and how sure that is; free text has no votes to speak of."""
+
+    value: Any
+    votes: int
+    share: float
+    confidence: float | None
+    certainty: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As one JSON object."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Elected:
+    """What a ballot comes to: the answer, a response that stands for it, and how sure that is."""
+
+    answer: str | None
+    response: Response | None
+    confidence: float | None
+    certainty: float | None
+    value: Any = None
+    fields: Mapping[str, FieldOutcome] = field(default_factory=dict)
+    composed: bool | None = None
+    """Whether the value was put together from several responses; None for an answer without fields."""
+
+
+class Ballot(ABC):
+    """The responses to one question, as votes."""
+
+    tally: Tally
+    """The votes on whole answers."""
+
+    @abstractmethod
+    async def add(self, response: Response) -> str | None:
+        """Take a response in; the key of its answer."""
+
+    def end_round(self) -> None:
+        """Mark that all draws of the present round are in."""
+        self.tally.end_round()
+
+    def next_round(self, controller: Controller) -> int:
+        """How many more the controller asks for."""
+        return controller.next_round(self.tally)
+
+    @property
+    def field_tallies(self) -> Mapping[str, Tally]:
+        """The tally of each field; none for an answer without fields."""
+        return {}
+
+    @abstractmethod
+    def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
+        """The election; where `once`, all responses are copies, and tell no more than one of them."""
+
+    @abstractmethod
+    def find(self, answer: str | None) -> str | None:
+        """The key that an answer would have: for comparing with gold."""
+
+
+class AnswerBallot(Ballot):
+    """One answer a response."""
+
+    def __init__(self, extractor: Extractor, budget: int) -> None:
+        self.tally = Tally(budget)
+        self._extractor = extractor
+        self._keys = Keys(extractor.exact)
+
+    async def add(self, response: Response) -> str | None:
+        """Its answer joins the tally; in a thread where reading or comparing may take its time."""
+        found = await _read(self._extractor.quick, self._extractor.extract, response)
+        answer = self._keys.key(found) if self._keys.is_settled(found) else await think(self._keys.key, found)
+        self.tally.add(answer)
+        return answer
+
+    def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
+        """The majority."""
+        answer = self.tally.leader
+        givers = [response for response in responses if response.answer == answer] if answer is not None else []
+        return Elected(answer, typical(givers), *_sureness(_once(self.tally) if once else self.tally))
+
+    def find(self, answer: str | None) -> str | None:
+        """By the keys seen so far."""
+        return self._keys.find(answer)
+
+
+class FieldBallot(Ballot):
+    """The fields of a structured answer, each with a tally of its own."""
+
+    def __init__(self, structure: Structure, budget: int) -> None:
+        self._structure = structure
+        self._fields = FieldTallies(budget, ignore=structure.ignore, compare=structure.compare, allows=structure.allows)
+        self.tally = self._fields.whole
+
+    async def add(self, response: Response) -> str | None:
+        """Its leaves join their tallies."""
+        value = await _read(False, self._structure.value, response)
+        self._fields.add(value)
+        self.tally = self._fields.whole
+        return self.tally.answers[-1]
+
+    def end_round(self) -> None:
+        """In all tallies."""
+        self._fields.end_round()
+        self.tally = self._fields.whole
+
+    def next_round(self, controller: Controller) -> int:
+        """The most that any field asks for."""
+        return self._fields.next_round(controller) if self.tally.draws else controller.next_round(self.tally)
+
+    @property
+    def field_tallies(self) -> Mapping[str, Tally]:
+        """What is to be settled, by JSON pointer."""
+        return self._fields.tallies
+
+    def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
+        """The object that the fields elect; it is as sure as its least sure field."""
+        election = self._fields.elect()
+        if election is None:
+            return Elected(None, None, *_sureness(self.tally))
+        fields = {
+            pointer: FieldOutcome(
+                one.value, one.votes, one.share, *_sureness(_once(one.tally) if once else one.tally, one.leads)
+            )
+            for pointer, one in election.fields.items()
+        }
+        voted = [fields[pointer] for pointer, one in election.fields.items() if one.kind == "voted"]
+        sure = [one.confidence for one in voted if one.confidence is not None]
+        certain = [one.certainty for one in voted if one.certainty is not None]
+        return Elected(
+            spelled(election.value),
+            responses[self._stands(election)],
+            min(sure, default=None) if is_ready(self.tally.budget) else None,
+            min(certain, default=None),
+            election.value,
+            fields,
+            election.composed,
+        )
+
+    def _stands(self, election: FieldElection) -> int:
+        """The response that stands for the object: itself, or one that has the commonest whole answer."""
+        if election.response is not None:
+            return election.response
+        return self.tally.answers.index(self.tally.leader)
+
+    def find(self, answer: str | None) -> str | None:
+        """In its own spelling."""
+        if answer is None:
+            return None
+        try:
+            return spelled(json.loads(answer))
+        except ValueError:
+            return answer
+
+
+def ballot_for(extractor: Extractor, budget: int) -> Ballot:
+    """The ballot that an extractor's answers need."""
+    return FieldBallot(extractor.structure, budget) if extractor.structure else AnswerBallot(extractor, budget)
+
+
+def _sureness(tally: Tally, leads: bool = True) -> tuple[float | None, float | None]:
+    """Confidence and certainty of the leader; nothing is known of what was taken against the vote."""
+    if not leads:
+        return None, None
+    sure = None if not is_ready(tally.budget) else 0.0 if tally.leader is None else confidence(tally)
+    return sure, certainty(tally)
+
+
+def _once(tally: Tally) -> Tally:
+    """A tally with the leader's vote alone."""
+    one = Tally(tally.budget)
+    one.add(tally.leader)
+    return one

@@ -1,0 +1,81 @@
+"""`parse` and `aparse`: from messages to an object, elected field by field, as an instance of a model."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from suffice.answers import Structure
+from suffice.answers.schema import Schema
+from suffice.errors import OptionError
+from suffice.live.outcome import Outcome
+from suffice.live.sample import asample, with_twin
+
+Model = Any
+"""A Pydantic model's class, or a JSON schema."""
+
+
+async def aparse(
+    client: Any,
+    messages: Iterable[Mapping[str, Any]],
+    *,
+    response_format: Model,
+    ignore: Sequence[str] = (),
+    compare: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Outcome:
+    """Ask for an object just enough times; `parsed` of the outcome is it, and `fields` tells how sure each leaf is.
+
+    `response_format` is a Pydantic model or a JSON schema; a response that does not fit it is a draw without an answer.
+    Fields may be left out of the vote, or compared loosely, by JSON pointer. All else is as in `asample`.
+    """
+    if "answer" in options:
+        raise OptionError("can't be given here: the object is the answer", "answer")
+    form = _Form(response_format)
+    structure = Structure(ignore=tuple(ignore), compare=dict(compare or {}), allows=form.allows)
+    outcome = await asample(client, messages, answer=structure, response_format=form.request, **options)
+    return outcome if outcome.composed is None else replace(outcome, parsed=form.parsed(outcome.value))
+
+
+def parse(client: Any, messages: Iterable[Mapping[str, Any]], **options: Any) -> Outcome:
+    """Ask for an object just enough times, with a synchronous client; takes what `aparse` takes."""
+    return with_twin(client, lambda other: aparse(other, messages, **options))
+
+
+class _Form:
+    """What an object must be like: how the server is told, whether one is, and one as the caller wants it."""
+
+    def __init__(self, wanted: Model) -> None:
+        self._model = None if isinstance(wanted, Mapping) else _pydantic(wanted)
+        schema = wanted if self._model is None else self._model.json_schema()
+        self._schema = Schema(schema) if self._model is None else None
+        name = getattr(wanted, "__name__", None) or str(schema.get("title", "object"))
+        self.request = {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value fits."""
+        if self._schema:
+            return self._schema.allows(value)
+        try:
+            self.parsed(value)
+        except ValueError:
+            return False
+        return True
+
+    def parsed(self, value: Any) -> Any:
+        """The value as an instance of the model; as it is where there is only a schema."""
+        return value if self._model is None else self._model.validate_python(value)
+
+
+def _pydantic(model: Any) -> Any:
+    """What validates a Pydantic model, or any other type that Pydantic knows."""
+    try:
+        from pydantic import TypeAdapter
+        from pydantic.errors import PydanticUserError
+    except ModuleNotFoundError:
+        raise OptionError(
+            "a model needs pydantic: pip install pydantic, or give a JSON schema", "response_format"
+        ) from None
+    try:
+        return TypeAdapter(model)
+    except PydanticUserError:
+        raise OptionError("must be a Pydantic model or a JSON schema", "response_format") from None
