@@ -106,7 +106,9 @@ def test_what_a_worker_had_under_way_ends_with_it() -> None:
 
     with (
         FakeServer(endless) as upstream,
-        serving("--upstream", upstream.base_url, "--workers", "2", "--controller", "sc:draws=3") as (url, process),
+        serving(
+            "--upstream", upstream.base_url, "--workers", "2", "--controller", "sc:draws=3", "--vote", "always"
+        ) as (url, process),
     ):
 
         def ask() -> None:

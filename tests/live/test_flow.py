@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 import time
+from itertools import count
 from typing import Any
 
 import openai
@@ -31,8 +32,13 @@ def ask(server: FakeServer, order: str = "launch", extra: int = 0, **options: An
     return asyncio.run(main())
 
 
+_spelling = count()
+
+
 def said(answer: object, words: int = 1, delay: float = 0.0, **options: Any) -> Reply:
-    return Reply(completion(["so " * words + rf"\boxed{{{answer}}}"], tokens=words + 1), delay=delay, **options)
+    """So many words before the answer, never twice the same to the letter."""
+    text = f"w{next(_spelling)} " + "so " * (words - 1) + rf"\boxed{{{answer}}}"
+    return Reply(completion([text], tokens=words + 1), delay=delay, **options)
 
 
 @pytest.mark.parametrize("order", ["launch", "arrival"])

@@ -30,6 +30,7 @@ TEXTS = (
     r"explanation|walkthrough|tutorial|translation|synonym|rewrite|version|pros and cons|(?:word |"
     r"practice )?problem|exercise|questions|worksheet|flashcard|puzzle|poll|survey|lesson|workout|movie|book|gift|"
     r"(?:fun )?fact|sentence|phrase|formula(?= to\b)|thought|opinion|feedback|help|hand|gedicht|witz|geschichte|"
+    r"(?:fake|dummy|mock|placeholder|synthetic|sample|made-up|random) \w+|"
     r"poème|blague|histoire|poema|chiste|cuento|historia|résumé)(?:s|es)?"
 )
 

@@ -98,7 +98,7 @@ class Answering:
         metrics.IN_PROGRESS.inc()
         try:
             return await held.reply(max(0.01, ends - time.monotonic()))
-        except GatewayError:
+        except Exception:
             self._line["kind"] = "error"
             raise
         except asyncio.CancelledError:

@@ -14,6 +14,7 @@ from starlette.responses import Response as Reply
 
 from suffice.answers import Extractor
 from suffice.answers.early import is_hopeless
+from suffice.gateway import metrics
 from suffice.gateway.upstreams import Upstream, back, unpacked
 from suffice.live.dialects import MalformedError
 from suffice.live.server import MOST_BYTES, Server, TooLongError
@@ -71,7 +72,8 @@ class Scout:
             reply = await self._open(raw)
             return reply, b"".join([piece async for piece in _bounded(reply)])
 
-        reply, body = await self._server.tried(attempt)
+        with metrics.IN_FLIGHT.track_inprogress():
+            reply, body = await self._server.tried(attempt)
         try:
             plain = unpacked(body, reply.headers.get("content-encoding", ""))
             found = self._answering(self._server.dialect.read(plain, 1)[0], begun)
@@ -86,11 +88,12 @@ class Scout:
         about = reply.status, back(reply.raw_headers)
         hearing, held = self._server.dialect.hearing(), bytearray()
         pieces = _bounded(reply)
-        async for piece in pieces:
-            held += piece
-            hearing.feed(piece)
-            if is_hopeless(hearing.text):
-                return Scouted(None, *about, bytes(held), pieces)
+        with metrics.IN_FLIGHT.track_inprogress():
+            async for piece in pieces:
+                held += piece
+                hearing.feed(piece)
+                if is_hopeless(hearing.text):
+                    return Scouted(None, *about, bytes(held), pieces)
         try:
             found = self._answering(self._server.dialect.read_stream(bytes(held)), begun)
         except MalformedError:

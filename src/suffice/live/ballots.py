@@ -88,6 +88,11 @@ class Ballot(ABC):
         """The tally of each field; none for an answer without fields."""
         return {}
 
+    @property
+    def is_made_up(self) -> bool:
+        """Whether the responses have so little in common that there is nothing to elect."""
+        return False
+
     @abstractmethod
     def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
         """The election; where `once`, all responses are copies, and tell no more than one of them."""
@@ -151,6 +156,12 @@ class FieldBallot(Ballot):
     def field_tallies(self) -> Mapping[str, Tally]:
         """What is to be settled, by JSON pointer."""
         return self._fields.tallies
+
+    @property
+    def is_made_up(self) -> bool:
+        """Most fields differ from response to response, as in data that was asked for as an example."""
+        tallies = self._fields.tallies.values()
+        return sum(tally.top(1)[0] > 1 for tally in tallies) < len(tallies) / 2
 
     def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
         """The object that the fields elect; it is as sure as its least sure field."""
