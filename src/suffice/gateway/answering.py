@@ -13,7 +13,7 @@ from suffice.gateway.access import Line, Places
 from suffice.gateway.bodies import json_object, with_member, without_member
 from suffice.gateway.courses import course_of, split_model
 from suffice.gateway.errors import GatewayError, from_upstream
-from suffice.gateway.scouts import Found, Scout, Scouted
+from suffice.gateway.scouts import Scout, Scouted
 from suffice.gateway.settings import Settings
 from suffice.gateway.streams import comment, end, left, stream, unless_left
 from suffice.gateway.upstreams import Upstream
@@ -79,7 +79,7 @@ class Answering:
         seconds = self._wish.deadline_seconds
         return await pass_on(self._upstream, self._places, self._request, self._line, self._dialect.path, raw, seconds)
 
-    def _begin(self, found: Found | None = None, ends: float | None = None) -> "Holding":
+    def _begin(self, scouted: Scouted | None = None, ends: float | None = None) -> "Holding":
         """Begin a vote; where a scout went before it, there is a place for it already, until it ends."""
         self._line |= {"kind": "vote", "controller": self._wish.controller[:100], "budget": self._wish.budget}
         owned = {*self._dialect.owned, "suffice"}
@@ -87,8 +87,8 @@ class Answering:
         moments: asyncio.Queue[bytes] = asyncio.Queue()
         watch = (lambda moment: moments.put_nowait(comment(moment))) if self._streamed else None
         server = self._upstream.server(self._request, self._dialect)
-        held = Held(server, fields, self._wish, watch, found)
-        return Holding(held, asyncio.create_task(self._hold(held, fields, ends)), moments)
+        held = Held(server, fields, self._wish, watch, scouted.found if scouted else None)
+        return Holding(held, asyncio.create_task(self._hold(held, fields, ends)), moments, scouted)
 
     async def _hold(self, held: Held, fields: dict[str, Any], ends: float | None) -> dict[str, Any]:
         """Hold a vote when there is a place for it."""
@@ -114,6 +114,8 @@ class Answering:
     async def _whole(self, holding: "Holding") -> Response:
         reply = await unless_left(self._request, holding.reply)
         assert holding.held.outcome  # noqa: S101
+        if holding.scout_alone:
+            return holding.scout_alone.reply(holding.held.outcome.samples)
         return Response(as_json(reply), headers=headers_of(holding.held.outcome), media_type="application/json")
 
     async def _stream(self, holding: "Holding") -> Response:
@@ -134,7 +136,9 @@ class Answering:
         options = self._body.get("stream_options")
         usage_wanted = isinstance(options, dict) and bool(options.get("include_usage"))
         heartbeat = self._settings.heartbeat_seconds
-        return stream(self._dialect, holding.reply, holding.moments, leaving, heartbeat, usage_wanted)
+        return stream(
+            self._dialect, holding.reply, holding.moments, leaving, heartbeat, usage_wanted, holding.said_by_scout
+        )
 
     async def _scout(self, raw: bytes) -> Response:
         """Send a scout; pass its reply back as it is, or go on with a vote where it has an answer."""
@@ -150,7 +154,7 @@ class Answering:
         scouted = await unless_left(self._request, scouting)
         if scouted.found is None:
             return scouted.reply()
-        return await self._whole(self._begin(scouted.found, ends))
+        return await self._whole(self._begin(scouted, ends))
 
     async def _scouted(self, finding: Awaitable[Scouted], ends: float) -> Scouted:
         """What a scout brings before the deadline."""
@@ -182,7 +186,7 @@ class Answering:
             raise ClientDisconnect
         scouted = scouting.result()
         if scouted.found is not None:
-            return await self._stream(self._begin(scouted.found, ends))
+            return await self._stream(self._begin(scouted, ends))
         response = StreamingResponse(scouted.pieces(), scouted.status)
         response.raw_headers = scouted.headers
         return response
@@ -199,8 +203,8 @@ class Answering:
                 if leaving.done():
                     return
             scouted = scouting.result()
-            found = scouted.found
-            pieces = scouted.pieces() if found is None else self._pieces(self._begin(found, ends), leaving)
+            alone = scouted.found is None
+            pieces = scouted.pieces() if alone else self._pieces(self._begin(scouted, ends), leaving)
             async for piece in pieces:
                 yield piece
         except GatewayError as error:
@@ -212,10 +216,27 @@ class Answering:
 class Holding:
     """A vote under way: what comes of it, and how it stands meanwhile."""
 
-    def __init__(self, held: Held, reply: asyncio.Task[dict[str, Any]], moments: "asyncio.Queue[bytes]") -> None:
+    def __init__(
+        self,
+        held: Held,
+        reply: asyncio.Task[dict[str, Any]],
+        moments: "asyncio.Queue[bytes]",
+        scouted: Scouted | None = None,
+    ) -> None:
         self.held = held
         self.reply = reply
         self.moments = moments
+        self._scouted = scouted
+
+    @property
+    def scout_alone(self) -> Scouted | None:
+        """The scout that is the reply after all, since what others said showed that there is nothing to vote on."""
+        outcome = self.held.outcome
+        return self._scouted if outcome and outcome.stop_reason == "no answer" else None
+
+    def said_by_scout(self) -> bytes | None:
+        """What it said."""
+        return self.scout_alone.body if self.scout_alone else None
 
 
 async def pass_on(

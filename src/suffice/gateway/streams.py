@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -21,8 +21,9 @@ async def stream(
     left: Awaitable[None],
     heartbeat: float,
     usage_wanted: bool,
+    said: Callable[[], bytes | None] = lambda: None,
 ) -> AsyncIterator[bytes]:
-    """Comments while the vote is under way; then the reply, or an error event."""
+    """Comments while the vote is under way; then what was `said` already, the reply, or an error event."""
     leaving = asyncio.ensure_future(left)
     news = asyncio.ensure_future(moments.get())
     try:
@@ -38,7 +39,9 @@ async def stream(
         while not moments.empty():
             yield moments.get_nowait()
         try:
-            for event in dialect.events(vote.result(), usage_wanted):
+            reply = vote.result()
+            alone = said()
+            for event in [alone] if alone else dialect.events(reply, usage_wanted):
                 yield event
         except GatewayError as error:
             yield dialect.error_event(error.payload(dialect))

@@ -89,9 +89,10 @@ class Ballot(ABC):
         return {}
 
     @property
-    def is_made_up(self) -> bool:
-        """Whether the responses have so little in common that there is nothing to elect."""
-        return False
+    def agrees(self) -> bool:
+        """Whether the responses look like answers to one question: most have one, and two have the same."""
+        top, given = self.tally.top(1)[0], sum(self.tally.votes.values())
+        return top > 1 and 2 * given > self.tally.draws
 
     @abstractmethod
     def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
@@ -158,10 +159,11 @@ class FieldBallot(Ballot):
         return self._fields.tallies
 
     @property
-    def is_made_up(self) -> bool:
-        """Most fields differ from response to response, as in data that was asked for as an example."""
+    def agrees(self) -> bool:
+        """Whether most have an object, and in half of its fields two have the same: example data has not."""
         tallies = self._fields.tallies.values()
-        return sum(tally.top(1)[0] > 1 for tally in tallies) < len(tallies) / 2
+        shared = sum(tally.top(1)[0] > 1 for tally in tallies)
+        return 2 * shared >= len(tallies) and 2 * sum(self.tally.votes.values()) > self.tally.draws
 
     def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
         """The object that the fields elect; it is as sure as its least sure field."""

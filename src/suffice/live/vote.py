@@ -191,7 +191,7 @@ class Vote:
         complete = sum(response.is_complete for response in self._responses)
         if self.tally.leader is None and (complete >= COMPLETE_WITHOUT or self.tally.draws >= MOST_WITHOUT):
             return "no answer"
-        if self._scouted and self.tally.draws >= COMPLETE_WITHOUT and self.ballot.is_made_up:
+        if self._scouted and self.tally.draws >= COMPLETE_WITHOUT and not self.ballot.agrees:
             return "no answer"
         return "repeats" if self._repeats() else None
 
