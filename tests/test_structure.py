@@ -108,6 +108,13 @@ def test_the_exported_names_are_these() -> None:
         assert getattr(suffice, name) is not None
 
 
+def test_help_shows_what_is_imported_only_when_it_is_used() -> None:
+    check = "import pydoc, suffice\nprint(pydoc.render_doc(suffice, renderer=pydoc.plaintext))"
+    shown = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True).stdout
+    for line in ("\n    class LocalServer(", "\n    class Outcome(", "\n    async asample(", "\n    sample("):
+        assert line in shown
+
+
 @pytest.mark.parametrize("module", ["suffice", "suffice.answers", "suffice.replay", "suffice.executors"])
 def test_the_library_loads_nothing_of_the_extras(module: str) -> None:
     heavy = {"torch", "ray", "starlette", "pydantic", "gymnasium", "matplotlib", "openai", "sympy", "typer", "rich"}
