@@ -4,6 +4,8 @@ Blocks of `python` run, one after another within a page; a `console` block shows
 Set SUFFICE_UPDATE_DOCS=1 to write what is printed now into the pages.
 """
 
+import doctest
+import importlib
 import os
 import re
 import shlex
@@ -13,11 +15,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.api_page import api_page, entries
 
 from suffice import evaluate, load_pool
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name != "cli.md")]
+GENERATED = ("api.md", "cli.md")
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name not in GENERATED),
+]
 UPDATE = bool(os.environ.get("SUFFICE_UPDATE_DOCS"))
 BIN = Path(sys.executable).parent
 
@@ -77,3 +84,37 @@ def test_the_command_line_s_page_is_its_help(tmp_path: Path) -> None:
     options = ["--name", "suffice", "--title", "The command line", "--output", str(page)]
     subprocess.run([BIN / "typer", "suffice.cli", "utils", "docs", *options], check=True, capture_output=True)
     settle(ROOT / "docs" / "cli.md", (ROOT / "docs" / "cli.md").read_text(), page.read_text())
+
+
+def test_the_api_s_page_is_the_code_s() -> None:
+    page = ROOT / "docs" / "api.md"
+    settle(page, page.read_text(), api_page())
+    missing = [f"{one.module}.{one.name}" for one in entries() if not one.example]
+    assert not missing, f"every public name has an example in its docstring: {missing}"
+
+
+def test_examples_below_a_name_run() -> None:
+    """Those in docstrings run where all doctests do, which do not see strings below a name."""
+    attributes = [one for one in entries() if one.is_attribute]
+    assert attributes
+    for one in attributes:
+        names = {**vars(importlib.import_module(one.home)), "__name__": one.home}
+        test = doctest.DocTestParser().get_doctest(one.example, names, one.name, None, None)
+        assert doctest.DocTestRunner().run(test) == (0, len(test.examples)), one.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        file, _, heading = link.partition("#")
+        if not link.startswith("http"):
+            target = (page.parent / file) if file else page
+            assert target.exists(), f"{page.name}: {link}"
+            assert not heading or heading in headings(target), f"{page.name}: {link}"
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings."""
+    found = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in found}

@@ -95,9 +95,9 @@ def test_every_room_has_its_place() -> None:
 NAMES = """
 Advice ArrayController CapReachedError Choice Comparison Controller ControllerError Costs Difference Flow GaveUpError
 LearnedController LocalServer OptionError Outcome Penalties Plan Pool PoolError Question Response Result SampleError
-SavedController SufficeError Summary Tallies Tally advise answers asample bundled_pools certainty compare confidence
-controller_names difference evaluate get_controller load_controller load_pool register sample save_controller
-shipped_controllers summarise
+SavedController SufficeError Summary Tallies Tally advise answers aparse asample bundled_pools certainty compare
+confidence controller_names difference evaluate get_controller load_controller load_pool parse register sample
+save_controller shipped_controllers summarise
 """
 
 
@@ -106,6 +106,13 @@ def test_the_exported_names_are_these() -> None:
     assert set(NAMES.split()) <= set(dir(suffice))
     for name in NAMES.split():
         assert getattr(suffice, name) is not None
+
+
+def test_help_shows_what_is_imported_only_when_it_is_used() -> None:
+    check = "import pydoc, suffice\nprint(pydoc.render_doc(suffice, renderer=pydoc.plaintext))"
+    shown = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True).stdout
+    for line in ("\n    class LocalServer(", "\n    class Outcome(", "\n    async asample(", "\n    sample("):
+        assert line in shown
 
 
 @pytest.mark.parametrize("module", ["suffice", "suffice.answers", "suffice.replay", "suffice.executors"])

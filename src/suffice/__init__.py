@@ -1,4 +1,10 @@
-"""Ask your LLM just enough times."""
+"""Ask your LLM just enough times.
+
+`sample` asks a server for an answer and `parse` for an object, with `asample` and `aparse` for asyncio; `evaluate`,
+`compare` and `advise` replay controllers over pools; `register` adds a controller of yours,
+`suffice.answers.register_extractor` a way to find answers, and `suffice.testing` checks them. Every name is in
+docs/api.md with an example.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any

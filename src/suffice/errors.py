@@ -17,15 +17,37 @@ if TYPE_CHECKING:
 
 
 class SufficeError(Exception):
-    """The root of all errors that are the caller's to mend."""
+    """The root of all errors that are the caller's to mend.
+
+    >>> import suffice
+    >>> try:
+    ...     suffice.evaluate("no-such-pool", "asc")
+    ... except SufficeError as error:
+    ...     type(error).__name__
+    'PoolError'
+    """
 
 
 class PoolError(SufficeError):
-    """A pool is missing, malformed or too small for what was asked."""
+    """A pool is missing, malformed or too small for what was asked.
+
+    >>> import suffice
+    >>> suffice.load_pool("my")
+    Traceback (most recent call last):
+    ...
+    suffice.errors.PoolError: my: no such file, nor a bundled pool of that name; "suffice pools" lists the bundled ones
+    """
 
 
 class ControllerError(SufficeError):
-    """A controller is unknown, wrongly set, or decided something that is no decision."""
+    """A controller is unknown, wrongly set, or decided something that is no decision.
+
+    >>> import suffice
+    >>> suffice.get_controller("esc:window=0")
+    Traceback (most recent call last):
+    ...
+    suffice.errors.ControllerError: controller "esc:window=0": window must be at least 1, not 0
+    """
 
 
 class OptionError(SufficeError):
@@ -33,6 +55,12 @@ class OptionError(SufficeError):
 
     Where one argument is at fault, `argument` names it and the message goes on from its name; the command line puts
     the option's name there instead.
+
+    >>> import suffice
+    >>> suffice.Flow("random")
+    Traceback (most recent call last):
+    ...
+    suffice.errors.OptionError: order must be launch or arrival, not "random"
     """
 
     def __init__(self, message: str, argument: str | None = None) -> None:
@@ -42,7 +70,18 @@ class OptionError(SufficeError):
 
 
 class SampleError(SufficeError):
-    """All draws of a round failed; `outcome` is what there was before, `cause` what the last failed with."""
+    """All draws of a round failed; `outcome` is what there was before, `cause` what the last failed with.
+
+    >>> import openai, suffice
+    >>> from suffice.testing import FakeServer, Reply
+    >>> with FakeServer(lambda request, number: Reply({"error": {"message": "no"}}, status=400)) as server:
+    ...     with openai.OpenAI(base_url=server.base_url, api_key="none") as client:
+    ...         try:
+    ...             suffice.sample(client, [{"role": "user", "content": "What is 6 * 7?"}], model="fake")
+    ...         except SampleError as error:
+    ...             error.outcome.stop_reason, error.outcome.samples
+    ('failed', 0)
+    """
 
     def __init__(self, message: str, outcome: "Outcome", cause: Exception | None = None) -> None:
         super().__init__(message)
@@ -51,11 +90,19 @@ class SampleError(SufficeError):
 
 
 class GaveUpError(SufficeError):
-    """The server fails every draw, of one question after another."""
+    """The server fails every draw, of one question after another.
+
+    >>> issubclass(GaveUpError, SufficeError)
+    True
+    """
 
 
 class CapReachedError(SufficeError):
-    """A limit on spending was reached before a round."""
+    """A limit on spending was reached before a round.
+
+    >>> issubclass(CapReachedError, SufficeError)
+    True
+    """
 
 
 def whole_number(argument: str, value: SupportsIndex, least: int = 1) -> int:

@@ -12,7 +12,13 @@ ORDERS = ("launch", "arrival")
 
 @dataclass(frozen=True)
 class Flow:
-    """How draws flow: in what order votes count, and how many more than asked for are in flight."""
+    """How draws flow: in what order votes count, and how many more than asked for are in flight.
+
+    >>> from suffice import evaluate
+    >>> (result,) = evaluate("smollm2-135m__arithmetic", "plan", repeats=2, flow=Flow("arrival", extra=2))
+    >>> result.launched > result.samples
+    True
+    """
 
     order: str = "launch"
     extra: int = 0

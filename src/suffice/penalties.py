@@ -8,7 +8,11 @@ from suffice.errors import OptionError
 
 @dataclass(frozen=True)
 class Penalties:
-    """What one draw and one round cost, where an answer that agrees with the reference is worth 1 and another −1."""
+    """What one draw and one round cost, where an answer that agrees with the reference is worth 1 and another −1.
+
+    >>> Penalties(draw=0.01)
+    Penalties(draw=0.01, round=0.0)
+    """
 
     draw: float = 0.0075
     round: float = 0.0
@@ -25,6 +29,9 @@ class Costs:
 
     An answer that agrees with the full vote gains 2 over one that doesn't, in the unit of the reward; so a cost of so
     much money is a penalty of 2 × cost / value of an answer.
+
+    >>> Costs(seconds_per_round=40, value_of_a_second=0.0005, value_of_an_answer=4).penalties
+    Penalties(draw=0.0, round=0.01)
     """
 
     price_per_million_tokens: float = 0.0

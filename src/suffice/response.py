@@ -7,7 +7,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Response:
-    """One sampled completion; `reasoning` is what the model thought aloud, apart from its text."""
+    """One sampled completion; `reasoning` is what the model thought aloud, apart from its text.
+
+    >>> Response("So it is", finish_reason="length").is_complete
+    False
+    """
 
     text: str | None
     finish_reason: str | None = None

@@ -104,7 +104,13 @@ def state(top: IntArray, draws: IntArray, budget: int) -> FloatArray:
 
 
 class Tallies:
-    """Many tallies at one moment, as arrays: row i is one question after `draws[i]` draws."""
+    """Many tallies at one moment, as arrays: row i is one question after `draws[i]` draws.
+
+    >>> tally = Tally()
+    >>> tally.add_round(["7", "9", None, "9"])
+    >>> Tallies.of(tally).top(3).tolist()
+    [[2, 1, 0]]
+    """
 
     def __init__(self, standings: "Standings", rows: IntArray, draws: IntArray) -> None:
         # The standings know the future too, which no controller may see: nothing past `draws` is read from them.

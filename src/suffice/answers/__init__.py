@@ -1,4 +1,9 @@
-"""From a response to its answer: extract it, normalise it, and settle which answers are the same."""
+"""From a response to its answer: extract it, normalise it, and settle which answers are the same.
+
+>>> from suffice.answers import answer_key
+>>> answer_key("She sold 48 + 24 = 72 clips.")
+'72'
+"""
 
 from suffice.answers import extract
 from suffice.answers.evidence import Evidence, evidence

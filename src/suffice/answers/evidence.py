@@ -52,7 +52,11 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Evidence:
-    """The answer that a response seems to give, and how it shows; only a clear one is reason for a vote."""
+    """The answer that a response seems to give, and how it shows; only a clear one is reason for a vote.
+
+    >>> evidence("Yes, under section 8.2."), evidence("Which of the two do you mean?").kind
+    (Evidence(answer='yes', clear=True, kind='verdict'), 'nothing')
+    """
 
     answer: str | None
     clear: bool

@@ -1,4 +1,8 @@
-"""Extractors: from the text of a response to its final answer as it was written, or None."""
+r"""Extractors: from the text of a response to its final answer as it was written, or None.
+
+>>> number("It was 12, no: the answer is 1,234."), choice("Answer: (C)"), line("First.\nLast.")
+('1,234', 'C', 'Last.')
+"""
 
 import json
 import re

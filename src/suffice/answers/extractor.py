@@ -12,11 +12,24 @@ if TYPE_CHECKING:
     from suffice.answers.structure import Structure
 
 Read = Callable[[str], str | None]
-"""From the text of a response to its answer."""
+"""From the text of a response to its answer.
+
+>>> get_extractor(lambda text: "yes" if "I agree" in text else None)("On the whole I agree.")
+'yes'
+"""
 
 
 class Extractor(ABC):
-    """From a response to its final answer, or None where it was cut off or gave none."""
+    """From a response to its final answer, or None where it was cut off or gave none.
+
+    >>> class Length(Extractor):
+    ...     exact = quick = True
+    ...
+    ...     def extract(self, response: Response) -> str | None:
+    ...         return str(len(response.text.split())) if response.text else None
+    >>> Length()("Just four words here")
+    '4'
+    """
 
     exact: bool = False
     """Whether two answers agree only where they are the same to the letter."""
@@ -56,7 +69,11 @@ class Extractor(ABC):
 
 
 class TextExtractor(Extractor):
-    """An extractor that reads what a response says, by a function from text to answer."""
+    """An extractor that reads what a response says, by a function from text to answer.
+
+    >>> TextExtractor(lambda text: text.split()[-1], quick=True)("I vote for Ada")
+    'Ada'
+    """
 
     def __init__(self, read: Read, *, quick: bool = False) -> None:
         self._read = read
@@ -84,10 +101,21 @@ def _adopt(registered: Any) -> Callable[[], Extractor]:
 EXTRACTORS = Registry[Extractor]("extractor", "suffice.extractors", OptionError, _adopt)
 
 register_extractor = EXTRACTORS.register
-"""Make an extractor, or a function from text to answer, usable by name, as `--answer NAME`."""
+"""Make an extractor, or a function from text to answer, usable by name, as `--answer NAME`.
+
+>>> @register_extractor("example-last-word")
+... def last_word(text: str) -> str | None:
+...     return text.split()[-1] if text.split() else None
+>>> get_extractor("example-last-word")("I vote for Ada")
+'Ada'
+"""
 
 extractor_names = EXTRACTORS.forms
-"""The names that are registered, and the forms that take a parameter."""
+"""The names that are registered, and the forms that take a parameter.
+
+>>> {"auto", "number", "json:PATH"} <= set(extractor_names())
+True
+"""
 
 
 def get_extractor(answer: str | Extractor | Read) -> Extractor:

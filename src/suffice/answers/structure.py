@@ -23,7 +23,11 @@ def read_tool_calls(response: Response) -> Any:
 
 @dataclass(frozen=True)
 class Structure(Extractor):
-    """Reads JSON; fields may be left out, or compared loosely, by JSON pointer; what is not allowed is no answer."""
+    """Reads JSON; fields may be left out, or compared loosely, by JSON pointer; what is not allowed is no answer.
+
+    >>> Structure().value(Response('It is {"year": 1815.0, "title": "Emma"}.'))
+    {'year': 1815.0, 'title': 'Emma'}
+    """
 
     read: Callable[[Response], Any] = read_object
     ignore: Sequence[str] = ()

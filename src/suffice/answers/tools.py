@@ -14,7 +14,12 @@ NO_CALL = "no tool call"
 
 
 class ToolExtractor(Extractor):
-    """Reads a response's tool calls: their names and arguments, or the names alone, less arguments to ignore."""
+    """Reads a response's tool calls: their names and arguments, or the names alone, less arguments to ignore.
+
+    >>> call = {"function": {"name": "add", "arguments": '{"b": 2.0, "a": 1}'}}
+    >>> ToolExtractor().extract(Response(None, tool_calls=[call])), ToolExtractor().extract(Response("Done."))
+    ('add({"a": 1, "b": 2})', 'no tool call')
+    """
 
     exact = True
     quick = True

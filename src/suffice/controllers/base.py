@@ -11,7 +11,14 @@ from suffice.tally import IntArray, Tallies, Tally
 
 
 class Controller(ABC):
-    """Decides from the tally alone, the same way live, in a replay and in training."""
+    """Decides from the tally alone, the same way live, in a replay and in training.
+
+    >>> class Pairs(Controller):
+    ...     def decide(self, tally: Tally) -> int:
+    ...         return 0 if max(tally.top(1)) >= 3 else 2
+    >>> Pairs().next_round(Tally(budget=8))
+    2
+    """
 
     needs_rounds: ClassVar[bool] = False
     """Whether its decisions mean whole rounds; then there is no flow for it."""
@@ -48,7 +55,14 @@ class Controller(ABC):
 
 
 class ArrayController(Controller):
-    """A controller that decides for many tallies at once, which makes replays far quicker."""
+    """A controller that decides for many tallies at once, which makes replays far quicker.
+
+    >>> class Six(ArrayController):
+    ...     def decide_many(self, tallies: Tallies) -> IntArray:
+    ...         return np.where(tallies.draws < 6, 2, 0)
+    >>> Six().next_round(Tally(budget=8))
+    2
+    """
 
     @abstractmethod
     def decide_many(self, tallies: Tallies) -> IntArray:

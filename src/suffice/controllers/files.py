@@ -17,7 +17,12 @@ CARD = "suffice"
 
 
 class SavedController(ArrayController):
-    """A controller that can be saved; its card names its kind and format."""
+    """A controller that can be saved; its card names its kind and format.
+
+    >>> from suffice import get_controller
+    >>> get_controller("rl").card["kind"], get_controller("plan").card["kind"]
+    ('learned', 'planned')
+    """
 
     card: Mapping[str, Any]
 
@@ -47,14 +52,28 @@ def file_kind(name: str) -> Callable[[K], K]:
 
 
 def save_controller(controller: SavedController, path: str | Path) -> None:
-    """Write a controller and its card."""
+    """Write a controller and its card.
+
+    >>> import tempfile
+    >>> from suffice import Plan, get_controller
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_controller(Plan(penalty_draw=0.01, actions=(1, 4)), f"{folder}/mine.safetensors")
+    ...     get_controller(f"file:{folder}/mine.safetensors")
+    plan:penalty_draw=0.01,penalty_round=0.005,actions=1+4
+    """
     from safetensors.numpy import save
 
     write_whole(Path(path), save(controller.tensors(), metadata={CARD: json.dumps(dict(controller.card))}))
 
 
 def load_controller(path: str | Path) -> SavedController:
-    """Read a controller file."""
+    """Read a controller file.
+
+    >>> load_controller("no-such-file.safetensors")
+    Traceback (most recent call last):
+    ...
+    suffice.errors.ControllerError: no-such-file.safetensors: there is no such controller file
+    """
     from safetensors import SafetensorError, safe_open
 
     if not is_there(Path(path)):

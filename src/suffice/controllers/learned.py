@@ -22,6 +22,11 @@ class LearnedController(SavedController):
 
     `layers` are pairs of weights (outputs × inputs) and biases. `card` says what the network was trained for:
     budget, top, actions, first and activation are used here, the rest is for the reader.
+
+    >>> from suffice import get_controller
+    >>> rl = get_controller("rl")
+    >>> rl.budget, rl.first, rl.decide(Tally())
+    (32, 4, 4)
     """
 
     def __init__(self, layers: Sequence[tuple[FloatArray, FloatArray]], card: Mapping[str, Any]) -> None:

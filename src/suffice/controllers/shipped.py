@@ -13,7 +13,11 @@ from suffice.penalties import Penalties
 
 @cache
 def shipped_controllers() -> dict[tuple[float, float], LearnedController]:
-    """The shipped controllers by their penalties for a draw and a round."""
+    """The shipped controllers by their penalties for a draw and a round.
+
+    >>> shipped_controllers()[0.0075, 0.0].card["actions"]
+    [1, 2, 4]
+    """
     folder = Path(str(files("suffice.controllers") / "shipped"))
     loaded = (load_controller(path) for path in folder.glob("*.safetensors"))
     shipped = [one for one in loaded if isinstance(one, LearnedController)]

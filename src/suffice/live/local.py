@@ -17,9 +17,9 @@ KEY = "none"
 class LocalServer:
     """Serves a GGUF file, or the embedded SmolLM2-135M-Instruct, on a free port of this machine.
 
-    with suffice.LocalServer() as server:
-        client = openai.OpenAI(base_url=server.base_url, api_key="none")
-        outcome = suffice.sample(client, messages, model=server.model)
+    >>> with LocalServer() as server:  # doctest: +SKIP
+    ...     client = openai.OpenAI(base_url=server.base_url, api_key="none")
+    ...     outcome = suffice.sample(client, messages, model=server.model)
     """
 
     def __init__(

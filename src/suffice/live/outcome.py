@@ -13,12 +13,20 @@ STOP_REASONS = ("controller", "budget", "no answer", "repeats", "deadline", "can
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer to one question, with its votes and what they took.
+    r"""The answer to one question, with its votes and what they took.
 
     `confidence` is the probability that the full budget would elect the same answer, None where the budget is too
     large, or the deadline was too short, to tell; `certainty` that unlimited sampling would, None where there is no
     answer. `share` is the answer's part of the samples; `by_round` has the draws of each round. `response` is a typical
     one of those that gave the answer, or, where there is none, the first that is complete.
+
+    >>> import openai, suffice
+    >>> from suffice.testing import FakeServer
+    >>> with FakeServer(lambda request, number: r"\boxed{42}") as server:
+    ...     with openai.OpenAI(base_url=server.base_url, api_key="none") as client:
+    ...         outcome = suffice.sample(client, [{"role": "user", "content": "What is 6 * 7?"}], model="fake")
+    >>> outcome.answer, outcome.votes, outcome.by_round, outcome.stop_reason
+    ('42', {'42': 4}, (4,), 'controller')
     """
 
     answer: str | None

@@ -27,6 +27,16 @@ async def aparse(
 
     `response_format` is a Pydantic model or a JSON schema; a response that does not fit it is a draw without an answer.
     Fields may be left out of the vote, or compared loosely, by JSON pointer. All else is as in `asample`.
+
+    >>> import asyncio, openai
+    >>> from suffice.testing import FakeServer
+    >>> async def main(base_url):
+    ...     async with openai.AsyncOpenAI(base_url=base_url, api_key="none") as client:
+    ...         messages = [{"role": "user", "content": "Who wrote Emma, and when?"}]
+    ...         return await aparse(client, messages, model="fake", response_format={"type": "object"})
+    >>> with FakeServer(lambda request, number: '{"author": "Austen", "year": 1815}') as server:
+    ...     asyncio.run(main(server.base_url)).parsed
+    {'author': 'Austen', 'year': 1815}
     """
     if "answer" in options:
         raise OptionError("can't be given here: the object is the answer", "answer")
@@ -37,7 +47,17 @@ async def aparse(
 
 
 def parse(client: Any, messages: Iterable[Mapping[str, Any]], **options: Any) -> Outcome:
-    """Ask for an object just enough times, with a synchronous client; takes what `aparse` takes."""
+    """Ask for an object just enough times, with a synchronous client; takes what `aparse` takes.
+
+    >>> import openai
+    >>> from suffice.testing import FakeServer
+    >>> with FakeServer(lambda request, number: '{"author": "Austen", "year": 1815}') as server:
+    ...     with openai.OpenAI(base_url=server.base_url, api_key="none") as client:
+    ...         messages = [{"role": "user", "content": "Who wrote Emma, and when?"}]
+    ...         outcome = parse(client, messages, model="fake", response_format={"type": "object"})
+    >>> outcome.parsed["year"], outcome.fields["/year"].votes, outcome.composed
+    (1815, 4, False)
+    """
     return with_twin(client, lambda other: aparse(other, messages, **options))
 
 

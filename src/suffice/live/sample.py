@@ -45,9 +45,18 @@ async def asample(
     flow: Flow | None = None,
     **request: Any,
 ) -> Outcome:
-    """Ask a model just enough times, with an `openai.AsyncOpenAI`; what else is given goes into every request.
+    r"""Ask a model just enough times, with an `openai.AsyncOpenAI`; what else is given goes into every request.
 
     With a `flow` there is no waiting between rounds: see docs/flow.md.
+
+    >>> import openai
+    >>> from suffice.testing import FakeServer
+    >>> async def main(base_url):
+    ...     async with openai.AsyncOpenAI(base_url=base_url, api_key="none") as client:
+    ...         return await asample(client, [{"role": "user", "content": "What is 6 * 7?"}], model="fake")
+    >>> with FakeServer(lambda request, number: r"\boxed{42}") as server:
+    ...     asyncio.run(main(server.base_url)).answer
+    '42'
     """
     for name, reason in _NOT_IN_REQUESTS.items():
         if name in request:
@@ -72,7 +81,15 @@ def sample(
     answer: str | Extractor | Read = "auto",
     **options: Any,
 ) -> Outcome:
-    """Ask a model just enough times, with an `openai.OpenAI`; takes what `asample` takes."""
+    r"""Ask a model just enough times, with an `openai.OpenAI`; takes what `asample` takes.
+
+    >>> import openai
+    >>> from suffice.testing import FakeServer
+    >>> with FakeServer(lambda request, number: r"\boxed{42}") as server:
+    ...     with openai.OpenAI(base_url=server.base_url, api_key="none") as client:
+    ...         sample(client, [{"role": "user", "content": "What is 6 * 7?"}], model="fake", budget=16).answer
+    '42'
+    """
     return with_twin(
         client,
         lambda other: asample(

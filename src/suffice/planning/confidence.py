@@ -11,6 +11,11 @@ def confidence(tally: Tally, prior: Prior = UNIVERSAL) -> float | None:
     """The probability that the present leader is the reference; None where the budget is too large to tell.
 
     It says that more sampling would not change the answer, not that the answer is right.
+
+    >>> tally = Tally(budget=32)
+    >>> tally.add_round(["42", "42", "17", "42"])
+    >>> round(confidence(tally), 2)
+    0.89
     """
     if tally.budget > LARGEST_BUDGET:
         return None

@@ -27,7 +27,13 @@ from suffice.tally import FloatArray, IntArray, Tallies, Tally
 @register("plan")
 @dataclass(frozen=True)
 class Plan(SavedController):
-    """The policy with the largest expected reward, by backward recursion over all partitions of the draws."""
+    """The policy with the largest expected reward, by backward recursion over all partitions of the draws.
+
+    >>> tally = Tally()
+    >>> tally.add_round(["7", "7", "7", "7"])
+    >>> Plan().decide(Tally()), Plan().decide(tally)
+    (4, 0)
+    """
 
     penalty_draw: float = Penalties.draw
     penalty_round: float = 0.005

@@ -25,7 +25,11 @@ LONGEST = 2**53
 
 @dataclass(frozen=True)
 class Question:
-    """One question: its gold answer if known, and the answer and tokens of each response drawn beforehand."""
+    """One question: its gold answer if known, and the answer and tokens of each response drawn beforehand.
+
+    >>> Question("q1", gold="7", answers=("7", None, "8"), tokens=(20, 35, 31)).labels
+    ('7', '8')
+    """
 
     id: str
     gold: str | None
@@ -58,7 +62,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Pool:
-    """One model on one benchmark; `sha256` is that of the file it came from, uncompressed."""
+    """One model on one benchmark; `sha256` is that of the file it came from, uncompressed.
+
+    >>> Pool("mine", (Question("q1", "7", ("7", None, "8"), None),)).check_budget(3)
+    """
 
     name: str
     questions: tuple[Question, ...]
@@ -83,13 +90,21 @@ AnyPool = str | Path | Pool
 
 
 def bundled_pools() -> dict[str, Path]:
-    """The pools that come with the package, by name."""
+    """The pools that come with the package, by name.
+
+    >>> "smollm2-135m__arithmetic" in bundled_pools()
+    True
+    """
     folder = Path(str(files("suffice.pools") / "bundled"))
     return {path.name.removesuffix(".jsonl.gz"): path for path in sorted(folder.glob("*.jsonl.gz"))}
 
 
 def load_pool(path_or_name: str | Path) -> Pool:
-    """Load a bundled pool by its name, or any other from a .jsonl or .jsonl.gz file."""
+    """Load a bundled pool by its name, or any other from a .jsonl or .jsonl.gz file.
+
+    >>> len(load_pool("smollm2-135m__arithmetic").questions)
+    40
+    """
     bundled = bundled_pools()
     path = bundled.get(str(path_or_name)) or Path(path_or_name)
     if not is_there(path):

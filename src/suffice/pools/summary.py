@@ -11,7 +11,12 @@ from suffice.tally import Tally
 
 @dataclass(frozen=True)
 class Summary:
-    """One pool in figures: shares in percent, entropy in nats, None where the pool can't tell."""
+    """One pool in figures: shares in percent, entropy in nats, None where the pool can't tell.
+
+    >>> summary = summarise("smollm2-135m__arithmetic")
+    >>> summary.questions, summary.samples
+    (40, (64, 64))
+    """
 
     pool: str
     questions: int
@@ -25,7 +30,11 @@ class Summary:
 
 
 def summarise(pool: AnyPool) -> Summary:
-    """Describe a pool; the majority is that of all its samples."""
+    """Describe a pool; the majority is that of all its samples.
+
+    >>> round(summarise("smollm2-135m__arithmetic").majority_accuracy)
+    50
+    """
     pool = get_pool(pool)
     one_sample, majority, entropies = [], [], []
     for question in pool.questions:

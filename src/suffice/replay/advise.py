@@ -23,7 +23,11 @@ MIN_AGREEMENT = 99.0
 
 @dataclass(frozen=True)
 class Choice:
-    """One way to sample, and what it takes on the pools, in the mean over them."""
+    """One way to sample, and what it takes on the pools, in the mean over them.
+
+    >>> Choice(Flow("launch", 2), "plan", latency=120.0, tokens=700.0, agreement=99.2, accuracy=None).flow
+    Flow(order='launch', extra=2)
+    """
 
     flow: Flow | None
     controller: str
@@ -35,7 +39,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class Advice:
-    """The choice to make, those that no other beats in both latency and tokens, and all that were tried."""
+    """The choice to make, those that no other beats in both latency and tokens, and all that were tried.
+
+    >>> advice = advise("smollm2-135m__arithmetic", ["plan"], max_latency=400, repeats=2)
+    >>> advice.chosen in advice.front, len(advice.choices)
+    (True, 8)
+    """
 
     chosen: Choice
     front: list[Choice]
@@ -61,6 +70,9 @@ def advise(
     That is the cheapest within `max_latency` (tokens on the critical path) or the quickest within `max_tokens` (for a
     question), whichever is given. Controllers that mean whole rounds are tried in rounds. The other arguments are
     those of `evaluate`; `progress` hears which share of the work each step was.
+
+    >>> advise("smollm2-135m__arithmetic", ["plan", "asc"], max_tokens=1000, repeats=2).chosen.controller
+    'plan'
     """
     if (max_latency is None) == (max_tokens is None):
         raise OptionError("must be given, or max_tokens, one of the two", "max_latency")

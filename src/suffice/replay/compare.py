@@ -29,6 +29,10 @@ class Comparison:
 
     `ceilings` has, for each learned controller, the exact planner with the same actions and penalties; `checkpoints`
     the vote after fixed numbers of draws.
+
+    >>> (pool,) = compare("smollm2-135m__arithmetic", ["asc", "rl"], repeats=2)
+    >>> [pool.regret(result) is None for result in pool.results], pool.baseline.controller
+    ([True, False], 'sc')
     """
 
     results: list[Result]
@@ -106,7 +110,11 @@ def reliabilities(comparisons: Sequence[Comparison]) -> dict[str, Reliability]:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much more one controller has of something than another, with a 95 % interval."""
+    """How much more one controller has of something than another, with a 95 % interval.
+
+    >>> Difference(mean=-9.1, low=-11.0, high=-7.2).high < 0
+    True
+    """
 
     mean: float
     low: float
@@ -118,6 +126,11 @@ def difference(results: Sequence[Result], baseline: Sequence[Result], metric: st
 
     Questions are resampled within each pool, and both controllers keep the same ones. None where a pool
     can't tell the metric.
+
+    >>> from suffice import evaluate
+    >>> sc, asc = evaluate("smollm2-135m__arithmetic", ["sc", "asc"], repeats=10)
+    >>> difference([asc], [sc], "samples").high < 0
+    True
     """
     means, resampled = [], []
     for position, (ours, theirs) in enumerate(zip(results, baseline, strict=True)):

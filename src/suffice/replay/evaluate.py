@@ -50,6 +50,10 @@ class Result:
     Accuracy is over the questions with a gold answer and token figures over those whose every response has a count;
     None where there are none. Confidence is None for a budget that is too large to tell it. `by_question` holds each
     metric's mean over the repeats, NaN where unknown.
+
+    >>> (result,) = evaluate("smollm2-135m__arithmetic", "asc", repeats=2)
+    >>> result.samples < 32, result.by_question["samples"].shape
+    (True, (40,))
     """
 
     pool: str

@@ -13,9 +13,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server does with a request: after `delay` seconds it sends the body.
+    r"""What the server does with a request: after `delay` seconds it sends the body.
 
     Of a body that is to be dropped it sends the first half and hangs up; of an endless one it sends the body for ever.
+
+    >>> busy = Reply({"error": {"message": "busy"}}, status=429, headers={"retry-after": "1"})
+    >>> with FakeServer(lambda request, number: busy if number == 0 else r"\boxed{42}") as server:
+    ...     server.served
+    0
     """
 
     body: bytes | dict[str, Any] = b""
@@ -27,13 +32,22 @@ class Reply:
 
 
 Script = Callable[[dict[str, Any], int], Reply | str | Sequence[str | None]]
-"""From a request's body, and how many there were before it, to the reply, or to the text of the choices."""
+"""From a request's body, and how many there were before it, to the reply, or to the text of the choices.
+
+>>> script: Script = lambda request, number: ["7"] * (request.get("n") or 1) if number else Reply(status=503)
+>>> script({}, 0).status, script({"n": 2}, 1)
+(503, ['7', '7'])
+"""
 
 
 def completion(
     texts: Sequence[str | None], *, tokens: int = 10, prompt_tokens: int = 5, finish_reason: str = "stop"
 ) -> dict[str, Any]:
-    """A chat completion with a choice for each text."""
+    """A chat completion with a choice for each text.
+
+    >>> completion(["7", "9"])["usage"]["total_tokens"]
+    25
+    """
     choices = [
         {"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": finish_reason}
         for index, text in enumerate(texts)
