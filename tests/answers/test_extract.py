@@ -205,7 +205,7 @@ def test_a_malicious_regular_expression_is_stopped() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", ["nonsense", "json:", "regex:", "regex:(", "regex:no group", "regex:(two)(groups)", "boxed:1"]
+    "wrong", ["nonsense", "tool:nonsense", "regex:", "regex:(", "regex:no group", "regex:(two)(groups)", "boxed:1"]
 )
 def test_a_wrong_extractor_is_refused(wrong: str) -> None:
     with pytest.raises(OptionError, match="extractor"):

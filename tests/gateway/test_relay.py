@@ -23,7 +23,7 @@ PASSED_ON: dict[str, dict[str, Any]] = {
     "functions": {"functions": [{"name": "f"}]},
     "logprobs": {"logprobs": True},
     "top_logprobs": {"top_logprobs": 3},
-    "response_format": {"response_format": {"type": "json_object"}},
+    "response_format": {"response_format": {"type": "grammar"}},
     "off": {"suffice": {"controller": "off"}},
     "audio": {"modalities": ["text", "audio"]},
 }

@@ -133,7 +133,7 @@ def test_a_deadline_returns_what_there_is_and_hangs_up(ask: Ask) -> None:
 
 
 def slow_after_the_first_round(request: dict[str, Any], number: int) -> Reply:
-    return Reply(completion(["no"] * request.get("n", 1)), delay=30 if number else 0)
+    return Reply(completion(["Could you say more?"] * request.get("n", 1)), delay=30 if number else 0)
 
 
 def test_cancelling_the_task_re_raises_with_the_outcome_and_hangs_up() -> None:
