@@ -17,8 +17,13 @@ ALSO = ["tests/test_tally.py", "tests/controllers", "tests/replay/test_run.py"]
 """Tests that every room is held by, and that are quick."""
 
 RUN_AS_SCRIPTS = ["*_process.py"]
-SHIM = "\n\npytest.Item._nodeid = property(lambda item: item.nodeid)\n"
-"""What mutmut 3.8 asks of pytest, which has it no more from 9.2 on."""
+SHIM = """
+
+pytest.Item._nodeid = property(lambda item: item.nodeid)
+settings.register_profile("mutants", parent=settings.get_profile("suffice"), max_examples=20)
+settings.load_profile("mutants")
+"""
+"""What mutmut 3.8 asks of pytest, which has it no more from 9.2 on; and fewer examples, as there are many mutants."""
 
 NOTICED = {"killed", "timeout", "suspicious", "segfault", "caught by type check"}
 
