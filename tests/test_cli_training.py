@@ -99,7 +99,8 @@ def test_bad_training_options_get_one_sentence(toys: list[Path], tmp_path: Path)
 def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
     toys: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("suffice.report.experiments.PENALTIES", (0.0075, 0.03))
+    for module in ("experiments.sweeps", "experiments.transfer", "report.experiments"):
+        monkeypatch.setattr(f"suffice.{module}.PENALTIES", (0.0075, 0.03))
     out = tmp_path / "r"
     pools: list[str | Path] = ["--train", toys[0], toys[2], "--test", toys[1], toys[3]]
     options: list[str | Path] = [*pools, "--out", out, "--steps", "1", "--repeats", "5"]
