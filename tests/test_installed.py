@@ -20,6 +20,8 @@ from suffice.cli import app
 from suffice.testing import FakeServer
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.timeout(600)
+
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
 
@@ -80,7 +82,6 @@ NEEDS: dict[str, tuple[list[str], str]] = {
 """Commands that need an extra, or need it for something that they can do, and which."""
 
 
-@pytest.mark.timeout(300)
 def test_without_extras_every_command_works_or_says_what_it_needs(plain: Path, tmp_path: Path) -> None:
     programs = [plain / "suffice"]
     where = run(plain / "python", "-c", "import suffice; print(suffice.__file__)", cwd=tmp_path).stdout
