@@ -17,8 +17,14 @@ ALSO = ["tests/test_tally.py", "tests/controllers", "tests/replay/test_run.py"]
 """Tests that every room is held by, and that are quick."""
 
 RUN_AS_SCRIPTS = ["*_process.py"]
-SHIM = "\n\npytest.Item._nodeid = property(lambda item: item.nodeid)\n"
-"""What mutmut 3.8 asks of pytest, which has it no more from 9.2 on."""
+SHIM = """
+
+pytest.Item._nodeid = property(lambda item: item.nodeid)
+_quick = {"max_examples": 20, "phases": [hypothesis.Phase.explicit, hypothesis.Phase.generate]}
+settings.register_profile("mutants", parent=settings.get_profile("suffice"), **_quick)
+settings.load_profile("mutants")
+"""
+"""What mutmut 3.8 asks of pytest, which has it no more from 9.2 on; and fewer examples, none of which is made small."""
 
 NOTICED = {"killed", "timeout", "suspicious", "segfault", "caught by type check"}
 
@@ -44,7 +50,7 @@ def copy(folder: Path, room: str, chosen: list[str]) -> None:
     for name in ("src", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     with (folder / "tests" / "conftest.py").open("a") as conftest:
-        conftest.write(SHIM)
+        conftest.write(f"\n\nimport hypothesis{SHIM}")
     settings = {
         "source_paths": ["src"],
         "only_mutate": sources(room),

@@ -1,6 +1,7 @@
 """Training and the paper's experiments as a user meets them: real processes on toys."""
 
 import csv
+import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 from helpers.commands import POOL, fails, interrupted, suffice, works
 
 Write = Callable[..., Path]
+
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture
@@ -95,11 +98,11 @@ def test_bad_training_options_get_one_sentence(toys: list[Path], tmp_path: Path)
     assert "not a whole controller file" in fails("controllers", tmp_path / "foreign")
 
 
-@pytest.mark.timeout(300)
 def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
     toys: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("suffice.report.experiments.PENALTIES", (0.0075, 0.03))
+    for module in ("experiments.sweeps", "experiments.transfer", "report.experiments"):
+        monkeypatch.setattr(importlib.import_module(f"suffice.{module}"), "PENALTIES", (0.0075, 0.03))
     out = tmp_path / "r"
     pools: list[str | Path] = ["--train", toys[0], toys[2], "--test", toys[1], toys[3]]
     options: list[str | Path] = [*pools, "--out", out, "--steps", "1", "--repeats", "5"]

@@ -20,6 +20,8 @@ from suffice.cli import app
 from suffice.testing import FakeServer
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.timeout(600)
+
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
 
@@ -84,8 +86,9 @@ def test_without_extras_every_command_works_or_says_what_it_needs(plain: Path, t
     programs = [plain / "suffice"]
     where = run(plain / "python", "-c", "import suffice; print(suffice.__file__)", cwd=tmp_path).stdout
     assert str(plain.parent) in where, "the wheel is what is tried"
-    for extra in ("torch", "starlette", "matplotlib", "xllamacpp", "gymnasium", "ray"):
-        assert run(plain / "python", "-c", f"import {extra}", cwd=tmp_path).returncode == 1
+    look = "import importlib.util, sys; print([name for name in sys.argv[1:] if importlib.util.find_spec(name)])"
+    extras = ["torch", "starlette", "matplotlib", "xllamacpp", "gymnasium", "ray", "pytest"]
+    assert run(plain / "python", "-c", look, *extras, cwd=tmp_path).stdout == "[]\n"
     (tmp_path / "q.jsonl").write_text('{"id": "a", "question": "What is 6 * 7?", "gold": "42"}\n')
     with FakeServer(lambda request, number: r"\boxed{42}") as server:
         at = ["--base-url", server.base_url]

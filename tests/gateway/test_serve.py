@@ -96,7 +96,6 @@ def test_workers_share_their_metrics() -> None:
         assert httpx.get(f"{url}/v1/suffice/recent").json()["workers"] == 2
 
 
-@pytest.mark.timeout(240)
 def test_what_a_worker_had_under_way_ends_with_it() -> None:
     endless = lambda request, number: Reply(completion(["42"]), delay=120)  # noqa: E731
 

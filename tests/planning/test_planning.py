@@ -323,14 +323,21 @@ def test_fitting_finds_what_the_answers_came_from() -> None:
     assert sum(fit.prior.weights) == pytest.approx(1)
 
 
-def test_the_universal_prior_is_nearly_as_good_as_one_fitted_to_the_tested_pool(shared_pools: Path) -> None:
-    gains = []
-    for path in sorted(shared_pools.glob("*.jsonl")):
-        pool = load_pool(path)
-        plans = [Plan(), Plan(prior=fit_prior([pool]).prior)]
-        before, after = evaluate(pool, plans, repeats=20, penalties=Penalties(0.0075, 0.005), confidence=False)
-        gains.append(after.reward - before.reward)
-    assert np.mean(gains) < 0.003
+def gain_of_fitting(pool: Pool) -> float:
+    """What a prior that was fitted to the very pool brings on it."""
+    plans = [Plan(), Plan(prior=fit_prior([pool]).prior)]
+    before, after = evaluate(pool, plans, repeats=20, penalties=Penalties(0.0075, 0.005), confidence=False)
+    return after.reward - before.reward
+
+
+def test_the_universal_prior_is_nearly_as_good_as_one_fitted_to_the_tested_pool() -> None:
+    names = ["qwen2.5-coder-1.5b__gsm8k", "qwen2.5-coder-1.5b__dapo", "smollm2-135m__arithmetic"]
+    gains = [gain_of_fitting(load_pool(name)) for name in names]
+    assert -0.002 < np.mean(gains) < 0.005
+
+
+def test_the_universal_prior_is_nearly_as_good_on_the_pools_of_others(shared_pools: Path) -> None:
+    assert np.mean([gain_of_fitting(load_pool(path)) for path in sorted(shared_pools.glob("*.jsonl"))]) < 0.003
 
 
 def test_plan_on_the_command_line(tmp_path: Path) -> None:
