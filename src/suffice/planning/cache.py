@@ -13,7 +13,7 @@ import numpy as np
 from suffice.errors import OptionError
 from suffice.paths import write_whole
 
-VERSION = 1
+VERSION = 2
 """Part of every file's name: raise it when the arrays change their meaning."""
 
 Arrays = dict[str, np.ndarray]

@@ -1,11 +1,10 @@
 """Tables with a row for each partition, and how tallies find theirs."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from suffice.planning.partitions import Level, partition_keys
+from suffice.planning.partitions import SIZE_KEYS, Level, partition_keys
 from suffice.tally import IntArray, Tallies, Tally
 
 
@@ -30,10 +29,8 @@ class Table:
         The partition is one of draws: each none is a part of size 1 of its own, behind the answers that have votes.
         """
         votes = tallies.votes
-        answers, none = (votes > 0).sum(axis=1), tallies.draws - votes.sum(axis=1)
-        places = np.arange(tallies.budget)
-        single = (places >= answers[:, None]) & (places < (answers + none)[:, None])
-        keys = partition_keys(np.where(single, 1, votes))
+        none = tallies.draws - votes.sum(axis=1)
+        keys = partition_keys(votes) + none.astype(np.uint64) * SIZE_KEYS[1]
         rows = np.empty(len(tallies), int)
         for draws in np.unique(tallies.draws):
             start, end = self.starts[draws : draws + 2]
@@ -43,10 +40,11 @@ class Table:
 
     def row(self, tally: Tally) -> int:
         """The row of one tally's partition."""
-        ranked = tally.top(tally.budget)
-        return self.row_by_parts[bytes(filter(None, ranked)) + b"\1" * (tally.draws - sum(ranked))]
+        ranked = tally.top(tally.draws)
+        # In whole numbers of Python: a few are quicker than an array, and overflow is no warning.
+        key = sum(map(_SIZE_KEYS.__getitem__, ranked)) + (tally.draws - sum(ranked)) * _SIZE_KEYS[1]
+        start, end = self.starts[tally.draws], self.starts[tally.draws + 1]
+        return int(start + np.searchsorted(self.keys[start:end], np.uint64(key % 2**64)))
 
-    @cached_property
-    def row_by_parts(self) -> dict[bytes, int]:
-        """The row of a partition by its parts, as bytes."""
-        return {key: row for row, key in enumerate(self.keys.tolist())}
+
+_SIZE_KEYS: list[int] = SIZE_KEYS.tolist()
