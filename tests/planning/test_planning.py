@@ -199,8 +199,8 @@ def test_it_draws_on_while_there_are_no_votes() -> None:
 
 
 def test_a_large_budget_is_refused_by_name() -> None:
-    with pytest.raises(ControllerError, match="exact up to a budget of 48, not 49; rl"):
-        get_controller("plan").decide(Tally(49))
+    with pytest.raises(ControllerError, match="up to a budget of 512, not 513"):
+        get_controller("plan").decide(Tally(513))
 
 
 def test_actions_must_be_draws() -> None:
@@ -210,7 +210,7 @@ def test_actions_must_be_draws() -> None:
 
 def test_confidence_of_one_tally() -> None:
     assert confidence(Tally(32)) == 0
-    assert confidence(Tally(49)) is None
+    assert confidence(Tally(513)) is None
     sure, unsure = (confidence(tally_of(answers, 32)) for answers in ((0,) * 8, (0, 1, 0, 1)))
     assert sure is not None and unsure is not None
     assert sure > 0.999 and 0.4 < unsure < 0.5

@@ -6,6 +6,7 @@ After n votes over k answers, an answer with c votes comes next with probability
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import gammaln
@@ -17,8 +18,10 @@ from suffice.tally import FloatArray, IntArray
 CONCENTRATIONS = np.geomspace(0.02, 60, 22)
 DISCOUNTS = np.arange(10) / 10
 
-LARGEST_BUDGET = 48
-"""Beyond this there are too many partitions to go over them all."""
+EXACT_BUDGET = 48
+"""Beyond this there are too many partitions to go over them all: what is told is approximate."""
+
+LARGEST_BUDGET = 512
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,12 @@ def _by_answers(votes: int, most: int) -> FloatArray:
 def step_probabilities(tree: list[Level], prior: Prior) -> list[FloatArray]:
     """The probability of each step of each level: a vote for any of the answers of its size, or for a new one."""
     alpha = CONCENTRATIONS[:, None]
-    found = [np.ones(len(tree[0].parent))]
+    found: list[FloatArray] = [np.ones(len(tree[0].parent))]
     # Of a partition's likelihood only Σ log Γ(c − d) depends on the sizes of its parts: it grows by one term a vote.
     grown = np.zeros((1, len(DISCOUNTS)))
     terms = np.log(np.maximum(np.arange(len(tree))[:, None], 1) - DISCOUNTS)
     terms[0] = 0
-    for votes, (before, level) in enumerate(zip(tree, tree[1:], strict=False), start=1):
+    for votes, (before, level) in enumerate(pairwise(tree), start=1):
         grown = grown[before.parent[level.origin]] + terms[before.size[level.origin]]
         # The rest is summed over the concentrations, once for every number of answers.
         with np.errstate(divide="ignore"):
@@ -112,7 +115,10 @@ def build_model(budget: int, prior: Prior = UNIVERSAL) -> Model:
 
     def build() -> Arrays:
         chances = step_probabilities(tree, prior)
-        return {"probabilities": np.concatenate(chances), "confidence": np.concatenate(_confidence(tree, chances))}
+        # With the budget spent the leader is the reference, and nobody else is.
+        ends = len(tree[-1].parts)
+        confidence = confidence_before(tree, chances, np.ones(ends), np.zeros((ends, budget + 1)))
+        return {"probabilities": np.concatenate(chances), "confidence": np.concatenate(confidence)}
 
     arrays = cached(build, budget, prior)
     steps = np.cumsum([len(level.parent) for level in tree])[:-1]
@@ -120,17 +126,18 @@ def build_model(budget: int, prior: Prior = UNIVERSAL) -> Model:
     return Model(budget, tree, np.split(arrays["probabilities"], steps), np.split(arrays["confidence"], partitions))
 
 
-def _confidence(tree: list[Level], probabilities: list[FloatArray]) -> list[FloatArray]:
+def confidence_before(
+    tree: list[Level], probabilities: list[FloatArray], leading: FloatArray, trailing: FloatArray
+) -> list[FloatArray]:
     """The probability that the leader is the reference, for each partition of each level.
 
-    Backwards from the full budget, for a marked answer that leads, and for one of each size that doesn't. In a tie the
-    leader is who reached the count first, so the marked answer keeps the lead when another draws level, loses it when
-    one that is level gets a vote, and takes it only by passing the leader.
+    Backwards from the last level, where `leading` has it for the leader of each partition and `trailing` for an answer
+    of each size that doesn't lead. In a tie the leader is who reached the count first, so the marked answer keeps the
+    lead when another draws level, loses it when one that is level gets a vote, and takes it only by passing the leader.
     """
-    confidence: list[FloatArray] = [np.ones(len(tree[-1].parts))]
-    # By step of the next level: its size is the marked answer's. Nobody who trails at the end is the reference.
-    trailing: FloatArray = np.zeros(len(tree[-1].parts))
-    next_steps = np.zeros((len(tree[-1].parts), len(tree)), np.int32)
+    confidence: list[FloatArray] = [leading]
+    next_steps: IntArray = np.arange(trailing.size, dtype=np.int32).reshape(trailing.shape)
+    trailing = trailing.ravel()
     for level, chance in zip(tree[-2::-1], probabilities[-2::-1], strict=True):
         leading = confidence[0]
         one = chance / level.count

@@ -50,7 +50,8 @@ SIZE_KEYS = np.array([0, *(pow(6364136223846793005, size, 2**64) for size in ran
 
 def partition_keys(parts: IntArray) -> np.ndarray:
     """The key of each row of parts."""
-    return SIZE_KEYS[parts].sum(axis=1, dtype=np.uint64)
+    keys: np.ndarray = SIZE_KEYS[parts].sum(axis=1, dtype=np.uint64)
+    return keys
 
 
 @lru_cache(maxsize=2)
