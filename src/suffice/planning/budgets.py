@@ -61,12 +61,12 @@ def expected_means(budget: int) -> Measure:
             return _simulated(chosen, budget)
         model = build_model(budget, chosen.prior)
         policy = plan(model, Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions)
-        return _forward(model, policy)
+        return follow(model, policy)
 
     return measure
 
 
-def _forward(model: Model, policy: Policy) -> Means:
+def follow(model: Model, policy: Policy) -> Means:
     """Follow a policy from the empty tally: the chance of being at each partition, with draws still to come."""
     most = max(int(asked.max()) for asked in policy.asked)
     # Column r: the chance of being here with r draws of the present round to come.

@@ -38,7 +38,7 @@ def cached(build: Callable[[], Arrays], *identity: object) -> Arrays:
     np.savez(data, **arrays)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, data.getvalue())
+        write_whole(path, data.getbuffer())
         _forget_the_oldest(path.parent)
     except (OSError, OptionError):
         pass  # a cache that can't be written is only slower

@@ -17,6 +17,7 @@ from suffice.tally import FloatArray, IntArray
 
 CONCENTRATIONS = np.geomspace(0.02, 60, 22)
 DISCOUNTS = np.arange(10) / 10
+STEPS_AT_ONCE = 100_000
 
 EXACT_BUDGET = 48
 """Beyond this there are too many partitions to go over them all: what is told is approximate."""
@@ -116,8 +117,7 @@ def build_model(budget: int, prior: Prior = UNIVERSAL) -> Model:
     def build() -> Arrays:
         chances = step_probabilities(tree, prior)
         # With the budget spent the leader is the reference, and nobody else is.
-        ends = len(tree[-1].parts)
-        confidence = confidence_before(tree, chances, np.ones(ends), np.zeros((ends, budget + 1)))
+        confidence = confidence_before(tree, chances, np.ones(len(tree[-1].parts)))
         return {"probabilities": np.concatenate(chances), "confidence": np.concatenate(confidence)}
 
     arrays = cached(build, budget, prior)
@@ -127,17 +127,22 @@ def build_model(budget: int, prior: Prior = UNIVERSAL) -> Model:
 
 
 def confidence_before(
-    tree: list[Level], probabilities: list[FloatArray], leading: FloatArray, trailing: FloatArray
+    tree: list[Level], probabilities: list[FloatArray], leading: FloatArray, trailing: FloatArray | None = None
 ) -> list[FloatArray]:
     """The probability that the leader is the reference, for each partition of each level.
 
     Backwards from the last level, where `leading` has it for the leader of each partition and `trailing` for an answer
-    of each size that doesn't lead. In a tie the leader is who reached the count first, so the marked answer keeps the
-    lead when another draws level, loses it when one that is level gets a vote, and takes it only by passing the leader.
+    of each size that doesn't lead (0 unless given). In a tie the leader is who reached the count first, so the marked
+    answer keeps the lead when another draws level, loses it when one that is level gets a vote, and takes it only by
+    passing the leader.
     """
     confidence: list[FloatArray] = [leading]
-    next_steps: IntArray = np.arange(trailing.size, dtype=np.int32).reshape(trailing.shape)
-    trailing = trailing.ravel()
+    shape = (len(leading), len(tree))
+    next_steps: IntArray = np.broadcast_to(np.int32(0), shape)
+    if trailing is None:
+        trailing = np.zeros(1)
+    else:
+        next_steps, trailing = np.arange(trailing.size, dtype=np.int32).reshape(shape), trailing.ravel()
     for level, chance in zip(tree[-2::-1], probabilities[-2::-1], strict=True):
         leading = confidence[0]
         one = chance / level.count
@@ -165,13 +170,18 @@ def _trailing(
     top: IntArray,
 ) -> FloatArray:
     """The probability that a marked answer that doesn't lead becomes the reference, by the step of its size."""
-    degree = np.diff(level.first_step)[level.parent]
-    marked = np.repeat(np.arange(len(level.parent), dtype=np.int32), degree)
-    within = np.arange(len(marked), dtype=np.int32) - np.repeat((np.cumsum(degree) - degree).astype(np.int32), degree)
-    vote = within + level.first_step[level.parent].astype(np.int32)[marked]
-    own = level.size[marked]
-    elsewhere = chance[vote] - np.where(vote == marked, one[vote], 0)
-    kept = np.bincount(marked, elsewhere * trailing[next_steps[level.child[vote], own]], minlength=len(level.parent))
+    kept = np.empty(len(level.parent))
+    degree, first = np.diff(level.first_step)[level.parent], level.first_step[level.parent]
+    for start in range(0, len(kept), STEPS_AT_ONCE):
+        steps = slice(start, start + STEPS_AT_ONCE)
+        # Every step of a marked answer's partition, its own among them, is a vote that may come next.
+        row = np.repeat(np.arange(len(degree[steps])), degree[steps])
+        vote = (
+            np.arange(len(row)) - np.repeat(np.cumsum(degree[steps]) - degree[steps], degree[steps]) + first[steps][row]
+        )
+        elsewhere = chance[vote] - np.where(vote == row + start, one[vote], 0)
+        stays = trailing[next_steps[level.child[vote], level.size[steps][row]]]
+        kept[steps] = np.bincount(row, elsewhere * stays)
     passes = level.size == top[level.parent]
     grown = np.where(passes, leading[level.child], trailing[next_steps[level.child, level.size + 1]])
     result: FloatArray = np.where(level.size == 0, 0, kept + one * grown)
