@@ -20,9 +20,12 @@ from suffice.planning.tables import LargeTable, Table
 from suffice.planning.values import CLOSE, EXACT, Policy, plan_before
 from suffice.tally import FloatArray, IntArray
 
-MOST_EPISODES = 200_000
+MOST_EPISODES, LEAST_EPISODES = 200_000, 60_000
 MOST_DRAWS = 16_000_000
-"""Draws that are simulated: there are fewer episodes for larger budgets."""
+"""Draws that are simulated: there are fewer episodes for larger budgets, down to the least that fits are good with."""
+
+SMALLEST_PART = 16
+"""After the first draws a round adds this part of those since: of many small steps the errors of the fits add up."""
 
 
 def exact_draws(budget: int) -> int:
@@ -55,8 +58,9 @@ class Moment:
 def _moments(budget: int, prior: Prior) -> list[Moment]:
     """Simulated episodes after each draw, from the last that is exact to the last but one."""
     first = exact_draws(budget)
+    episodes = max(LEAST_EPISODES, min(MOST_EPISODES, MOST_DRAWS // budget))
     tops, leaders = [], []
-    for step in simulate(prior, budget, min(MOST_EPISODES, MOST_DRAWS // budget)):
+    for step in simulate(prior, budget, episodes):
         if step.draws >= first:
             tops.append(step.top.T.copy())
             leaders.append(step.leader.copy())
@@ -160,7 +164,8 @@ def decide(
     """The better of stopping and of the action that is worth most."""
     asked = np.minimum(actions, later.budget - draws)
     expected = np.minimum(2 * basis.guess[:, None] - 1 + later.at(basis, draws), 1)
-    worth = expected - penalties.round - penalties.draw * asked
+    small = np.array(actions) < min((draws - later.first) // SMALLEST_PART, max(actions))
+    worth = expected - penalties.round - penalties.draw * asked - np.where(small, np.inf, 0)
     best = worth.max(axis=1)
     largest = np.where(worth >= best[:, None] - CLOSE, asked, 0).max(axis=1)
     stop = 2 * confidence_of(sure, basis, draws) - 1
