@@ -32,7 +32,7 @@ def check_writable(*paths: Path | None) -> None:
             taken.add(target)
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes | memoryview) -> None:
     """Write a file so that a crash half-way leaves what was there before."""
     target = path.resolve()
     draft = target.with_name(f".{os.getpid()}.draft")

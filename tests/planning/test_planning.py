@@ -29,7 +29,7 @@ from suffice import (
 )
 from suffice.planning import UNIVERSAL, Model, Prior, build_model, ceiling, plan
 from suffice.planning.fit import fit_prior
-from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, step_probabilities
+from suffice.planning.model import CONCENTRATIONS, DISCOUNTS
 from suffice.replay import Reliability
 from suffice.replay.reliability import decile_sums
 
@@ -87,16 +87,6 @@ def test_steps_have_the_process_s_probabilities_and_sum_to_one(prior: Prior) -> 
     steps = {int(level.size[e]): chance[e] for e in np.flatnonzero(level.parent == row_of(model, (2, 1)))}
     for answer, size in ((0, 2), (1, 1), (2, 0)):
         assert steps[size] == pytest.approx(probability((0, 0, 1, answer), prior) / before)
-
-
-@pytest.mark.parametrize("rows", [1, 7, 100])
-def test_partitions_worked_on_a_few_at_a_time_give_the_same(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = build_model(16, SKEWED)
-    monkeypatch.setattr("suffice.planning.model.ROWS_AT_ONCE", rows)
-    for votes, level in enumerate(model.levels[:-1]):
-        chance = step_probabilities(level, votes, SKEWED)
-        np.testing.assert_allclose(chance, model.probabilities[votes], atol=1e-14)
-        np.testing.assert_allclose(np.bincount(level.parent, chance), 1, atol=1e-12)
 
 
 @pytest.mark.parametrize("prior", [UNIVERSAL, SKEWED])
@@ -199,8 +189,8 @@ def test_it_draws_on_while_there_are_no_votes() -> None:
 
 
 def test_a_large_budget_is_refused_by_name() -> None:
-    with pytest.raises(ControllerError, match="exact up to a budget of 48, not 49; rl"):
-        get_controller("plan").decide(Tally(49))
+    with pytest.raises(ControllerError, match="up to a budget of 512, not 513"):
+        get_controller("plan").decide(Tally(513))
 
 
 def test_actions_must_be_draws() -> None:
@@ -210,7 +200,7 @@ def test_actions_must_be_draws() -> None:
 
 def test_confidence_of_one_tally() -> None:
     assert confidence(Tally(32)) == 0
-    assert confidence(Tally(49)) is None
+    assert confidence(Tally(513)) is None
     sure, unsure = (confidence(tally_of(answers, 32)) for answers in ((0,) * 8, (0, 1, 0, 1)))
     assert sure is not None and unsure is not None
     assert sure > 0.999 and 0.4 < unsure < 0.5

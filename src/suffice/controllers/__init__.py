@@ -1,6 +1,6 @@
 """Controllers: the interface, the published rules, the learned ones, and names for them."""
 
-from suffice.controllers import boinf, rules
+from suffice.controllers import boinf, consol, rules
 from suffice.controllers.base import ArrayController, Controller, question_random
 from suffice.controllers.files import FORMAT, SavedController, file_kind, load_controller, save_controller
 from suffice.controllers.learned import LearnedController
@@ -15,6 +15,7 @@ __all__ = [
     "SavedController",
     "Shipped",
     "boinf",
+    "consol",
     "controller_names",
     "file_kind",
     "get_controller",

@@ -1,13 +1,14 @@
-"""Planning: exact optimal stopping under a model of answers."""
+"""Planning: optimal stopping under a model of answers."""
 
 from suffice.planning.certainty import certainties, certainty
 from suffice.planning.confidence import confidence, confidences, is_ready, prepare
 from suffice.planning.controller import Plan, ceiling
 from suffice.planning.mixture import Mixture
-from suffice.planning.model import LARGEST_BUDGET, UNIVERSAL, Model, Prior, build_model
+from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Model, Prior, build_model
 from suffice.planning.values import Policy, plan
 
 __all__ = [
+    "EXACT_BUDGET",
     "LARGEST_BUDGET",
     "UNIVERSAL",
     "Mixture",

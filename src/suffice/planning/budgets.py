@@ -12,10 +12,12 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from suffice.penalties import Penalties
-from suffice.planning.controller import Plan
+from suffice.planning.controller import Plan, planned
 from suffice.planning.mixture import Mixture
-from suffice.planning.model import Model, build_model
+from suffice.planning.model import EXACT_BUDGET, Model, build_model
+from suffice.planning.simulation import simulate
 from suffice.planning.values import Policy, plan
+from suffice.tally import IntArray, Tally
 
 DEAREST = 2.0
 """A draw that costs this much is never worth it: an answer can't gain more."""
@@ -25,6 +27,9 @@ COLUMNS = 24
 """How often a single penalty, or a pair of them, is tried at the most."""
 
 TINY = 1e-6
+
+EPISODES = 20_000
+"""By how many a plan for a large budget is measured."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +54,19 @@ Measure = Callable[[Plan], Means]
 
 
 def expected_means(budget: int) -> Measure:
-    """Measures plans by the model itself: the means over its prior."""
+    """Measures plans by the model itself: the means over its prior, or over episodes drawn from it."""
 
     def measure(chosen: Plan) -> Means:
+        if budget > EXACT_BUDGET:
+            return _simulated(chosen, budget)
         model = build_model(budget, chosen.prior)
         policy = plan(model, Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions)
-        return _forward(model, policy)
+        return follow(model, policy)
 
     return measure
 
 
-def _forward(model: Model, policy: Policy) -> Means:
+def follow(model: Model, policy: Policy) -> Means:
     """Follow a policy from the empty tally: the chance of being at each partition, with draws still to come."""
     most = max(int(asked.max()) for asked in policy.asked)
     # Column r: the chance of being here with r draws of the present round to come.
@@ -80,6 +87,23 @@ def _forward(model: Model, policy: Policy) -> Means:
         step = csr_array((model.probabilities[votes], (level.child, level.parent)), shape=shape)
         here = np.column_stack([step @ here[:, 1:], np.zeros(shape[0])])
     return Means(samples, rounds, agreement)
+
+
+def _simulated(chosen: Plan, budget: int) -> Means:
+    """The means over episodes; always the same ones, so that plans compare."""
+    table = planned(budget, chosen)
+    due, rounds = np.zeros((2, EPISODES), np.int64)
+    answer: IntArray = np.zeros(EPISODES, np.int16)
+    leader = answer
+    asked = np.full(EPISODES, int(table.find("asked", Tally(budget))))
+    for step in simulate(chosen.prior, budget, EPISODES, seed=1):
+        due, rounds = due + asked, rounds + (asked > 0)
+        deciding = np.flatnonzero(due == step.draws)
+        asked = np.zeros(EPISODES, np.int64)
+        asked[deciding] = table.find_states("asked", step.keys[deciding], step.top.T[deciding], step.draws)
+        answer[deciding] = step.leader[deciding]
+        leader = step.leader
+    return Means(float(due.mean()), float(rounds.mean()), float((answer == leader).mean()))
 
 
 def for_mean_samples(base: Plan, samples: float, measure: Measure) -> Budgeted:

@@ -13,8 +13,11 @@ import numpy as np
 from suffice.errors import OptionError
 from suffice.paths import write_whole
 
-VERSION = 1
+VERSION = 2
 """Part of every file's name: raise it when the arrays change their meaning."""
+
+MOST_BYTES = 500_000_000
+"""The oldest files are deleted beyond this: a search for penalties leaves many that nobody needs again."""
 
 Arrays = dict[str, np.ndarray]
 
@@ -35,10 +38,20 @@ def cached(build: Callable[[], Arrays], *identity: object) -> Arrays:
     np.savez(data, **arrays)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, data.getvalue())
+        write_whole(path, data.getbuffer())
+        _forget_the_oldest(path.parent)
     except (OSError, OptionError):
         pass  # a cache that can't be written is only slower
     return arrays
+
+
+def _forget_the_oldest(folder: Path) -> None:
+    files = sorted(folder.glob("model-*.npz"), key=lambda file: file.stat().st_mtime, reverse=True)
+    kept = 0
+    for file in files:
+        kept += file.stat().st_size
+        if kept > MOST_BYTES:
+            file.unlink()
 
 
 def cache_folder() -> Path:

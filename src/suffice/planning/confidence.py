@@ -2,15 +2,17 @@
 
 import numpy as np
 
-from suffice.planning.model import LARGEST_BUDGET, UNIVERSAL, Prior, build_model
-from suffice.planning.tables import Table
+from suffice.planning.approximate import confidence_table
+from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Prior, build_model
+from suffice.planning.tables import Lookup, Table
 from suffice.tally import FloatArray, Tallies, Tally
 
 
 def confidence(tally: Tally, prior: Prior = UNIVERSAL) -> float | None:
     """The probability that the present leader is the reference; None where the budget is too large to tell.
 
-    It says that more sampling would not change the answer, not that the answer is right.
+    It says that more sampling would not change the answer, not that the answer is right. Above a budget of 48 it is
+    approximate.
 
     >>> tally = Tally(budget=32)
     >>> tally.add_round(["42", "42", "17", "42"])
@@ -21,19 +23,17 @@ def confidence(tally: Tally, prior: Prior = UNIVERSAL) -> float | None:
         return None
     if tally.leader is None and tally.left:
         return 0.0
-    table = _table(tally.budget, prior)
-    return min(1.0, float(table.columns["confidence"][table.row(tally)]))
+    return min(1.0, _table(tally.budget, prior).find("confidence", tally))
 
 
 def confidences(tallies: Tallies, prior: Prior = UNIVERSAL) -> FloatArray:
     """The confidence of each row; 0 where there are no votes."""
-    table = _table(tallies.budget, prior)
-    found = table.columns["confidence"][table.rows(tallies)]
+    found = _table(tallies.budget, prior).find_many("confidence", tallies)
     # Without votes there is no leader, though nobody can take the lead from none once the budget is spent.
     return np.where((tallies.top(1)[:, 0] > 0) | (tallies.draws == tallies.budget), found, 0)
 
 
-_tables: dict[tuple[int, Prior], Table] = {}
+_tables: dict[tuple[int, Prior], Lookup] = {}
 _MOST_TABLES = 8
 
 
@@ -48,12 +48,16 @@ def is_ready(budget: int, prior: Prior = UNIVERSAL) -> bool:
     return (budget, prior) in _tables or budget > LARGEST_BUDGET
 
 
-def _table(budget: int, prior: Prior) -> Table:
+def _table(budget: int, prior: Prior) -> Lookup:
     table = _tables.get((budget, prior))
     if table is None:
-        model = build_model(budget, prior)
-        table = Table.of(model.levels, confidence=model.confidence)
+        table = _exact(budget, prior) if budget <= EXACT_BUDGET else confidence_table(budget, prior)
         while len(_tables) >= _MOST_TABLES:
             _tables.pop(next(iter(_tables)), None)
         _tables[budget, prior] = table
     return table
+
+
+def _exact(budget: int, prior: Prior) -> Table:
+    model = build_model(budget, prior)
+    return Table.of(model.levels, confidence=model.confidence)

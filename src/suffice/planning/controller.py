@@ -1,4 +1,4 @@
-"""The planned controller: the exact best policy under the model, with no training."""
+"""The planned controller: the best policy under the model, with no training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,17 +17,22 @@ from suffice.controllers import (
 )
 from suffice.errors import ControllerError
 from suffice.penalties import Penalties
-from suffice.planning.model import LARGEST_BUDGET, UNIVERSAL, Prior, build_model
-from suffice.planning.tables import Table
+from suffice.planning.approximate import plan_table
+from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Prior, build_model
+from suffice.planning.tables import Lookup, Table
 from suffice.planning.values import plan
 from suffice.tally import FloatArray, IntArray, Tallies, Tally
+
+ACTIONS = (1, 2, 3, 4, 6, 8, 12, 16)
+LARGE_ACTIONS = (24, 32, 48, 64)
+EXTENT = f"exact up to a budget of {EXACT_BUDGET}, approximate up to {LARGEST_BUDGET}"
 
 
 @file_kind("planned")
 @register("plan")
 @dataclass(frozen=True)
 class Plan(SavedController):
-    """The policy with the largest expected reward, by backward recursion over all partitions of the draws.
+    """The policy with the largest expected reward: exact for budgets up to 48, and approximate up to 512.
 
     >>> tally = Tally()
     >>> tally.add_round(["7", "7", "7", "7"])
@@ -37,7 +42,7 @@ class Plan(SavedController):
 
     penalty_draw: float = Penalties.draw
     penalty_round: float = 0.005
-    actions: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16)
+    actions: tuple[int, ...] = ACTIONS
     prior: Prior = UNIVERSAL
 
     def __post_init__(self) -> None:
@@ -45,6 +50,9 @@ class Plan(SavedController):
         self.require("actions", bool(self.actions) and min(self.actions) >= 1, "at least 1 each")
 
     def __repr__(self) -> str:
+        return f"<{self}, {EXTENT}>"
+
+    def __str__(self) -> str:
         actions = "+".join(map(str, self.actions))
         return f"plan:penalty_draw={self.penalty_draw:g},penalty_round={self.penalty_round:g},actions={actions}"
 
@@ -54,15 +62,15 @@ class Plan(SavedController):
 
     def decide(self, tally: Tally) -> int:
         """A look-up by the partition."""
-        table = self._table(tally.budget)
-        return int(table.columns["asked" if tally.leader is not None else "asked_without_stop"][table.row(tally)])
+        column = "asked" if tally.leader is not None else "asked_without_stop"
+        return int(planned(tally.budget, self).find(column, tally))
 
     def decide_many(self, tallies: Tallies) -> IntArray:
         """Look-ups by the partitions."""
-        table = self._table(tallies.budget)
-        rows = table.rows(tallies)
+        table = planned(tallies.budget, self)
         voted = tallies.top(1)[:, 0] > 0
-        return np.where(voted, table.columns["asked"][rows], table.columns["asked_without_stop"][rows])
+        asked = table.find_many("asked", tallies)
+        return asked if voted.all() else np.where(voted, asked, table.find_many("asked_without_stop", tallies))
 
     @property
     def card(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -72,6 +80,7 @@ class Plan(SavedController):
             "format": FORMAT,
             "penalties": {"draw": self.penalty_draw, "round": self.penalty_round},
             "actions": list(self.actions),
+            "extent": EXTENT,
             "prior": "universal" if self.prior == UNIVERSAL else "fitted",
         }
 
@@ -87,15 +96,16 @@ class Plan(SavedController):
             raise ValueError
         return Plan(card["penalties"]["draw"], card["penalties"]["round"], tuple(card["actions"]), prior)
 
-    def _table(self, budget: int) -> Table:
-        return _planned(budget, self)
+    def actions_at(self, budget: int) -> tuple[int, ...]:
+        """The actions; where none were chosen, larger ones too for a budget that has the room."""
+        return ACTIONS + LARGE_ACTIONS if budget > EXACT_BUDGET and self.actions == ACTIONS else self.actions
 
 
-_tables: dict[tuple[int, Plan], Table] = {}
+_tables: dict[tuple[int, Plan], Lookup] = {}
 _MOST_TABLES = 16
 
 
-def _planned(budget: int, chosen: Plan) -> Table:
+def planned(budget: int, chosen: Plan) -> Lookup:
     """The plan for a budget; the last few are kept."""
     table = _tables.get((budget, chosen))
     if table is None:
@@ -106,20 +116,20 @@ def _planned(budget: int, chosen: Plan) -> Table:
     return table
 
 
-def _plan(budget: int, chosen: Plan) -> Table:
+def _plan(budget: int, chosen: Plan) -> Lookup:
     if budget > LARGEST_BUDGET:
-        raise ControllerError(
-            f"plans are exact up to a budget of {LARGEST_BUDGET}, not {budget}; rl can be trained for it"
-        )
-
+        raise ControllerError(f"there are plans up to a budget of {LARGEST_BUDGET}, not {budget}")
+    penalties, actions = Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions_at(budget)
+    if budget > EXACT_BUDGET:
+        return plan_table(budget, chosen.prior, penalties, actions)
     model = build_model(budget, chosen.prior)
-    policy = plan(model, Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions)
+    policy = plan(model, penalties, actions)
     return Table.of(model.levels, asked=policy.asked, asked_without_stop=policy.asked_without_stop)
 
 
 def ceiling(controller: str | Controller, penalties: Penalties) -> Plan | None:
     """The planner that a learned controller is measured against: the same actions, these penalties."""
     learned = get_controller(controller)
-    if not isinstance(learned, LearnedController) or learned.budget > LARGEST_BUDGET:
+    if not isinstance(learned, LearnedController) or learned.budget > EXACT_BUDGET:
         return None
     return Plan(penalties.draw, penalties.round, tuple(learned.card["actions"]))

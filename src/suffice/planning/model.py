@@ -6,6 +6,7 @@ After n votes over k answers, an answer with c votes comes next with probability
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import gammaln
@@ -16,10 +17,12 @@ from suffice.tally import FloatArray, IntArray
 
 CONCENTRATIONS = np.geomspace(0.02, 60, 22)
 DISCOUNTS = np.arange(10) / 10
-ROWS_AT_ONCE = 20_000
+STEPS_AT_ONCE = 100_000
 
-LARGEST_BUDGET = 48
-"""Beyond this there are too many partitions to go over them all."""
+EXACT_BUDGET = 48
+"""Beyond this there are too many partitions to go over them all: what is told is approximate."""
+
+LARGEST_BUDGET = 512
 
 
 @dataclass(frozen=True)
@@ -40,37 +43,51 @@ UNIVERSAL = Prior()
 
 def log_likelihoods(parts: IntArray) -> FloatArray:
     """The log probability of each partition of the same number of votes, at each point of the grid."""
-    alpha, d = CONCENTRATIONS[:, None], DISCOUNTS[None, :]
-    votes, most = int(parts[0].sum(dtype=int)), parts.shape[1]
-    # Σ log(α + i d) over i = 1 … k − 1, for every k.
-    steps = np.log(alpha[..., None] + d[..., None] * np.arange(1, most + 1))
-    new_answers = np.concatenate([np.zeros((*steps.shape[:2], 2)), np.cumsum(steps, axis=2)[..., :-1]], axis=2)
-    total = np.log(CONCENTRATIONS[:, None] + np.arange(1, max(votes, 1))).sum(axis=1)
     sizes = np.arange(int(parts.max(initial=0)) + 1)
     growth = gammaln(sizes[:, None] - DISCOUNTS) - gammaln(1 - DISCOUNTS)
     growth[0] = 0
-    answers = (parts > 0).sum(axis=1)
-    grown = growth[parts].sum(axis=1)
-    logs: FloatArray = new_answers[:, :, answers].transpose(2, 0, 1) - total[:, None] + grown[:, None, :]
+    by_answers = _by_answers(int(parts[0].sum(dtype=int)), parts.shape[1])
+    logs: FloatArray = by_answers[(parts > 0).sum(axis=1)] + growth[parts].sum(axis=1)[:, None, :]
     return logs
 
 
-def step_probabilities(level: Level, votes: int, prior: Prior) -> FloatArray:
-    """The probability of each step of a level: a vote for any of the answers of its size, or for a new one."""
-    if votes == 0:
-        return np.ones(len(level.parent))
-    # A vote for an answer with c votes has probability c·pull − drag, one for a new answer has `novel`.
-    pull, drag, novel = np.empty((3, len(level.parts)))
-    inverse = 1 / (votes + CONCENTRATIONS[:, None])
-    for start in range(0, len(level.parts), ROWS_AT_ONCE):
-        rows = slice(start, start + ROWS_AT_ONCE)
-        weights = posterior(level.parts[rows], prior)
-        pull[rows] = (weights * inverse).sum(axis=(1, 2))
-        drag[rows] = (weights * inverse * DISCOUNTS).sum(axis=(1, 2))
-        fresh = (weights * inverse * CONCENTRATIONS[:, None]).sum(axis=(1, 2))
-        novel[rows] = fresh + level.answers[rows] * drag[rows]
-    one_answer = level.size * pull[level.parent] - drag[level.parent]
-    return np.where(level.size == 0, novel[level.parent], level.count * one_answer)
+def _by_answers(votes: int, most: int) -> FloatArray:
+    """What of the log probability depends on the number of answers, 0 to `most`, but not on their sizes."""
+    alpha, d = CONCENTRATIONS[:, None], DISCOUNTS[None, :]
+    # Σ log(α + i d) over i = 1 … k − 1.
+    steps = np.log(alpha + d * np.arange(1, most)[:, None, None])
+    new_answers = np.concatenate([np.zeros((2, *steps.shape[1:])), np.cumsum(steps, axis=0)])
+    total = np.log(alpha + np.arange(1, max(votes, 1))).sum(axis=1)
+    logs: FloatArray = new_answers - total[:, None]
+    return logs
+
+
+def step_probabilities(tree: list[Level], prior: Prior) -> list[FloatArray]:
+    """The probability of each step of each level: a vote for any of the answers of its size, or for a new one."""
+    alpha = CONCENTRATIONS[:, None]
+    found: list[FloatArray] = [np.ones(len(tree[0].parent))]
+    # Of a partition's likelihood only Σ log Γ(c − d) depends on the sizes of its parts: it grows by one term a vote.
+    grown = np.zeros((1, len(DISCOUNTS)))
+    terms = np.log(np.maximum(np.arange(len(tree))[:, None], 1) - DISCOUNTS)
+    terms[0] = 0
+    for votes, (before, level) in enumerate(pairwise(tree), start=1):
+        grown = grown[before.parent[level.origin]] + terms[before.size[level.origin]]
+        # The rest is summed over the concentrations, once for every number of answers.
+        with np.errstate(divide="ignore"):
+            rest = _by_answers(votes, votes) + np.log(prior.grid)
+        rest = np.exp(rest - rest.max(axis=(1, 2), keepdims=True))
+        weights = np.exp(grown - grown.max(axis=1, keepdims=True))
+        whole, pulled, fresh = (
+            (weights * (rest * factor).sum(axis=1)[level.answers])
+            for factor in (1, 1 / (votes + alpha), alpha / (votes + alpha))
+        )
+        scale = 1 / whole.sum(axis=1)
+        pull, drag = pulled.sum(axis=1) * scale, pulled @ DISCOUNTS * scale
+        novel = fresh.sum(axis=1) * scale + level.answers * drag
+        # A vote for an answer with c votes has probability c·pull − drag, one for a new answer has `novel`.
+        one_answer = level.size * pull[level.parent] - drag[level.parent]
+        found.append(np.where(level.size == 0, novel[level.parent], level.count * one_answer))
+    return found
 
 
 def posterior(parts: IntArray, prior: Prior) -> FloatArray:
@@ -98,8 +115,10 @@ def build_model(budget: int, prior: Prior = UNIVERSAL) -> Model:
     tree = levels(budget)
 
     def build() -> Arrays:
-        chances = [step_probabilities(level, votes, prior) for votes, level in enumerate(tree)]
-        return {"probabilities": np.concatenate(chances), "confidence": np.concatenate(_confidence(tree, chances))}
+        chances = step_probabilities(tree, prior)
+        # With the budget spent the leader is the reference, and nobody else is.
+        confidence = confidence_before(tree, chances, np.ones(len(tree[-1].parts)))
+        return {"probabilities": np.concatenate(chances), "confidence": np.concatenate(confidence)}
 
     arrays = cached(build, budget, prior)
     steps = np.cumsum([len(level.parent) for level in tree])[:-1]
@@ -107,17 +126,23 @@ def build_model(budget: int, prior: Prior = UNIVERSAL) -> Model:
     return Model(budget, tree, np.split(arrays["probabilities"], steps), np.split(arrays["confidence"], partitions))
 
 
-def _confidence(tree: list[Level], probabilities: list[FloatArray]) -> list[FloatArray]:
+def confidence_before(
+    tree: list[Level], probabilities: list[FloatArray], leading: FloatArray, trailing: FloatArray | None = None
+) -> list[FloatArray]:
     """The probability that the leader is the reference, for each partition of each level.
 
-    Backwards from the full budget, for a marked answer that leads, and for one of each size that doesn't. In a tie the
-    leader is who reached the count first, so the marked answer keeps the lead when another draws level, loses it when
-    one that is level gets a vote, and takes it only by passing the leader.
+    Backwards from the last level, where `leading` has it for the leader of each partition and `trailing` for an answer
+    of each size that doesn't lead (0 unless given). In a tie the leader is who reached the count first, so the marked
+    answer keeps the lead when another draws level, loses it when one that is level gets a vote, and takes it only by
+    passing the leader.
     """
-    confidence: list[FloatArray] = [np.ones(len(tree[-1].parts))]
-    # By step of the next level: its size is the marked answer's. Nobody who trails at the end is the reference.
-    trailing: FloatArray = np.zeros(len(tree[-1].parts))
-    next_steps = np.zeros((len(tree[-1].parts), tree[-1].parts.shape[1] + 1), np.int32)
+    confidence: list[FloatArray] = [leading]
+    shape = (len(leading), len(tree))
+    next_steps: IntArray = np.broadcast_to(np.int32(0), shape)
+    if trailing is None:
+        trailing = np.zeros(1)
+    else:
+        next_steps, trailing = np.arange(trailing.size, dtype=np.int32).reshape(shape), trailing.ravel()
     for level, chance in zip(tree[-2::-1], probabilities[-2::-1], strict=True):
         leading = confidence[0]
         one = chance / level.count
@@ -130,7 +155,7 @@ def _confidence(tree: list[Level], probabilities: list[FloatArray]) -> list[Floa
         kept: FloatArray = np.bincount(level.parent, after, minlength=len(level.parts)).astype(float)
         confidence.insert(0, kept)
         trailing = _trailing(level, one, chance, leading, trailing, next_steps, top)
-        next_steps = level.step_of_size
+        next_steps = level.step_of_size()
     confidence[0] = np.zeros(1)  # no votes yet
     return confidence
 
@@ -145,14 +170,18 @@ def _trailing(
     top: IntArray,
 ) -> FloatArray:
     """The probability that a marked answer that doesn't lead becomes the reference, by the step of its size."""
-    degree = np.diff(level.first_step)[level.parent]
-    marked = np.repeat(np.arange(len(level.parent)), degree)
-    vote = (
-        np.arange(len(marked)) - np.repeat(np.cumsum(degree) - degree, degree) + level.first_step[level.parent[marked]]
-    )
-    own = level.size[marked]
-    elsewhere = chance[vote] - np.where(vote == marked, one[vote], 0)
-    kept = np.bincount(marked, elsewhere * trailing[next_steps[level.child[vote], own]], minlength=len(level.parent))
+    kept = np.empty(len(level.parent))
+    degree, first = np.diff(level.first_step)[level.parent], level.first_step[level.parent]
+    for start in range(0, len(kept), STEPS_AT_ONCE):
+        steps = slice(start, start + STEPS_AT_ONCE)
+        # Every step of a marked answer's partition, its own among them, is a vote that may come next.
+        row = np.repeat(np.arange(len(degree[steps])), degree[steps])
+        vote = (
+            np.arange(len(row)) - np.repeat(np.cumsum(degree[steps]) - degree[steps], degree[steps]) + first[steps][row]
+        )
+        elsewhere = chance[vote] - np.where(vote == row + start, one[vote], 0)
+        stays = trailing[next_steps[level.child[vote], level.size[steps][row]]]
+        kept[steps] = np.bincount(row, elsewhere * stays)
     passes = level.size == top[level.parent]
     grown = np.where(passes, leading[level.child], trailing[next_steps[level.child, level.size + 1]])
     result: FloatArray = np.where(level.size == 0, 0, kept + one * grown)

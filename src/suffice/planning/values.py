@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 
 from suffice.penalties import Penalties
 from suffice.planning.model import Model
+from suffice.planning.partitions import Level
 from suffice.tally import FloatArray, IntArray
 
 CLOSE = 1e-4
@@ -26,27 +27,45 @@ class Policy:
 
 
 def plan(model: Model, penalties: Penalties, actions: tuple[int, ...]) -> Policy:
-    """Backwards from the full budget: V = max(2·confidence − 1, max over k of −costs + E[V after k more])."""
-    actions = tuple({min(action, model.budget) for action in actions})
-    asked: list[IntArray] = [np.zeros(len(model.levels[-1].parts), np.int8)]
-    without_stop: list[IntArray] = [asked[0]]
-    value: list[FloatArray] = [2 * model.confidence[-1] - 1]
+    """Backwards from the full budget."""
+    nothing = np.zeros((len(model.levels[-1].parts), 0))
+    return plan_before(model.levels, model.probabilities, model.confidence, nothing, model.budget, penalties, actions)
+
+
+def plan_before(
+    levels: list[Level],
+    probabilities: list[FloatArray],
+    confidence: list[FloatArray],
+    later: FloatArray,
+    budget: int,
+    penalties: Penalties,
+    actions: tuple[int, ...],
+) -> Policy:
+    """V = max(2·confidence − 1, max over k of −costs + E[V after k more]), backwards from the last level.
+
+    `later` has a column for each draw after that level: what is expected of its partitions then.
+    """
+    last = len(levels) - 1
+    asked: list[IntArray] = []
+    without_stop: list[IntArray] = []
+    value: list[FloatArray] = []
     # Column j: the expected value after j more votes.
-    ahead = np.zeros((len(value[0]), max(actions) + 1))
-    ahead[:, 0] = value[0]
-    for votes in range(model.budget - 1, -1, -1):
-        level = model.levels[votes]
-        shape = (len(level.parts), len(model.levels[votes + 1].parts))
-        step = csr_array((model.probabilities[votes], (level.parent, level.child)), shape=shape)
-        ahead = np.column_stack([np.zeros(shape[0]), step @ ahead[:, :-1]])
-        draws = np.unique(np.minimum(actions, model.budget - votes))
+    ahead = np.zeros((len(levels[-1].parts), max(min(action, budget) for action in actions) + 1))
+    ahead[:, 1 : later.shape[1] + 1] = later
+    for votes in range(last, -1, -1):
+        level = levels[votes]
+        if votes < last:
+            shape = (len(level.parts), len(levels[votes + 1].parts))
+            step = csr_array((probabilities[votes], (level.parent, level.child)), shape=shape)
+            ahead = np.column_stack([np.zeros(shape[0]), step @ ahead[:, :-1]])
+        stop = 2 * confidence[votes] - 1
+        draws = np.unique(np.minimum(actions, budget - votes))
         worth = ahead[:, draws] - penalties.round - penalties.draw * draws
         best = worth.max(axis=1)
         largest = np.where(worth >= best[:, None] - CLOSE, draws, 0).max(axis=1)
-        stop = 2 * model.confidence[votes] - 1
-        stops = (stop >= best - EXACT) & (votes > 0)
-        asked.insert(0, np.where(stops, 0, largest).astype(np.int8))
-        without_stop.insert(0, largest.astype(np.int8))
+        stops = ((stop >= best - EXACT) & (votes > 0)) | (votes == budget)
+        asked.insert(0, np.where(stops, 0, largest).astype(np.int16))
+        without_stop.insert(0, largest.astype(np.int16))
         value.insert(0, np.where(stops, stop, best))
         ahead[:, 0] = value[0]
     return Policy(asked, without_stop, value)
