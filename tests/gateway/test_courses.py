@@ -1,6 +1,7 @@
 """When there is a vote: by the operator's word, by the client's, by the request, or by a scout."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
