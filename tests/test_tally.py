@@ -15,6 +15,10 @@ def tally_of(answers: list[int], budget: int = 32) -> Tally:
     return tally
 
 
+def test_the_budget_is_32_unless_said() -> None:
+    assert (Tally().budget, Tally().left) == (32, 32)
+
+
 def test_leader_has_most_votes() -> None:
     assert tally_of([1, 2, 2]).leader == "2"
 
@@ -41,6 +45,7 @@ def test_rounds_end_where_they_were_said_to() -> None:
 
 def test_state_is_zero_at_the_start_and_scaled_later() -> None:
     assert not Tally(32).state().any()
+    assert list(tally_of([1]).state()) == [1 / 32, 0, 0, 0, 0, 1 / 32, 0]
     # Votes 2, 1, 1 over 5 draws: entropy of (½, ¼, ¼) is 1.5 log 2.
     expected = [2 / 32, 1 / 32, 1 / 32, 0, 0, 5 / 32, 1.5 * np.log(2) / np.log(5)]
     assert tally_of([1, 1, 2, NONE, 3]).state() == pytest.approx(expected)
@@ -75,7 +80,7 @@ def test_names_of_answers_do_not_matter(answers: list[int], names: list[int]) ->
 
 
 def test_a_state_of_one_count_is_refused() -> None:
-    with pytest.raises(OptionError, match="top 2"):
+    with pytest.raises(OptionError, match="^a state needs the top 2 vote counts at least$"):
         Tally(32).state(k=1)
 
 
@@ -88,3 +93,4 @@ def test_votes_are_listed_with_the_leader_first() -> None:
 def test_counts_of_large_budgets_are_whole(budget: int) -> None:
     standings = Standings(np.zeros((1, budget), int))
     assert list(standings.votes[:, 0, 0]) == list(range(budget + 1))
+    assert standings.votes.itemsize == (1 if budget < 128 else 2), "there are many of them"

@@ -62,7 +62,9 @@ def test_a_controller_passes_through() -> None:
         ("sc:draws=0", ["draws must be at least 1"]),
         ("sc:draws=2.5", ["draws must be a whole number"]),
         ("esc:window=0", ["window must be at least 1"]),
-        ("doubling:threshold=0", ["threshold must be"]),
+        ("asc:threshold=0", ["threshold must be above 0 and at most 1, not 0"]),
+        ("doubling:threshold=0", ["threshold must be above 0 and at most 1, not 0"]),
+        ("doubling:threshold=1.5", ["threshold must be above 0 and at most 1, not 1.5"]),
         ("boinf:factor=inf", ["factor must be above 0"]),
         ("boinf:unknown=-1", ["unknown must be at least 0"]),
         ("patient", ["votes must be given"]),
@@ -77,6 +79,11 @@ def test_a_bad_string_gets_an_error_that_lists_what_there_is(spec: str, words: l
         get_controller(spec)
     for word in words:
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("spec", ["sc:draws=1", "esc:window=1", "asc:threshold=1", "doubling:threshold=1"])
+def test_the_last_value_in_range_is_taken(spec: str) -> None:
+    assert get_controller(spec).decide(Tally(32)) >= 1
 
 
 def test_a_name_is_given_once() -> None:
