@@ -80,7 +80,7 @@ def test_names_of_answers_do_not_matter(answers: list[int], names: list[int]) ->
 
 
 def test_a_state_of_one_count_is_refused() -> None:
-    with pytest.raises(OptionError, match="^a state needs the top 2 vote counts at least$"):
+    with pytest.raises(OptionError, match=r"^a state needs the top 2 vote counts at least$"):
         Tally(32).state(k=1)
 
 
