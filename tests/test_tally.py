@@ -71,6 +71,17 @@ def test_arrays_and_tally_agree_after_every_draw(answers: list[int]) -> None:
         assert list(many.last(3)[0]) == [NONE] * (3 - len(recent)) + recent
 
 
+@given(st.integers(1, 12).flatmap(lambda draws: st.lists(st.lists(codes, min_size=draws, max_size=draws), min_size=2)))
+def test_each_row_stands_by_itself(rows: list[list[int]]) -> None:
+    together = Standings(np.array(rows))
+    for row, answers in enumerate(rows):
+        alone = Standings(np.array([answers]))
+        np.testing.assert_array_equal(together.votes[:, row], alone.votes[:, 0])
+        np.testing.assert_array_equal(together.leader[:, row], alone.leader[:, 0])
+        leader = tally_of(answers).leader
+        assert together.reference[row] == (NONE if leader is None else int(leader))
+
+
 @given(st.lists(codes, min_size=1, max_size=24), st.permutations(range(5)))
 def test_names_of_answers_do_not_matter(answers: list[int], names: list[int]) -> None:
     renamed = [code if code == NONE else names[code] for code in answers]

@@ -107,7 +107,12 @@ def test_confidence_is_the_chance_that_the_leader_stays(prior: Prior) -> None:
 
 @pytest.mark.parametrize(
     ("penalties", "actions"),
-    [(Penalties(0.02, 0.01), (1, 2, 4)), (Penalties(0.0, 0.03), (1, 3)), (Penalties(0.0, 0.0), (1, 2, 3))],
+    [
+        (Penalties(0.02, 0.01), (1, 2, 4)),
+        (Penalties(0.0, 0.03), (1, 3)),
+        (Penalties(0.0, 0.0), (1, 2, 3)),
+        (Penalties(2.5, 0.0), (1, 2)),
+    ],
 )
 def test_values_are_those_of_a_plain_recursion(penalties: Penalties, actions: tuple[int, ...]) -> None:
     model = build_model(BUDGET, SKEWED)
