@@ -33,14 +33,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from suffice.answers import prose
-from suffice.answers.options import option
+from suffice.answers import prose, values
+from suffice.answers.options import option, option_at_start
 from suffice.answers.prose import unmarked
 from suffice.answers.requests import UNASKED, Question
 from suffice.answers.results import conclusion, lead
 from suffice.answers.spelling import as_option, spelled
 from suffice.answers.stated import boxed, said_formula, said_letter, said_number
-from suffice.answers.statements import stated
+from suffice.answers.statements import finally_stated, stated
 from suffice.answers.told import told
 from suffice.answers.verdicts import AGREES, verdict
 from suffice.answers.whole import bare_value, whole
@@ -86,7 +86,9 @@ def evidence(text: str, question: Question = UNASKED) -> Evidence:
     if question.has_one_answer is not False:
         agrees = question.want == "verdict" and AGREES.match(text)  # "Absolutely." is no courtesy there
         body = text if agrees else prose.without_courtesies(text)
-        for kind, read in _READERS:
+        body = prose.without_code(body) if question.want in ("number", "name", "verdict") else body
+        body = values.in_whole_money(body) if question.in_money else body
+        for kind, read in _SURE if question.asks_nothing or _is_estimate(body, question) else _READERS:
             answer = read(body, question)
             if answer is not None:
                 return Evidence(spelled(answer, question), True, kind) if answer else Evidence(None, False, "nothing")
@@ -114,7 +116,13 @@ def is_structure(text: str) -> bool:
 _BOXED_CHOICE = re.compile(r"(?:\\(?:text|math)\w*\s*\{\s*)?(?:\(([A-J])\)\s*[^\s}]|([A-J])[.:]\s+\S)")
 
 
+_BOXED_UNIT = re.compile(r"\\?\$?(-?[\d.,]*\d)\s*\\(?:text|mathrm)\s*\{\s*[a-z ]{2,20}\}")
+
+
 def _in_box(inside: str, question: Question) -> str:
+    unit = _BOXED_UNIT.fullmatch(inside) if question.want == "number" else None
+    if unit:
+        return unit[1]
     labelled = _BOXED_CHOICE.match(inside)  # "(B) 12" is B
     if labelled:
         return labelled[1] or labelled[2]
@@ -132,8 +140,13 @@ def _weak(text: str) -> str | None:
     return max(found, key=lambda one: one[:2])[2] if found else None
 
 
+_LETTERED = re.compile(r"\s*\(?[A-J][).:]\s+\S")
+
+
 def _nothing(text: str, question: Question) -> str | None:
     """Empty for refusals, small talk and questions back: what follows is not looked at."""
+    if option_at_start(text, question) or (question.want == "letter" and _LETTERED.match(text)):
+        return None
     if not text or (prose.says_nothing(unmarked(text)) and not as_option(text, question)):
         return ""
     if prose.asks_back(text) and not verdict(text, question):
@@ -141,6 +154,18 @@ def _nothing(text: str, question: Question) -> str | None:
     return None
 
 
+def _is_estimate(text: str, question: Question) -> bool:
+    """Whether a number is asked for that nothing given leads to, and the text gives a range or says that it depends."""
+    opening = " ".join(prose.sentences(text)[:2])
+    return (
+        question.has_one_answer is None
+        and question.want == "number"
+        and not question.grounded
+        and prose.hedges(opening)
+    )
+
+
+_SURE: tuple[tuple[Kind, Callable[[str, Question], str | None]], ...] = (("stated", finally_stated),)
 _READERS: tuple[tuple[Kind, Callable[[str, Question], str | None]], ...] = (
     ("stated", stated),
     ("nothing", _nothing),

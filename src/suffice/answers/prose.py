@@ -35,6 +35,12 @@ def unfenced(text: str) -> str:
     )
 
 
+def without_code(text: str) -> str:
+    """The text around fenced blocks, where there is some before the first."""
+    before = text.partition("```")[0]
+    return _FENCE.sub("", text).strip() if before.strip() and not before.rstrip().endswith(":") else text
+
+
 def has_code(text: str) -> bool:
     """Whether there is a fenced block in a text."""
     return "```" in text
@@ -154,3 +160,27 @@ _BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__")
 def in_bold(text: str) -> list[str]:
     """The parts of a text that are in bold."""
     return [one or other for one, other in _BOLD.findall(text)]
+
+
+_LAID_OUT = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]+\S|(?:[-*•]|\d{1,2}[.)])[ \t]+\S|\|.*\|[ \t]*$|\*\*[^*\n]{1,60}:?\*\*:?[ \t]*$)", re.M
+)
+_MOST_PARAGRAPHS = 3
+
+
+def is_laid_out(text: str) -> bool:
+    """Whether a text is made to be read rather than to answer: headings, lists, tables, many paragraphs."""
+    return len(_LAID_OUT.findall(text)) > 1 or len(re.findall(r"\n\s*\n", text.strip())) >= _MOST_PARAGRAPHS
+
+
+_HEDGES = re.compile(
+    r"\b(?:depend(?:s|ing)?|var(?:y|ies)|ranges?|anywhere (?:from|between)|typically|usually|generally|on average|"
+    r"it['’]s (?:hard|difficult) to say|in most cases|tends? to|rule of thumb|estimated?|at least|up to|or (?:so|more))\b|"
+    r"\bbetween \S*\d|\d[\d.,]*[km%]? ?(?:-|–|—|to) ?[$€£]?\d",
+    re.IGNORECASE,
+)
+
+
+def hedges(text: str) -> bool:
+    """Whether a text gives a range, or says that it all depends."""
+    return _HEDGES.search(text) is not None
