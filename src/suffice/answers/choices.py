@@ -64,13 +64,16 @@ _NO_LABEL = re.compile(
 
 
 _BRACKETED = re.compile(r"\[\[([\w -]{1,20})\]\]")
+_LABELLED = re.compile(r"[\"“'`](\w{3,20}): ?(\w[\w -]{0,20})[\"”'`]")
 
 
 def labels(text: str) -> dict[str, str]:
     """The labels that a request lists to choose from, each as it writes it."""
-    bracketed = dict.fromkeys(_BRACKETED.findall(text))
-    if len(bracketed) > 1:  # [[A]], [[B]]: as judges are told to write
-        return {label: label for label in bracketed}
+    labelled = _LABELLED.findall(text)
+    quoted = [value for label, value in labelled if label == labelled[0][0]]
+    for marked in (_BRACKETED.findall(text), quoted):  # [[A]], "Verdict: A": as judges are told to write
+        if len(set(marked)) > 1:
+            return {label: label for label in dict.fromkeys(marked)}
     bare = re.sub(r"\*\*|`", "", text)
     for announced in phrases.LISTS.finditer(bare):
         after = phrases.LEAD_IN.sub("", bare[announced.end() : announced.end() + 600], count=1)

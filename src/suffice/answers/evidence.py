@@ -103,7 +103,8 @@ def _bounded(text: str) -> str:
 
 def is_structure(text: str) -> bool:
     """Whether the whole of a response is a JSON object, or a list of such, in a fence or not."""
-    whole = re.sub(r"^```(?:json)?\s*|\s*```$", "", text.strip())
+    whole = re.sub(r"^[^\n{\[]{1,100}:\s*\n+(?=```)", "", text.strip())
+    whole = re.sub(r"^```(?:json)?\s*|\s*```$", "", whole)
     if whole[:1] not in ("{", "[") or whole[-1:] not in ("}", "]"):
         return False
     try:
@@ -156,12 +157,8 @@ def _nothing(text: str, question: Question) -> str | None:
 
 def _is_estimate(text: str, question: Question) -> bool:
     """Whether a number is asked for that nothing given leads to, and the text gives a range or says that it depends."""
-    opening = " ".join(prose.sentences(text)[:2])
     return (
-        question.has_one_answer is None
-        and question.want == "number"
-        and not question.grounded
-        and prose.hedges(opening)
+        question.has_one_answer is None and question.want == "number" and not question.grounded and prose.hedges(text)
     )
 
 

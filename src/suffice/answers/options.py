@@ -40,8 +40,9 @@ def option(text: str, question: Question) -> str | None:
     bracketed = [label for label in re.findall(r"\[\[([^\[\]\n]{1,20})\]\]", text) if label in question.options]
     if bracketed:
         return str(bracketed[-1])
-    if equals := as_option(text.rpartition("=")[2], question):
-        return equals
+    for mark in "=:":
+        if mark in text and (last := as_option(text.rpartition(mark)[2], question)):
+            return last
     if question.want == "letter":
         alone = re.match(r"[\s*(]*([A-J])(?:[).:*]*\s*(?:\n|$)|[).:]+\s[^\n]{1,120}(?:\n|$))", text)
         if alone and alone[1] in question.options:

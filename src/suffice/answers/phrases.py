@@ -207,7 +207,7 @@ NUMBERS = _pattern(
     r"\b(?:what(?:['’]s| is| was| will be| would be| are)?|extract|find|identify|give me|state|determine|report|"
     r"return) (?:(?:the|its|his|her|their) )?(?:\w+ ){0,3}?",
     _MEASURES,
-    r"\b|\bwhat(?:['’]s| is)\s+[-\d(\\$√|]|\b(?:what|which) (?:percent|percentage|fraction|number|amount|size|age)"
+    r"\b|\bwhat(?:['’]s| is)\s+[-\d(\\$√|]|\b(?:what|which) (?:percent|percentage|fraction|number|amount|size|age|port|page|room|floor|gate|platform|seat|line)"
     r"\b|\bwhat\b[^?]{0,60}\b(?:in total|altogether|pay|cost|earn|weigh|come to|add up to|amount to)\b|"
     r"\bwhat(?:['’]s| is) [^?]{0,40}[+^²³√=]|\d+, ?\d+, ?\d+|",
     r"^\W*(?:calculate|compute|evaluate|solve\b(?=.*[\d=]|.*\b[xyz]\b)|find (?:x|y|all)\b|convert \S*\d|round|"

@@ -89,7 +89,7 @@ def _following(question: Question, asked: str, before: Question) -> Question:
     vague = question.want in ("any", "name") and question.has_one_answer is None and not question.options
     if not vague or len(asked.split()) > _FEWEST_WORDS or before.want != "number":
         return question
-    return replace(question, want="number", numbers=question.numbers | before.numbers)
+    return replace(question, want="number", numbers=question.numbers | before.numbers, grounded=True)
 
 
 _LONGEST = 8000
@@ -119,13 +119,15 @@ def _question(asked: str, told: str) -> Question:
         options = {label: label for label in ("positive", "negative", "neutral", "mixed")}
     asking = " ".join(_asking(instructions))
     scale = phrases.SCALE.search(asking) or phrases.SCALE.search(told)
-    want = None if options else "number" if scale else _want_of(instructions) or _want_told(told)
+    told_form = bool(told_labels) or any(phrases.FORM.search(rule) for rule in _rules(told))
+    want = _want_of(instructions) or _want_told(told) or ("any" if told_form else None)
+    want = None if options else "number" if scale else want
     return Question(
-        has_one_answer=_has_one_answer(asked, told, instructions, bool(letters), bool(labels), bool(told_labels)),
+        has_one_answer=_has_one_answer(asked, told, instructions, bool(letters), bool(labels), told_form),
         want="letter" if options and all(len(label) == 1 and label.isupper() for label in options) else want,
         options=options or None,
         words=frozenset(words_of(asking)),
-        numbers=frozenset(re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", " ".join(instructions))),
+        numbers=_numbers(" ".join(instructions)),
         dates=frozenset(values.dates_in(" ".join(instructions))),
         names=frozenset(_FULL_NAME.findall(f"{told}\n{asked}")),
         in_money=_MONEY.search(asked) is not None and not _CENTS.search(asked),
@@ -139,17 +141,22 @@ _MONEY = re.compile(r"[$€£]|\b(?:dollars?|euros?|pounds?|usd|eur)\b", re.IGNO
 _CENTS = re.compile(r"\bcents?\b|¢|\bpence\b", re.IGNORECASE)
 
 
+def _numbers(text: str) -> frozenset[str]:
+    """The numbers of a text, with and without commas."""
+    found: list[str] = re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text)
+    plain = [number.replace(",", "") for number in found]
+    return frozenset([*found, *plain, *(f"{int(one):,}" for one in plain if one.isdigit() and 3 < len(one) < 20)])
+
+
 def _has_one_answer(
-    asked: str, told: str, instructions: list[str], letters: bool, labels: bool, told_labels: bool
+    asked: str, told: str, instructions: list[str], letters: bool, labels: bool, told_form: bool
 ) -> bool | None:
     task = _task(instructions)
     if is_pipeline(asked, told):
         return False
-    rules = [sentence for sentence in _sentences(_bare(told)) if not _CONDITION.match(sentence)]
-    told_form = told_labels or any(phrases.FORM.search(rule) for rule in rules)
     form = any(_asks_for_form(one) for one in instructions) or ("####" in asked and "answer" in asked.lower())
     writes = any(phrases.WRITES.match(one) and not _asks_for_form(one) for one in instructions)
-    if not told_form and any(phrases.SYSTEM_TEXT.match(rule) for rule in rules):
+    if not told_form and any(phrases.SYSTEM_TEXT.match(rule) for rule in _rules(told)):
         return False
     if phrases.SMALL_TALK.fullmatch(" ".join(asked.split())):
         return None if told_form else False
@@ -215,6 +222,11 @@ def _sentences(text: str) -> list[str]:
     """The sentences of a text, the longest without their middle: what asks stands at either end."""
     half = _LONGEST_SENTENCE // 2
     return [one if len(one) <= 2 * half else f"{one[:half]} … {one[-half:]}" for one in sentences(text)]
+
+
+def _rules(told: str) -> list[str]:
+    """The sentences of the system that hold for whatever the user says."""
+    return [sentence for sentence in _sentences(_bare(told)) if not _CONDITION.match(sentence)]
 
 
 def _instructions(asked: str) -> list[str]:
@@ -326,7 +338,7 @@ _SORTS = re.compile(r"\b(?:classifier|grader|judge|moderator|detector|router|tag
 
 def _want_told(told: str) -> Want | None:
     """What the system wants of whatever the user says, where that asks for nothing itself."""
-    rules = [one for one in _sentences(_bare(told)) if not _CONDITION.match(one) and not one.endswith("?")]
+    rules = [rule for rule in _rules(told) if not rule.endswith("?")]
     wants = [_want(rule) for rule in rules if phrases.CLASSIFIES.match(rule)]
     return next((want for want in wants if want), "any" if any(map(_SORTS.search, rules)) else None)
 

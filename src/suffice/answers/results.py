@@ -70,20 +70,23 @@ def conclusion(text: str, question: Question) -> str | None:
     alone = len(said) == 1 and question.want != "name"
     places = [said[-1], *said[-2:-4:-1], said[0]] if asked else said[-1:]
     places = [one for one in places if len(one.split()) <= 40 and (asked or not _ITEM.match(one))]
+    last = _EQUATION.search(unmarked(said[-1]))
+    if asked and last and len(last["after"].split()) <= 6 and not re.search(r" and | or |,", unmarked(said[-1])):
+        return _number_in(last["value"])
     results = [result for one in places if (result := _result(one, question, asked, alone))]
     fresh = [result for result in results if result not in question.numbers]
     return next(iter(fresh or results), None)
 
 
-_BASE = re.compile(r"(?<=\d)_\{?\d{1,2}\}?")
-_ROUNDED = re.compile(r"(?<=\d)\s*\(?(?:≈|≃|~|or about|or approximately|approximately)[^=]*$")
+_BASE = re.compile(r"(?<=\d)(?:_?\{\d{1,2}\}|_\d{1,2})")
+_ROUNDED = re.compile(rf"(=\s*{NUMBER.pattern})\s*\(?(?:≈|≃|~|or about|or approximately|approximately)[^=]*$")
 """What follows an exact result: its value, rounded."""
 
 
 def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str | None:
     """The number that a sentence comes to."""
     bare = _BASE.sub("", last_clause(unmarked(sentence)))
-    bare = _ROUNDED.sub("", bare) if "=" in bare else bare
+    bare = _ROUNDED.sub(r"\1", bare)
     several = SEVERAL.search(bare)
     if several:
         return several[0]
@@ -123,11 +126,17 @@ def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str 
 _PERCENT = frozenset(("percent", "percentage", "%", "percents"))
 
 
+_CLAUSE = re.compile(r"\W*(?:if|since|because|given|with|after|when|for|at|so if)\b", re.IGNORECASE)
+
+
 def _of_what_was_asked(sentence: str, question: Question) -> str | None:
     """The number in the one part of a sentence that speaks of what was asked: "Ann is 14 and Tom is 10"."""
     found = []
     for part in re.split(r", (?:and |but |while )?|;| and | but | while ", sentence):
-        numbers = {_number_in(number[0]) for number in NUMBER.finditer(part)} - question.numbers
+        if _CLAUSE.match(part):
+            continue
+        result = part.rpartition("=")[2]
+        numbers = {_number_in(number[0]) for number in NUMBER.finditer(result)} - question.numbers
         subject = [word for word in words_of(part) if word in question.words and word not in SMALL]
         if numbers and subject:
             found.append((subject, numbers))
@@ -142,7 +151,9 @@ def _is_plain(sentence: str) -> bool:
 
 def last_clause(sentence: str) -> str:
     """What a sentence comes to after its "so", and before its "because"."""
-    clause = re.split(r"[,;] (?:and )?(?:so|therefore|thus|hence|which means|meaning|that is)\b,?", sentence)[-1]
+    clause = re.split(
+        r"[,;] (?:and )?(?:so|therefore|thus|hence|which means|meaning|that is|i\.e\.(?=[ ,]))(?!\w),?", sentence
+    )[-1]
     clause = re.split(r",? (?:because|since|as|due to|da|weil|denn|car|puisque|porque|ya que)\b", clause)[0]
     return clause if re.search(r"\d", clause) or _spoken(clause, UNASKED) else sentence
 

@@ -43,6 +43,7 @@ _SUBSCRIPTS = re.compile(r"(?=.*[\d₀-₉])(?:\(?[A-Z][a-z]?\)?(?:_?\{?[\d₀-�
 def trimmed(answer: str) -> str:
     """An answer without the marks and stops around it."""
     bare = unmarked(answer).strip(" \t\n\"“”'‘’`*_")
+    bare = bare[2:-2] if bare.startswith("[[") and bare.endswith("]]") else bare
     bare = re.sub(r"[\s.!,;:。]+$", "", bare) if not re.search(r"\b(?:[A-Z]\.|[ap]\.m\.)$", bare) else bare
     return bare.strip(" \"“”'‘’`*_")
 

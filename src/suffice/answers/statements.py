@@ -55,7 +55,7 @@ def stated(text: str, question: Question) -> str | None:
         say
         for say in says
         if re.search(r"answer|antwort|r[ée]p|resp|risp|#|答", say[0], re.IGNORECASE)
-        or (say.start() >= last_line and (question.want == "number" or not is_laid_out(text)))
+        or (say.start() >= last_line and (question.want == "number" or question.options or not is_laid_out(text)))
     ]
     answers = [
         _said(text[say.end() : say.end() + 300], question) for say in says if say[0].endswith((":", ":*", ":**"))
@@ -82,6 +82,8 @@ def _said(rest: str, question: Question) -> str | None:
     letter = re.match(r"\(?([A-J])\)?(?:[.:)]|\s*$|\s+(?:because|since|as)\b)", rest)
     if letter and not re.match(r"[AI] [a-z]", rest):
         return letter[1]
+    head, colon, _ = rest.partition(": ")
+    rest = head if colon and values.amount(head, question.scale) else rest
     aside = _ASIDE.search(rest, 1)
     said = (rest[: aside.start()] if aside else rest).strip()
     verdict = re.match(r"\w+", said)
