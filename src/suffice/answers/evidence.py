@@ -33,14 +33,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from suffice.answers import prose
-from suffice.answers.options import option
+from suffice.answers import prose, values
+from suffice.answers.options import option, option_at_start
 from suffice.answers.prose import unmarked
 from suffice.answers.requests import UNASKED, Question
 from suffice.answers.results import conclusion, lead
 from suffice.answers.spelling import as_option, spelled
 from suffice.answers.stated import boxed, said_formula, said_letter, said_number
-from suffice.answers.statements import stated
+from suffice.answers.statements import finally_stated, stated
 from suffice.answers.told import told
 from suffice.answers.verdicts import AGREES, verdict
 from suffice.answers.whole import bare_value, whole
@@ -90,7 +90,9 @@ def evidence(text: str, question: Question = UNASKED) -> Evidence:
     if question.has_one_answer is not False:
         agrees = question.want == "verdict" and AGREES.match(text)  # "Absolutely." is no courtesy there
         body = text if agrees else prose.without_courtesies(text)
-        for kind, read in _READERS:
+        body = prose.without_code(body) if question.want in ("number", "name", "verdict") else body
+        body = values.in_whole_money(body) if question.in_money else body
+        for kind, read in _SURE if question.asks_nothing or _is_estimate(body, question) else _READERS:
             answer = read(body, question)
             if answer is not None:
                 return Evidence(spelled(answer, question), True, kind) if answer else Evidence(None, False, "nothing")
@@ -105,7 +107,8 @@ def _bounded(text: str) -> str:
 
 def is_structure(text: str) -> bool:
     """Whether the whole of a response is a JSON object, or a list of such, in a fence or not."""
-    whole = re.sub(r"^```(?:json)?\s*|\s*```$", "", text.strip())
+    whole = re.sub(r"^[^\n{\[]{1,100}:\s*\n+(?=```)", "", text.strip())
+    whole = re.sub(r"^```(?:json)?\s*|\s*```$", "", whole)
     if whole[:1] not in ("{", "[") or whole[-1:] not in ("}", "]"):
         return False
     try:
@@ -118,7 +121,13 @@ def is_structure(text: str) -> bool:
 _BOXED_CHOICE = re.compile(r"(?:\\(?:text|math)\w*\s*\{\s*)?(?:\(([A-J])\)\s*[^\s}]|([A-J])[.:]\s+\S)")
 
 
+_BOXED_UNIT = re.compile(r"\\?\$?(-?[\d.,]*\d)\s*\\(?:text|mathrm)\s*\{\s*[a-z ]{2,20}\}")
+
+
 def _in_box(inside: str, question: Question) -> str:
+    unit = _BOXED_UNIT.fullmatch(inside) if question.want == "number" else None
+    if unit:
+        return unit[1]
     labelled = _BOXED_CHOICE.match(inside)  # "(B) 12" is B
     if labelled:
         return labelled[1] or labelled[2]
@@ -136,8 +145,13 @@ def _weak(text: str) -> str | None:
     return max(found, key=lambda one: one[:2])[2] if found else None
 
 
+_LETTERED = re.compile(r"\s*\(?[A-J][).:]\s+\S")
+
+
 def _nothing(text: str, question: Question) -> str | None:
     """Empty for refusals, small talk and questions back: what follows is not looked at."""
+    if option_at_start(text, question) or (question.want == "letter" and _LETTERED.match(text)):
+        return None
     if not text or (prose.says_nothing(unmarked(text)) and not as_option(text, question)):
         return ""
     if prose.asks_back(text) and not verdict(text, question):
@@ -145,6 +159,14 @@ def _nothing(text: str, question: Question) -> str | None:
     return None
 
 
+def _is_estimate(text: str, question: Question) -> bool:
+    """Whether a number is asked for that nothing given leads to, and the text gives a range or says that it depends."""
+    return (
+        question.has_one_answer is None and question.want == "number" and not question.grounded and prose.hedges(text)
+    )
+
+
+_SURE: tuple[tuple[Kind, Callable[[str, Question], str | None]], ...] = (("stated", finally_stated),)
 _READERS: tuple[tuple[Kind, Callable[[str, Question], str | None]], ...] = (
     ("stated", stated),
     ("nothing", _nothing),

@@ -37,8 +37,14 @@ def option(text: str, question: Question) -> str | None:
     """The one option that a text comes down to: alone, in bold, in its first sentence or in its last."""
     if not question.options:
         return None
+    bracketed = [label for label in re.findall(r"\[\[([^\[\]\n]{1,20})\]\]", text) if label in question.options]
+    if bracketed:
+        return str(bracketed[-1])
+    for mark in "=:":
+        if mark in text and (last := as_option(text.rpartition(mark)[2], question)):
+            return last
     if question.want == "letter":
-        alone = re.match(r"[\s*(]*([A-J])[).:*]*\s*(?:\n|$)", text)
+        alone = re.match(r"[\s*(]*([A-J])(?:[).:*]*\s*(?:\n|$)|[).:]+\s[^\n]{1,120}(?:\n|$))", text)
         if alone and alone[1] in question.options:
             return alone[1]
         letter = said_letter(text)

@@ -37,7 +37,7 @@ TEXTS = (
 WRITES = _pattern(
     POLITE,
     r"(?:write(?! (?:only |just |down |out )?(?:your|the) (?:final )?(?:answer|letter|number|result|equation|"
-    r"fraction)|\s+\$?[-\d.,/\\]+\S* (?:as|in))|rewrite|re-write|reword|rephrase|paraphrase|draft|compose|author|"
+    r"fraction)|\s+\$?[-\d.,/\\]+\S* (?:as|in))|rewrite|re-write|reword|rephrase|paraphrase|draft|compose|author(?= (?:an?|the|some)\b)|"
     r"pen\b|create|generate(?! the next)|craft|come up with|brainstorm|invent|role-?play|play\b|",
     r"translate|transcribe|summari[sz]e|sum up|tl;?dr|eli5|condense|shorten|polish|proofread|edit (?:this|the|my)|"
     r"correct (?:the|this|my|any|all|these)|improve|refactor|debug|fix|implement|code\b|program\b|build|design|"
@@ -109,8 +109,8 @@ OPEN = _pattern(
     r"what(?:['’]s| is| are) (?:an? good|some|your\b|the (?:best|main|key|major|most common|pros|cons|benefits|"
     r"advantages|disadvantages|drawbacks|differences?|reasons?|causes?|effects?|symptoms|steps|ways|advice|"
     r"point of|purpose of|idea|meaning of|significance|implications|history|story|deal))\b(?![^?]*\d)|",
-    r"what(?:['’]s) (?:up|new|going on)|should (?:i|we|my)\b|(?:which|who|where|when|what)"
-    r"\b[^?]{0,60} should (?:i|we)\b|is it (?:worth|a good idea|okay|ok|normal|bad)\b|any (?:ideas|tips|advice|"
+    r"what(?:['’]s) (?:up|new|going on)|should (?:i|we|my)\b|"
+    r"is it (?:worth|a good idea|okay|ok|normal|bad)\b|any (?:ideas|tips|advice|"
     r"suggestions|thoughts|recommendations)\b|thoughts\b|is there an? (?:good|better|easy|way)\b|",
     r"tell me (?:about|more)|(?:who|how|what) are (?:you|u|things)\b|do you (?:like|think|feel|have|want|remember|"
     r"believe|enjoy)\b|are you (?:an? )?(?:ai|human|robot|bot|sentient|conscious|real|there|okay|ok|alive|sure)\b|"
@@ -207,22 +207,24 @@ NUMBERS = _pattern(
     r"\b(?:what(?:['’]s| is| was| will be| would be| are)?|extract|find|identify|give me|state|determine|report|"
     r"return) (?:(?:the|its|his|her|their) )?(?:\w+ ){0,3}?",
     _MEASURES,
-    r"\b|\bwhat(?:['’]s| is)\s+[-\d(\\$√|]|\b(?:what|which) (?:percent|percentage|fraction|number|amount|size|age)"
+    r"\b|\bwhat(?:['’]s| is)\s+[-\d(\\$√|]|\b(?:what|which) (?:percent|percentage|fraction|number|amount|size|age|port|page|room|floor|gate|platform|seat|line)"
     r"\b|\bwhat\b[^?]{0,60}\b(?:in total|altogether|pay|cost|earn|weigh|come to|add up to|amount to)\b|"
     r"\bwhat(?:['’]s| is) [^?]{0,40}[+^²³√=]|\d+, ?\d+, ?\d+|",
-    r"^\W*(?:calculate|compute|evaluate|solve|find (?:x|y|all)\b|convert \S*\d|round|count|simplify|work out|"
+    r"^\W*(?:calculate|compute|evaluate|solve\b(?=.*[\d=]|.*\b[xyz]\b)|find (?:x|y|all)\b|convert \S*\d|round|"
+    r"count(?! to\b)|simplify|work out|"
     r"add \d|subtract|multiply|divide|estimate|factor|differentiate|integrate|convert (?!this|it\b|these|"
     r"the following|my|the (?:code|text|list|csv|json|function))|express|write \S*\d)|\b(?:rate|score)"
     r"\b[^.?!]{0,60}\b(?:from|on|out of|scale|between|\d)|",
     r"\bquel (?:est le )?(?:nombre|prix|âge)|\bberechne|\bcalcule|\bcalcula\b|=\s*\?|"
-    r"^[-\d\s().,+*/×÷^%$€£]*\d[-\d\s().,+*/×÷^%=]*\??$",
+    r"^[-\d\s().,+*/×÷^%$€£]*\d[-\d\s().,+*/×÷^%=!]*\??$|\b(?:in|to) (?:decimal|binary|hex|hexadecimal|octal|celsius|"
+    r"fahrenheit|roman numerals?|km|miles|kg|pounds|metres|meters|feet|inches)\W*$",
 )
 SCALE = _pattern(
     r"\b(?:from|of|scale|between|rate|score|rating|priority|severity)"
     r"\b[^.?!\n]{0,60}?\b[01] ?(?:\([^()]*\) ?)?(?:-|–|to|and|through) ?(\d+)\b|\([01] ?(?:-|–|to) ?(\d+)\)",
 )
 YEARS = _pattern(
-    r"\b(?:what|which) year\b|\bin welchem jahr|\ben quelle année|\ben qué año|\bin che anno|\bem que ano",
+    r"\b(?:what|which) year\b|\b(?:just|only) the year\b|\byear only\b|\bin welchem jahr|\ben quelle année|\ben qué año|\bin che anno|\bem que ano",
 )
 TIMES = _pattern(
     r"\b(?:what|which) time\b|\bwhat o'clock\b|\bum wie ?viel uhr|\bà quelle heure|\ba qué hora",
@@ -251,6 +253,20 @@ NAMES = _pattern(
     r"|capital of)\b|\b(?:wer|welche[rsnm]?|wo|was ist|wie heißt|qui|quel(?:le)?|où|quién|qué|cuál|dónde|chi|"
     r"quale|dove)\b",
 )
+LOOKS_UP = _pattern(
+    r"\W*(?:the )?(?:[\w'’-]+ )?(?:(?P<number>",
+    _MEASURES,
+    r"|atomic (?:number|weight)|molar mass|half-life|gdp|calories|year|number)|author|capital|inventor|founder|"
+    r"president|ceo|currency|(?:chemical )?(?:formula|symbol)|plural|opposite|antonym|past tense|winner|director|"
+    r"odd one out|next (?:number|term|letter)|country code|time zone|birthday|date|synonym)\b"
+    r"(?! (?:to|about|ideas|plan|on|columns?|cells?)\b)[^\n]{0,12}?(?: (?:of|for|in)\b(?! (?:my|our|this|an?)\b)|:)",
+)
+"""A request that only names what it wants to know: "boiling point of ethanol"."""
+CLASSIFIES = _pattern(
+    POLITE,
+    r"(?:classify|detect|identify|determine|decide|label|categori[sz]e|extract(?! all)|rate|score|grade|predict|tell (?:me )?"
+    r"(?:which|whether|if)|assign|route|judge)\b",
+)
 DIRECT = _pattern(
     r"\W*(?:(?:please|can you|could you|would you|do you know|tell me|i wonder|i want to know|i need to know|so|"
     r"and|then|ok(?:ay)?|hi|hello|hey|kannst du mir sagen|weißt du|¿)\b[\s,:]*(?:please )?){1,4}+",
@@ -261,7 +277,7 @@ LISTS = _pattern(
     r"\b(?:(?:exactly |only )?one of(?: the following| these| those)?(?: \w+){0,2}|either|"
     r"classif\w+[^.\n]{0,80}? (?:as|into|in)|label\w*[^.\n]{0,60}? as|categori[sz]e[^.\n]{0,60}? (?:as|into)|"
     r"route[^.\n]{0,60}? to|tag[^.\n]{0,40}? as|(?:possible |valid |allowed |available )?(?:options|labels|"
-    r"categories|classes|intents|choices|departments|queues|teams)(?: are)?|choose (?:from|between|among)|"
+    r"categories|classes|intents|choices|departments|queues|teams)(?: are)?|(?:choose|select|pick)(?= ?:)|choose (?:from|between|among)|"
     r"select (?:from|between)|pick (?:from|between)|klassifiziere[^.\n]{0,60}? als|(?:answer|respond|reply|output|"
     r"return|say|print)(?: only)?(?: with)?(?: only)?|antworte mit|determine (?:if|whether)[^.\n]{0,60}? is)(?!\w)",
 )

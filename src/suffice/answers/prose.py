@@ -35,6 +35,13 @@ def unfenced(text: str) -> str:
     )
 
 
+def without_code(text: str) -> str:
+    """The text around fenced blocks, where there is some before the first."""
+    before = text.partition("```")[0].rstrip()
+    announced = before.endswith(":") and len(sentences(before)) < 2  # the block itself is what is said
+    return _FENCE.sub("", text).strip() if before and not announced else text
+
+
 def has_code(text: str) -> bool:
     """Whether there is a fenced block in a text."""
     return "```" in text
@@ -79,7 +86,7 @@ _OPENING = re.compile(
 )
 _CLOSING = re.compile(
     r"\W*(?:let me know|would you like|do you (?:want|need|have)|i hope|hope (?:this|that|it)|feel free|"
-    r"is there anything|"
+    r"is there anything|are you (?:reading|planning|studying|working|asking|curious|looking|preparing)|curious|"
     r"if you(?:'d|’d)? (?:have|need|want|like|would)|please (?:let|feel|note)|happy to|want me to|shall i|should i|"
     r"need (?:help|anything)|can i help|does (?:this|that) help|anything else|just let me|glad to|good luck|enjoy|"
     r"have a (?:great|good|nice)|i(?:'m|’m| am) happy to|i can also|sag (?:mir )?bescheid|n'hésite|avísame)\b",
@@ -111,7 +118,7 @@ _REFUSAL = re.compile(
     r"wouldn(?:'|’)t|must decline|have to decline|need more|would need|lack)\b|"
     r"(?:there is|there's) (?:not enough|no|insufficient) (?:information|way to)|not enough information|"
     r"(?:could|can) you (?:please )?(?:clarify|provide|share|tell|specify|give|send|paste)|"
-    r"please (?:provide|share|clarify|paste|send|specify)|"
+    r"please (?:provide|share|clarify|paste|specify|send (?:me|us|over|your))|"
     r"(?:es )?tut mir leid|ich kann (?:ihnen |dir |das )?(?:\w+ ){0,3}nicht|(?:je suis )?désolée?|je ne peux pas|"
     r"lo siento|no puedo)",
     re.IGNORECASE,
@@ -154,3 +161,27 @@ _BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__")
 def in_bold(text: str) -> list[str]:
     """The parts of a text that are in bold."""
     return [one or other for one, other in _BOLD.findall(text)]
+
+
+_LAID_OUT = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]+\S|(?:[-*•]|\d{1,2}[.)])[ \t]+\S|\|.*\|[ \t]*$|\*\*[^*\n]{1,60}:?\*\*:?[ \t]*$)", re.M
+)
+_MOST_PARAGRAPHS = 3
+
+
+def is_laid_out(text: str) -> bool:
+    """Whether a text is made to be read rather than to answer: headings, lists, tables, many paragraphs."""
+    return len(_LAID_OUT.findall(text)) > 1 or len(re.findall(r"\n\s*\n", text.strip())) >= _MOST_PARAGRAPHS
+
+
+_DEPENDS = re.compile(
+    r"\b(?:depend(?:s|ing)?|var(?:y|ies)|ranges?|anywhere (?:from|between)|it['’]s (?:hard|difficult) to say|rule of thumb)\b",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(r"\bbetween \S*\d|\d[\d.,]*[km%]?(?:-|–|—| to | - | – )[$€£]?\d[\d.,]*[km%]?(?! ?=)", re.IGNORECASE)
+
+
+def hedges(text: str) -> bool:
+    """Whether a text begins with a range, or by saying that it all depends."""
+    said = sentences(text)[:2]
+    return any(_DEPENDS.search(one) for one in said) or any(_RANGE.search(one) for one in said[:1])

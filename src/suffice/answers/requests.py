@@ -16,10 +16,11 @@ about "none" costs the vote, and to be unsure costs next to nothing.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from suffice.answers import phrases
+from suffice.answers import choices, foreign, phrases, values
+from suffice.answers.openness import is_open, is_pipeline
 from suffice.answers.prose import sentences, words_of
 
 Want = Literal["any", "number", "verdict", "time", "date", "year", "name", "letter"]
@@ -41,6 +42,19 @@ class Question:
     """The numbers that are given: a result is seldom one of them."""
     scale: str | None = None
     """The top of the scale that is asked about: of "4/5" on a scale to 5, the answer is 4."""
+    dates: frozenset[str] = frozenset()
+    """The dates that are given."""
+    names: frozenset[str] = frozenset()
+    """The full names in the request: of "Priya Nair", a response may say no more than "Priya"."""
+    in_money: bool = False
+    """Whether it speaks of dollars, euros or pounds, and not of cents: "10 cents" is then 0.10."""
+    grounded: bool = True
+    """Whether figures or a document are given to answer from: all else may be an estimate."""
+
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether nothing in the request is known to ask for an answer."""
+        return self.has_one_answer is None and self.want is None and not self.options
 
 
 UNASKED = Question()
@@ -61,8 +75,21 @@ def read_request(messages: Sequence[Mapping[str, Any]]) -> Question:
     """What a chat request asks for, by its last user message and the system's instructions."""
     users = [message for message in messages if message.get("role") == "user"]
     asked = _text(users[-1].get("content")) if users else ""
+    before = _text(users[-2].get("content")) if len(users) > 1 else ""
     told = "\n\n".join(_text(one.get("content")) for one in messages if one.get("role") in ("system", "developer"))
-    return _question(_bounded(asked), _bounded(told))
+    question = _question(_bounded(asked), _bounded(told))
+    return _following(question, asked, _question(_bounded(before), "")) if before else question
+
+
+_FEWEST_WORDS = 8
+
+
+def _following(question: Question, asked: str, before: Question) -> Question:
+    """A short question in the light of the one before it: "and what is left?" after one for a number wants a number."""
+    vague = question.want in ("any", "name") and question.has_one_answer is None and not question.options
+    if not vague or len(asked.split()) > _FEWEST_WORDS or before.want != "number":
+        return question
+    return replace(question, want="number", numbers=question.numbers | before.numbers, grounded=True)
 
 
 _LONGEST = 8000
@@ -86,32 +113,50 @@ def _bounded(text: str) -> str:
 
 def _question(asked: str, told: str) -> Question:
     instructions = _instructions(asked)
-    letters, labels, told_labels = _letters(asked), _labels(_frame(asked)), _labels(told)
-    options = letters or labels or told_labels or _alternatives(instructions)
+    letters, labels, told_labels = choices.letters(asked), choices.labels(_frame(asked)), choices.labels(told)
+    options = letters or labels or told_labels or choices.alternatives(instructions)
     if not options and any(_SENTIMENT.search(one) and _kind(one) == "question" for one in instructions):
         options = {label: label for label in ("positive", "negative", "neutral", "mixed")}
     asking = " ".join(_asking(instructions))
     scale = phrases.SCALE.search(asking) or phrases.SCALE.search(told)
-    want = None if options else "number" if scale else _want_of(instructions)
+    told_form = bool(told_labels) or any(phrases.FORM.search(rule) for rule in _rules(told))
+    want = _want_of(instructions) or _want_told(told) or ("any" if told_form else None)
+    want = None if options else "number" if scale else want
     return Question(
-        has_one_answer=_has_one_answer(asked, told, instructions, bool(letters), bool(labels), bool(told_labels)),
+        has_one_answer=_has_one_answer(asked, told, instructions, bool(letters), bool(labels), told_form),
         want="letter" if options and all(len(label) == 1 and label.isupper() for label in options) else want,
         options=options or None,
         words=frozenset(words_of(asking)),
-        numbers=frozenset(re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", " ".join(instructions))),
+        numbers=_numbers(" ".join(instructions)),
+        dates=frozenset(values.dates_in(" ".join(instructions))),
+        names=frozenset(_FULL_NAME.findall(f"{told}\n{asked}")),
+        in_money=_MONEY.search(asked) is not None and not _CENTS.search(asked),
         scale=(scale[1] or scale[2]) if scale else None,
+        grounded=re.search(r"\d", asked) is not None or _has_material(asked, told),
     )
 
 
+_FULL_NAME = re.compile(r"\b[A-Z][^\W\d_]+(?: [A-Z][^\W\d_]+){1,3}\b")
+_MONEY = re.compile(r"[$€£]|\b(?:dollars?|euros?|pounds?|usd|eur)\b", re.IGNORECASE)
+_CENTS = re.compile(r"\bcents?\b|¢|\bpence\b", re.IGNORECASE)
+
+
+def _numbers(text: str) -> frozenset[str]:
+    """The numbers of a text, with and without commas."""
+    found: list[str] = re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text)
+    plain = [number.replace(",", "") for number in found]
+    return frozenset([*found, *plain, *(f"{int(one):,}" for one in plain if one.isdigit() and 3 < len(one) < 20)])
+
+
 def _has_one_answer(
-    asked: str, told: str, instructions: list[str], letters: bool, labels: bool, told_labels: bool
+    asked: str, told: str, instructions: list[str], letters: bool, labels: bool, told_form: bool
 ) -> bool | None:
     task = _task(instructions)
-    rules = [sentence for sentence in _sentences(_bare(told)) if not _CONDITION.match(sentence)]
-    told_form = told_labels or any(phrases.FORM.search(rule) for rule in rules)
+    if is_pipeline(asked, told):
+        return False
     form = any(_asks_for_form(one) for one in instructions) or ("####" in asked and "answer" in asked.lower())
     writes = any(phrases.WRITES.match(one) and not _asks_for_form(one) for one in instructions)
-    if not told_form and any(phrases.SYSTEM_TEXT.match(rule) for rule in rules):
+    if not told_form and any(phrases.SYSTEM_TEXT.match(rule) for rule in _rules(told)):
         return False
     if phrases.SMALL_TALK.fullmatch(" ".join(asked.split())):
         return None if told_form else False
@@ -119,7 +164,24 @@ def _has_one_answer(
         return True
     if task == "text":  # with a form, or under a system that asks for one, it may be material
         return None if told_form or form else False
-    return True if labels or told_form else None
+    if labels or told_form:
+        return True
+    return False if any(_is_open(one, asked, told) for one in _asking(instructions)) else None
+
+
+def _is_open(sentence: str, asked: str, told: str) -> bool:
+    """Whether a sentence asks for an opinion or an estimate, and nothing is given to draw an answer from."""
+    return is_open(sentence, figures=_has_figures(asked), material=_has_material(asked, told))
+
+
+def _has_figures(asked: str) -> bool:
+    return len(set(re.findall(r"\d+", asked))) > 1
+
+
+def _has_material(asked: str, told: str) -> bool:
+    """Whether there is a document, a quotation or code beside the question."""
+    marked = any(mark.search(asked) for mark in (_FENCE, _QUOTED, _GIVEN)) or _CONTEXT.match(asked)
+    return bool(marked) or len(asked) > 400 or len(told) > 200
 
 
 def _asks_for_form(sentence: str) -> bool:
@@ -160,6 +222,11 @@ def _sentences(text: str) -> list[str]:
     """The sentences of a text, the longest without their middle: what asks stands at either end."""
     half = _LONGEST_SENTENCE // 2
     return [one if len(one) <= 2 * half else f"{one[:half]} … {one[-half:]}" for one in sentences(text)]
+
+
+def _rules(told: str) -> list[str]:
+    """The sentences of the system that hold for whatever the user says."""
+    return [sentence for sentence in _sentences(_bare(told)) if not _CONDITION.match(sentence)]
 
 
 def _instructions(asked: str) -> list[str]:
@@ -207,14 +274,19 @@ def _kind(sentence: str) -> Literal["text", "explanation", "question"] | None:
     """What a sentence asks for, if anything."""
     if phrases.EXPLAINS.match(sentence):
         return "explanation"
+    if foreign.wants_text(sentence):
+        return "text"
     if phrases.WRITES.match(sentence) or phrases.WISHES.search(sentence):
         return "text"
+    if phrases.LOOKS_UP.match(sentence):
+        return "question"
     if phrases.DEFINES.fullmatch(sentence) or phrases.WHO.fullmatch(sentence):
         return "text"
     measured = phrases.HOW_MANY.search(sentence) or phrases.NUMBERS.search(sentence)
     if phrases.OPEN.match(sentence) and (not measured or phrases.ADVICE.search(sentence)):
         return "text"
-    return "question" if _want(sentence) or sentence.endswith("?") or _ALTERNATIVES.search(sentence) else None
+    asks = _want(sentence) or sentence.endswith("?") or choices.ALTERNATIVES.search(sentence)
+    return "question" if asks else None
 
 
 def _task(said: list[str]) -> Literal["text", "question"] | None:
@@ -231,120 +303,6 @@ def _asking(said: list[str]) -> list[str]:
     return [sentence for sentence in said if _kind(sentence) == "question"] or said
 
 
-# --- what to choose from
-
-_LISTED = re.compile(
-    r"(?:^|\n|[ \t]{2,})[ \t>*-]*\(?([A-J])[).:][ \t]+([^\n]{1,200}?)"
-    r"(?=[ \t]+\(?[B-J]\)[ \t]|[ \t]{2,}\(?[B-J][.:]|\n|$)"
-    r"|(?<=\s)\(?([A-J])\)[ \t]+([^\n]{1,200}?)(?=[ \t]+\(?[B-J]\)[ \t]|\n|$)"
-)
-
-
-def _letters(asked: str) -> dict[str, str]:
-    """The options with letters, each with its text: "A) Mercury"."""
-    listed: dict[str, str] = {}
-    for found in _LISTED.finditer(asked):
-        letter, text = found[1] or found[3], found[2] or found[4]
-        if letter == chr(ord("A") + len(listed)):
-            listed[letter] = text.strip(" .*")
-        elif letter == "A":
-            listed = {letter: text.strip(" .*")}
-    return listed if len(listed) > 1 else _numbered(asked)
-
-
-_NUMBERED = re.compile(r"(?:^|\n)[ \t]*\(?(\d)[).][ \t]+([^\n]{1,100})")
-_PICKS = re.compile(r"\b(?:which|pick|choose|select|option|correct)\b", re.IGNORECASE)
-
-
-def _numbered(asked: str) -> dict[str, str]:
-    """The options with numbers, where the request says that one is to be picked."""
-    listed = {number: text.strip(" .*") for number, text in _NUMBERED.findall(asked)}
-    return listed if len(listed) > 1 and next(iter(listed)) == "1" and _PICKS.search(asked[:500]) else {}
-
-
-_LABEL = r"[\w&+#-][\w&+#'’/-]*(?:[ _][\w&+#'’-]+){0,3}?"
-_ITEM = rf"[\"'“‘`*\[(]*{_LABEL}[\"'”’`*\])]*(?: ?\([^()\n]{{1,80}}\))?"
-_LIST = re.compile(
-    rf"(?P<first>{_ITEM})(?P<rest>(?:\s*(?:,|/|\||;)\s*(?:or |and |oder |ou |o )?{_ITEM})*)"
-    rf"(?P<last>,?\s+(?:or|and|oder|ou|o)\s+{_ITEM})?(?=[\s.:;!?)\]\n]|$)"
-)
-_BULLET = re.compile(r"(?:[-*•]|\d[.)])[ \t]+([^\n]+)")
-_BULLETS = re.compile(r"(?:[ \t]*(?:[-*•]|\d[.)])[ \t]+[^\n]{1,160}(?:\n|$)){2,}")
-_NO_LABEL = re.compile(
-    r"(?:the|an?|it|this|that|them|both|each|others|following|these|those|text|message|review|email|so|then)",
-    re.IGNORECASE,
-)
-
-
-def _labels(text: str) -> dict[str, str]:
-    """The labels that a request lists to choose from, each as it writes it."""
-    bare = re.sub(r"\*\*|`", "", text)
-    for announced in phrases.LISTS.finditer(bare):
-        after = phrases.LEAD_IN.sub("", bare[announced.end() : announced.end() + 600], count=1)
-        bullets = _BULLETS.match(after)
-        items = [re.split(r"\s*(?::|–|—| - |\()", one)[0] for one in _BULLET.findall(bullets[0])] if bullets else None
-        labels = [_trimmed(item) for item in items or _listed(after)]
-        fit = all(0 < len(label.split()) <= 4 and not _NO_LABEL.fullmatch(label) for label in labels)
-        if 2 <= len(labels) <= 40 and fit:
-            return {label: label for label in labels}
-    return {}
-
-
-_MORE = re.compile(r"(?: [\w-]+){1,3}(?=[.,:;!?)\]\"'”\n]|$)")
-
-
-def _listed(text: str) -> list[str]:
-    found = _LIST.match(text)
-    if not found or not (found["last"] or re.search(r"[,/|;]", found["rest"])):
-        return []
-    whole = re.sub(r"\([^()]*\)", "", found[0])
-    more = _MORE.match(text, found.end())
-    if more and re.search(r"\b(?:not|non|no|[A-Z]{3,})$", whole):  # "toxic or not toxic"
-        whole += more[0]
-    return [item for item in re.split(r"\s*(?:,|/|\||;|\b(?:or|and|oder|ou|o)\b)\s*", whole) if item.strip()]
-
-
-def _trimmed(item: str) -> str:
-    return re.sub(r"^(?:an?|the|is)\s+", "", item.strip(" \t\n.,;:\"'“”‘’`*[](){}"), flags=re.IGNORECASE)
-
-
-_THING = r"[$€£]?(?:\w[\w.°/-]{0,30})?\w%?"
-_ALTERNATIVES = re.compile(
-    rf"(?:(?P<many>{_THING}(?:, {_THING})+),? or (?:an? |the )?(?P<last>{_THING})"
-    rf"|(?P<one>{_THING}) or (?:an? |the |is it |just |a single )?(?P<other>(?:not )?{_THING}))(?=\s*(?:[?:,.\n(]|$))",
-    re.IGNORECASE,
-)
-_NO_ALTERNATIVE = re.compile(
-    r"more|less|so|not|fewer|later|one|two|three|no|he|she|they|it|and|earlier|over|under|other", re.IGNORECASE
-)
-_WHICH = re.compile(r"(?:which|who|what|where|when)\b[^,?]*, ", re.IGNORECASE)
-"""What stands before the alternatives in "Which is larger, 9.11 or 9.9?"."""
-
-
-_WHICH_OF = re.compile(
-    r"(?:which|who|what)\b[^?:]*: (?P<things>[^,?:]{1,40}(?:, [^,?:]{1,40}){1,12}(?:,? or [^,?]{1,40})?)\?*",
-    re.IGNORECASE,
-)
-
-
-def _alternatives(said: list[str]) -> dict[str, str]:
-    """The things between which a question leaves the choice: "positive or negative?"."""
-    for sentence in reversed(said):
-        listed = _WHICH_OF.fullmatch(sentence)
-        if listed:
-            things = [thing for thing in re.split(r",? or |, ", listed["things"]) if thing]
-            if all(len(thing.split()) <= 3 and not thing[:1].isdigit() for thing in things):
-                return {thing: thing for thing in things}
-        which = _WHICH.match(sentence)
-        found = _ALTERNATIVES.search(sentence, which.end() if which else 0)
-        if found and (sentence.rstrip().endswith(("?", ":")) or sentence.lower().startswith("true or")):
-            many = found["many"].split(", ") if found["many"] else [found["one"]]
-            things = [*many, found["last"] or found["other"]]
-            if not any(_NO_ALTERNATIVE.fullmatch(thing) for thing in things):
-                return {thing: thing for thing in things}
-    return {}
-
-
 _SENTIMENT = re.compile(r"\bsentiment\b", re.IGNORECASE)
 
 
@@ -357,6 +315,8 @@ def _want(sentence: str) -> Want | None:
     sentence = sentence[direct.end() :] if direct else sentence
     if re.search(r"\bcomplexity\b", sentence, re.IGNORECASE):
         return "name"
+    if foreign.is_other_script(sentence):
+        return foreign.want(sentence)
     if phrases.TIMES.search(sentence):
         return "time"
     if phrases.YEARS.search(sentence):
@@ -367,8 +327,20 @@ def _want(sentence: str) -> Want | None:
         return "verdict"
     if phrases.DATES.search(sentence):
         return "date"
+    if len(sentence.split()) <= 10 and (looked_up := phrases.LOOKS_UP.match(sentence)):
+        return "number" if looked_up["number"] else "name"
     names = phrases.NAMES.match(sentence) or (sentence.endswith("?") and phrases.NAMES.search(sentence))
     return "name" if names else None
+
+
+_SORTS = re.compile(r"\b(?:classifier|grader|judge|moderator|detector|router|tagger|labell?er|scorer)\b", re.IGNORECASE)
+
+
+def _want_told(told: str) -> Want | None:
+    """What the system wants of whatever the user says, where that asks for nothing itself."""
+    rules = [rule for rule in _rules(told) if not rule.endswith("?")]
+    wants = [_want(rule) for rule in rules if phrases.CLASSIFIES.match(rule)]
+    return next((want for want in wants if want), "any" if any(map(_SORTS.search, rules)) else None)
 
 
 def _want_of(said: list[str]) -> Want | None:

@@ -3,12 +3,13 @@
 import re
 
 from suffice.answers import prose, values
-from suffice.answers.prose import in_bold, sentences, unmarked
+from suffice.answers.prose import in_bold, sentences, unmarked, words_of
 from suffice.answers.requests import UNASKED, Question
 from suffice.answers.stated import NUMBER, plain_number
+from suffice.answers.verdicts import SMALL
 from suffice.answers.whole import PERSONAL, SEVERAL
 
-_HEAD = re.compile(r"(?P<head>[^\n:;(–—]{1,40}?)(?P<end>\s*(?:[:;(–—\n]|\s-\s|,\s|\.\s|$))")
+_HEAD = re.compile(r"(?P<head>[^\n:;(–—]{1,40}?)(?P<end>\s*(?:[:;(–—\n]|\s-\s|,\s(?!\d)|\.\s|$))")
 
 
 def lead(text: str, question: Question) -> str | None:
@@ -44,14 +45,18 @@ SO = re.compile(
 _EQUATION = re.compile(
     rf"(?:=|≈|→|⇒|equals|equal to)\s*(?P<value>(?:[€£¥]|USD )?\s*{NUMBER.pattern})(?P<after>[^=≈\d\n]*)$"
 )
-_CHECK = re.compile(r"\W*(?:check|verif|proof|probe|note|here['’]s how|this is because)", re.IGNORECASE)
+_CHECK = re.compile(
+    r"\W*(?:(?:you can |we can |let['’]s |to |as a )?(?:double-)?(?:check|verif)|proof|probe|note|here['’]s how|this is because|"
+    r"substitut)",
+    re.IGNORECASE,
+)
 _COMES_TO = re.compile(
     rf"\b(?:that['’]s|that is|is|are|was|makes?|gives?|leaves?|left with|total of|comes? to|get|pays?|owes?|sind|"
     rf"bleiben|"
     rf"reste|hay)"
     rf"(?: \w+){{0,2}}? (?P<value>[€£¥]?{NUMBER.pattern})(?:\s+[^\W\d_.]+){{0,4}}\s*(?:\([^()]*\)|:.*)?[.!]*$"
 )
-_ITEM = re.compile(r"[ \t]*(?:[-*•]|\d+[.)])[ \t]+\S")
+_ITEM = re.compile(r"[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+\S")
 
 
 def conclusion(text: str, question: Question) -> str | None:
@@ -60,19 +65,28 @@ def conclusion(text: str, question: Question) -> str | None:
     if question.want not in ("any", "number", "name") or question.options or prose.has_code(text) or "|--" in text:
         return None
     said = [one for one in sentences(text) if unmarked(one) and not _CHECK.match(one)]
-    if not said or len(text.split()) > (900 if asked else 200):
+    if not said or len(text.split()) > (900 if asked else 200) or (not asked and prose.is_laid_out(text)):
         return None
     alone = len(said) == 1 and question.want != "name"
     places = [said[-1], *said[-2:-4:-1], said[0]] if asked else said[-1:]
     places = [one for one in places if len(one.split()) <= 40 and (asked or not _ITEM.match(one))]
+    last = _EQUATION.search(unmarked(said[-1]))
+    if asked and last and len(last["after"].split()) <= 6 and not re.search(r" and | or |,", unmarked(said[-1])):
+        return _number_in(last["value"])
     results = [result for one in places if (result := _result(one, question, asked, alone))]
     fresh = [result for result in results if result not in question.numbers]
     return next(iter(fresh or results), None)
 
 
+_BASE = re.compile(r"(?<=\d)(?:_?\{\d{1,2}\}|_\d{1,2})")
+_ROUNDED = re.compile(rf"(=\s*{NUMBER.pattern})\s*\(?(?:≈|≃|~|or about|or approximately|approximately)[^=]*$")
+"""What follows an exact result: its value, rounded."""
+
+
 def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str | None:
     """The number that a sentence comes to."""
-    bare = last_clause(unmarked(sentence))
+    bare = _BASE.sub("", last_clause(unmarked(sentence)))
+    bare = _ROUNDED.sub(r"\1", bare)
     several = SEVERAL.search(bare)
     if several:
         return several[0]
@@ -93,6 +107,11 @@ def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str 
         return graded[1]
     if len(set(numbers)) == 1:
         return numbers[0]
+    percents = {number for number in numbers if number.endswith("%")}
+    if asked and len(percents) == 1 and question.words & _PERCENT:
+        return percents.pop()
+    if asked and (of_it := _of_what_was_asked(bare, question)):
+        return of_it
     if asked and len(set(fresh)) == 1:
         return fresh[0]
     comes = _COMES_TO.search(bare) if asked else None
@@ -104,6 +123,26 @@ def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str 
     return numbers[-1] if asked and concludes else None
 
 
+_PERCENT = frozenset(("percent", "percentage", "%", "percents"))
+
+
+_CLAUSE = re.compile(r"\W*(?:if|since|because|given|with|after|when|for|at|so if)\b", re.IGNORECASE)
+
+
+def _of_what_was_asked(sentence: str, question: Question) -> str | None:
+    """The number in the one part of a sentence that speaks of what was asked: "Ann is 14 and Tom is 10"."""
+    found = []
+    for part in re.split(r", (?:and |but |while )?|;| and | but | while ", sentence):
+        if _CLAUSE.match(part):
+            continue
+        result = part.rpartition("=")[2]
+        numbers = {_number_in(number[0]) for number in NUMBER.finditer(result)} - question.numbers
+        subject = [word for word in words_of(part) if word in question.words and word not in SMALL]
+        if numbers and subject:
+            found.append((subject, numbers))
+    return found[0][1].pop() if len(found) == 1 and len(found[0][1]) == 1 else None
+
+
 def _is_plain(sentence: str) -> bool:
     """Whether a sentence is short and states something, to nobody in particular."""
     short = sentence[:1].isupper() and len(sentence.split()) <= 15
@@ -112,7 +151,9 @@ def _is_plain(sentence: str) -> bool:
 
 def last_clause(sentence: str) -> str:
     """What a sentence comes to after its "so", and before its "because"."""
-    clause = re.split(r"[,;] (?:and )?(?:so|therefore|thus|hence|which means|meaning|that is)\b,?", sentence)[-1]
+    clause = re.split(
+        r"[,;] (?:and )?(?:so|therefore|thus|hence|which means|meaning|that is|i\.e\.(?=[ ,]))(?!\w),?", sentence
+    )[-1]
     clause = re.split(r",? (?:because|since|as|due to|da|weil|denn|car|puisque|porque|ya que)\b", clause)[0]
     return clause if re.search(r"\d", clause) or _spoken(clause, UNASKED) else sentence
 

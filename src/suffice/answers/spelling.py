@@ -25,14 +25,25 @@ def spelled(answer: str, question: Question = UNASKED) -> str:
             return spelt
     if number := values.amount(bare, question.scale):
         return number
+    if _SUBSCRIPTS.fullmatch(bare):
+        return re.sub(r"[_{}]", "", bare.translate(_LOWERED))
     bare = _ARTICLE.sub("", bare, count=1) if _ARTICLE.match(bare) else bare
+    full = [name for name in question.names if bare in name.split()] if question.want == "name" else []
+    if len(full) == 1 and bare != full[0]:
+        return full[0]
     kept = [word for word in bare.split() if next(words_of(word), "") not in question.words]  # of "Nile River", Nile
     return " ".join(kept) if question.want == "name" and kept and bare.replace(" ", "").isalpha() else bare
+
+
+_LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+_SUBSCRIPTS = re.compile(r"(?=.*[\d₀-₉])(?:\(?[A-Z][a-z]?\)?(?:_?\{?[\d₀-₉]{1,3}\}?)?){1,20}")
+"""A chemical formula, its numbers lowered or not."""
 
 
 def trimmed(answer: str) -> str:
     """An answer without the marks and stops around it."""
     bare = unmarked(answer).strip(" \t\n\"“”'‘’`*_")
+    bare = bare[2:-2] if bare.startswith("[[") and bare.endswith("]]") else bare
     bare = re.sub(r"[\s.!,;:。]+$", "", bare) if not re.search(r"\b(?:[A-Z]\.|[ap]\.m\.)$", bare) else bare
     return bare.strip(" \"“”'‘’`*_")
 

@@ -4,7 +4,7 @@ import re
 
 from suffice.answers import values
 from suffice.answers.options import option_at_start
-from suffice.answers.prose import unmarked
+from suffice.answers.prose import is_laid_out, unmarked
 from suffice.answers.requests import Question
 from suffice.answers.spelling import NO, YES
 from suffice.answers.stated import said_formula, said_letter, said_number
@@ -13,6 +13,7 @@ from suffice.answers.whole import PERSONAL
 _LABEL = (
     r"(?:(?:final|correct|right|best|short|overall|my|the|numerical|estimated)\s+)*"
     r"(?:answer|result|solution|verdict|conclusion|total|output|classification|label|category|prediction|decision|"
+    r"score|rating|grade|sentiment|intent|priority|"
     r"antwort|ergebnis|lösung|réponse|résultat|respuesta|resultado|risposta|risultato|resposta|答案|答え|回答)"
 )
 _SAYS = re.compile(
@@ -31,6 +32,19 @@ _VAGUE = re.compile(
 )
 
 
+_FINALLY = re.compile(
+    r"\bfinal answer\b[^.\n:=?]{0,20}?(?:\bis\b|:|=)|####|réponse finale|respuesta final", re.IGNORECASE
+)
+
+
+def finally_stated(text: str, question: Question) -> str | None:
+    """What a text says is its final answer: where nothing is known to be asked, "Answer:" may be a part of what it made."""
+    return stated(text, question) if _FINALLY.search(text[-_TAIL:]) else None
+
+
+_TAIL = 2000
+
+
 def stated(text: str, question: Question) -> str | None:
     """What the text says is its answer, by its last such statement."""
     found = [one for one in (said_letter(text), said_formula(text), said_number(text)) if one and one[0]]
@@ -40,7 +54,8 @@ def stated(text: str, question: Question) -> str | None:
     says = [
         say
         for say in says
-        if re.search(r"answer|antwort|r[ée]p|resp|risp|#|答", say[0], re.IGNORECASE) or say.start() >= last_line
+        if re.search(r"answer|antwort|r[ée]p|resp|risp|#|答", say[0], re.IGNORECASE)
+        or (say.start() >= last_line and (question.want == "number" or question.options or not is_laid_out(text)))
     ]
     answers = [
         _said(text[say.end() : say.end() + 300], question) for say in says if say[0].endswith((":", ":*", ":**"))
@@ -51,7 +66,7 @@ def stated(text: str, question: Question) -> str | None:
         if best and best[1] > say.start() + 10:
             break
         said = _said(text[say.end() : say.end() + 300], question)
-        if said:
+        if said and not (question.scale and not re.search(r"\d", said)):  # "the answer is incomplete. Score: 5"
             return said
     return best[2] if best else None
 
@@ -67,6 +82,8 @@ def _said(rest: str, question: Question) -> str | None:
     letter = re.match(r"\(?([A-J])\)?(?:[.:)]|\s*$|\s+(?:because|since|as)\b)", rest)
     if letter and not re.match(r"[AI] [a-z]", rest):
         return letter[1]
+    head, colon, _ = rest.partition(": ")
+    rest = head if colon and values.amount(head, question.scale) else rest
     aside = _ASIDE.search(rest, 1)
     said = (rest[: aside.start()] if aside else rest).strip()
     verdict = re.match(r"\w+", said)

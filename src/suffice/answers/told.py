@@ -16,19 +16,30 @@ _TOLD_AT_MOST = 120
 _TOKEN = re.compile(r"[^\W_][\w.'’&-]*")
 
 
-_SHOWN = re.compile(r"[^\n`]{1,120}:\s*```\w*\n([^\n`]{1,60})\n```")
-"""A sentence that announces what stands in the block after it."""
+_SHOWN = re.compile(
+    r"[^\n`]{1,120}:\s*```\w*\n([^\n`]{1,60})\n```|(?!.*\d[.)] )[^\n`]{1,120}:\s*\n+([^\n`*:-][^\n`:]{0,60})$"
+)
+"""A sentence that announces what stands in the block or line after it."""
+
+
+_QUOTED = re.compile(r'"[^"\n]{20,300}"|“[^”\n]{20,300}”')
 
 
 def told(text: str, question: Question) -> str | None:
     """What the first or the last sentence adds to the words of the question."""
     shown = _SHOWN.match(text) if question.want in ("name", "number", "any") else None
     if shown:
-        return shown[1]
+        return shown[1] or shown[2]
+    text = _QUOTED.sub('""', text)  # what is quoted is the question's
     said = sentences(text)
     if not said or prose.has_code(text) or len(text.split()) > _TOLD_AT_MOST:
         return None
     places = [said[0], said[-1]] if len(said) > 1 else said
+    if prose.is_laid_out(text):  # only what it comes to in the end is not one part of it among others
+        ends = [one for one in said[-1:] if SO.match(unmarked(one))]
+        places = said = ends or [one for one in said[:1] if _repeats(one, question)]
+        if not said:
+            return None
     if question.want == "time":
         places = [said[-1], said[0]]
         return next(
@@ -42,16 +53,35 @@ def told(text: str, question: Question) -> str | None:
     if question.want == "year":
         return next((found for one in places if (found := _year_told(one, question))), None)
     if question.want == "date":
+        places = [one for one in places if not one.rstrip("*_ ").endswith(":")]
         return next((found for one in places if (found := _date_told(one, question))), None)
     if question.want == "name":
-        if addresses := set(_ADDRESS.findall(text)):
-            return addresses.pop().rstrip(".,") if len(addresses) == 1 else None
+        if addresses := _ADDRESS.findall(text):
+            return _one_address(addresses, said)
         places = said[:1] + [one for one in said[1:][-1:] if SO.match(unmarked(one)) or in_bold(one)]
         return next((found for one in places if (found := _name_told(one, question))), None)
     return None
 
 
+_FEWEST_REPEATED = 2
+
+
+def _repeats(sentence: str, question: Question) -> bool:
+    """Whether a sentence says the question's words again, as what answers it in full does."""
+    said = {word for word in words_of(unmarked(sentence)) if word not in SMALL and known(word, question)}
+    return len(said) >= _FEWEST_REPEATED and not sentence.rstrip("*_ ").endswith(":")
+
+
 _ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}")
+
+
+def _one_address(addresses: list[str], said: list[str]) -> str | None:
+    """The only address, or the only one of the first sentence, outside brackets."""
+    first = _ADDRESS.findall(re.sub(r"\([^()]*\)", "", said[0]))
+    for found in (set(addresses), set(first)):
+        if len(found) == 1:
+            return found.pop().rstrip(".,")
+    return None
 
 
 def _bold_or(read: Callable[[str], str | None], sentence: str) -> str | None:
@@ -61,12 +91,23 @@ def _bold_or(read: Callable[[str], str | None], sentence: str) -> str | None:
 
 def _date_told(sentence: str, question: Question) -> str | None:
     bare = unmarked(sentence)
-    if date := _bold_or(values.date_in, sentence) or values.date_in(bare):
+    dates = [date for date in values.dates_in(last_clause(bare)) if not _is_given(date, question)]
+    if date := _bold_or(values.date_in, sentence) or (dates[-1] if dates else None):
         return date
-    days = {day.capitalize() for day in _DAYS.findall(bare) if day.lower() not in question.words}
-    if days:
+    said = {day.capitalize() for day in _DAYS.findall(bare)}
+    days = {day for day in said if day.lower() not in question.words}
+    if not days and not re.match(r"\W*(?:if|today|from)\b", bare, re.IGNORECASE):
+        days = said
+    if said:
         return days.pop() if len(days) == 1 else None
     return _year_told(sentence, question)
+
+
+def _is_given(date: str, question: Question) -> bool:
+    """Whether a date is one of the question's, with its year or without."""
+    return any(
+        date[-5:] == given[-5:] and (len(date) == 5 or len(given) == 5 or date == given) for given in question.dates
+    )
 
 
 def _year_told(sentence: str, question: Question) -> str | None:
@@ -84,8 +125,16 @@ def _year_told(sentence: str, question: Question) -> str | None:
 
 
 _REASON = re.compile(
-    r"(?<=\w)(?:,? (?:which|because|since|where|although|though|and (?:it|is|was|not)|not|meaning)\b|;| \(| [–—-] )"
+    r"(?<=\w)(?:,? (?:which|because|since|where|although|though|and (?:it|is|was|not)|not|meaning)\b|, as\b|;| \(| [–—-] )"
 )
+_COURTESY = re.compile(
+    r"^\W*(?:oh(?: no)?|thanks|thank you|well|hm+|in short|tl;?dr|short answer|legally|basically|actually|indeed|obviously|"
+    r"(?:it|this|that) (?:looks|seems|appears|sounds)(?: like| to be)?|i (?:think|believe|guess)(?: it(?:['’]s| is))?|"
+    r"(?:it|this|that|the code|the program|the script) (?:logs|prints|outputs|returns|shows|displays)|you (?:should|would|"
+    r"will)|you['’]ll)\b[,:.!]*\s*",
+    re.IGNORECASE,
+)
+"""What stands before a name without being a part of it."""
 _SELF = re.compile(r"\b(?:i|i['’]\w+|you|your|my|me|please|let['’]s)\b", re.IGNORECASE)
 
 
@@ -98,22 +147,33 @@ _SETTING = re.compile(
 
 def _without_setting(sentence: str) -> str:
     setting = _SETTING.match(sentence)
-    return sentence[setting.end() :] if setting else sentence
+    if not setting:
+        return sentence
+    rest = sentence[setting.end() :]
+    return rest.partition(", ")[2] if rest.startswith("and ") and ", " in rest else rest
+
+
+_BY = re.compile(
+    r"\b(?:was|were|is|are|been)\b[^.]{0,80}?\bby (?:(?:[a-z]+|[A-Z][a-z]+(?= [a-z])) ){0,4}([A-Z][^\W\d_]+(?: [A-Z][\w.'’-]*)+)"
+)
 
 
 def _name_told(sentence: str, question: Question) -> str | None:
     """The name in a sentence that answers: marked, before the verb, or after it."""
     if sentence.rstrip("*_ ").endswith(":"):
         return None
-    lists: set[str] = set(LIST.findall(_REASON.split(unmarked(sentence))[0]))
-    if len(lists) == 1:
-        return lists.pop()
+    first: list[str] = LIST.findall(_REASON.split(unmarked(sentence))[0])
+    if len(set(first)) == 1 or (first and "=" in sentence):
+        return first[-1]
     marked = in_bold(sentence) or re.findall(r"`([^`\n]{1,60})`", sentence)
     marked = [span for span in marked if len(span.split()) <= MOST_WORDS and _new_words(span, question)]
     if len(marked) == 1:
         return marked[0].rstrip(":")
     bare = re.sub(r" you (?:provided|gave|shared|sent|quoted)\b", "", unmarked(sentence))
-    so = re.search(r", so (?:it is |it's )?(\S+(?: \S+){0,3})$", bare)
+    bare = _COURTESY.sub("", bare)
+    if "who" in question.words and (by := _BY.search(bare)):
+        return by[1]
+    so = re.search(r", so (?:it(?:['’]s| is| prints| logs| outputs| returns) )?(\S+(?: \S+){0,3})$", bare)
     bare = so[1] if so else _REASON.split(last_clause(_without_setting(bare)))[0]
     if len(bare.split()) > 30 or sentence.endswith(":") or _SELF.search(bare):
         return None
@@ -131,6 +191,8 @@ def _name_in(clause: str, question: Question) -> str | None:
     if start == 0 and subject and "who" in question.words:  # "Priya owns it"
         return subject[0]
     after = next(iter(words_of(clause[end:])), "")
+    if len(spans) == 1 and start == 0 and (_NO_NAME.fullmatch(first) or after in ("for", "he", "she", "you", "they")):
+        return None
     proper = [span for span in spans if all(word[0].isupper() or word.lower() in SMALL for word in span[2].split())]
     if start == 0 and proper[:1] == spans[:1] and (not after or after in SMALL or known(after, question)):
         return first
@@ -144,6 +206,13 @@ def _name_in(clause: str, question: Question) -> str | None:
     if not later and len(numbers) == 1:
         return numbers.pop()
     return first if len(spans) == 1 and len(first.split()) <= MOST_WORDS else None
+
+
+_NO_NAME = re.compile(
+    r"\w+ly|claro|por supuesto|hola|oui|bonjour|salut|natürlich|gerne|klar|hallo|certo|ciao|sure|thanks|note|tip|"
+    r"great|good|here|let|example",
+    re.IGNORECASE,
+)
 
 
 def _new_words(text: str, question: Question) -> bool:

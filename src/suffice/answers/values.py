@@ -69,6 +69,11 @@ def date_in(text: str) -> str | None:
     return f"{year}-{month:02}-{day:02}" if year else f"{month:02}-{day:02}"
 
 
+def dates_in(text: str) -> list[str]:
+    """The dates of a text, each as `date_in` spells it."""
+    return [date for found in _DATE.finditer(text[:4000]) if (date := date_in(found[0]))]
+
+
 def time_in(text: str, last: bool = False) -> str | None:
     """The first time of day in a text, or the last, by the 24 hour clock where it says which half of the day."""
     found = list(_TIME.finditer(text[:2000]))
@@ -79,6 +84,20 @@ def time_in(text: str, last: bool = False) -> str | None:
     if part["half"]:
         hour = hour % 12 + 12 * (part["half"].lower() == "p")
     return f"{hour}:{part['m1'] or part['m2'] or '00'}"
+
+
+_COINS = re.compile(r"(?<![\d.$€£])(\d{1,4})\s?(?:cents?\b|¢|pence\b)", re.IGNORECASE)
+_SPOKEN_COINS = re.compile(rf"\b({_WORD})(?=\s(?:cents?|pence)\b)", re.IGNORECASE)
+
+
+def in_whole_money(text: str) -> str:
+    """The text with cents as parts of a dollar.
+
+    >>> in_whole_money("10 cents, or ten cents")
+    '$0.10, or $0.10'
+    """
+    text = _SPOKEN_COINS.sub(lambda found: str(_WORTH[found[1].lower()]), text)
+    return _COINS.sub(lambda found: f"${int(found[1]) / 100:.2f}", text)
 
 
 def number_in_words(text: str) -> tuple[int, int] | None:

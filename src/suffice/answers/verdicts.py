@@ -30,7 +30,7 @@ AGREES = re.compile(
 )
 _DISAGREES = re.compile(
     r"\W*(?:incorrect|false|that(?:'s|’s| is) (?:incorrect|false|not (?:correct|right|true))|"
-    r"never)\b",
+    r"never|unfortunately,? (?:not|no)|not (?:really|quite|exactly|at all|anymore))\b",
     re.IGNORECASE,
 )
 _ENDS_IN_VERDICT = re.compile(
@@ -93,6 +93,7 @@ def _echo(text: str, question: Question) -> str | None:
     """The verdict of a sentence that says the question's words again, with or without a "not"."""
     said = sentences(unmarked(text))
     for sentence in {0: said[0], 1: said[-1]}.values() if said else ():
+        sentence = re.sub(r"^(?:in|under|according to|with|by) [^,]{1,60}, ", "", sentence, flags=re.IGNORECASE)
         clause = re.split(r",? (?:because|since|as|due to|given|if|unless|for)\b|[,;:(–—]", sentence)[0]
         words = [word.replace("’", "'") for word in words_of(clause)]
         content = [word for word in words if word not in SMALL]
@@ -100,7 +101,7 @@ def _echo(text: str, question: Question) -> str | None:
         denied = any(_NOT.fullmatch(word) for word in words)
         same = len(content) - len(new) - denied
         conditional = re.search(r"\b(?:if|unless)\b", sentence) is not None
-        if same >= 2 and not conditional and (not new or (denied and len(new) <= 3)):
+        if same >= 2 and not conditional and (len(new) <= (same > 2) or (denied and len(new) <= 3)):
             return "no" if denied else "yes"
     return None
 
