@@ -18,6 +18,7 @@ from suffice.testing import FakeServer, Reply, message
 pytestmark = pytest.mark.usefixtures("quick")
 
 ASK: dict[str, Any] = {"model": "fake", "max_tokens": 99, "messages": MESSAGES}
+FOUR: Any = {"controller": "sc:draws=4"}
 TOOLS: Any = [{"name": "book", "input_schema": {"type": "object"}}]
 
 
@@ -43,7 +44,7 @@ def test_the_official_client_gets_a_normal_message() -> None:
         )
         reply = raw.parse()
     assert [block.type for block in reply.content] == ["text", "thinking"], "as the winner's came"
-    assert reply.content[0].text == boxed(42) and reply.id != "msg_0" and reply.stop_reason == "end_turn"  # type: ignore[union-attr]
+    assert reply.content[0].text == boxed(42) and reply.id != "msg_0" and reply.stop_reason == "end_turn"
     assert (reply.usage.input_tokens, reply.usage.cache_read_input_tokens, reply.usage.output_tokens) == (20, 80, 40)
     told = reply.model_dump()["suffice"]
     assert (told["answer"], told["votes"], told["samples"]) == ("42", {"42": 3, "7": 1}, 4)
@@ -107,7 +108,7 @@ NO_VOTE: dict[str, dict[str, Any]] = {
     "mcp": {"mcp_servers": [{"type": "url", "url": "https://x.example"}]},
     "container": {"container": "c_1"},
     "tools": {"tools": TOOLS},
-    "output_config.format": {"output_config": {"format": {"type": "json_schema", "schema": {}}}},
+    "output_config.format": {"output_config": {"format": {"type": "grammar"}}},
     "off": {"suffice": {"controller": "off"}},
 }
 
@@ -119,6 +120,19 @@ def test_what_is_no_vote_is_passed_on_and_says_why(why: str) -> None:
     assert reply.headers["x-suffice-no-vote"] == ("server tools" if why == "mcp" else why)
     assert "suffice" not in reply.json()
     assert upstream.requests == [{name: value for name, value in (ASK | NO_VOTE[why]).items() if name != "suffice"}]
+
+
+def test_an_object_and_a_tool_s_input_are_elected_field_by_field() -> None:
+    trips = [{"to": "Oslo", "day": 1}, {"to": "Rome", "day": 2}, {"to": "Oslo", "day": 3}, {"to": "Bern", "day": 2}]
+    form = {"output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}}}
+    with FakeServer(lambda request, number: json.dumps(trips[number])) as upstream, gateway(upstream, **FOUR) as url:
+        reply = post(url, ASK | form).json()
+    assert json.loads(reply["content"][0]["text"]) == {"to": "Oslo", "day": 2}
+    script = lambda request, number: Reply(message("Well.", use("", number) | {"input": trips[number]}))  # noqa: E731
+    with FakeServer(script) as upstream, gateway(upstream, **FOUR) as url:
+        reply = post(url, ASK | {"tools": TOOLS, "suffice": {"answer": "tool:fields"}}).json()
+    assert [block["type"] for block in reply["content"]] == ["text", "tool_use"]
+    assert reply["content"][1]["input"] == {"to": "Oslo", "day": 2}
 
 
 def test_a_client_s_own_tool_of_anthropic_s_is_voted_on() -> None:

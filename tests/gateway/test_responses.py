@@ -120,19 +120,28 @@ def test_what_was_cut_off_ends_as_incomplete() -> None:
     assert events[-1].type == "response.incomplete" and events[-1].response.output_text == "So it is"
 
 
-def test_a_parsed_response_by_vote() -> None:
-    class Sum(pydantic.BaseModel):
-        a: int
+class Trip(pydantic.BaseModel):
+    to: str
+    day: int
 
-    texts = ['{"a": 5}', '{"a": 42}', '{"a": 42}']
-    with (
-        FakeServer(lambda request, number: texts[number]) as upstream,
-        gateway(upstream, controller="sc:draws=3") as url,
-    ):
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_a_parsed_response_is_elected_field_by_field(streamed: bool) -> None:
+    texts = [
+        '{"to": "Oslo", "day": 1}',
+        '{"to": "Rome", "day": 2}',
+        '{"to": "Oslo", "day": 3}',
+        '{"to": "Bern", "day": 2}',
+    ]
+    upstream = FakeServer(lambda request, number: texts[number])
+    with upstream, gateway(upstream, controller="sc:draws=4") as url:
         client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
-        wish = {"suffice": {"answer": "json:a"}}
-        reply = client.responses.parse(model="fake", input=QUESTION, text_format=Sum, extra_body=wish)
-    assert reply.output_parsed == Sum(a=42)
+        if streamed:
+            with client.responses.stream(model="fake", input="When?", text_format=Trip) as stream:
+                reply: Any = stream.get_final_response()
+        else:
+            reply = client.responses.parse(model="fake", input="When?", text_format=Trip)
+    assert reply.output_parsed == Trip(to="Oslo", day=2), "which nobody said as a whole"
     assert upstream.requests[0]["text"]["format"]["type"] == "json_schema"
 
 
@@ -162,7 +171,7 @@ NO_VOTE: dict[str, dict[str, Any]] = {
     "server tools": {"tools": [{"type": "web_search"}]},
     "tools": {"tools": TOOLS},
     "logprobs": {"include": ["message.output_text.logprobs"]},
-    "text.format": {"text": {"format": {"type": "json_object"}}},
+    "text.format": {"text": {"format": {"type": "grammar"}}},
     "off": {"suffice": {"controller": "off"}},
 }
 

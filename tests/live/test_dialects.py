@@ -195,6 +195,20 @@ def test_each_client_asks_just_enough_times(client: str, api: str | None, flow: 
     assert outcome.tokens == 40 and outcome.prompt_tokens == 20
 
 
+@pytest.mark.parametrize(("client", "api"), CLIENTS[::2])
+def test_each_client_parses(client: str, api: str | None) -> None:
+    schema = {"type": "object", "properties": {"to": {"type": "string"}}}
+    package: Any = anthropic if client == "Anthropic" else openai
+    with FakeServer(lambda request, number: '{"to": "Oslo"}') as server:
+        url = server.base_url if api else server.base_url.removesuffix("/v1")
+        options: Any = {"api": api} if api else {"max_tokens": 9}
+        with getattr(package, client)(base_url=url, api_key=KEY) as made:
+            outcome = suffice.parse(made, QUESTION, model="fake", response_format=schema, **options)
+    assert outcome.parsed == {"to": "Oslo"}
+    asked = server.requests[0]["text" if api else "output_config"]["format"]
+    assert (asked["type"], asked["schema"]) == ("json_schema", schema)
+
+
 def test_a_system_s_message_goes_where_messages_has_it() -> None:
     with (
         FakeServer(lambda request, number: boxed(42)) as server,
@@ -229,7 +243,7 @@ def test_what_a_client_does_not_speak_is_refused() -> None:
         for client, api in (("OpenAI", "messages"), ("Anthropic", "chat"), ("AsyncAnthropic", "responses")):
             with pytest.raises(suffice.OptionError, match=r"^api must be .* with this client"):
                 ask(server, client, api=api)
-        with pytest.raises(suffice.OptionError, match="is for asample"):
+        with pytest.raises(suffice.OptionError, match="an AsyncAnthropic is awaited"):
             suffice.sample(anthropic.AsyncAnthropic(api_key=KEY), QUESTION, model="fake", max_tokens=9)
         with pytest.raises(suffice.OptionError, match="max_tokens must be given"):
             suffice.sample(anthropic.Anthropic(api_key=KEY), QUESTION, model="fake")

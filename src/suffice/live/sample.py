@@ -71,7 +71,8 @@ async def asample(
         warnings.warn("temperature 0: all samples will agree, and voting on them is a waste", stacklevel=2)
     # A mixture of plans must choose the same one again where a seed is given; servers take negative ones too.
     random = np.random.default_rng(None if request.get("seed") is None else abs(request["seed"]))
-    fields = {**request, "model": model, **dialect.asking(list(messages))}
+    form = request.pop("response_format", None)
+    fields = {**request, "model": model, **dialect.asking(list(messages), form)}
     vote = voting.begin(server_of(client, Limiter(concurrency), retries, timeout, dialect), fields, random, watch)
     return await vote.outcome(deadline_seconds)
 

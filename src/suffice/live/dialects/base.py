@@ -48,8 +48,10 @@ class Dialect(ABC):
     """Whether one request may ask for several responses."""
 
     @abstractmethod
-    def asking(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """The fields of a request that say these messages, which have role and content."""
+    def asking(
+        self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The fields of a request that say these messages, and in which form, as a chat completion has them."""
 
     @abstractmethod
     def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

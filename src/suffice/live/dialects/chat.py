@@ -25,9 +25,12 @@ class ChatCompletions(Dialect):
     owned = frozenset(("n", "stream", "stream_options"))
     takes_n = True
 
-    def asking(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Just the messages."""
-        return {"messages": [dict(message) for message in messages]}
+    def asking(
+        self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Just the messages, and the form."""
+        form = {"response_format": response_format} if response_format is not None else {}
+        return {"messages": [dict(message) for message in messages], **form}
 
     def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """They are what they are."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from suffice.answers import Extractor
@@ -45,12 +46,18 @@ class Messages(Dialect):
     owned = frozenset(("stream",))
     takes_n = False
 
-    def asking(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """The messages, with the system's apart."""
+    def asking(
+        self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The messages, with the system's apart, and the schema as that of the output."""
         system = [one for one in messages if one.get("role") in ("system", "developer")]
         told = "\n\n".join(str(one.get("content")) for one in system)
         said = [dict(one) for one in messages if one.get("role") not in ("system", "developer")]
-        return {"messages": said, **({"system": told} if told else {})}
+        form: dict[str, Any] = {}
+        if response_format is not None:
+            schema = wire.schema_of(wire.flat_form(response_format)) or {"type": "object"}
+            form = {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+        return {"messages": said, **({"system": told} if told else {}), **form}
 
     def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """The system's text and the messages; results of tools are no words of the user's."""
@@ -69,9 +76,12 @@ class Messages(Dialect):
             return "container"
         if tools and not extractor.reads_tools:
             return "tools"
-        config = body.get("output_config")
-        form = config.get("format") if isinstance(config, dict) else body.get("output_format")
-        return "output_config.format" if form and not answer_named else None
+        form = _form(body)
+        return "output_config.format" if form and wire.schema_of(form) is None and not answer_named else None
+
+    def json_wanted(self, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """By `output_config.format`."""
+        return wire.schema_of(_form(body))
 
     def check(self, body: Mapping[str, Any], extractor: Extractor) -> None:
         """There must be messages, and tools where they are voted on."""
@@ -149,6 +159,21 @@ class Messages(Dialect):
         tokens = {"input_tokens": max(0, prompt_tokens - cached), "output_tokens": completion_tokens}
         return {**chosen.reply, "usage": {**usage, **tokens}}
 
+    def rewritten(self, response: Response, value: Any) -> Response:
+        """Its text, or its uses of tools, in other words."""
+        content = [block for block in response.reply["content"] if isinstance(block, dict)]
+        if response.tool_calls is None or not isinstance(value, list):
+            old = [block for block in content if block.get("type") == "text"]
+            told: list[dict[str, Any]] = [{"type": "text", "text": json.dumps(value, ensure_ascii=False)}]
+        else:
+            old = [block for block in content if block.get("type") == "tool_use"]
+            ids = [block.get("id") for block in old] + [f"toolu_{place}" for place in range(len(old), len(value))]
+            told = [
+                {"type": "tool_use", "id": name, "name": call["name"], "input": call["arguments"]}
+                for name, call in zip(ids, value, strict=False)
+            ]
+        return replace(response, reply={**response.reply, "content": wire.in_place(content, old, told)})
+
     def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
         """The message as it begins, each block as it grows, and how it ends."""
         usage = {**reply["usage"], "output_tokens": 0}
@@ -172,6 +197,11 @@ class Messages(Dialect):
     def error_event(self, error: dict[str, Any]) -> bytes:
         """The error by its own event."""
         return wire.event(error, "error")
+
+
+def _form(body: Mapping[str, Any]) -> Any:
+    config = body.get("output_config")
+    return config.get("format") if isinstance(config, dict) else body.get("output_format")
 
 
 def _is_result(content: Any) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -24,9 +25,12 @@ class Responses(Dialect):
     owned = frozenset(("stream", "stream_options"))
     takes_n = False
 
-    def asking(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """The messages as input."""
-        return {"input": [dict(message) for message in messages]}
+    def asking(
+        self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The messages as input, and the form as that of the text."""
+        form = {"text": {"format": wire.flat_form(response_format)}} if response_format is not None else {}
+        return {"input": [dict(message) for message in messages], **form}
 
     def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """The instructions, and the messages among the input."""
@@ -47,11 +51,13 @@ class Responses(Dialect):
         include = body.get("include")
         if body.get("top_logprobs") or (isinstance(include, list) and "message.output_text.logprobs" in include):
             return "logprobs"
-        text = body.get("text")
-        form = text.get("format") if isinstance(text, dict) else None
-        if isinstance(form, dict) and form.get("type") != "text" and not answer_named:
-            return "text.format"
-        return None
+        form = _form(body)
+        odd = isinstance(form, dict) and form.get("type") != "text" and wire.schema_of(form) is None
+        return "text.format" if odd and not answer_named else None
+
+    def json_wanted(self, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """By `text.format`."""
+        return wire.schema_of(_form(body))
 
     def check(self, body: Mapping[str, Any], extractor: Extractor) -> None:
         """There must be an input, and tools where they are voted on."""
@@ -126,6 +132,20 @@ class Responses(Dialect):
         usage = {**wire.usage_of_all(responses), **tokens, "total_tokens": prompt_tokens + completion_tokens}
         return {**chosen.reply, "usage": usage}
 
+    def rewritten(self, response: Response, value: Any) -> Response:
+        """Its message, or its function calls, in other words."""
+        output = [item for item in response.reply["output"] if isinstance(item, dict)]
+        if response.tool_calls is None or not isinstance(value, list):
+            part = {"type": "output_text", "text": json.dumps(value, ensure_ascii=False), "annotations": []}
+            new = [{"id": "msg_0", "role": "assistant", "status": "completed", "type": "message", "content": [part]}]
+            old = [item for item in output if item.get("type") == "message"]
+        else:
+            new = [_function_call(place, call) for place, call in enumerate(value)]
+            old = [item for item in output if item.get("type") in ("function_call", "custom_tool_call")]
+        # What is new keeps the names that others know it by, where it had them.
+        told = [{**one, **_names(old[place])} if place < len(old) else one for place, one in enumerate(new)]
+        return replace(response, reply={**response.reply, "output": wire.in_place(output, old, told)})
+
     def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
         """The response as it begins, each item as it grows, and the whole."""
         begun = {**reply, "status": "in_progress", "output": [], "usage": None}
@@ -161,6 +181,21 @@ def _finish(reply: dict[str, Any], calls: bool) -> str:
     if reply.get("status") == "incomplete":
         return _FINISH.get((reply.get("incomplete_details") or {}).get("reason") or "", "length")
     return "tool_calls" if calls else "stop"
+
+
+def _form(body: Mapping[str, Any]) -> Any:
+    text = body.get("text")
+    return text.get("format") if isinstance(text, dict) else None
+
+
+def _function_call(place: int, call: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = json.dumps(call["arguments"], ensure_ascii=False)
+    names = {"id": f"fc_{place}", "call_id": f"call_{place}", "name": call["name"]}
+    return {"type": "function_call", "status": "completed", **names, "arguments": arguments}
+
+
+def _names(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: item[name] for name in ("id", "call_id") if name in item}
 
 
 def _tool_types(body: Mapping[str, Any]) -> list[Any]:

@@ -26,9 +26,11 @@ class Translated(Dialect):
         self.name = spoken.name  # type: ignore[misc]
         self.owned = spoken.owned  # type: ignore[misc]
 
-    def asking(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def asking(
+        self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
         """As it is spoken."""
-        return self._spoken.asking(messages)
+        return self._spoken.asking(messages, response_format)
 
     def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """As they are spoken."""
@@ -41,6 +43,10 @@ class Translated(Dialect):
     def names_options(self, body: Mapping[str, Any]) -> bool:
         """As a chat names them: such fields are passed on."""
         return self._chat.names_options(body)
+
+    def json_wanted(self, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """As it is spoken."""
+        return self._spoken.json_wanted(body)
 
     def check(self, body: Mapping[str, Any], extractor: Extractor) -> None:
         """It must be right as it is spoken, and have a translation."""
@@ -86,6 +92,10 @@ class Translated(Dialect):
     ) -> dict[str, Any]:
         """As it is spoken."""
         return self._spoken.reply(chosen, responses, prompt_tokens, completion_tokens)
+
+    def rewritten(self, response: Response, value: Any) -> Response:
+        """As it is spoken."""
+        return self._spoken.rewritten(response, value)
 
     def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
         """As they are spoken."""

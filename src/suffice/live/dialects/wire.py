@@ -68,6 +68,31 @@ class TextHearing:
                 self.text += self._heard(one)
 
 
+def schema_of(form: Any) -> dict[str, Any] | None:
+    """The schema of a format that asks for JSON, empty where any object will do; None where it asks for no JSON."""
+    if not isinstance(form, dict) or form.get("type") not in ("json_object", "json_schema"):
+        return None
+    schema = form.get("schema")
+    return schema if isinstance(schema, dict) else {}
+
+
+def flat_form(response_format: Mapping[str, Any]) -> dict[str, Any]:
+    """A chat completion's format with its name and schema beside its type, where other dialects have them."""
+    named = response_format.get("json_schema")
+    return {"type": response_format.get("type"), **(named if isinstance(named, Mapping) else {})}
+
+
+def in_place(parts: Sequence[Any], old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
+    """The parts with new ones where the first of the old ones stood, and without these; at the end if there are none.
+
+    >>> in_place(["a", "b", "c", "b"], ["b", "b"], ["x"])
+    ['a', 'x', 'c']
+    """
+    first = parts.index(old[0]) if old else len(parts)
+    kept = [[one for one in some if one not in old] for some in (parts[:first], parts[first:])]
+    return [*kept[0], *new, *kept[1]]
+
+
 def whole_characters(text: Any) -> str | None:
     """The text with halves of characters replaced, which no file could hold."""
     if not isinstance(text, str):
