@@ -27,7 +27,11 @@ def completion(
 
 
 def response(text: str | None, *items: dict[str, Any], tokens: int = 10, prompt_tokens: int = 5) -> dict[str, Any]:
-    """A response of OpenAI's Responses with a message, unless there is no text, and then other items."""
+    """A response of OpenAI's Responses with a message, unless there is no text, and then other items.
+
+    >>> response("7")["output"][0]["content"][0]["text"]
+    '7'
+    """
     part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
     message = {"id": "msg_0", "type": "message", "status": "completed", "role": "assistant", "content": [part]}
     usage = {
@@ -45,7 +49,11 @@ def response(text: str | None, *items: dict[str, Any], tokens: int = 10, prompt_
 
 
 def message(text: str | None, *blocks: dict[str, Any], tokens: int = 10, prompt_tokens: int = 5) -> dict[str, Any]:
-    """A message of Anthropic's Messages with a text, unless there is none, and then other blocks."""
+    """A message of Anthropic's Messages with a text, unless there is none, and then other blocks.
+
+    >>> message("7")["content"]
+    [{'type': 'text', 'text': '7'}]
+    """
     stop = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
     return {
         "id": "msg_0", "type": "message", "role": "assistant", "model": "fake", "stop_reason": stop,
