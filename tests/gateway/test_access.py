@@ -85,7 +85,12 @@ def test_keys_are_asked_for_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOB", "sk-bob")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-upstream")
     with FakeServer(always) as upstream, gateway(upstream, api_key_env=("ALICE", "BOB")) as url:
-        for wrong in ({}, {"authorization": "Bearer sk-eve"}, {"authorization": "Basic sk-bob"}, {"api-key": "sk-bob"}):
+        for wrong in (
+            {},
+            {"authorization": "Bearer sk-eve"},
+            {"authorization": "Basic sk-bob"},
+            {"x-api-key": "sk-eve"},
+        ):
             for path in ("chat/completions", "completions", "embeddings"):
                 reply = httpx.post(f"{url}/v1/{path}", json=ASK, headers=wrong)
                 assert (reply.status_code, reply.json()["error"]["code"]) == (401, "invalid_api_key")
@@ -97,10 +102,15 @@ def test_keys_are_asked_for_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         for key in ("sk-alice", "sk-bob"):
             assert post(url, ASK, headers={"authorization": f"Bearer {key}"}).status_code == 200
             assert post(url, ASK | {"n": 2}, headers={"authorization": f"Bearer {key}"}).status_code == 200
+        for name in ("x-api-key", "api-key"):
+            assert post(url, ASK, headers={name: "sk-bob"}).status_code == 200
         assert {headers["authorization"] for headers in upstream.headers} == {"Bearer sk-upstream"}
+        assert {headers.get("x-api-key") for headers in upstream.headers} == {None, "sk-upstream"}
     with FakeServer(always) as upstream, gateway(upstream, forward_auth=True) as url:
         assert post(url, ASK, headers={"authorization": "Bearer sk-mine"}).status_code == 200
         assert upstream.headers[0]["authorization"] == "Bearer sk-mine"
+        assert post(url, ASK, headers={"x-api-key": "sk-mine"}).status_code == 200
+        assert upstream.headers[-1]["x-api-key"] == "sk-mine" and "authorization" not in upstream.headers[-1]
 
 
 def test_keys_may_come_from_a_file(tmp_path: Path) -> None:
@@ -119,6 +129,27 @@ def test_other_web_sites_are_refused() -> None:
             assert post(url, ASK, headers={"sec-fetch-site": site}).status_code == 403
         assert post(url, ASK, headers={"host": "evil.example"}).status_code == 403
         assert post(url, ASK, headers={"sec-fetch-site": "same-origin"}).status_code == 200
+
+
+def test_pages_of_named_sites_may_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALICE", "sk-alice")
+    site, other = "https://chat.example", "https://evil.example"
+    asking = {"access-control-request-method": "POST", "access-control-request-headers": "authorization, x-odd"}
+    settings: Any = {"cors_origins": (site,), "api_key_env": ("ALICE",)}
+    with FakeServer(always) as upstream, gateway(upstream, **settings) as url:
+        where = f"{url}/v1/chat/completions"
+        preflight = httpx.options(where, headers={"origin": site, **asking})
+        assert preflight.status_code == 200 and preflight.headers["access-control-allow-origin"] == site
+        assert "x-odd" in preflight.headers["access-control-allow-headers"]
+        assert httpx.options(where, headers={"origin": other, **asking}).status_code == 400
+        page = {"sec-fetch-site": "cross-site", "authorization": "Bearer sk-alice"}
+        reply = post(url, ASK, headers={**page, "origin": site})
+        assert reply.status_code == 200 and reply.headers["access-control-expose-headers"] == "*"
+        assert post(url, ASK, headers={**page, "origin": other}).status_code == 403
+        refused = post(url, ASK, headers={"origin": site})
+        assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (401, site)
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        assert "access-control-allow-origin" not in post(url, ASK, headers={"origin": site}).headers
 
 
 def test_metrics_and_recent_requests_count() -> None:

@@ -29,6 +29,9 @@ PASSED_ON: dict[str, dict[str, Any]] = {
 }
 
 
+NO_VOTE = {"functions": "tools", "top_logprobs": "logprobs", "audio": "modalities"}
+
+
 @pytest.mark.parametrize("case", PASSED_ON)
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 def test_what_is_no_vote_is_passed_on_byte_for_byte(case: str, streamed: bool) -> None:
@@ -40,6 +43,7 @@ def test_what_is_no_vote_is_passed_on_byte_for_byte(case: str, streamed: bool) -
     with FakeServer(lambda request, number: reply) as upstream, gateway(upstream) as url:
         answer = post(url, raw, headers={"content-type": "application/json", "x-suffice-budget": "5", "x-odd": "1"})
     assert answer.content == reply.body
+    assert answer.headers["x-suffice-no-vote"] == NO_VOTE.get(case, case)
     assert answer.headers["content-type"] == ("text/event-stream" if streamed else "application/json")
     if case == "off":
         assert upstream.requests == [ASK | ({"stream": True} if streamed else {})]
@@ -81,10 +85,35 @@ def test_other_endpoints_are_passed_on_and_the_rest_is_404() -> None:
     with FakeServer(lambda request, number: Reply({"object": "list"})) as upstream, gateway(upstream) as url:
         assert httpx.get(f"{url}/v1/models").json()["data"][0]["id"] == "fake"
         assert httpx.post(f"{url}/v1/embeddings?x=1", json={"input": "a"}).json() == {"object": "list"}
-        assert httpx.post(f"{url}/v1/completions", json={"prompt": "a"}).status_code == 200
-        assert upstream.paths == ["/v1/embeddings?x=1", "/v1/completions"]
-        for call in (httpx.get(f"{url}/v1/files"), httpx.get(f"{url}/v1/chat/completions"), httpx.put(f"{url}/x")):
-            assert call.status_code in (404, 405) and "message" in call.json()["error"]
+        for path in ("completions", "moderations", "batches", "images/generations", "responses/resp_1/cancel"):
+            assert httpx.post(f"{url}/v1/{path}", json={"prompt": "a"}).status_code == 200
+        upload = httpx.post(f"{url}/v1/audio/transcriptions", files={"file": b"RIFF\xff"}, data={"model": "whisper"})
+        assert upload.status_code == 200 and b"RIFF\xff" in upstream.bodies[-1]
+        assert upstream.headers[-1]["content-type"].startswith("multipart/form-data; boundary=")
+        assert (upstream.paths[0], upstream.paths[-1]) == ("/v1/embeddings?x=1", "/v1/audio/transcriptions")
+        for path in ("files", "chat/completions", "responses/resp_1"):
+            assert httpx.get(f"{url}/v1/{path}").status_code == 200
+        assert httpx.put(f"{url}/x").status_code == 404
+
+
+def test_azure_s_paths_begin_above_the_base_url() -> None:
+    path = "/openai/deployments/gpt/chat/completions?api-version=2024-10-21"
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        reply = httpx.post(f"{url}{path}", json=ASK, headers={"api-key": "sk-mine"})
+        assert reply.json()["choices"][0]["message"]["content"] == boxed(42)
+    assert upstream.paths == [path] and upstream.headers[0]["api-key"] == "none"
+
+
+def test_what_is_relayed_streams_as_it_flows() -> None:
+    pieces = iter([b"RIFF", b"1234"])
+
+    def script(request: dict[str, Any], number: int) -> Reply:
+        return Reply(next(pieces), headers={"content-type": "audio/wav"}, endless=True)
+
+    with FakeServer(script) as upstream, gateway(upstream) as url:
+        with httpx.stream("POST", f"{url}/v1/audio/speech", json={"input": "a"}) as reply:
+            assert next(reply.iter_bytes(4)) == b"RIFF", "the first bytes come before the last, which never do"
+        assert until(lambda: upstream.hung_up == 1)
 
 
 def test_hanging_up_on_a_relay_ends_it_and_relays_have_limits() -> None:
@@ -147,7 +176,10 @@ def test_what_a_client_proves_itself_with_stays_here(body: dict[str, Any]) -> No
     with FakeServer(always) as upstream, gateway(upstream) as url:
         assert post(url, body, headers={**secrets, "authorization": "Bearer sk-d", "x-odd": "1"}).status_code == 200
     (sent,) = upstream.headers
-    assert not set(secrets) & set(sent) and sent["authorization"] == "Bearer none" and sent["x-odd"] == "1"
+    assert not set(secrets.values()) & set(sent.values()) and sent["authorization"] == "Bearer none"
+    assert (sent["x-api-key"], sent["api-key"], sent["x-odd"]) == ("none", "none", "1"), (
+        "the upstream's, in their place"
+    )
 
 
 def test_the_upstream_s_wish_to_be_left_alone_is_passed_back() -> None:

@@ -78,6 +78,16 @@ def serve(
     forward_auth: Annotated[
         bool | None, typer.Option("--forward-auth", help="Send the client's Authorization to the upstream.")
     ] = None,
+    translate: Annotated[
+        bool | None,
+        typer.Option("--translate", help="Draw Responses and Messages as chat completions, for an upstream without."),
+    ] = None,
+    cors_origins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cors-origin", metavar="URL", help="A web site whose pages may ask; repeat for more, * for all."
+        ),
+    ] = None,
     allow_no_key: Annotated[
         bool | None, typer.Option("--allow-no-key", help="Listen to others than this machine with no key.")
     ] = None,
@@ -90,8 +100,7 @@ def serve(
     gateway = need("suffice.gateway", "serve")
     names = {field.name for field in fields(gateway.Settings)}
     settings: dict[str, Any] = {name: value for name, value in given.items() if name in names and value is not None}
-    if "api_key_env" in settings:
-        settings["api_key_env"] = tuple(settings["api_key_env"])
+    settings |= {name: tuple(value) for name, value in settings.items() if isinstance(value, list)}
     if config:
         settings = gateway.with_file(settings, config)
     if settings.get("upstream") and gguf:

@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -78,11 +78,12 @@ class Access:
         return handle
 
     def _admit(self, request: Request) -> None:
-        """Refuse whoever has no key, and web pages of other sites."""
-        if self._keys and not presented(request.headers.get("authorization"), self._keys):
-            message = "the key is missing or wrong: send it as Authorization: Bearer KEY"
+        """Refuse whoever has no key, and web pages of sites that are not named."""
+        if self._keys and not presented(request.headers, self._keys):
+            message = "the key is missing or wrong: send it as Authorization: Bearer KEY, or as x-api-key"
             raise GatewayError(401, message, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
-        foreign = request.headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        named = {"*", request.headers.get("origin", "")} & set(self._settings.cors_origins)
+        foreign = request.headers.get("sec-fetch-site") in ("cross-site", "same-site") and not named
         rebound = not self._keys and self._settings.host in LOOPBACK and request.url.hostname not in LOOPBACK
         if foreign or rebound:
             raise GatewayError(403, "requests of other web sites are not answered", kind="permission_error")
@@ -149,12 +150,26 @@ class Places:
         self._free.release()
 
 
-def presented(authorization: str | None, keys: tuple[bytes, ...]) -> bool:
+_KEYS = ("x-api-key", "api-key")
+"""Where Anthropic's clients and Azure's put their key; all others say Authorization: Bearer."""
+
+
+def presented(headers: Mapping[str, str], keys: tuple[bytes, ...]) -> bool:
     """Whether a request has one of the keys; in the same time whichever it is, and whether it is."""
-    scheme, _, token = (authorization or "").partition(" ")
-    digest = hashlib.sha256(token.strip().encode("utf-8", "surrogateescape")).digest()
-    matches = [hmac.compare_digest(digest, key) for key in keys]
-    return any(matches) and scheme.lower() == "bearer"
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    given = [token.strip() if scheme.lower() == "bearer" else "", *(headers.get(name, "") for name in _KEYS)]
+    digests = [hashlib.sha256(one.encode("utf-8", "surrogateescape")).digest() for one in given]
+    matches = [hmac.compare_digest(digest, key) for digest in digests for key in keys]
+    return any(matches)
+
+
+def proof(headers: Mapping[str, str], key: str, forward: bool) -> dict[str, str]:
+    """What the upstream is shown: its own key where the client put one, or the client's where that is passed on."""
+    if forward:
+        return {name: headers[name] for name in ("authorization", *_KEYS) if name in headers}
+    anthropic = {"x-api-key"} if "anthropic-version" in headers else set()
+    places = [name for name in _KEYS if name in headers or name in anthropic]
+    return {"authorization": f"Bearer {key}", **dict.fromkeys(places, key)}
 
 
 async def _then(pieces: Any, line: Line, finish: Callable[[], None]) -> AsyncIterator[Any]:

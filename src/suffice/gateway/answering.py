@@ -13,14 +13,15 @@ from suffice.gateway.access import Line, Places
 from suffice.gateway.bodies import json_object, with_member, without_member
 from suffice.gateway.courses import course_of, split_model
 from suffice.gateway.errors import GatewayError, from_upstream
-from suffice.gateway.scouts import Scout, Scouted
+from suffice.gateway.scouts import Interpreter, Scout, Scouted
 from suffice.gateway.settings import Settings
 from suffice.gateway.streams import comment, end, left, stream, unless_left
 from suffice.gateway.upstreams import Upstream
 from suffice.gateway.votes import Held, headers_of, line_of
 from suffice.gateway.wishes import read_wish
-from suffice.live.dialects import Dialect
-from suffice.live.dialects.chat import as_json
+from suffice.live.dialects import CHAT, Dialect
+from suffice.live.dialects.translated import Translated
+from suffice.live.dialects.wire import as_json
 from suffice.live.server import DrawError
 
 QUICK = 0.05
@@ -41,12 +42,24 @@ class Answering:
         self._dialect = dialect
         self._request = request
         self._line = line
+        self._translated = settings.translate and dialect is not CHAT
 
     async def answer(self, raw: bytes) -> Response:
-        """The reply, by the course that the request takes."""
+        """The reply, by the course that the request takes; headers say where that is no vote, and why."""
+        response = await self._answer(raw)
+        if "no_vote" in self._line:
+            response.headers["x-suffice-no-vote"] = self._line["no_vote"]
+        if self._translated:
+            response.headers["x-suffice-translated"] = "chat"
+        return response
+
+    async def _answer(self, raw: bytes) -> Response:
         body = json_object(raw)
         model, suffix = split_model(body.get("model"))
         self._line["model"] = model[:100] if model is not None else None
+        self._body = {**body, "model": model} if suffix else body
+        if self._translated:
+            self._dialect = Translated(self._dialect, self._body)
         reading = self._settings, self._dialect, body, self._request.headers
         # A schema is checked in a process of its own, which takes its time.
         has_schema = bool(self._dialect.json_wanted(body))
@@ -54,10 +67,9 @@ class Answering:
         course = course_of(self._settings.vote, self._dialect, body, self._wish, suffix)
         raw = without_member(raw, "suffice") if "suffice" in body else raw
         raw = with_member(raw, "model", model) if suffix and model is not None else raw
-        self._body = {**body, "model": model} if suffix else body
         if course.kind == "relay":
             self._line["no_vote"] = course.why
-            return await self._pass_on(raw)
+            return await (self._once() if self._translated else self._pass_on(raw))
         self._check()
         if course.kind == "scout":
             return await self._scout(raw)
@@ -79,11 +91,25 @@ class Answering:
         seconds = self._wish.deadline_seconds
         return await pass_on(self._upstream, self._places, self._request, self._line, self._dialect.path, raw, seconds)
 
+    async def _once(self) -> Response:
+        """A single draw in the upstream's dialect, and its reply in the client's."""
+        self._check()
+        ends = time.monotonic() + await self._places.take(self._wish.deadline_seconds)
+        self._line["release"] = self._places.release
+        server = self._upstream.server(self._request, self._dialect)
+        drawing = asyncio.create_task(self._in_time(Interpreter(server, self._fields).draw(self._streamed), ends))
+        return (await unless_left(self._request, drawing)).reply()
+
+    @property
+    def _fields(self) -> dict[str, Any]:
+        """What of the request is the client's, in every draw."""
+        owned = {*self._dialect.owned, "suffice"}
+        return {name: value for name, value in self._body.items() if name not in owned}
+
     def _begin(self, scouted: Scouted | None = None, ends: float | None = None) -> "Holding":
         """Begin a vote; where a scout went before it, there is a place for it already, until it ends."""
         self._line |= {"kind": "vote", "controller": self._wish.controller[:100], "budget": self._wish.budget}
-        owned = {*self._dialect.owned, "suffice"}
-        fields = {name: value for name, value in self._body.items() if name not in owned}
+        fields = self._fields
         moments: asyncio.Queue[bytes] = asyncio.Queue()
         watch = (lambda moment: moments.put_nowait(comment(moment))) if self._streamed else None
         server = self._upstream.server(self._request, self._dialect)
@@ -109,7 +135,7 @@ class Answering:
             if held.outcome:
                 self._line |= line_of(held.outcome)
                 if self._settings.log_text:
-                    self._line |= {"question": fields.get("messages"), "answer": held.outcome.answer}
+                    self._line |= {"question": self._dialect.messages(fields), "answer": held.outcome.answer}
 
     async def _whole(self, holding: "Holding") -> Response:
         reply = await unless_left(self._request, holding.reply)
@@ -146,8 +172,11 @@ class Answering:
         self._line["release"] = self._places.release
         server = self._upstream.server(self._request, self._dialect)
         extractor = self._wish.extractor.for_request(self._dialect.messages(self._body), asked=False)
-        scout = Scout(self._upstream, server, self._request, extractor)
-        finding = scout.streamed(raw) if self._streamed else scout.whole(raw)
+        if self._translated:
+            finding = Interpreter(server, self._fields, extractor).draw(self._streamed)
+        else:
+            scout = Scout(self._upstream, server, self._request, extractor)
+            finding = scout.streamed(raw) if self._streamed else scout.whole(raw)
         scouting = asyncio.create_task(self._scouted(finding, ends))
         if self._streamed:
             return await self._stream_scout(scouting, ends)
@@ -156,16 +185,20 @@ class Answering:
             return scouted.reply()
         return await self._whole(self._begin(scouted, ends))
 
-    async def _scouted(self, finding: Awaitable[Scouted], ends: float) -> Scouted:
-        """What a scout brings before the deadline."""
+    async def _in_time(self, finding: Awaitable[Scouted], ends: float) -> Scouted:
+        """What a draw brings before the deadline."""
         try:
             async with asyncio.timeout(max(0.01, ends - time.monotonic())):
-                scouted = await finding
+                return await finding
         except TimeoutError:
             seconds = self._wish.deadline_seconds
             raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
         except DrawError as error:
             raise from_upstream(error.cause, str(error), self._upstream.key) from None
+
+    async def _scouted(self, finding: Awaitable[Scouted], ends: float) -> Scouted:
+        """What a scout brings."""
+        scouted = await self._in_time(finding, ends)
         has_answer = scouted.found is not None
         metrics.SCOUTS.labels("yes" if has_answer else "no").inc()
         if not has_answer:

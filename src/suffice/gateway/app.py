@@ -6,9 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from importlib.resources import files
+from typing import Any
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -21,12 +24,11 @@ from suffice.gateway.settings import Settings
 from suffice.gateway.upstreams import Upstream
 from suffice.imports import IMPORTED, import_module
 from suffice.live.dialects import DIALECTS, Dialect
-from suffice.live.dialects.chat import as_json
+from suffice.live.dialects.wire import as_json
 
 SETTINGS = "SUFFICE_GATEWAY"
 """The variable by which workers get their settings."""
 
-_RELAYED = {"/models": "GET", "/models/{name:path}": "GET", "/completions": "POST", "/embeddings": "POST"}
 _PAGE = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD")
 
@@ -36,7 +38,8 @@ def create() -> Starlette:
     settings = json.loads(os.environ[SETTINGS])
     for name in settings.pop("imports"):
         import_module(name)
-    return Gateway(Settings(**{**settings, "api_key_env": tuple(settings["api_key_env"])})).app
+    lists = {name: tuple(value) for name, value in settings.items() if isinstance(value, list)}
+    return Gateway(Settings(**{**settings, **lists})).app
 
 
 def hand_over(settings: Settings) -> None:
@@ -58,13 +61,21 @@ class Gateway:
                     for one in DIALECTS.values()
                 ),
                 Route("/v1/suffice/recent", guard(self._tell_recent), methods=["GET"]),
-                *(Route(f"/v1{path}", guard(self._relay), methods=[verb]) for path, verb in _RELAYED.items()),
+                *(
+                    Route(f"/v1{one.path}{{rest:path}}", guard(self._relay, dialect=one), methods=list(_METHODS))
+                    for one in DIALECTS.values()
+                ),
+                *(
+                    Route(f"/{top}/{{path:path}}", guard(self._relay), methods=list(_METHODS))
+                    for top in ("v1", "openai")
+                ),
                 Route("/healthz", guard(self._say_ok, open_to_all=True)),
                 Route("/readyz", guard(self._ready, open_to_all=True)),
                 Route("/metrics", guard(_tell_metrics, open_to_all=True)),
                 *(Route(f"/{name}", guard(_page(name, kind), open_to_all=True)) for name, kind in _PAGE.items()),
                 Route("/{path:path}", guard(_not_found, open_to_all=True), methods=list(_METHODS)),
             ],
+            middleware=[Middleware(CORSMiddleware, **_cors(settings))] if settings.cors_origins else [],
             lifespan=self._lifespan,
         )
         self.app.router.redirect_slashes = False
@@ -117,6 +128,16 @@ class Gateway:
 
     async def _tell_recent(self, request: Request, line: Line) -> Response:
         return Response(as_json(self._access.told()), media_type="application/json")
+
+
+def _cors(settings: Settings) -> dict[str, Any]:
+    """What web pages of the named sites may send and read: all, with a key but no cookies."""
+    return {
+        "allow_origins": settings.cors_origins,
+        "allow_methods": _METHODS,
+        "allow_headers": ["*"],
+        "expose_headers": ["*"],
+    }
 
 
 async def _tell_metrics(request: Request, line: Line) -> Response:

@@ -6,7 +6,7 @@ from typing import Any
 from starlette.responses import Response
 
 from suffice.live.dialects import CHAT, Dialect, MalformedError
-from suffice.live.dialects.chat import as_json
+from suffice.live.dialects.wire import as_json
 from suffice.live.server import StatusError, TooLongError, masked
 
 
@@ -26,8 +26,8 @@ class GatewayError(Exception):
         self._body: dict[str, Any] | None = json.loads(body) if body else None
 
     def payload(self, dialect: Dialect = CHAT) -> dict[str, Any]:
-        """The error as the dialect has it; the upstream's own where it sent one."""
-        return self._body or dialect.error(*self._told)
+        """The error as the dialect has it; the upstream's own where it sent one in that shape."""
+        return self._body if self._body and dialect.is_error(self._body) else dialect.error(*self._told)
 
     def response(self, dialect: Dialect = CHAT) -> Response:
         """The error as a reply."""
@@ -38,17 +38,17 @@ def from_upstream(cause: Exception | None, message: str, secret: str = "") -> Ga
     """What became of the upstream, as an error of ours: its own status and words where it had any."""
     if isinstance(cause, StatusError):
         headers = {name: cause.headers[name] for name in ("retry-after",) if name in cause.headers}
-        body = masked(_openai_error(cause.body).decode(errors="replace"), secret).encode()
+        body = masked(_with_message(cause.body).decode(errors="replace"), secret).encode()
         return GatewayError(cause.status, message, kind="upstream_error", headers=headers, body=body)
     if isinstance(cause, TimeoutError):
         return GatewayError(504, f"the upstream is too slow: {message}", kind="upstream_error", code="timeout")
     if isinstance(cause, MalformedError | TooLongError):
-        return GatewayError(502, "the upstream's reply is no chat completion", kind="upstream_error", code="bad_reply")
+        return GatewayError(502, "the upstream's reply can't be read", kind="upstream_error", code="bad_reply")
     return GatewayError(502, f"the upstream can't be reached: {message}", kind="upstream_error", code="unreachable")
 
 
-def _openai_error(body: bytes) -> bytes:
-    """The body of an error, if it has OpenAI's shape."""
+def _with_message(body: bytes) -> bytes:
+    """The body of an error, if it has a message where OpenAI and Anthropic have it."""
     try:
         shaped = isinstance(json.loads(body)["error"]["message"], str)
     except (ValueError, LookupError, TypeError, RecursionError):

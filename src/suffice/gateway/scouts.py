@@ -4,9 +4,10 @@ Where it gives no answer it is the reply, byte for byte; where it does, the vote
 """
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from typing import Any
 
 import aiohttp
 from starlette.requests import Request
@@ -17,7 +18,8 @@ from suffice.answers.early import is_hopeless
 from suffice.gateway import metrics
 from suffice.gateway.upstreams import Upstream, back, unpacked
 from suffice.live.dialects import MalformedError
-from suffice.live.server import MOST_BYTES, Server, TooLongError
+from suffice.live.dialects.wire import as_json
+from suffice.live.server import MOST_BYTES, Asking, Server, TooLongError
 from suffice.response import Response
 
 
@@ -112,6 +114,27 @@ class Scout:
             body = b"".join([piece async for piece in _bounded(reply)])
             raise self._upstream.error_of(reply, body)
         return reply
+
+
+class Interpreter:
+    """Draws once from an upstream that speaks another dialect, so that its reply can't be passed back as it is."""
+
+    def __init__(self, server: Server, fields: Mapping[str, Any], extractor: Extractor | None = None) -> None:
+        self._server = server
+        self._fields = fields
+        self._extractor = extractor
+
+    async def draw(self, streamed: bool) -> Scouted:
+        """The draw: something to vote on, where that is looked for, and in any case its reply."""
+        dialect = self._server.dialect
+        begun = time.monotonic()
+        (response,) = await self._server.ask(Asking(self._fields), [0], dialect.meter())
+        extractor = self._extractor.for_scout(response) if self._extractor else None
+        timed = replace(response, seconds=round(time.monotonic() - begun, 3))
+        reply = dialect.reply(response, [response], response.prompt_tokens, response.tokens or 0)
+        kind = b"text/event-stream" if streamed else b"application/json"
+        body = b"".join(dialect.events(reply, usage_wanted=False)) if streamed else as_json(reply)
+        return Scouted(Found(timed, extractor) if extractor else None, 200, [(b"content-type", kind)], body)
 
 
 async def _bounded(reply: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:

@@ -38,6 +38,8 @@ class Settings:
     api_key_file: str | None = None
     allow_no_key: bool = False
     forward_auth: bool = False
+    translate: bool = False
+    cors_origins: tuple[str, ...] = ()
     max_budget: int | None = None
     max_body_bytes: int = 16 << 20
     max_requests: int = 512
@@ -124,10 +126,10 @@ def with_file(settings: dict[str, Any], path: Path) -> dict[str, Any]:
         if name not in known:
             raise OptionError(f'--config {path}: there is no setting "{name}"; there are {", ".join(known)}')
         wanted = type(known[name].default)
-        if name == "api_key_env":
+        if wanted is tuple:
             read[name] = (value,) if isinstance(value, str) else value
             if not isinstance(read[name], tuple | list) or not all(isinstance(one, str) for one in read[name]):
-                raise OptionError(f"{path}: api_key_env must be names of variables, not {value!r}")
+                raise OptionError(f"{path}: {name} must be a list of strings, not {value!r}")
             read[name] = tuple(read[name])
         elif name == "max_budget" or name == "api_key_file":
             if not isinstance(value, int if name == "max_budget" else str) or isinstance(value, bool):

@@ -16,6 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from yarl import URL
 
 from suffice.gateway import metrics
+from suffice.gateway.access import proof
 from suffice.gateway.errors import from_upstream
 from suffice.gateway.settings import Settings
 from suffice.live.dialects import Dialect
@@ -143,7 +144,8 @@ class Upstream:
         return StatusError(reply.status, _words(reply.status, body), headers, body)
 
     def _url(self, path: str, request: Request) -> URL:
-        return URL(f"{self.base_url}{path}" + (f"?{request.url.query}" if request.url.query else ""), encoded=True)
+        base = self.base_url.removesuffix("/v1").removesuffix("/openai") if is_azure(path) else self.base_url
+        return URL(f"{base}{path}" + (f"?{request.url.query}" if request.url.query else ""), encoded=True)
 
     def _headers(self, headers: Headers | None = None) -> CIMultiDict[str]:
         """What is sent along, repeated headers and all, with the upstream's own key."""
@@ -154,10 +156,13 @@ class Upstream:
             for name, value in headers.items()
             if name not in _NOT_PASSED_ON and name not in named and not name.startswith("x-suffice-")
         )
-        mine = headers.get("authorization") if self._forward_auth else f"Bearer {self.key}"
-        if mine:
-            kept["authorization"] = mine
+        kept.update(proof(headers, self.key, self._forward_auth))
         return kept
+
+
+def is_azure(path: str) -> bool:
+    """Whether a path has the shape that Azure gives them, which begins above the base URL."""
+    return path.startswith("/openai/")
 
 
 def _our_error(error: Exception) -> Exception:

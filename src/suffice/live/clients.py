@@ -1,16 +1,20 @@
-"""The `openai` package's clients, and how a request is sent with one."""
+"""The clients of the `openai` and `anthropic` packages, and how a request is sent with one."""
 
 import asyncio
+import importlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import openai
 
 from suffice.errors import OptionError
 from suffice.live import server
+from suffice.live.dialects import CHAT, DIALECTS, Dialect
 from suffice.live.limiter import Limiter
 from suffice.live.server import RETRIES, TIMEOUT, Facts, Post, Server, StatusError, TooLongError
 
@@ -27,22 +31,47 @@ def facts_of(client: Any) -> Facts:
     return KNOWN.setdefault(str(client.base_url), Facts())
 
 
-def server_of(client: Any, limiter: Limiter, retries: int = RETRIES, timeout: float = TIMEOUT) -> Server:
+def server_of(
+    client: Any, limiter: Limiter, retries: int = RETRIES, timeout: float = TIMEOUT, dialect: Dialect = CHAT
+) -> Server:
     """The server that a client speaks to."""
-    post = _poster(client, timeout, limiter.limit)
+    post = _poster(client, timeout, limiter.limit, dialect)
     secret = str(client.api_key or "")
-    return Server(post, limiter, facts_of(client), retries=retries, timeout=timeout, secret=secret)
+    return Server(post, limiter, facts_of(client), dialect, retries=retries, timeout=timeout, secret=secret)
 
 
-def _poster(client: Any, timeout: float, threads: int) -> Post:
-    """Send a request and read the body piece by piece: an endless response must have an end here."""
+def dialect_of(client: Any, api: str | None = None) -> Dialect:
+    """What is spoken with a client: Messages with Anthropic's, chat completions or Responses with OpenAI's."""
+    spoken = ("messages",) if package_of(client).__name__ == "anthropic" else ("chat", "responses")
+    if api not in (None, *spoken):
+        raise OptionError(f'must be {" or ".join(spoken)} with this client, not "{api}"', "api")
+    return DIALECTS[api or spoken[0]]
+
+
+def package_of(client: Any) -> ModuleType:
+    """The package that a client is of; `anthropic` is loaded only where it is."""
+    names = {base.__module__.partition(".")[0] for base in type(client).__mro__}
+    if "anthropic" in names:
+        return importlib.import_module("anthropic")
     if not isinstance(client, openai.OpenAI | openai.AsyncOpenAI):
-        raise OptionError("the client must be one of the openai package's: openai.OpenAI or openai.AsyncOpenAI")
-    create: Any = client.with_options(max_retries=0, timeout=timeout).chat.completions.with_streaming_response.create
+        raise OptionError(
+            "the client must be one of the openai package's, openai.OpenAI or openai.AsyncOpenAI, or of anthropic's"
+        )
+    return openai
+
+
+def _poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
+    """Send a request and read the body piece by piece: an endless response must have an end here."""
+    package = package_of(client)
+    quick = client.with_options(max_retries=0, timeout=timeout)
+    resource = quick.chat.completions if dialect is CHAT else getattr(quick, dialect.name)
+    create: Any = resource.with_streaming_response.create
+    if dialect is not CHAT:
+        create = _with_extras(create)
 
     async def post(request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
         body = bytearray()
-        with _our_errors():
+        with _our_errors(package):
             async with create(**request) as reply:
                 async for chunk in reply.iter_bytes():
                     _take(chunk, body, show)
@@ -50,7 +79,7 @@ def _poster(client: Any, timeout: float, threads: int) -> Post:
 
     def post_blocking(request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
         body = bytearray()
-        with _our_errors(), create(**request) as reply:
+        with _our_errors(package), create(**request) as reply:
             for chunk in reply.iter_bytes():
                 _take(chunk, body, show)
         return bytes(body)
@@ -65,6 +94,18 @@ def _poster(client: Any, timeout: float, threads: int) -> Post:
     return post_in_thread
 
 
+def _with_extras(create: Any) -> Any:
+    """The same, where fields that the client does not know (a seed, what only some servers take) are sent along too."""
+    known = set(inspect.signature(create).parameters)
+
+    def sent(**request: Any) -> Any:
+        extra = {name: value for name, value in request.items() if name not in known}
+        body = {**extra, **(request.get("extra_body") or {})}
+        return create(**{name: value for name, value in request.items() if name in known} | {"extra_body": body})
+
+    return sent
+
+
 def _take(chunk: bytes, body: bytearray, show: Callable[[bytes], None]) -> None:
     body += chunk
     show(chunk)
@@ -73,16 +114,16 @@ def _take(chunk: bytes, body: bytearray, show: Callable[[bytes], None]) -> None:
 
 
 @contextmanager
-def _our_errors() -> Iterator[None]:
+def _our_errors(package: Any) -> Iterator[None]:
     """Raise what the client and the HTTP library under it raise as errors of ours."""
     transport = tuple(sys.modules[name].HTTPError for name in ("httpx2", "httpx") if name in sys.modules)
     try:
         yield
-    except openai.APIStatusError as error:
+    except package.APIStatusError as error:
         raise StatusError(error.status_code, error.message, error.response.headers) from None
-    except openai.APITimeoutError:
+    except package.APITimeoutError:
         raise TimeoutError from None
-    except openai.APIConnectionError as error:
+    except package.APIConnectionError as error:
         raise ConnectionError(str(error.__cause__ or error)) from None
     except transport as error:
         raise ConnectionError(str(error) or type(error).__name__) from None
@@ -90,7 +131,8 @@ def _our_errors() -> Iterator[None]:
 
 def is_async(client: Any) -> bool:
     """Whether a client's requests are awaited."""
-    return isinstance(client, openai.AsyncOpenAI)
+    package: Any = package_of(client)
+    return isinstance(client, package.AsyncAnthropic if package is not openai else openai.AsyncOpenAI)
 
 
 def twin(client: Any) -> Any:
@@ -99,14 +141,16 @@ def twin(client: Any) -> Any:
     A client with an HTTP client of its own, or of another class, has none: it is returned as it is, and its requests
     run in threads to their end.
     """
-    plain = type(client) is openai.OpenAI and type(client._client).__name__ == "SyncHttpxClientWrapper"
-    if not plain or getattr(client, "_api_key_provider", None):
+    package: Any = package_of(client)
+    ours, theirs = ("OpenAI", "AsyncOpenAI") if package is openai else ("Anthropic", "AsyncAnthropic")
+    plain = type(client) is getattr(package, ours) and type(client._client).__name__ == "SyncHttpxClientWrapper"
+    if not plain or getattr(client, "_api_key_provider", None) or getattr(client, "_token_cache", None):
         return client
-    return openai.AsyncOpenAI(
+    named = ("organization", "project") if package is openai else ("auth_token",)
+    return getattr(package, theirs)(
         api_key=client.api_key,
-        organization=client.organization,
-        project=client.project,
         base_url=client.base_url,
         default_headers=client._custom_headers,
         default_query=client._custom_query,
+        **{name: getattr(client, name) for name in named},
     )

@@ -13,7 +13,7 @@ from suffice.answers import Extractor, Read, get_extractor
 from suffice.controllers import Controller, get_controller
 from suffice.errors import OptionError
 from suffice.flow import Flow
-from suffice.live.clients import is_async, server_of, twin
+from suffice.live.clients import dialect_of, is_async, server_of, twin
 from suffice.live.limiter import Limiter
 from suffice.live.outcome import Outcome
 from suffice.live.server import RETRIES, TIMEOUT
@@ -43,11 +43,13 @@ async def asample(
     timeout: float = TIMEOUT,
     watch: Watch | None = None,
     flow: Flow | None = None,
+    api: str | None = None,
     **request: Any,
 ) -> Outcome:
-    r"""Ask a model just enough times, with an `openai.AsyncOpenAI`; what else is given goes into every request.
+    r"""Ask a model just enough times, with an `openai.AsyncOpenAI` or an `anthropic.AsyncAnthropic`.
 
-    With a `flow` there is no waiting between rounds: see docs/flow.md.
+    What else is given goes into every request. With a `flow` there is no waiting between rounds: see docs/flow.md. With
+    `api="responses"` an OpenAI client asks for Responses instead of chat completions.
 
     >>> import openai
     >>> from suffice.testing import FakeServer
@@ -58,16 +60,20 @@ async def asample(
     ...     asyncio.run(main(server.base_url)).answer
     '42'
     """
+    dialect = dialect_of(client, api)
     for name, reason in _NOT_IN_REQUESTS.items():
         if name in request:
             raise OptionError(reason, name)
+    if dialect.name == "messages" and "max_tokens" not in request:
+        raise OptionError("must be given: Messages asks for it", "max_tokens")
     voting = Voting(get_controller(controller), get_extractor(answer), budget, flow)
     if request.get("temperature") == 0:
         warnings.warn("temperature 0: all samples will agree, and voting on them is a waste", stacklevel=2)
     # A mixture of plans must choose the same one again where a seed is given; servers take negative ones too.
     random = np.random.default_rng(None if request.get("seed") is None else abs(request["seed"]))
-    fields = {**request, "model": model, "messages": [dict(message) for message in messages]}
-    vote = voting.begin(server_of(client, Limiter(concurrency), retries, timeout), fields, random, watch)
+    form = request.pop("response_format", None)
+    fields = {**request, "model": model, **dialect.asking(list(messages), form)}
+    vote = voting.begin(server_of(client, Limiter(concurrency), retries, timeout, dialect), fields, random, watch)
     return await vote.outcome(deadline_seconds)
 
 
@@ -81,7 +87,9 @@ def sample(
     answer: str | Extractor | Read = "auto",
     **options: Any,
 ) -> Outcome:
-    r"""Ask a model just enough times, with an `openai.OpenAI`; takes what `asample` takes.
+    r"""Ask a model just enough times, with an `openai.OpenAI` or an `anthropic.Anthropic`.
+
+    It takes what `asample` takes.
 
     >>> import openai
     >>> from suffice.testing import FakeServer
@@ -101,7 +109,9 @@ def sample(
 def with_twin(client: Any, ask: Callable[[Any], Awaitable[Outcome]]) -> Outcome:
     """Ask with the asynchronous twin of a synchronous client, in a thread of its own."""
     if is_async(client):
-        raise OptionError("an openai.AsyncOpenAI is awaited: use asample or aparse, or give an openai.OpenAI")
+        raise OptionError(
+            f"an {type(client).__name__} is awaited: use asample or aparse, or give a client that is not async"
+        )
 
     async def run() -> Outcome:
         other = twin(client)

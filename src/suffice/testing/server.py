@@ -1,14 +1,15 @@
-"""A fake OpenAI-compatible server, for testing what samples one: every reply is scripted, faults and all."""
+"""A fake server that speaks every dialect, for testing what samples one: every reply is scripted, faults and all."""
 
 import asyncio
 import json
-import re
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
+
+from suffice.testing.replies import reply_at, stream_at
 
 
 @dataclass(frozen=True)
@@ -38,23 +39,6 @@ Script = Callable[[dict[str, Any], int], Reply | str | Sequence[str | None]]
 >>> script({}, 0).status, script({"n": 2}, 1)
 (503, ['7', '7'])
 """
-
-
-def completion(
-    texts: Sequence[str | None], *, tokens: int = 10, prompt_tokens: int = 5, finish_reason: str = "stop"
-) -> dict[str, Any]:
-    """A chat completion with a choice for each text.
-
-    >>> completion(["7", "9"])["usage"]["total_tokens"]
-    25
-    """
-    choices = [
-        {"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": finish_reason}
-        for index, text in enumerate(texts)
-    ]
-    spent = tokens * len(texts)
-    usage = {"prompt_tokens": prompt_tokens, "completion_tokens": spent, "total_tokens": prompt_tokens + spent}
-    return {"id": "chatcmpl-0", "object": "chat.completion", "created": 0, "choices": choices, "usage": usage}
 
 
 class FakeServer:
@@ -144,14 +128,15 @@ class FakeServer:
         if head[0].startswith("GET"):
             writer.write(_http(Reply({"object": "list", "data": [{"id": "fake", "object": "model"}]})))
             return True
-        request = json.loads(body)
+        path = head[0].split()[1]
+        request = json.loads(body) if headers.get("content-type", "application/json") == "application/json" else {}
         number = self.served
         self.served += 1
         if self._remember:
             self.requests.append(request)
             self.bodies.append(body)
             self.headers.append(headers)
-            self.paths.append(head[0].split()[1])
+            self.paths.append(path)
         draws = request.get("n") or 1
         self.in_flight += draws
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
@@ -160,9 +145,9 @@ class FakeServer:
             if isinstance(reply, str):
                 reply = [reply] * draws
             if not isinstance(reply, Reply):
-                reply = Reply(completion(reply))
+                reply = Reply(reply_at(path, reply))
             if self._streams and request.get("stream") and isinstance(reply.body, dict) and reply.status == 200:
-                return await self._stream(reader, writer, reply)
+                return await self._stream(reader, writer, reply, path)
             if await _left(reader, reply.delay):
                 self.hung_up += 1
                 return False
@@ -170,28 +155,23 @@ class FakeServer:
         finally:
             self.in_flight -= draws
 
-    async def _stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, reply: Reply) -> bool:
+    async def _stream(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, reply: Reply, path: str
+    ) -> bool:
         """Send the first choice word by word, which takes as long as the reply's delay, and then the usage."""
         assert isinstance(reply.body, dict)  # noqa: S101
-        choice = reply.body["choices"][0]
-        message = choice["message"]
-        words = re.findall(r"\s*\S+", message.get("content") or "")
-        deltas: list[dict[str, Any]] = [{"content": word} for word in words]
-        if message.get("tool_calls"):
-            deltas.append({"tool_calls": [{"index": n, **call} for n, call in enumerate(message["tool_calls"])]})
+        before, pieces, after = stream_at(path, reply.body)
         writer.write(b"HTTP/1.1 200 -\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
-        writer.write(_event({"role": "assistant", "content": ""}, None))
-        for place, delta in enumerate(deltas):
-            if reply.dropped and place >= len(deltas) // 2:
+        writer.write(before)
+        for place, piece in enumerate(pieces):
+            if reply.dropped and place >= len(pieces) // 2:
                 return False
-            if await _left(reader, reply.delay / len(deltas)):
+            if await _left(reader, reply.delay / len(pieces)):
                 self.hung_up += 1
                 return False
-            writer.write(_event(delta, None))
+            writer.write(piece)
             self.generated += 1
-        writer.write(_event({}, choice["finish_reason"]))
-        usage: dict[str, Any] = {"choices": [], "usage": reply.body.get("usage")}
-        writer.write(b"data: " + json.dumps(usage).encode() + b"\n\ndata: [DONE]\n\n")
+        writer.write(after)
         await writer.drain()
         return False
 
@@ -219,11 +199,6 @@ async def _left(reader: asyncio.StreamReader, delay: float) -> bool:
         await asyncio.wait_for(reader.read(1), delay)
         return True
     return False
-
-
-def _event(delta: dict[str, Any], finish_reason: str | None) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-    return b"data: " + json.dumps({"object": "chat.completion.chunk", "choices": [choice]}).encode() + b"\n\n"
 
 
 def _http(reply: Reply) -> bytes:

@@ -48,6 +48,12 @@ class Dialect(ABC):
     """Whether one request may ask for several responses."""
 
     @abstractmethod
+    def asking(
+        self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The fields of a request that say these messages, and in which form, as a chat completion has them."""
+
+    @abstractmethod
     def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """What was said before, as messages with role and content."""
 
@@ -55,9 +61,9 @@ class Dialect(ABC):
     def no_vote(self, body: Mapping[str, Any], extractor: Extractor, answer_named: bool) -> str | None:
         """Why a client's request is passed on as it is, in a word; None where it may be a vote."""
 
-    @abstractmethod
     def names_options(self, body: Mapping[str, Any]) -> bool:
         """Whether the server is told to choose between given responses."""
+        return False
 
     @abstractmethod
     def json_wanted(self, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -104,6 +110,10 @@ class Dialect(ABC):
     @abstractmethod
     def error(self, message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
         """An error as this dialect has it."""
+
+    def is_error(self, body: Mapping[str, Any]) -> bool:
+        """Whether what a server sent as an error, with a message in it, can be passed on in this dialect."""
+        return True
 
     @abstractmethod
     def error_event(self, error: dict[str, Any]) -> bytes:

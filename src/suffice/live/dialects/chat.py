@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from suffice.answers import Extractor
-from suffice.live.dialects.base import Dialect, MalformedError
+from suffice.live.dialects import wire
+from suffice.live.dialects.base import Dialect, Hearing, MalformedError, Meter
+from suffice.live.dialects.wire import UNREADABLE
 from suffice.response import Response
 
 _JSON = ("json_object", "json_schema")
@@ -23,6 +24,13 @@ class ChatCompletions(Dialect):
     path = "/chat/completions"
     owned = frozenset(("n", "stream", "stream_options"))
     takes_n = True
+
+    def asking(
+        self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Just the messages, and the form."""
+        form = {"response_format": response_format} if response_format is not None else {}
+        return {"messages": [dict(message) for message in messages], **form}
 
     def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """They are what they are."""
@@ -85,18 +93,17 @@ class ChatCompletions(Dialect):
             reply = json.loads(body)
             choices = reply["choices"][:draws]
             read = [_read_choice(choice) for choice in choices]
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        except UNREADABLE:
             raise MalformedError(f"no chat completion: {body[:80].decode(errors='replace')!r}") from None
         if not read:
             raise MalformedError("a chat completion with no choices")
-        usage = reply.get("usage")
-        usage = usage if isinstance(usage, dict) else {}
-        counts = _share_out(_whole(usage.get("completion_tokens")), read, "timings" in reply)
+        usage = wire.usage_of(reply)
+        counts = _share_out(wire.count(usage.get("completion_tokens")), read, "timings" in reply)
         responses = [
             replace(response, tokens=tokens, choice=choice, reply=reply)
             for response, tokens, choice in zip(read, counts, choices, strict=True)
         ]
-        responses[0] = replace(responses[0], prompt_tokens=_whole(usage.get("prompt_tokens")) or 0)
+        responses[0] = replace(responses[0], prompt_tokens=wire.count(usage.get("prompt_tokens")) or 0)
         return responses
 
     def read_stream(self, body: bytes) -> Response:
@@ -107,7 +114,7 @@ class ChatCompletions(Dialect):
         message: dict[str, Any] = {"role": "assistant", "content": None}
         finish_reason, usage = None, None
         try:
-            for event in _events(body):
+            for event in wire.events(body):
                 if "error" in event:
                     raise MalformedError(f"an error in the stream: {str(event['error'])[:200]}")
                 around = around or {name: value for name, value in event.items() if name not in ("choices", "usage")}
@@ -115,7 +122,7 @@ class ChatCompletions(Dialect):
                 for choice in event.get("choices") or ():
                     _add_delta(message, choice.get("delta") or {})
                     finish_reason = choice.get("finish_reason") or finish_reason
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        except UNREADABLE:
             raise MalformedError(f"no stream of a chat completion: {body[:80].decode(errors='replace')!r}") from None
         if finish_reason is None:
             raise MalformedError("a stream that ends before its response does")
@@ -123,23 +130,20 @@ class ChatCompletions(Dialect):
         whole = {**around, "object": "chat.completion", "choices": [choice], "usage": usage}
         return self.read(json.dumps(whole).encode(), 1)[0]
 
-    def meter(self) -> "ChatMeter":
+    def meter(self) -> Meter:
         """A reader of chunks."""
-        return ChatMeter()
+        return wire.PieceMeter(_is_piece)
 
-    def hearing(self) -> "ChatHearing":
+    def hearing(self) -> Hearing:
         """A listener to chunks."""
-        return ChatHearing()
+        return wire.TextHearing(_heard)
 
     def reply(
         self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
     ) -> dict[str, Any]:
         """The completion around the chosen choice, with the usage of all requests summed field by field."""
         around = {name: value for name, value in chosen.reply.items() if name not in ("choices", "usage", "timings")}
-        usage: dict[str, Any] = {}
-        for reply in {id(response.reply): response.reply for response in responses}.values():
-            told = reply.get("usage")
-            add_usage(usage, told if isinstance(told, dict) else {})
+        usage = wire.usage_of_all(responses)
         usage["prompt_tokens"], usage["completion_tokens"] = prompt_tokens, completion_tokens
         usage["total_tokens"] = prompt_tokens + completion_tokens
         return {**around, "choices": [{**chosen.choice, "index": 0}], "usage": usage}
@@ -186,7 +190,7 @@ class ChatCompletions(Dialect):
         if usage_wanted:
             chunks = [{**chunk, "usage": None} for chunk in chunks]
             chunks.append({**around, "choices": [], "usage": reply["usage"]})
-        return [*map(_event, chunks), b"data: [DONE]\n\n"]
+        return [*map(wire.event, chunks), b"data: [DONE]\n\n"]
 
     def error(self, message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
         """As OpenAI has it."""
@@ -194,96 +198,36 @@ class ChatCompletions(Dialect):
 
     def error_event(self, error: dict[str, Any]) -> bytes:
         """The error as data, and the end."""
-        return _event(error) + b"data: [DONE]\n\n"
+        return wire.event(error) + b"data: [DONE]\n\n"
 
 
-class ChatMeter:
-    """Counts the pieces of text in a stream of chunks."""
-
-    def __init__(self) -> None:
-        self.generated = 0
-        self.streamed = False
-        self._rest = b""
-
-    def restart(self) -> None:
-        """Begin again, with another request."""
-        self.generated, self._rest = 0, b""
-
-    def feed(self, data: bytes) -> None:
-        """Take in what has arrived."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            if line.startswith(b"data:"):
-                self.streamed = True
-                self.generated += (
-                    any(
-                        f'"{name}":"'.encode() in line or f'"{name}": "'.encode() in line
-                        for name in ("content", "reasoning_content", "reasoning", "arguments")
-                    )
-                    and b'"content": ""' not in line
-                    and b'"content":""' not in line
-                )
+def _is_piece(line: bytes) -> bool:
+    """Whether an event has a piece of text, of thoughts or of a tool call."""
+    named = any(f'"{name}":"'.encode() in line or f'"{name}": "'.encode() in line for name in _PIECES)
+    return named and b'"content": ""' not in line and b'"content":""' not in line
 
 
-class ChatHearing:
-    """Joins the pieces of text in a stream of chunks."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self._rest = b""
-
-    def feed(self, data: bytes) -> None:
-        """Take in what has arrived."""
-        whole, newline, self._rest = (self._rest + data).rpartition(b"\n")
-        with suppress(ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            for event in _events(whole + newline):
-                for choice in event.get("choices") or ():
-                    self.text += choice["delta"].get("content") or ""
+_PIECES = ("content", "reasoning_content", "reasoning", "arguments", "text")
 
 
-def as_json(payload: Any) -> bytes:
-    """JSON in UTF-8; with escapes where there is half a character in it, as JSON may have."""
-    try:
-        return json.dumps(payload, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return json.dumps(payload).encode()
-
-
-def add_usage(total: dict[str, Any], usage: Mapping[str, Any]) -> None:
-    """Add numbers to numbers of the same name, at any depth."""
-    for name, value in usage.items():
-        before = total.get(name)
-        if isinstance(value, dict):
-            total[name] = before if isinstance(before, dict) else {}
-            add_usage(total[name], value)
-        elif _is_number(value) and (before is None or _is_number(before)):
-            total[name] = (before or 0) + value
-        elif before is None:
-            total[name] = value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _event(payload: dict[str, Any]) -> bytes:
-    return b"data: " + as_json(payload) + b"\n\n"
+def _heard(event: dict[str, Any]) -> str:
+    return "".join(_text(choice["delta"].get("content")) or "" for choice in event.get("choices") or ())
 
 
 def _read_choice(choice: Any) -> Response:
     """One choice."""
     message = choice["message"]
     text = _text(message.get("content"))
-    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    reasoning = message.get("reasoning_content") or message.get("reasoning") or _thoughts(message.get("content"))
     if text is not None and ("</think>" in text or text.lstrip().startswith("<think>")):
         # A server that does not take the thoughts out of the text itself; some leave out where they begin.
         reasoning, ended, text = text.lstrip().removeprefix("<think>").rpartition("</think>")
         reasoning, text = (reasoning, text) if ended else (text, None)
     calls = message.get("tool_calls")
     return Response(
-        _whole_characters(text),
+        wire.whole_characters(text),
         choice.get("finish_reason"),
-        reasoning=_whole_characters(reasoning),
+        reasoning=wire.whole_characters(reasoning),
         tool_calls=calls if isinstance(calls, list) and calls else None,
     )
 
@@ -297,19 +241,10 @@ def _text(content: Any) -> str | None:
     return "".join(part if isinstance(part, str) else part.get("text") or "" for part in content)
 
 
-def _whole_characters(text: Any) -> str | None:
-    """The text with halves of characters replaced, which no file could hold."""
-    if not isinstance(text, str):
-        return None
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def _whole(count: Any) -> int | None:
-    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
+def _thoughts(content: Any) -> str | None:
+    """The thoughts among the parts of a message's content, as Mistral has them."""
+    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    return "".join(_text(part.get("thinking")) or "" for part in parts) or None
 
 
 def _share_out(total: int | None, read: Sequence[Response], counts_one: bool) -> list[int | None]:
@@ -327,11 +262,6 @@ def _share_out(total: int | None, read: Sequence[Response], counts_one: bool) ->
     return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def _events(body: bytes) -> list[dict[str, Any]]:
-    lines = [line[5:].strip() for line in body.split(b"\n") if line.startswith(b"data:")]
-    return [json.loads(line) for line in lines if line and line != b"[DONE]"]
-
-
 def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
     """Join a piece to what there is: text to text, and tool calls by their place."""
     for name, value in delta.items():
@@ -346,10 +276,17 @@ def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
                 _add_call(calls[place], piece)
         elif name == "role":
             message["role"] = value or message["role"]
+        elif isinstance(value, list) or isinstance(message.get(name), list):
+            message[name] = _parts(message.get(name)) + _parts(value)
         elif isinstance(value, str):
             message[name] = (message.get(name) or "") + value
         elif value is not None:
             message[name] = value
+
+
+def _parts(content: Any) -> list[Any]:
+    """A piece of content as a list of parts."""
+    return content if isinstance(content, list) else [content] if content else []
 
 
 def _add_call(call: dict[str, Any], piece: dict[str, Any]) -> None:

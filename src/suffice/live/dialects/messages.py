@@ -1,0 +1,276 @@
+"""Anthropic's Messages: a reply is a list of blocks, and a stream tells of each as it grows."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from suffice.answers import Extractor
+from suffice.live.dialects import wire
+from suffice.live.dialects.base import Dialect, Hearing, MalformedError, Meter
+from suffice.live.dialects.wire import UNREADABLE
+from suffice.response import Response
+
+_FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "pause_turn": "length",
+    "refusal": "content_filter",
+}
+_CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
+"""Tokens of the prompt that `input_tokens` leaves out."""
+
+_CLIENT_TOOLS = ("custom", "bash_", "text_editor_", "memory_")
+"""How the types of tools begin that the client runs; all others the server runs, or nobody knows."""
+
+_KINDS = {
+    "invalid_api_key": "authentication_error",
+    "not_found": "not_found_error",
+    "upstream_error": "api_error",
+    "server_error": "api_error",
+}
+"""Anthropic's words for errors that it calls otherwise than OpenAI."""
+
+MOST_BLOCKS = 1000
+"""No message has more."""
+
+
+class Messages(Dialect):
+    """`POST /messages`."""
+
+    name = "messages"
+    path = "/messages"
+    owned = frozenset(("stream",))
+    takes_n = False
+
+    def asking(
+        self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The messages, with the system's apart, and the schema as that of the output."""
+        system = [one for one in messages if one.get("role") in ("system", "developer")]
+        told = "\n\n".join(str(one.get("content")) for one in system)
+        said = [dict(one) for one in messages if one.get("role") not in ("system", "developer")]
+        form: dict[str, Any] = {}
+        if response_format is not None:
+            schema = wire.schema_of(wire.flat_form(response_format)) or {"type": "object"}
+            form = {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+        return {"messages": said, **({"system": told} if told else {}), **form}
+
+    def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """The system's text and the messages; results of tools are no words of the user's."""
+        system, given = fields.get("system"), fields.get("messages")
+        said = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+        said = [{**one, "role": "tool"} if _is_result(one.get("content")) else one for one in said]
+        return [{"role": "system", "content": system}, *said] if system else said
+
+    def no_vote(self, body: Mapping[str, Any], extractor: Extractor, answer_named: bool) -> str | None:
+        """What the server runs by itself, or what has a form of its own."""
+        tools = body.get("tools")
+        kinds = [tool.get("type") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+        if body.get("mcp_servers") or any(kind and not str(kind).startswith(_CLIENT_TOOLS) for kind in kinds):
+            return "server tools"
+        if body.get("container"):
+            return "container"
+        if tools and not extractor.reads_tools:
+            return "tools"
+        form = _form(body)
+        return "output_config.format" if form and wire.schema_of(form) is None and not answer_named else None
+
+    def json_wanted(self, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """By `output_config.format`."""
+        return wire.schema_of(_form(body))
+
+    def check(self, body: Mapping[str, Any], extractor: Extractor) -> None:
+        """There must be messages, and tools where they are voted on."""
+        messages = body.get("messages")
+        if not isinstance(messages, list) or not messages:
+            raise ValueError('"messages" must be a list with a message at least')
+        if extractor.reads_tools and not body.get("tools"):
+            raise ValueError('"suffice.answer" is about tool calls, and there are no "tools"')
+
+    def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
+        """The fields, with the seed and the stream where they are wanted."""
+        return {**fields, **({} if seed is None else {"seed": seed}), **({"stream": True} if streamed else {})}
+
+    def read(self, body: bytes, draws: int) -> list[Response]:
+        """One response, whatever the number of its blocks."""
+        try:
+            reply = json.loads(body)
+            if not isinstance(reply["content"], list) or reply.get("type") == "error":
+                raise ValueError
+            blocks = [block for block in reply["content"] if isinstance(block, dict)]
+            text = "".join(block.get("text") or "" for block in blocks if block.get("type") == "text")
+            thoughts = "\n".join(block.get("thinking") or "" for block in blocks if block.get("type") == "thinking")
+            calls = [_call(block) for block in blocks if block.get("type") == "tool_use"]
+            finish = _FINISH.get(reply.get("stop_reason"), reply.get("stop_reason"))
+        except UNREADABLE:
+            raise MalformedError(f"no message: {body[:80].decode(errors='replace')!r}") from None
+        usage = wire.usage_of(reply)
+        response = Response(
+            wire.whole_characters(text) or None,
+            finish,
+            tokens=wire.count(usage.get("output_tokens")),
+            reasoning=wire.whole_characters(thoughts) or None,
+            tool_calls=calls or None,
+            prompt_tokens=sum(wire.count(usage.get(name)) or 0 for name in ("input_tokens", *_CACHED)),
+            reply=reply,
+        )
+        return [response]
+
+    def read_stream(self, body: bytes) -> Response:
+        """The message that begins, with its blocks joined from their deltas."""
+        if body.lstrip()[:1] == b"{":
+            return self.read(body, 1)[0]
+        message: dict[str, Any] = {}
+        ended = False
+        try:
+            for event in wire.events(body):
+                kind = event.get("type")
+                if kind == "error":
+                    raise MalformedError(f"an error in the stream: {str(event.get('error'))[:200]}")
+                ended |= kind == "message_stop"
+                if kind == "message_start":
+                    message = {**event["message"], "content": []}
+                else:
+                    _add_event(message, kind, event)
+        except UNREADABLE:
+            raise MalformedError(f"no stream of a message: {body[:80].decode(errors='replace')!r}") from None
+        if not ended:
+            raise MalformedError("a stream that ends before its message does")
+        return self.read(json.dumps(message).encode(), 1)[0]
+
+    def meter(self) -> Meter:
+        """A reader of deltas."""
+        return wire.PieceMeter(lambda line: b"content_block_delta" in line and b"signature_delta" not in line)
+
+    def hearing(self) -> Hearing:
+        """A listener to deltas."""
+        return wire.TextHearing(_heard)
+
+    def reply(
+        self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
+    ) -> dict[str, Any]:
+        """The chosen message as it came, with the usage of all."""
+        usage = wire.usage_of_all(responses)
+        cached = sum(wire.count(usage.get(name)) or 0 for name in _CACHED)
+        tokens = {"input_tokens": max(0, prompt_tokens - cached), "output_tokens": completion_tokens}
+        return {**chosen.reply, "usage": {**usage, **tokens}}
+
+    def rewritten(self, response: Response, value: Any) -> Response:
+        """Its text, or its uses of tools, in other words."""
+        content = [block for block in response.reply["content"] if isinstance(block, dict)]
+        if response.tool_calls is None or not isinstance(value, list):
+            old = [block for block in content if block.get("type") == "text"]
+            told: list[dict[str, Any]] = [{"type": "text", "text": json.dumps(value, ensure_ascii=False)}]
+        else:
+            old = [block for block in content if block.get("type") == "tool_use"]
+            ids = [block.get("id") for block in old] + [f"toolu_{place}" for place in range(len(old), len(value))]
+            told = [
+                {"type": "tool_use", "id": name, "name": call["name"], "input": call["arguments"]}
+                for name, call in zip(ids, value, strict=False)
+            ]
+        return replace(response, reply={**response.reply, "content": wire.in_place(content, old, told)})
+
+    def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
+        """The message as it begins, each block as it grows, and how it ends."""
+        usage = {**reply["usage"], "output_tokens": 0}
+        begun = {**reply, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+        told: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]
+        for place, block in enumerate(block for block in reply["content"] if isinstance(block, dict)):
+            told += [{**event, "index": place} for event in _block_events(block)]
+        end = {"stop_reason": reply.get("stop_reason"), "stop_sequence": reply.get("stop_sequence")}
+        told.append({"type": "message_delta", "delta": end, "usage": reply["usage"]})
+        return [wire.event(event, event["type"]) for event in [*told, {"type": "message_stop"}]]
+
+    def error(self, message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
+        """As Anthropic has it."""
+        kind = _KINDS.get(code or "") or _KINDS.get(kind, kind)
+        return {"type": "error", "error": {"type": kind, "message": message}}
+
+    def is_error(self, body: Mapping[str, Any]) -> bool:
+        """Anthropic's say that they are one."""
+        return body.get("type") == "error"
+
+    def error_event(self, error: dict[str, Any]) -> bytes:
+        """The error by its own event."""
+        return wire.event(error, "error")
+
+
+def _form(body: Mapping[str, Any]) -> Any:
+    config = body.get("output_config")
+    return config.get("format") if isinstance(config, dict) else body.get("output_format")
+
+
+def _is_result(content: Any) -> bool:
+    """Whether a message brings results of tools and no text."""
+    kinds = {block.get("type") for block in content if isinstance(block, dict)} if isinstance(content, list) else set()
+    return "tool_result" in kinds and "text" not in kinds
+
+
+def _call(block: dict[str, Any]) -> dict[str, Any]:
+    """A call as a chat completion's message has it."""
+    function = {"name": block.get("name"), "arguments": json.dumps(block.get("input") or {}, ensure_ascii=False)}
+    return {"id": block.get("id"), "type": "function", "function": function}
+
+
+def _heard(event: dict[str, Any]) -> str:
+    said: str = (event["delta"].get("text") or "") if event.get("type") == "content_block_delta" else ""
+    return said
+
+
+_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+
+
+def _add_event(message: dict[str, Any], kind: Any, event: dict[str, Any]) -> None:
+    """Join what an event adds to a message."""
+    if kind == "content_block_start":
+        if len(message["content"]) >= MOST_BLOCKS:
+            raise ValueError
+        message["content"].append(dict(event["content_block"]))
+    elif kind == "content_block_delta":
+        _add_delta(message["content"][event["index"]], event["delta"])
+    elif kind == "content_block_stop":
+        block = message["content"][event["index"]]
+        if "partial_json" in block:
+            block["input"] = json.loads(block.pop("partial_json") or "{}")
+    elif kind == "message_delta":
+        message |= event["delta"]
+        told = {name: value for name, value in wire.usage_of(event).items() if value is not None}
+        message["usage"] = {**wire.usage_of(message), **told}
+
+
+def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:
+    kind = delta.get("type")
+    if kind in _DELTAS:
+        name = _DELTAS[kind]
+        block[name] = (block.get(name) or "") + delta[name]
+    elif kind == "input_json_delta":
+        block["partial_json"] = block.get("partial_json", "") + delta["partial_json"]
+    elif kind == "citations_delta":
+        block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
+
+
+def _block_events(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """How a block begins, grows and ends."""
+    kind = block.get("type")
+    begun: dict[str, Any] = {}
+    deltas: list[dict[str, Any]] = []
+    if kind == "text":
+        begun = {"text": ""} | ({"citations": []} if block.get("citations") else {})
+        deltas = [{"type": "citations_delta", "citation": one} for one in block.get("citations") or ()]
+        deltas.append({"type": "text_delta", "text": block.get("text") or ""})
+    elif kind == "thinking":
+        begun = {"thinking": "", "signature": ""}
+        deltas = [
+            {"type": "thinking_delta", "thinking": block.get("thinking") or ""},
+            {"type": "signature_delta", "signature": block.get("signature") or ""},
+        ]
+    elif kind == "tool_use":
+        begun = {"input": {}}
+        deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block.get("input") or {})}]
+    yield {"type": "content_block_start", "content_block": {**block, **begun}}
+    yield from ({"type": "content_block_delta", "delta": delta} for delta in deltas)
+    yield {"type": "content_block_stop"}
