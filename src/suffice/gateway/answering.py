@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -65,6 +66,7 @@ class Answering:
         has_schema = bool(self._dialect.json_wanted(body))
         self._wish = await asyncio.to_thread(read_wish, *reading) if has_schema else read_wish(*reading)
         course = course_of(self._settings.vote, self._dialect, body, self._wish, suffix)
+        self._wish = replace(self._wish, asked=course.asked)
         raw = without_member(raw, "suffice") if "suffice" in body else raw
         raw = with_member(raw, "model", model) if suffix and model is not None else raw
         if course.kind == "relay":

@@ -18,6 +18,8 @@ class Course:
 
     kind: Literal["vote", "scout", "relay"]
     why: str = ""
+    asked: bool = True
+    """Whether somebody asked for a vote; where it is only what the request says, weak evidence is none."""
 
 
 VOTE = Course("vote")
@@ -55,4 +57,4 @@ def course_of(vote: str, dialect: Dialect, body: Mapping[str, Any], wish: Wish, 
     one_answer = asks_for_one_answer(dialect.messages(body))
     if one_answer is None:
         return Course("scout")
-    return VOTE if one_answer else Course("relay", "no answer")
+    return Course("vote", asked=False) if one_answer else Course("relay", "no answer")

@@ -36,7 +36,7 @@ class Wish:
     schema: Schema | None = None
     """What an object must be like."""
     asked: bool = False
-    """Whether the request says anything to us at all."""
+    """Whether the request says anything to us at all; and then whether a vote was asked for, by whomever."""
     answer_named: bool = False
 
     @property
@@ -54,7 +54,7 @@ class Wish:
     @property
     def voting(self) -> Voting:
         """How the vote is held."""
-        return Voting(_controller(self.controller), self.extractor, self.budget, self.flow)
+        return Voting(_controller(self.controller), self.extractor, self.budget, self.flow, self.asked)
 
 
 @lru_cache(maxsize=256)
