@@ -29,7 +29,7 @@ from suffice import (
 )
 from suffice.planning import UNIVERSAL, Model, Prior, build_model, ceiling, plan
 from suffice.planning.fit import fit_prior
-from suffice.planning.model import CONCENTRATIONS, DISCOUNTS
+from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, confidence_before
 from suffice.replay import Reliability
 from suffice.replay.reliability import decile_sums
 
@@ -87,6 +87,15 @@ def test_steps_have_the_process_s_probabilities_and_sum_to_one(prior: Prior) -> 
     steps = {int(level.size[e]): chance[e] for e in np.flatnonzero(level.parent == row_of(model, (2, 1)))}
     for answer, size in ((0, 2), (1, 1), (2, 0)):
         assert steps[size] == pytest.approx(probability((0, 0, 1, answer), prior) / before)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 100])
+def test_steps_worked_on_a_few_at_a_time_give_the_same(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build_model(16, SKEWED)
+    monkeypatch.setattr("suffice.planning.model.STEPS_AT_ONCE", rows)
+    found = confidence_before(model.levels, model.probabilities, np.ones(len(model.levels[-1].parts)))
+    for few, all_at_once in zip(found, model.confidence, strict=True):
+        np.testing.assert_allclose(few, all_at_once, atol=1e-14)
 
 
 @pytest.mark.parametrize("prior", [UNIVERSAL, SKEWED])

@@ -33,7 +33,7 @@ def test_figures_of_a_settled_question() -> None:
 def test_share_and_confidence_of_outcomes() -> None:
     (half,) = evaluate(make_pool(["a", None] * 16), ["sc"], repeats=2)
     assert (half.share, half.confidence) == (50, 100)
-    (large,) = evaluate(make_pool("a" * 64), ["sc"], budget=64, repeats=2)
+    (large,) = evaluate(make_pool("a" * 513), ["sc"], budget=513, repeats=2)
     assert (large.share, large.confidence, large.reliability) == (100, None, None)
     (without,) = evaluate(make_pool("a" * 32), ["asc"], repeats=2, confidence=False)
     assert without.confidence is None
