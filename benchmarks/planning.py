@@ -9,11 +9,10 @@ import sys
 import tempfile
 import time
 
-from suffice import Penalties, load_pool
+from suffice import Penalties, Plan, load_pool
 from suffice.planning import UNIVERSAL, Policy, build_model, plan
 from suffice.planning.approximate import plan_table
 from suffice.planning.budgets import follow
-from suffice.planning.controller import ACTIONS
 from suffice.training import Job, learn
 
 TARGETS = {32: (1, 0.3), 48: (5, 0.5), 128: (10, 1.0), 512: (60, 2.0)}
@@ -59,13 +58,13 @@ def main() -> None:
 def loss(budget: int, penalties: Penalties) -> float:
     """How much less reward the approximate plan has than the exact one, by the model itself."""
     model = build_model(budget, UNIVERSAL)
-    table = plan_table(budget, UNIVERSAL, penalties, ACTIONS)
+    table = plan_table(budget, UNIVERSAL, penalties, Plan.actions)
     asked = [
         table.find_states("asked", level.keys, level.parts[:, :3], draws) for draws, level in enumerate(model.levels)
     ]
     means = follow(model, Policy(asked, asked, []))
     reward = 2 * means.agreement - 1 - penalties.draw * means.samples - penalties.round * means.rounds
-    return float(plan(model, penalties, ACTIONS).value[0][0]) - reward
+    return float(plan(model, penalties, Plan.actions).value[0][0]) - reward
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ from suffice.planning.tables import Lookup, Table
 from suffice.planning.values import plan
 from suffice.tally import FloatArray, IntArray, Tallies, Tally
 
-ACTIONS = (1, 2, 3, 4, 6, 8, 12, 16)
 LARGE_ACTIONS = (24, 32, 48, 64)
 EXTENT = f"exact up to a budget of {EXACT_BUDGET}, approximate up to {LARGEST_BUDGET}"
 
@@ -42,7 +41,7 @@ class Plan(SavedController):
 
     penalty_draw: float = Penalties.draw
     penalty_round: float = 0.005
-    actions: tuple[int, ...] = ACTIONS
+    actions: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16)
     prior: Prior = UNIVERSAL
 
     def __post_init__(self) -> None:
@@ -98,7 +97,8 @@ class Plan(SavedController):
 
     def actions_at(self, budget: int) -> tuple[int, ...]:
         """The actions; where none were chosen, larger ones too for a budget that has the room."""
-        return ACTIONS + LARGE_ACTIONS if budget > EXACT_BUDGET and self.actions == ACTIONS else self.actions
+        chosen = budget <= EXACT_BUDGET or self.actions != Plan.actions
+        return self.actions if chosen else self.actions + LARGE_ACTIONS
 
 
 _tables: dict[tuple[int, Plan], Lookup] = {}
