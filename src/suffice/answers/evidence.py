@@ -91,6 +91,7 @@ def evidence(text: str, question: Question = UNASKED) -> Evidence:
         agrees = question.want == "verdict" and AGREES.match(text)  # "Absolutely." is no courtesy there
         body = text if agrees else prose.without_courtesies(text)
         body = prose.without_code(body) if question.want in ("number", "name", "verdict") else body
+        body = values.in_decimals(body) if question.want == "number" else body
         body = values.in_whole_money(body) if question.in_money else body
         for kind, read in _SURE if question.asks_nothing or _is_estimate(body, question) else _READERS:
             answer = read(body, question)

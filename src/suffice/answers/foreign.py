@@ -14,7 +14,7 @@ _LATIN_TEXT = re.compile(
     r"ajud|hältst|denkst|meinst|findest|magst|piensas|opinas|penses|pensi\b|pens[ae] de|acha\b|kannst du|könntest|"
     r"können sie|puedes|podrías|peux-tu|pouvez-vous|puoi|potresti|pode\b|poderia|warum|wieso|pourquoi|por qué|perché|"
     r"por que\b|wie (?:kann|soll|macht|geht|funktioniert)|cómo|comment\b|come (?:si|posso)|soll(?:te)? ich|"
-    r"debería|dovrei|devrais|deveria|tipps|consejos|ideen|ideas)\w*",
+    r"debería|dovrei|devrais|deveria|préfèr|prefier|bevorzug|aimes|gustar?|lieber|tipps|consejos|ideen|ideas)\w*",
     re.IGNORECASE,
 )
 _OTHER_TEXT = re.compile(
@@ -37,7 +37,7 @@ _VERDICT = re.compile(
     r"(?:です|ます|でしょう)か[?？。]?\s*$|吗[?？]?\s*$|(?:인가요|입니까|나요)[?？]?\s*$|\bли\b|\bهل\b|^क्या\b"
 )
 _ENGLISH = re.compile(
-    r"\b(?:the|is|are|what|which|who|how|of|to|and|in|it|this|for|my|you|does|do|with|on|was|when|where|i)\b",
+    r"\b(?:the|is|are|what|which|who|how|of|to|and|in|it|this|for|my|you|does|do|with|on|was|when|where|i|or|an|can|not|at|by|from|there|has|have|if|be)\b",
     re.IGNORECASE,
 )
 _NOT_LATIN = re.compile(r"[\u0370-\u1fff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -67,3 +67,27 @@ def want(sentence: str) -> Literal["number", "name", "verdict"] | None:
     if _NAME.search(sentence):
         return "name"
     return "verdict" if _VERDICT.search(sentence) else None
+
+
+_MOST_WORDS = 3
+
+
+def is_english(text: str) -> bool:
+    """Whether a text has the small words of English, or is too short to tell."""
+    return len(text.split()) <= _MOST_WORDS or _ENGLISH.search(text) is not None
+
+
+_SAYS = re.compile(
+    r"(?:.*(?:は|是|等于|为|＝|=)\s*)?(?P<said>[^。！？!?、，,]{1,20}?)\s*(?:です|だ|になります|입니다|이다)?[。.！!]*"
+)
+_LONGEST = 60
+
+
+def said(text: str) -> str | None:
+    """What a short sentence in another script says of its subject.
+
+    >>> said("日本の首都は東京です。"), said("12乘以8等于96。"), said("京都いいですね！定番なら嵐山がおすすめです。")
+    ('東京', '96', None)
+    """
+    found = _SAYS.fullmatch(text.strip()) if len(text) <= _LONGEST else None
+    return found["said"] if found and len(found["said"]) <= (20 if found["said"].isascii() else 10) else None

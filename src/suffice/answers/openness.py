@@ -8,6 +8,8 @@ should do, is a matter of judgement unless a document tells it; how much it take
 import re
 
 _ALWAYS = re.compile(
+    r"^\W*(?:(?:and|so|but|then|now|really|or|ok|what|else|next|after|that|it|this|why|how|more|anything)\W+)+$|"
+    r"\bwhat (?:does|do|did)\b[^?]{1,60}\bmeans?\b|"
     r"\b(?:(?:do|would|can|could) you (?:\w+ )?(?:recommend|suggest|advise|think|prefer|explain|help|describe)|"
     r"any (?:\w+ )?(?:ideas|tips|advice|suggestions|thoughts|recommendations|experience)|what now\b|now what\b|"
     r"(?:your|some|need|give) (?:\w+ )?(?:thoughts|opinion|advice|view|take) (?:on|about)|what can (?:i|we) do|"
@@ -19,7 +21,8 @@ _ALWAYS = re.compile(
 )
 _MATHS = r"(?:roots?|solutions?|zeros|coordinates|factors|values?|odds|dimensions|angles|numbers?|integers?|digits?)"
 _JUDGED = (
-    r"(?:good|best|better|great|nice|reasonable|ideal|cool|fun|worth|favou?rite|interesting|usual|typical|decent|safe)"
+    r"(?:good|best|better|great|nice|reasonable|ideal|cool|fun|worth|favou?rite|interesting|usual|typical|decent|safe|"
+    r"fair(?! (?:coin|die|dice|six|game))|substitutes?|alternatives?|replacements?)"
 )
 _JUDGES = re.compile(
     rf"\b{_JUDGED}\b|\b(?:usually|typically|normally)\b|"
@@ -36,6 +39,7 @@ _JUDGES = re.compile(
 _GUESSES = re.compile(
     r"\bhow (?:long|much|many|often)\b[^?]{0,40}\b(?:(?:does|do|will|would|did|might|can|could) (?:it|that|this|i|we|"
     r"you|one|people) \w+|(?:cost|charge|earn|make|spend)\b)|"
+    r"^\W*[\w-]+(?: [\w-]+)? or [\w-]+(?: [\w-]+)?\W*$|(?<!if )\btoday\b|\b(?:tonight|tomorrow|latest)\b|"
     rf"\bwhat(?:['’]re| are)\b(?! the (?:\w+ )?{_MATHS}\b)|"
     r"\b(?:what|which|who|where|how) (?:\w+ ){0,3}(?:do|would|are|did|have|can|will) you\b|^\W*will\b",
     re.IGNORECASE,

@@ -125,10 +125,11 @@ ADVICE = _pattern(
 )
 SYSTEM_TEXT = _pattern(
     POLITE,
-    r"(?:translate|summari[sz]e|rewrite|paraphrase|proofread|(?:write|draft|compose|create|generate|produce|"
+    r"(?:you (?:always |only )?)?(?:translate|summari[sz]e|rewrite|paraphrase|proofread|(?:write|draft|compose|create|generate|produce|"
     r"suggest)\b[^.]*?\b",
     TEXTS,
-    r"\b)|.*\b(?:stay in character|role-?play)",
+    r"\b)|.*\b(?:stay in character|role-?play|copy-?writer|translator|story-?teller|ghost-?writer|summari[sz]er|"
+    r"(?:title|name|headline|caption|slogan|post|content|code|query|sql|test|prompt|text) (?:generator|writer|engine))\b",
 )
 """A task of the system's that makes a text of whatever the user says."""
 

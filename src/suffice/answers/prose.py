@@ -35,8 +35,12 @@ def unfenced(text: str) -> str:
     )
 
 
+_TABLE = re.compile(r"(?:^[ \t]*\|[^\n]*\|[ \t]*(?:\n|$)){2,}", re.MULTILINE)
+
+
 def without_code(text: str) -> str:
-    """The text around fenced blocks, where there is some before the first."""
+    """The text around tables and fenced blocks, where there is some before the first."""
+    text = _TABLE.sub("", text).strip() or text
     before = text.partition("```")[0].rstrip()
     announced = before.endswith(":") and len(sentences(before)) < 2  # the block itself is what is said
     return _FENCE.sub("", text).strip() if before and not announced else text

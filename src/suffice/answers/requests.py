@@ -232,6 +232,9 @@ def _rules(told: str) -> list[str]:
 def _instructions(asked: str) -> list[str]:
     """The sentences of a user's message that tell what to do, rather than what to do it with."""
     text = _GIVEN.sub("", _bare(asked)).strip()
+    given = _GIVEN.findall(_bare(asked))
+    if given and given[-1].rstrip().endswith("?") and not any(_kind(one) for one in _sentences(text)):
+        text = given[-1].partition(":")[2].strip()  # the one who speaks last asks
     labels = list(_LABELLED.finditer(text))
     if labels:
         text = text[labels[-1].end() :]
@@ -309,6 +312,14 @@ _SENTIMENT = re.compile(r"\bsentiment\b", re.IGNORECASE)
 # --- what an answer would look like
 
 
+_NUMBERED = re.compile(
+    r"\b(?:invoice|order|phone|telephone|account|customer|tracking|serial|reference|case|ticket|flight|model|part|booking|"
+    r"policy|registration) (?:number|no\b|id\b|code)",
+    re.IGNORECASE,
+)
+"""What is called a number, and is a name: letters and hyphens belong to it."""
+
+
 def _want(sentence: str) -> Want | None:
     """What an answer to a sentence would look like."""
     direct = phrases.DIRECT.match(sentence)
@@ -317,6 +328,8 @@ def _want(sentence: str) -> Want | None:
         return "name"
     if foreign.is_other_script(sentence):
         return foreign.want(sentence)
+    if _NUMBERED.search(sentence):
+        return "name"
     if phrases.TIMES.search(sentence):
         return "time"
     if phrases.YEARS.search(sentence):
@@ -346,4 +359,7 @@ def _want_told(told: str) -> Want | None:
 def _want_of(said: list[str]) -> Want | None:
     asked = [sentence for sentence in said if _kind(sentence) == "question"]
     wants = [_want(sentence) for sentence in asked]
-    return next((want for want in reversed(wants) if want), "any" if asked else None)
+    unsure = "any" if asked and any(foreign.is_english(sentence) for sentence in asked) else None
+    want = next((want for want in reversed(wants) if want), unsure)
+    clock = want == "date" and any(values.time_in(sentence) for sentence in said)
+    return "time" if clock else want

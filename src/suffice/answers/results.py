@@ -2,7 +2,7 @@
 
 import re
 
-from suffice.answers import prose, values
+from suffice.answers import foreign, prose, values
 from suffice.answers.prose import in_bold, sentences, unmarked, words_of
 from suffice.answers.requests import UNASKED, Question
 from suffice.answers.stated import NUMBER, plain_number
@@ -63,6 +63,8 @@ def conclusion(text: str, question: Question) -> str | None:
     """The result at the end of a calculation."""
     asked = question.want == "number"
     if question.want not in ("any", "number", "name") or question.options or prose.has_code(text) or "|--" in text:
+        return None
+    if foreign.is_other_script(text):
         return None
     said = [one for one in sentences(text) if unmarked(one) and not _CHECK.match(one)]
     if not said or len(text.split()) > (900 if asked else 200) or (not asked and prose.is_laid_out(text)):
@@ -154,7 +156,7 @@ def last_clause(sentence: str) -> str:
     clause = re.split(
         r"[,;] (?:and )?(?:so|therefore|thus|hence|which means|meaning|that is|i\.e\.(?=[ ,]))(?!\w),?", sentence
     )[-1]
-    clause = re.split(r",? (?:because|since|as|due to|da|weil|denn|car|puisque|porque|ya que)\b", clause)[0]
+    clause = re.split(r",? (?:of which|because|since|as|due to|da|weil|denn|car|puisque|porque|ya que)\b", clause)[0]
     return clause if re.search(r"\d", clause) or _spoken(clause, UNASKED) else sentence
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from suffice.answers import prose, values
+from suffice.answers import foreign, prose, values
 from suffice.answers.prose import in_bold, sentences, unmarked, words_of
 from suffice.answers.requests import Question
 from suffice.answers.results import SO, last_clause
@@ -12,6 +12,7 @@ from suffice.answers.verdicts import SMALL, known
 from suffice.answers.whole import LIST, MOST_WORDS
 
 _DAYS = re.compile(r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.IGNORECASE)
+_MONTHS = re.compile(r"\b(January|February|March|April|May|June|July|August|September|October|November|December)\b")
 _TOLD_AT_MOST = 120
 _TOKEN = re.compile(r"[^\W_][\w.'’&-]*")
 
@@ -27,6 +28,8 @@ _QUOTED = re.compile(r'"[^"\n]{20,300}"|“[^”\n]{20,300}”')
 
 def told(text: str, question: Question) -> str | None:
     """What the first or the last sentence adds to the words of the question."""
+    if foreign.is_other_script(text):
+        return foreign.said(text) if question.want in ("name", "number") else None
     shown = _SHOWN.match(text) if question.want in ("name", "number", "any") else None
     if shown:
         return shown[1] or shown[2]
@@ -59,8 +62,19 @@ def told(text: str, question: Question) -> str | None:
         if addresses := _ADDRESS.findall(text):
             return _one_address(addresses, said)
         places = said[:1] + [one for one in said[1:][-1:] if SO.match(unmarked(one)) or in_bold(one)]
-        return next((found for one in places if (found := _name_told(one, question))), None)
+        found = next((found for one in places if (found := _name_told(one, question))), None)
+        return _in_full(found, text) if found and "who" in question.words else found
     return None
+
+
+def _in_full(name: str, text: str) -> str:
+    """A name with what the text elsewhere puts before it: "Picasso … Pablo Picasso"."""
+    if not name.isalpha() or not name[0].isupper():
+        return name
+    full = {
+        one for one in re.findall(rf"\b[A-Z][^\W\d_]+ {re.escape(name)}\b", text) if one.split()[0].lower() not in SMALL
+    }
+    return full.pop() if len(full) == 1 else name
 
 
 _FEWEST_REPEATED = 2
@@ -100,6 +114,9 @@ def _date_told(sentence: str, question: Question) -> str | None:
         days = said
     if said:
         return days.pop() if len(days) == 1 else None
+    months = [month for month in _MONTHS.findall(bare) if month.lower() not in question.words]
+    if months and (len(set(months)) == 1 or SO.match(bare)):
+        return str(months[-1])
     return _year_told(sentence, question)
 
 

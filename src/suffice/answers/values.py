@@ -36,9 +36,15 @@ _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
 )
+_FOREIGN = (  # two to ten; not those that are English words too
+    "zwei drei vier fünf sechs sieben acht neun zehn",
+    "deux trois quatre cinq six sept huit neuf dix",
+    "dos tres cuatro cinco seis siete ocho nueve diez",
+)
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _WORTH = {word: value for value, word in enumerate(_SMALL.split())}
 _WORTH |= {word: 10 * value for value, word in enumerate(_TENS.split(), 2)}
+_WORTH |= {word: value for words in _FOREIGN for value, word in enumerate(words.split(), 2)}
 _WORD = "|".join(sorted(_WORTH, key=len, reverse=True))
 _TEN = "|".join(_TENS.split())
 _IN_WORDS = re.compile(
@@ -84,6 +90,14 @@ def time_in(text: str, last: bool = False) -> str | None:
     if part["half"]:
         hour = hour % 12 + 12 * (part["half"].lower() == "p")
     return f"{hour}:{part['m1'] or part['m2'] or '00'}"
+
+
+_HALVES = re.compile(rf"\b({_WORD}) and (?:a|one) half\b", re.IGNORECASE)
+
+
+def in_decimals(text: str) -> str:
+    """The text with its halves as decimals: "four and a half hours" is 4.5 hours."""
+    return _HALVES.sub(lambda found: f"{_WORTH[found[1].lower()]}.5", text)
 
 
 _COINS = re.compile(r"(?<![\d.$€£])(\d{1,4})\s?(?:cents?\b|¢|pence\b)", re.IGNORECASE)

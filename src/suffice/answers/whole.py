@@ -2,7 +2,7 @@
 
 import re
 
-from suffice.answers import prose, values
+from suffice.answers import foreign, prose, values
 from suffice.answers.prose import unmarked
 from suffice.answers.requests import UNASKED, Question
 from suffice.answers.spelling import as_date, trimmed
@@ -18,6 +18,7 @@ _CODE = re.compile(
     r"^[/.]\w|\w/\w+/"
 )
 MOST_WORDS = 5
+_MOST_SIGNS = 8
 LIST = re.compile(r"\[[^\[\]\n]{1,60}\](?!\()|\bO\([^()\n]{1,20}\)")
 """A list in brackets, or the order of an algorithm."""
 SEVERAL = re.compile(r"\b([a-z]) ?= ?-?\d[\d./]*(?:(?:,? (?:or|and) |, )(?:\1 ?= ?)-?\d[\d./]*)+")
@@ -47,7 +48,7 @@ def bare_value(text: str, question: Question) -> str | None:
         return None
     if question.want in ("time", "date") and values.time_in(bare):
         return None
-    if values.amount(bare, question.scale, longest=MOST_WORDS + 1):
+    if values.amount(bare, question.scale, longest=MOST_WORDS + 1) and (question.want != "date" or bare.isdigit()):
         return bare
     if question.want == "number" and _FORMULA.fullmatch(bare):
         found: list[str] = re.findall(r"-?\d+(?:\.\d+)?", bare)
@@ -87,7 +88,7 @@ def whole(text: str, question: Question) -> str | None:
 
 
 _VERB = re.compile(
-    r"\b(?:is|are|was|were|has|have|had|will|would|can|could|does|did|ist|sind|hat|est|son)\b|"
+    r"\b(?:is|are|was|were|has|have|had|will|would|can|could|does|did|ist|sind|hat|gibt|est|son|hay|tiene)\b|"
     r"\w['’](?:s|re|ll|ve|d)\s"
 )
 
@@ -99,6 +100,8 @@ def _short(bare: str) -> str | None:
     bare = cut[1] if cut else bare
     if not 0 < len(bare.split()) <= MOST_WORDS or re.search(r"[.!?;:]\s|,\s*(?![A-Z\d])|,.*,", bare):
         return None
+    if foreign.is_other_script(bare) and len(bare) > _MOST_SIGNS and " " not in bare:
+        return None  # a sentence, where nothing stands between words
     if (
         PERSONAL.search(bare)
         or (_CODE.search(bare) and not LIST.fullmatch(bare))
