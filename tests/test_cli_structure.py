@@ -48,7 +48,7 @@ def questions(tmp_path: Path) -> Path:
 
 def test_ask_shows_the_fields(schema: Path) -> None:
     with server(place("Bern"), place("Bern"), place("Thun"), place("Bern", "?")) as upstream:
-        options = ["--base-url", upstream.base_url, "--schema", schema, "--controller", "sc:draws=4"]
+        options: list[str | Path] = ["--base-url", upstream.base_url, "--schema", schema, "--controller", "sc:draws=4"]
         shown = works("ask", "Where is it?", *options)
         (outcome,) = [json.loads(works("ask", "Where is it?", *options, "--json"))]
     first, answer, city, code, *_ = shown.splitlines()
@@ -77,7 +77,16 @@ def test_a_terminal_shows_a_bar_a_field() -> None:
 def test_run_answers_with_fields_and_grades_them(schema: Path, questions: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     with server(place("Bern", note="x"), place("Thun", note="y"), place("Bern", note="z")) as upstream:
-        command = ["run", questions, "--out", out, "--base-url", upstream.base_url, "--controller", "sc:draws=3"]
+        command: list[str | Path] = [
+            "run",
+            questions,
+            "--out",
+            out,
+            "--base-url",
+            upstream.base_url,
+            "--controller",
+            "sc:draws=3",
+        ]
         shown = works(*command, "--schema", schema, "--ignore", "/note")
         schema.write_text(json.dumps(SCHEMA | {"title": "another"}))
         assert "was begun with other settings: response_format" in fails(
@@ -94,7 +103,16 @@ def test_run_answers_with_fields_and_grades_them(schema: Path, questions: Path, 
 def test_collect_writes_structured_answers_into_the_pool(schema: Path, questions: Path, tmp_path: Path) -> None:
     out = tmp_path / "pool.jsonl"
     with server(place("Bern", note="x"), place("Thun", note="y"), "no JSON", place("Bern", note="z")) as upstream:
-        options = ["--samples", "8", "--out", out, "--base-url", upstream.base_url, "--concurrency", "1"]
+        options: list[str | Path] = [
+            "--samples",
+            "8",
+            "--out",
+            out,
+            "--base-url",
+            upstream.base_url,
+            "--concurrency",
+            "1",
+        ]
         works("collect", questions, *options, "--schema", schema, "--ignore", "/note")
     written = json.loads(out.read_text().splitlines()[0])
     assert written["answers"].count(None) == 2 and {"city": "Bern", "zip": 3011, "note": "x"} in written["answers"]
