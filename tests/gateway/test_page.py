@@ -1,5 +1,6 @@
 """The page in a real browser."""
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -93,6 +94,48 @@ def test_a_question_is_asked_by_keyboard_and_its_vote_watched(browser: webdriver
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     log: Any = browser
     assert not [entry for entry in log.get_log("browser") if "Content Security" in entry["message"]]
+
+
+def objects(request: dict[str, Any], number: int) -> Reply:
+    """Documents of which two fields are clear, one is not, and one is a text."""
+    texts = [
+        json.dumps(
+            {
+                "vendor": {"city": "<b>Bern</b>", "zip": 3011},
+                "total": [41.5, 41.5, 14.5][(number + place) % 3],
+                "why": f"As it says on page {number} of {place}, and once more in the letter that came along.",
+            }
+        )
+        for place in range(request.get("n", 1))
+    ]
+    return Reply(completion(texts), delay=0.2)
+
+
+def test_an_object_s_fields_have_a_bar_each(browser: webdriver.Chrome) -> None:
+    browser.set_window_size(1000, 1100)
+    with FakeServer(objects) as upstream, gateway(upstream, vote="auto", controller="esc:window=6") as url:
+        browser.get(url)
+        wait(browser, lambda _: text(browser, "model") == "fake")
+        browser.find_element(By.ID, "json").click()
+        assert not browser.find_element(By.ID, "boxed").is_enabled()
+        browser.find_element(By.ID, "question").send_keys("Read this invoice." + Keys.CONTROL + Keys.ENTER)
+        wait(browser, lambda _: browser.find_elements(By.CSS_SELECTOR, ".bar.field"))
+        picture(browser, "fields-under-way")
+        wait(browser, lambda _: "as it came" in text(browser, "outcome"))
+        assert upstream.requests[0]["response_format"] == {"type": "json_object"}
+        shown = {
+            row.find_element(By.CLASS_NAME, "name").text: row for row in browser.find_elements(By.CSS_SELECTOR, ".bar")
+        }
+        assert list(shown) == ["/vendor/city", "/vendor/zip", "/total", "/why"]
+        assert shown["/vendor/city"].find_element(By.TAG_NAME, "code").text == '"<b>Bern</b>"', "text, never markup"
+        assert shown["/total"].find_element(By.TAG_NAME, "code").text == "41.5"
+        assert "sure" in shown["/total"].text and "not voted on" in shown["/why"].text
+        picture(browser, "fields")
+        phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 360, "it fits a phone"
+        picture(browser, "fields-phone")
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_stopping_hangs_up(browser: webdriver.Chrome) -> None:

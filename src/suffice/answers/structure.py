@@ -67,14 +67,13 @@ class Structure(Extractor):
         return replace(self, compare=compare)
 
     def value(self, response: Response) -> Any:
-        """The JSON value; None where there is none, or it is not allowed."""
-        value = self.read(response) if response.is_complete else None
-        return None if value is None or (self.allows and not self.allows(value)) else value
+        """The JSON value, allowed or not; None where there is none."""
+        return self.read(response) if response.is_complete else None
 
     def extract(self, response: Response) -> str | None:
-        """The value in one spelling."""
+        """The value in one spelling, if it is allowed."""
         value = self.value(response)
-        return None if value is None else spelled(value)
+        return None if value is None or (self.allows and not self.allows(value)) else spelled(value)
 
 
 def spelled(value: Any) -> str:

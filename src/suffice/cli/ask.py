@@ -9,16 +9,19 @@ from rich.console import Console
 
 import suffice
 from suffice import OptionError
-from suffice.answers import get_extractor
 from suffice.cli.app import app, need
 from suffice.cli.options import Budget, Extra, Mode, Order
 from suffice.cli.sampling import (
+    BARE,
     Answer,
     Concurrency,
     Controller,
     Deadline,
+    Form,
+    Ignore,
     MaxTokens,
     Prompt,
+    SchemaFile,
     Seed,
     Temperature,
     Timeout,
@@ -41,6 +44,8 @@ def ask(
     controller: Controller = "plan",
     budget: Budget = DEFAULT_BUDGET,
     answer: Answer = "auto",
+    schema: SchemaFile = None,
+    ignore: Ignore = [],  # noqa: B006
     prompt: Prompt = None,
     temperature: Temperature = None,
     top_p: TopP = None,
@@ -66,11 +71,11 @@ def ask(
         raise OptionError("QUESTION is empty: there is nothing to ask")
     warn_of_temperature(temperature)
     chosen = suffice.get_controller(controller)
-    get_extractor(answer)
+    form = Form(answer, schema, ignore)
     flow = get_flow(mode, order, extra)
     if flow:
         flow.check(chosen)
-    messages = get_prompt(prompt) if prompt else None
+    messages = get_prompt(prompt or BARE) if prompt or form.has_schema else None
     console = Console(highlight=False)
     with upstream_of(base_url, model, gguf, threads) as upstream, vote_display(console, quiet=json) as watch:
         client = need("openai", "").OpenAI(**upstream.settings)
@@ -81,12 +86,13 @@ def ask(
                 put(question.strip(), messages or get_prompt(upstream.prompt)),
                 controller=controller,
                 budget=budget,
-                answer=answer,
+                answer=form.extractor,
                 flow=flow,
                 deadline_seconds=deadline_seconds,
                 concurrency=concurrency,
                 timeout=timeout,
                 watch=watch,
+                **form.request,
                 **upstream.fields(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed),
             )
             code = 0

@@ -10,6 +10,8 @@ from suffice.cli.app import app, show
 from suffice.cli.sampling import (
     Answer,
     Concurrency,
+    Form,
+    Ignore,
     Job,
     MaxTokens,
     Out,
@@ -17,6 +19,7 @@ from suffice.cli.sampling import (
     Prompt,
     PromptPrice,
     Questions,
+    SchemaFile,
     Seed,
     Temperature,
     Timeout,
@@ -38,6 +41,8 @@ def collect(
     gguf: Gguf = None,
     threads: Threads = 1,
     answer: Answer = "auto",
+    schema: SchemaFile = None,
+    ignore: Ignore = [],  # noqa: B006
     prompt: Prompt = None,
     temperature: Temperature = None,
     top_p: TopP = None,
@@ -53,7 +58,8 @@ def collect(
     if samples < 1:
         raise OptionError(f"--samples must be at least 1, not {samples}")
     warn_of_temperature(temperature)
-    job = Job(questions, out, answer, prompt, concurrency, timeout, price, prompt_price, keep_text=keep_text)
+    form = Form(answer, schema, ignore)
+    job = Job(questions, out, form, prompt, concurrency, timeout, price, prompt_price, keep_text=keep_text)
     with upstream_of(base_url, model, gguf, threads) as upstream:
         fields = upstream.fields(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed)
         settings = {"samples": samples, "keep_text": keep_text}

@@ -6,7 +6,6 @@ import typer
 
 import suffice
 from suffice import OptionError
-from suffice.answers import get_extractor
 from suffice.cli.app import app
 from suffice.cli.options import Budget, Extra, Mode, Order
 from suffice.cli.sampling import (
@@ -14,6 +13,8 @@ from suffice.cli.sampling import (
     Concurrency,
     Controller,
     Deadline,
+    Form,
+    Ignore,
     Job,
     MaxTokens,
     Out,
@@ -21,6 +22,7 @@ from suffice.cli.sampling import (
     Prompt,
     PromptPrice,
     Questions,
+    SchemaFile,
     Seed,
     Temperature,
     Timeout,
@@ -45,6 +47,8 @@ def run(
     threads: Threads = 1,
     budget: Budget = DEFAULT_BUDGET,
     answer: Answer = "auto",
+    schema: SchemaFile = None,
+    ignore: Ignore = [],  # noqa: B006
     prompt: Prompt = None,
     temperature: Temperature = None,
     top_p: TopP = None,
@@ -67,11 +71,12 @@ def run(
     from suffice.live.vote import Voting
 
     flow = get_flow(mode, order, extra)
-    voting = Voting(suffice.get_controller(controller), get_extractor(answer), budget, flow)
+    form = Form(answer, schema, ignore)
+    voting = Voting(suffice.get_controller(controller), form.extractor, budget, flow)
     warn_of_temperature(temperature)
     if max_cost is not None and not (price or prompt_price):
         raise OptionError("--max-cost needs a price: give --price-per-million-tokens")
-    job = Job(questions, out, answer, prompt, concurrency, timeout, price, prompt_price, max_tokens_total, max_cost)
+    job = Job(questions, out, form, prompt, concurrency, timeout, price, prompt_price, max_tokens_total, max_cost)
     with upstream_of(base_url, model, gguf, threads) as upstream:
         fields = upstream.fields(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed)
         settings = {"controller": controller, "budget": budget, "deadline_seconds": deadline_seconds}

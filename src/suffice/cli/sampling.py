@@ -3,14 +3,15 @@
 import gzip
 import warnings
 from collections.abc import Awaitable, Callable
-from json import dumps
+from json import dumps, loads
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from suffice import OptionError
-from suffice.answers import get_extractor
+from suffice.answers import Structure, get_extractor
+from suffice.answers.schema import Schema
 from suffice.cli.app import need
 from suffice.cli.servers import Upstream
 from suffice.paths import check_writable, is_there, write_whole
@@ -29,6 +30,13 @@ Prompt = Annotated[
     str | None,
     typer.Option(metavar="P", help="paper, worked, a text with {question} in it, or a file; .json has messages."),
 ]
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option("--schema", metavar="FILE", help="Ask for JSON of this schema, and vote on it field by field."),
+]
+Ignore = Annotated[
+    list[str], typer.Option("--ignore", metavar="POINTER", help="Leave a field of the JSON out of the vote: /note.")
+]
 Temperature = Annotated[float | None, typer.Option(help="The sampling temperature; the server's own by default.")]
 TopP = Annotated[float | None, typer.Option(help="Nucleus sampling; the server's own by default.")]
 MaxTokens = Annotated[int | None, typer.Option(help="The most tokens of a response; the server's own by default.")]
@@ -46,6 +54,44 @@ Questions = Annotated[
 ]
 
 
+BARE = "{question}"
+"""How a question is put where JSON is asked for, unless told otherwise."""
+
+
+class Form:
+    """What the answer is: what an extractor finds, or, with a schema, an object whose fields are voted on."""
+
+    def __init__(self, answer: str, schema: Path | None, ignore: list[str]) -> None:
+        self.extractor = get_extractor(answer)
+        self.request: dict[str, Any] = {}
+        """What it adds to a request."""
+        self.settings: dict[str, Any] = {"answer": answer}
+        """What it adds to a journal's settings."""
+        self.has_schema = schema is not None
+        if schema is None:
+            if ignore and not self.extractor.structure:
+                raise OptionError("is for fields of JSON: give a schema, or the answer json", "ignore")
+            self.extractor = self.extractor.ignoring(ignore)
+        else:
+            if answer != "auto":
+                raise OptionError("can't be given with a schema: the object is the answer", "answer")
+            self._read(schema, ignore)
+        if ignore:
+            self.settings["ignore"] = ignore
+
+    def _read(self, path: Path, ignore: list[str]) -> None:
+        from suffice.live.parse import json_schema_format
+
+        try:
+            document = loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError) as error:
+            raise OptionError(f"{path}: it can't be read: {error}", "schema") from None
+        if not isinstance(document, dict):
+            raise OptionError(f"{path}: it must be an object", "schema")
+        self.extractor = Structure(ignore=tuple(ignore), allows=Schema(document).allows)
+        self.request = {"response_format": json_schema_format(document, path.stem)}
+
+
 def warn_of_temperature(temperature: float | None) -> None:
     """Say that there is no point in a vote among copies."""
     if temperature == 0:
@@ -60,7 +106,7 @@ class Job:
         self,
         questions: Path,
         out: Path,
-        answer: str,
+        form: Form,
         prompt: str | None,
         concurrency: int,
         timeout: float,
@@ -81,9 +127,8 @@ class Job:
         self._journal = out.with_name(f"{out.name}.journal")
         if is_there(out) and not is_there(self._journal):
             raise OptionError(f"--out {out}: it is there already, and has no journal to go on from; move it away")
-        self._answer = answer
-        self.extractor = get_extractor(answer)
-        self._prompt = get_prompt(prompt) if prompt else None
+        self._form = form
+        self._prompt = get_prompt(prompt or BARE) if prompt or form.has_schema else None
         self._limiter = Limiter(concurrency)
         self._timeout = timeout
         self._keep_text = keep_text
@@ -104,7 +149,8 @@ class Job:
         from suffice.live.sample import run_in_thread
 
         prompt = self._prompt or get_prompt(upstream.prompt)
-        journal = Journal(self._journal, {**settings, "answer": self._answer, "prompt": prompt, **fields})
+        fields = fields | self._form.request
+        journal = Journal(self._journal, {**settings, **self._form.settings, "prompt": prompt, **fields})
 
         async def main() -> list[dict[str, Any]]:
             async with need("openai", "").AsyncOpenAI(**upstream.settings) as client:
@@ -114,7 +160,7 @@ class Job:
                     fields,
                     journal,
                     prompt,
-                    self.extractor,
+                    self._form.extractor,
                     self.spent,
                     keep_text=self._keep_text,
                     progress=advance,

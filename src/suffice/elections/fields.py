@@ -19,6 +19,7 @@ The rules, which apply at each place of the answers, from the outside in:
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -120,15 +121,27 @@ class FieldTallies:
         self._parts.append(part)
         self.__dict__.pop("_root", None)
 
+    def joined_by(self, answer: Any) -> "FieldTallies":
+        """The same with one answer more; these stay as they are."""
+        joined = copy(self)
+        joined.answers, joined.round_ends, joined._parts = [*self.answers], [*self.round_ends], [*self._parts]
+        joined.add(answer)
+        return joined
+
     def end_round(self) -> None:
         """Mark that all draws of the present round are in."""
-        self.round_ends.append(self.draws)
-        self.__dict__.pop("_root", None)
+        self.round_ends.append(self.draws)  # which all tallies share
 
     @property
     def draws(self) -> int:
         """How many draws were made."""
         return len(self.answers)
+
+    @property
+    def key(self) -> str | None:
+        """What the last answer is compared by as a whole."""
+        last = self._parts[-1] if self._parts else None
+        return last.form if last else None
 
     @property
     def tallies(self) -> dict[str, Tally]:

@@ -115,7 +115,7 @@ class Element:
 class Points:
     """Makes points, all of the same responses."""
 
-    def __init__(self, budget: int, round_ends: Sequence[int]) -> None:
+    def __init__(self, budget: int, round_ends: list[int]) -> None:
         self._budget = budget
         self._round_ends = round_ends
 
@@ -162,7 +162,7 @@ class Points:
         tally = Tally(self._budget)
         for key in keys:
             tally.add(key)
-        tally.round_ends = list(self._round_ends)
+        tally.round_ends = self._round_ends
         return Point(choices, keys, tally, kind)
 
 

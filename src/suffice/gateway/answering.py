@@ -63,7 +63,7 @@ class Answering:
             self._dialect = Translated(self._dialect, self._body)
         reading = self._settings, self._dialect, body, self._request.headers
         # A schema is checked in a process of its own, which takes its time.
-        has_schema = bool(self._dialect.json_wanted(body))
+        has_schema = bool(self._dialect.json_wanted(body) or body.get("tools"))
         self._wish = await asyncio.to_thread(read_wish, *reading) if has_schema else read_wish(*reading)
         course = course_of(self._settings.vote, self._dialect, body, self._wish, suffix)
         self._wish = replace(self._wish, asked=course.asked)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from itertools import islice
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -12,6 +13,9 @@ from suffice.live import Moment
 from suffice.live.dialects import Dialect
 
 T = TypeVar("T")
+
+MOST_FIELDS = 100
+"""So many fields of an object are told of while its vote is under way."""
 
 
 async def stream(
@@ -66,7 +70,8 @@ def comment(moment: Moment) -> bytes:
         "budget": tally.budget,
     }
     if moment.fields:
-        standing["fields"] = {pointer: one.votes for pointer, one in moment.fields.items()}
+        told = islice(moment.fields.items(), MOST_FIELDS)
+        standing |= {"votes": {}, "fields": {pointer: one.votes for pointer, one in told}}
     return b": suffice " + json.dumps(standing).encode() + b"\n\n"
 
 

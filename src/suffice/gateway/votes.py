@@ -36,7 +36,10 @@ class Held:
         self._deadline_seconds = wish.deadline_seconds
         random = np.random.default_rng(None if seed is None else abs(seed))
         self._found = found
-        voting = replace(wish.voting, extractor=found.extractor, asked=False) if found else wish.voting
+        voting = wish.voting
+        if found:
+            extractor = found.extractor.ignoring(wish.ignore).comparing(wish.compare)
+            voting = replace(voting, extractor=extractor, asked=False)
         self._vote = voting.begin(server, fields, random, watch, numbers=count(1 if found else 0))
 
     async def reply(self, seconds: float) -> dict[str, Any]:

@@ -94,10 +94,10 @@ def _are_names(value: Any) -> bool:
 
 
 def _is_comparison(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(how, str) for how in value.values())
+    return isinstance(value, dict) and all(how == "loose" and one.startswith("/") for one, how in value.items())
 
 
-_COMPARISON = 'an object with "loose" for JSON pointers'
+_COMPARISON = 'an object like {"/city": "loose"}'
 _TEXT = _Field(
     str, lambda value: isinstance(value, str) and len(value) <= LONGEST, f"a string of at most {LONGEST}", str
 )
@@ -137,15 +137,32 @@ def read_wish(settings: Settings, dialect: Dialect, body: Mapping[str, Any], hea
         deadline_seconds=min(wish.deadline_seconds, settings.deadline_seconds),
     )
     wanted_json = dialect.json_wanted(body)
-    if wanted_json is not None and not wish.answer_named and wish.answer == "auto":
-        wish = replace(wish, answer="json", schema=_schema(json.dumps(wanted_json)))
+    if wanted_json is not None and wish.answer == "auto":
+        wish = replace(wish, answer="json")
     _check("answer", wish.answer, settings.answer, lambda: wish.extractor)
     if wish.controller != "off":
         _check("controller", wish.controller, settings.controller, lambda: _controller(wish.controller))
         _check("mode", wish.mode, "rounds", lambda: wish.voting)
     if wish.extractor.reads_tools and not wish.answer_named and not body.get("tools"):
         wish = replace(wish, answer="auto")
+    if wish.extractor.structure:
+        schema = _calls(body.get("tools")) if wish.extractor.reads_tools else wanted_json
+        wish = replace(wish, schema=_schema(json.dumps(schema or {})))
     return wish
+
+
+def _calls(tools: Any) -> dict[str, Any]:
+    """The schema of calls of these tools, as whichever dialect has them."""
+    kinds = []
+    for place, tool in enumerate(tools if isinstance(tools, list) else ()):
+        function = tool.get("function", tool) if isinstance(tool, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            return {}
+        arguments = function.get("parameters") or function.get("input_schema") or {}
+        # With a name of its own, what it refers to is within itself.
+        own = {**arguments, "$id": f"urn:tool:{place}"} if isinstance(arguments, dict) else arguments
+        kinds.append({"properties": {"name": {"const": function["name"]}, "arguments": own}})
+    return {"items": {"anyOf": kinds}} if kinds else {}
 
 
 def _in_headers(headers: Mapping[str, str]) -> dict[str, Any]:

@@ -3,15 +3,15 @@
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from suffice.answers import Extractor, Keys, Structure
 from suffice.answers.structure import spelled
 from suffice.controllers import Controller
-from suffice.elections import FieldElection, FieldTallies, typical
+from suffice.elections import FieldElection, FieldTallies, field_accuracy, typical
 from suffice.planning import certainty, confidence, is_ready
 from suffice.response import Response
 from suffice.tally import Tally
@@ -70,6 +70,10 @@ class Ballot(ABC):
 
     tally: Tally
     """The votes on whole answers."""
+    may_repeat: ClassVar[bool] = False
+    """Whether two samples may well be the same to the letter, however long they are."""
+    quick: ClassVar[bool] = True
+    """Whether it is counted in no time to speak of; else that is left to a thread."""
 
     @abstractmethod
     async def add(self, response: Response) -> str | None:
@@ -94,13 +98,18 @@ class Ballot(ABC):
         top, given = self.tally.top(1)[0], sum(self.tally.votes.values())
         return top > 1 and 2 * given > self.tally.draws
 
+    def sureness(self) -> tuple[float | None, float | None]:
+        """How sure it is now, confidence and certainty: as sure as its least sure field."""
+        tallies = self.field_tallies.values() or [self.tally]
+        return _least(map(confidence, tallies)), _least(map(certainty, tallies))
+
     @abstractmethod
     def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
         """The election; where `once`, all responses are copies, and tell no more than one of them."""
 
     @abstractmethod
-    def find(self, answer: str | None) -> str | None:
-        """The key that an answer would have: for comparing with gold."""
+    def graded(self, gold: str | None) -> dict[str, Any]:
+        """The gold answer as it is compared, and whether the elected one is right; nothing where it is not known."""
 
 
 class AnswerBallot(Ballot):
@@ -124,30 +133,33 @@ class AnswerBallot(Ballot):
         givers = [response for response in responses if response.answer == answer] if answer is not None else []
         return Elected(answer, typical(givers), *_sureness(_once(self.tally) if once else self.tally))
 
-    def find(self, answer: str | None) -> str | None:
+    def graded(self, gold: str | None) -> dict[str, Any]:
         """By the keys seen so far."""
-        return self._keys.find(answer)
+        found = self._keys.find(gold)
+        return {"gold": found, "right": None if found is None else self.tally.leader == found}
 
 
 class FieldBallot(Ballot):
     """The fields of a structured answer, each with a tally of its own."""
 
+    may_repeat = True
+    quick = False
+
     def __init__(self, structure: Structure, budget: int) -> None:
         self._structure = structure
         self._fields = FieldTallies(budget, ignore=structure.ignore, compare=structure.compare, allows=structure.allows)
-        self.tally = self._fields.whole
+        self.tally = Tally(budget)
 
     async def add(self, response: Response) -> str | None:
-        """Its leaves join their tallies."""
-        value = await _read(False, self._structure.value, response)
-        self._fields.add(value)
-        self.tally = self._fields.whole
-        return self.tally.answers[-1]
+        """Its leaves join their tallies: all at once, since a vote may be cut short at any moment."""
+        self._fields = await _read(False, lambda: self._fields.joined_by(self._structure.value(response)))
+        self.tally.add(self._fields.key)
+        return self._fields.key
 
     def end_round(self) -> None:
         """In all tallies."""
         self._fields.end_round()
-        self.tally = self._fields.whole
+        self.tally.end_round()
 
     def next_round(self, controller: Controller) -> int:
         """The most that any field asks for."""
@@ -168,6 +180,7 @@ class FieldBallot(Ballot):
     def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
         """The object that the fields elect; it is as sure as its least sure field."""
         election = self._fields.elect()
+        self.tally = self._fields.whole  # until now free text was among what is compared
         if election is None:
             return Elected(None, None, *_sureness(self.tally))
         fields = {
@@ -177,13 +190,11 @@ class FieldBallot(Ballot):
             for pointer, one in election.fields.items()
         }
         voted = [fields[pointer] for pointer, one in election.fields.items() if one.kind == "voted"]
-        sure = [one.confidence for one in voted if one.confidence is not None]
-        certain = [one.certainty for one in voted if one.certainty is not None]
         return Elected(
             spelled(election.value),
             responses[self._stands(election)],
-            min(sure, default=None) if is_ready(self.tally.budget) else None,
-            min(certain, default=None),
+            _least(one.confidence for one in voted),
+            _least(one.certainty for one in voted),
             election.value,
             fields,
             election.composed,
@@ -195,14 +206,23 @@ class FieldBallot(Ballot):
             return election.response
         return self.tally.answers.index(self.tally.leader)
 
-    def find(self, answer: str | None) -> str | None:
-        """In its own spelling."""
-        if answer is None:
-            return None
-        try:
-            return spelled(json.loads(answer))
-        except ValueError:
-            return answer
+    def graded(self, gold: str | None) -> dict[str, Any]:
+        """Field by field."""
+        value = read_gold(gold)
+        if value is None:
+            return {"gold": None, "right": None, "fields_right": None}
+        elected = self._fields.elect()
+        told, compared = self._structure, self._fields.answers
+        accuracy = field_accuracy(elected and elected.value, value, compared, ignore=told.ignore, compare=told.compare)
+        return {"gold": value, "right": accuracy.whole, "fields_right": round(accuracy.share, 4)}
+
+
+def read_gold(gold: str | None) -> Any:
+    """A gold answer that has fields; one that is no JSON is a text."""
+    try:
+        return None if gold is None else json.loads(gold)
+    except ValueError:
+        return gold
 
 
 def ballot_for(extractor: Extractor, budget: int) -> Ballot:
@@ -216,6 +236,11 @@ def _sureness(tally: Tally, leads: bool = True) -> tuple[float | None, float | N
         return None, None
     sure = None if not is_ready(tally.budget) else 0.0 if tally.leader is None else confidence(tally)
     return sure, certainty(tally)
+
+
+def _least(figures: Iterable[float | None]) -> float | None:
+    """The least of those that are known."""
+    return min((figure for figure in figures if figure is not None), default=None)
 
 
 def _once(tally: Tally) -> Tally:

@@ -1,6 +1,7 @@
 """Many questions on one server: collecting a pool, and answering a file of questions."""
 
 import asyncio
+import json
 import math
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -12,6 +13,7 @@ from suffice.answers import Extractor, Keys
 from suffice.controllers import question_random
 from suffice.errors import CapReachedError, GaveUpError, OptionError, SampleError
 from suffice.jsonl import quoted
+from suffice.live.ballots import read_gold
 from suffice.live.draws import Draws, Failure, ServerDraws
 from suffice.live.journal import Journal
 from suffice.live.prompts import Messages, put
@@ -219,9 +221,10 @@ class Batch:
 
     def _pool_line(self, question: Asked) -> Line:
         """A question's line in the pool; its answers stand in the order in which they were asked for."""
+        structured = self._extractor.structure
         keys = Keys(self._extractor.exact)
         responses = sorted(self._there[question.id], key=lambda response: response.draw)
-        line = {
+        line: Line = {
             "id": question.id,
             "gold": None,
             "answers": [keys.key(self._extracted[question.id][response.draw]) for response in responses],
@@ -229,6 +232,10 @@ class Batch:
             "question": question.question,
         }
         line["gold"] = keys.find(question.gold)
+        if structured:
+            line["answers"] = [answer and json.loads(answer) for answer in line["answers"]]
+            line["gold"] = read_gold(question.gold)
+            line |= {"ignore": list(structured.ignore)} if structured.ignore else {}
         return line | ({"texts": [response.text for response in responses]} if self._keep_text else {})
 
     async def answer(
@@ -272,9 +279,7 @@ class Batch:
 
     @staticmethod
     def _line(question: Asked, vote: Vote, outcome: Line) -> Line:
-        gold = vote.ballot.find(question.gold)
-        right = None if gold is None else outcome["answer"] == gold
-        return {"id": question.id, "gold": gold, "right": right, **outcome}
+        return {"id": question.id, **vote.ballot.graded(question.gold), **outcome}
 
 
 async def _each(questions: Iterable[Asked], work: Callable[[Asked], Awaitable[None]], at_once: int) -> None:

@@ -1,5 +1,7 @@
 """`parse` and `aparse`: from messages to an object, elected field by field, as an instance of a model."""
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -65,11 +67,10 @@ class _Form:
     """What an object must be like: how the server is told, whether one is, and one as the caller wants it."""
 
     def __init__(self, wanted: Model) -> None:
-        self._model = None if isinstance(wanted, Mapping) else _pydantic(wanted)
-        schema = wanted if self._model is None else self._model.json_schema()
+        self._model: Any
+        self._model, schema = (None, wanted) if isinstance(wanted, Mapping) else _pydantic(wanted)
         self._schema = Schema(schema) if self._model is None else None
-        name = getattr(wanted, "__name__", None) or str(schema.get("title", "object"))
-        self.request = {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
+        self.request = json_schema_format(schema, getattr(wanted, "__name__", ""))
 
     def allows(self, value: Any) -> bool:
         """Whether a value fits."""
@@ -83,19 +84,26 @@ class _Form:
 
     def parsed(self, value: Any) -> Any:
         """The value as an instance of the model; as it is where there is only a schema."""
-        return value if self._model is None else self._model.validate_python(value)
+        return value if self._model is None else self._model.validate_json(json.dumps(value))
 
 
-def _pydantic(model: Any) -> Any:
-    """What validates a Pydantic model, or any other type that Pydantic knows."""
+def json_schema_format(schema: Mapping[str, Any], name: str = "") -> dict[str, Any]:
+    """A request's `response_format` that asks for an object of this schema, under a name that servers take."""
+    named = re.sub(r"[^A-Za-z0-9_-]+", "_", name or str(schema.get("title") or "object"))[:64]
+    return {"type": "json_schema", "json_schema": {"name": named, "schema": schema}}
+
+
+def _pydantic(model: Any) -> tuple[Any, dict[str, Any]]:
+    """What validates a Pydantic model, or any other type that Pydantic knows, and its JSON schema."""
     try:
         from pydantic import TypeAdapter
-        from pydantic.errors import PydanticUserError
+        from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
     except ModuleNotFoundError:
         raise OptionError(
             "a model needs pydantic: pip install pydantic, or give a JSON schema", "response_format"
         ) from None
     try:
-        return TypeAdapter(model)
-    except PydanticUserError:
+        adapter = TypeAdapter(model)
+        return adapter, adapter.json_schema()
+    except (PydanticUserError, PydanticUndefinedAnnotation):
         raise OptionError("must be a Pydantic model or a JSON schema", "response_format") from None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from suffice.answers.structure import spelled
 from suffice.errors import OptionError
 from suffice.jsonl import json_object, lines, quoted, read_unpacked
 
@@ -50,10 +51,13 @@ def _asked(record: dict[str, Any]) -> Asked:
     for name, value in (("id", identity), ("question", question), ("gold", gold)):
         if isinstance(value, str) and not _is_whole(value):
             raise ValueError(f'"{name}" has half a character in it, {quoted(value)}')
-        if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+        structured = name == "gold" and isinstance(value, dict | list)
+        if isinstance(value, bool) or not (structured or isinstance(value, str | int | float | None)):
             raise ValueError(f'"{name}" must be a string or a number, not {quoted(value)}')
     if identity is None:
         raise ValueError('"id" must be a string or a number, not null')
+    if isinstance(gold, dict | list):
+        gold = spelled(gold)
     return Asked(str(identity), question, None if gold is None else str(gold))
 
 

@@ -18,7 +18,7 @@ from suffice.live.ballots import ballot_for, think
 from suffice.live.draws import Draws, Failure, ServerDraws
 from suffice.live.outcome import Outcome
 from suffice.live.server import Asking, Server
-from suffice.planning import certainty, confidence, is_ready, prepare
+from suffice.planning import is_ready, prepare
 from suffice.response import Response
 from suffice.tally import DEFAULT_BUDGET, Tally
 
@@ -118,7 +118,7 @@ class Vote:
                     await prepared
         except asyncio.CancelledError as cancelled:
             await self._draws.close()
-            cancelled.outcome = self._so_far("cancelled")  # type: ignore[attr-defined]
+            cancelled.outcome = await self._so_far("cancelled")  # type: ignore[attr-defined]
             raise
         except TimeoutError:
             if not deadline.expired():
@@ -129,8 +129,8 @@ class Vote:
         if stop_reason == "failed":
             last = self._failures[-1]
             message = f"all draws of a round failed, the last with: {last.message}"
-            raise SampleError(message, self._so_far(stop_reason), last.cause)
-        return self._so_far(stop_reason)
+            raise SampleError(message, await self._so_far(stop_reason), last.cause)
+        return await self._so_far(stop_reason)
 
     async def take(self, response: Response) -> None:
         """Begin with a response that was drawn before: the first of the first round."""
@@ -199,7 +199,7 @@ class Vote:
         """Whether all responses are the same to the letter, as at temperature 0 or from a cache."""
         texts = {response.said for response in self._responses}
         copies = len(self._responses) > 1 and len(texts) == 1
-        return copies and (self._greedy or len(next(iter(texts)) or "") >= LONG)
+        return copies and (self._greedy or (not self.ballot.may_repeat and len(next(iter(texts)) or "") >= LONG))
 
     def _end_round(self) -> None:
         if self.tally.round_ends[-1:] != [self.tally.draws] and self.tally.draws:
@@ -209,12 +209,11 @@ class Vote:
         """The controller's word; from a thread where it may have to plan first."""
         asked = 0
         if self.tally.left:
-            quick = self._controller.is_quick(self.tally.budget)
+            quick = self.ballot.quick and self._controller.is_quick(self.tally.budget)
             asked = self._asked() if quick else await think(self._asked)
         if self._watch:
-            sure = confidence(self.tally) if self._can_tell else await think(confidence, self.tally)
-            certain = await think(certainty, self.tally)
-            self._watch(Moment(self.tally, 0, asked, sure, certain, self.ballot.field_tallies))
+            sure, certain = await think(self.ballot.sureness)
+            self._watch(Moment(self.tally, 0, asked, sure, certain, await self._field_tallies()))
         return asked
 
     def _asked(self) -> int:
@@ -241,12 +240,15 @@ class Vote:
             answer = await self.ballot.add(arrived)
             self._responses.append(replace(arrived, answer=answer))
         if self._watch:
-            self._watch(Moment(self.tally, self._draws.in_flight, fields=self.ballot.field_tallies))
+            self._watch(Moment(self.tally, self._draws.in_flight, fields=await self._field_tallies()))
 
-    def _so_far(self, stop_reason: str) -> Outcome:
+    async def _field_tallies(self) -> Mapping[str, Tally]:
+        return self.ballot.field_tallies if self.ballot.quick else await think(lambda: self.ballot.field_tallies)
+
+    async def _so_far(self, stop_reason: str) -> Outcome:
+        elected = await think(self.ballot.elect, self._responses, stop_reason == "repeats")
         tally = self.tally
         ends = [*tally.round_ends] + [tally.draws] * (tally.round_ends[-1:] != [tally.draws] and tally.draws > 0)
-        elected = self.ballot.elect(self._responses, once=stop_reason == "repeats")
         arrived = [one for one in self._uncounted.values() if isinstance(one, Response)]
         unused = self._draws.cancelled_tokens + sum(one.tokens or 0 for one in arrived)
         return Outcome(

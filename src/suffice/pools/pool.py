@@ -1,6 +1,7 @@
 """The pool and its file format: a JSON line a question with id, gold, answers and tokens."""
 
 import hashlib
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -27,6 +28,8 @@ LONGEST = 2**53
 class Question:
     """One question: its gold answer if known, and the answer and tokens of each response drawn beforehand.
 
+    Structured answers are JSON, written in one spelling.
+
     >>> Question("q1", gold="7", answers=("7", None, "8"), tokens=(20, 35, 31)).labels
     ('7', '8')
     """
@@ -36,6 +39,13 @@ class Question:
     answers: tuple[str | None, ...]
     tokens: tuple[int | None, ...] | None
     extra: dict[str, Any] = field(default_factory=dict)
+    structured: bool = False
+    """Whether the answers have fields."""
+
+    @cached_property
+    def values(self) -> tuple[Any, ...]:
+        """The labels of a structured question as objects and lists."""
+        return tuple(json.loads(answer) for answer in self.labels)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -148,12 +158,15 @@ def _question(text: str) -> Question:
             )
     identity, gold, answers, tokens = (record.pop(name) for name in ("id", "gold", "answers", "tokens"))
     _check(isinstance(identity, str), '"id" must be a string', identity)
-    _check(gold is None or isinstance(gold, str), '"gold" must be a string or null', gold)
     _check(isinstance(answers, list), '"answers" must be a list of strings and nulls', answers)
+    structured = any(isinstance(answer, dict | list) for answer in [gold, *answers])
+    if structured:
+        gold, *answers = (_spelled(answer) for answer in [gold, *answers])
+    _check(gold is None or isinstance(gold, str), '"gold" must be a string or null', gold)
     for answer in answers:
         _check(answer is None or isinstance(answer, str), '"answers" must hold strings and nulls alone', answer)
     if tokens is None:
-        return Question(identity, gold, tuple(answers), None, record)
+        return Question(identity, gold, tuple(answers), None, record, structured)
     _check(isinstance(tokens, list), '"tokens" must be null or a list of integers and nulls', tokens)
     for count in tokens:
         integer = isinstance(count, int) and not isinstance(count, bool)
@@ -161,7 +174,14 @@ def _question(text: str) -> Question:
         _check(count is None or 0 <= count <= LONGEST, f'"tokens" must lie between 0 and {LONGEST}', count)
     if len(tokens) != len(answers):
         raise ValueError(f'"answers" has {len(answers)} entries and "tokens" {len(tokens)}; they must be as many')
-    return Question(identity, gold, tuple(answers), tuple(tokens), record)
+    return Question(identity, gold, tuple(answers), tuple(tokens), record, structured)
+
+
+def _spelled(answer: Any) -> str | None:
+    """A structured answer as text."""
+    holds = answer is None or isinstance(answer, dict | list)
+    _check(holds, "where one answer is an object or a list, all must be, or null", answer)
+    return None if answer is None else json.dumps(answer, ensure_ascii=False, sort_keys=True)
 
 
 def _check(holds: bool, rule: str, found: object) -> None:

@@ -2,23 +2,26 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from suffice.controllers import Controller, get_controller, question_random
-from suffice.errors import whole_number
+from suffice.errors import OptionError, whole_number
 from suffice.executors import AnyExecutor, Link, Task, get_executor
 from suffice.flow import Flow
 from suffice.penalties import Penalties
 from suffice.planning import LARGEST_BUDGET
 from suffice.pools import AnyPool, Episodes, Pool, Question, check_draws, draw_episodes, get_pools
+from suffice.replay.fields import replay_fields
 from suffice.replay.reliability import Reliability, question_sums
 from suffice.replay.run import Outcomes, replay, replay_clocked
 from suffice.tally import DEFAULT_BUDGET, FloatArray, Tally
 
 METRICS = (
     "accuracy",
+    "field_accuracy",
     "agreement",
     "rounds",
     "samples",
@@ -36,8 +39,9 @@ DEFAULT_REPEATS = 100
 
 SECONDS = 1e-5
 CLOCKED_SECONDS = 1.2e-4
+FIELDS_SECONDS = 2e-2
 WORTH_PROCESSES = 5
-"""About how long an episode takes, by arrays and on the clock, and how long work must take to be given to processes."""
+"""About how long an episode takes, by arrays, on the clock and by fields, and how long work must take for processes."""
 
 SHARDS_EACH = 4
 """Into how many parts the questions are cut for each worker, so that none waits long for the slowest."""
@@ -49,7 +53,8 @@ class Result:
 
     Accuracy is over the questions with a gold answer and token figures over those whose every response has a count;
     None where there are none. Confidence is None for a budget that is too large to tell it. `by_question` holds each
-    metric's mean over the repeats, NaN where unknown.
+    metric's mean over the repeats, NaN where unknown. Of structured answers, accuracy and agreement are those of whole
+    objects, and `field_accuracy` is the share of their fields that are right; None for others.
 
     >>> (result,) = evaluate("smollm2-135m__arithmetic", "asc", repeats=2)
     >>> result.samples < 32, result.by_question["samples"].shape
@@ -60,6 +65,7 @@ class Result:
     controller: str
     questions: int
     accuracy: float | None
+    field_accuracy: float | None
     agreement: float
     rounds: float
     samples: float
@@ -141,6 +147,9 @@ class Replay:
                 chosen.next_round(Tally(self.budget))
                 if way.flow:
                     way.flow.check(chosen)
+            structured = any(question.structured for question in pool.questions)
+            if structured and (self.slots or any(way.flow for way in ways)):
+                raise OptionError(f"{pool.name} has structured answers, which are replayed in rounds and with no clock")
 
 
 _Measured = list[tuple[dict[str, FloatArray], FloatArray]]
@@ -173,8 +182,10 @@ def replay_ways(
 
 def executor_for(pools: Sequence[Pool], ways: int, repeats: int, clocked: bool = False) -> str:
     """Where so many ways are replayed soonest: processes take seconds to begin, which the work must be worth."""
-    episodes = ways * repeats * sum(len(pool.questions) for pool in pools)
-    seconds = episodes * (CLOCKED_SECONDS if clocked else SECONDS)
+    questions = [question for pool in pools for question in pool.questions]
+    structured = sum(question.structured for question in questions)
+    plain = (len(questions) - structured) * (CLOCKED_SECONDS if clocked else SECONDS)
+    seconds = ways * repeats * (plain + structured * FIELDS_SECONDS)
     return "processes" if seconds > WORTH_PROCESSES else "here"
 
 
@@ -183,29 +194,42 @@ def _shards(pools: Sequence[Pool], workers: int) -> Iterator[tuple[int, tuple[Qu
     total = sum(len(pool.questions) for pool in pools)
     size = total if workers == 1 else -(-total // (workers * SHARDS_EACH))
     for number, pool in enumerate(pools):
-        for start in range(0, len(pool.questions), size):
-            yield number, pool.questions[start : start + size]
+        for _, alike in groupby(pool.questions, lambda question: question.structured):
+            questions = tuple(alike)
+            for start in range(0, len(questions), size):
+                yield number, questions[start : start + size]
 
 
 def _replay_shard(questions: tuple[Question, ...], ways: Sequence[Way], setting: Replay, link: Link) -> _Measured:
-    """Some questions of a pool, in all ways."""
+    """Some questions of a pool, all of them structured or none, in all ways."""
     tell = setting.confidence and setting.budget <= LARGEST_BUDGET
     parts: list[_Measured] = []
     for episodes in draw_episodes(Pool("", questions), setting.budget, setting.repeats, setting.seed):
         parts.append([])
-        for way in ways:
-            link.check()
-            if way.flow or setting.slots:
-                outcomes: Outcomes = replay_clocked(episodes, way.controller, way.flow, setting.slots)
-            else:
-                outcomes = replay(episodes, way.controller)
+        for outcomes in _outcomes(episodes, ways, setting, link):
             sure = outcomes.confidences(episodes) if tell else np.full(len(outcomes.answer), np.nan)
             certain = outcomes.certainties(episodes) if setting.confidence else np.full(len(outcomes.answer), np.nan)
-            agrees = outcomes.answer == episodes.standings.reference
-            sums = question_sums(sure, agrees, episodes.repeats) if tell else np.empty((len(episodes.questions), 0, 0))
+            sums = (
+                question_sums(sure, outcomes.agrees(episodes), episodes.repeats)
+                if tell
+                else np.empty((len(episodes.questions), 0, 0))
+            )
             parts[-1].append((_measure(episodes, outcomes, sure, certain, setting.penalties), sums))
             link.tell(len(episodes.questions))
     return [_joined(batches) for batches in zip(*parts, strict=True)]
+
+
+def _outcomes(episodes: Episodes, ways: Sequence[Way], setting: Replay, link: Link) -> Iterator[Outcomes]:
+    """How the episodes end in each way."""
+    if episodes.questions[0].structured:
+        yield from replay_fields(episodes, [way.controller for way in ways], link.check)
+        return
+    for way in ways:
+        link.check()
+        if way.flow or setting.slots:
+            yield replay_clocked(episodes, way.controller, way.flow, setting.slots)
+        else:
+            yield replay(episodes, way.controller)
 
 
 def _joined(parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> tuple[dict[str, FloatArray], FloatArray]:
@@ -223,14 +247,13 @@ def _measure(
         means: FloatArray = values.reshape(-1, episodes.repeats).mean(axis=1)
         return means
 
-    golds = [question.gold for question in episodes.questions]
     metered = [question.tokens is not None and None not in question.tokens for question in episodes.questions]
-    accuracy = mean(outcomes.answer == episodes.codes(golds))
-    agreement = mean(outcomes.answer == episodes.standings.reference)
+    agreement = mean(outcomes.agrees(episodes))
     rounds, samples = mean(outcomes.rounds), mean(outcomes.samples)
     leader = outcomes.leader_votes(episodes)
     return {
-        "accuracy": np.where([gold is None for gold in golds], np.nan, 100 * accuracy),
+        "accuracy": 100 * mean(outcomes.right(episodes)),
+        "field_accuracy": 100 * mean(outcomes.fields_right(episodes)),
         "agreement": 100 * agreement,
         "rounds": rounds,
         "samples": samples,

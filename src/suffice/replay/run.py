@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,21 @@ class Outcomes:
     def latency_tokens(self) -> IntArray:
         """The tokens on the critical path."""
         return self.sequential_tokens
+
+    def agrees(self, episodes: Episodes) -> NDArray[Any]:
+        """Whether each answer is the one that the full budget elects."""
+        agrees: NDArray[np.bool_] = self.answer == episodes.standings.reference
+        return agrees
+
+    def right(self, episodes: Episodes) -> FloatArray:
+        """Whether each answer is the gold one; NaN where that is not known."""
+        golds = [question.gold for question in episodes.questions]
+        known = np.repeat([gold is not None for gold in golds], episodes.repeats)
+        return np.where(known, self.answer == episodes.codes(golds), np.nan)
+
+    def fields_right(self, episodes: Episodes) -> FloatArray:
+        """Which share of an answer's fields is right; NaN where it has none."""
+        return np.full(len(self.answer), np.nan)
 
     def leader_votes(self, episodes: Episodes) -> IntArray:
         """The votes of each answer."""

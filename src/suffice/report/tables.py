@@ -37,6 +37,8 @@ def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     others = [(title, [row for row in rows if not row.is_baseline]) for title, rows in blocks]
     cost = f"change against {base} in brackets"
     metrics = ["accuracy", "agreement", "rounds", "samples", "reward"]
+    if any(pool.baseline.field_accuracy is not None for pool in comparisons):
+        metrics.insert(1, "field_accuracy")
     if comparisons[0].ceilings:
         metrics.append("regret")
     tables = [
@@ -156,6 +158,7 @@ def _table(
 
 _HEADINGS = {
     "accuracy": "accuracy\n%",
+    "field_accuracy": "fields\nright %",
     "agreement": "agreement\n%",
     "rounds": "rounds",
     "samples": "samples",

@@ -1,7 +1,8 @@
 """How a vote stands, as bars on a terminal and as plain lines elsewhere."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from json import dumps
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +11,21 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from suffice.planning import confidence, is_ready
 from suffice.tally import Tally
 
 if TYPE_CHECKING:
     from suffice.live import Moment, Outcome, Watch
+    from suffice.live.ballots import FieldOutcome
 
 WIDTH = 32
 
 HARD = 0.5
 """Below this certainty a question is called hard."""
+SETTLED = 0.95
+"""From this confidence on a field is shown as settled."""
 MOST_ANSWERS = 8
+MOST_FIELDS = 20
 LONGEST = 40
 
 
@@ -36,7 +42,8 @@ def vote_display(console: Console, quiet: bool = False) -> Iterator["Watch"]:
             if moment.decision is not None and moment.tally.draws:
                 rounds.append(Text(_decided(moment), style="dim"))
             waiting = [Text(f"{moment.in_flight} on the way", style="dim")] * (moment.in_flight > 0)
-            live.update(Group(*rounds, _bars(moment.tally), *waiting), refresh=True)
+            bars = _field_bars(moment.fields) if moment.fields else _bars(moment.tally)
+            live.update(Group(*rounds, bars, *waiting), refresh=True)
 
         yield watch
 
@@ -49,7 +56,11 @@ def _print_line(console: Console, moment: "Moment") -> None:
 def _decided(moment: "Moment") -> str:
     """A round in one line: how the votes stand, how sure that is, and what the controller makes of it."""
     tally = moment.tally
-    votes = [f"{_short(answer)} ×{count}" for answer, count in tally.votes.items()]
+    if moment.fields:
+        led = {pointer: (one.leader, one.top(1)[0]) for pointer, one in _least_settled(moment.fields).items()}
+        votes = [f"{_short(name)} {_short(leader)} ×{count}" for name, (leader, count) in led.items() if leader]
+    else:
+        votes = [f"{_short(answer)} ×{count}" for answer, count in tally.votes.items()]
     more = f" and {len(votes) - MOST_ANSWERS} others" * (len(votes) > MOST_ANSWERS)
     standing = ", ".join(votes[:MOST_ANSWERS]) + more if votes else "no answers"
     sure = "" if moment.confidence is None else f"; {moment.confidence:.1%} sure"
@@ -67,6 +78,32 @@ def _bars(tally: Tally) -> Table:
             Text(_short(answer), style="bold" if leads else ""), Text(bar, "green" if leads else "blue"), str(count)
         )
     return table
+
+
+def _field_bars(fields: "Mapping[str, Tally]") -> Table:
+    """A bar for each field: what leads there, in green once it is settled."""
+    table = Table.grid(padding=(0, 1))
+    shown = list(_least_settled(fields))[:MOST_FIELDS]
+    for pointer in (name for name in fields if name in shown):
+        tally = fields[pointer]
+        count = tally.top(1)[0]
+        sure = confidence(tally) if count and is_ready(tally.budget) else None
+        settled = sure is not None and sure >= SETTLED
+        bar = "█" * round(WIDTH * count / tally.budget)
+        cells = (_short(pointer) or "/", Text(_short(tally.leader or "–"), style="bold" if settled else ""))
+        table.add_row(*cells, Text(bar, "green" if settled else "blue"), f"{count} of {tally.draws}", _percent(sure))
+    if len(fields) > len(shown):
+        table.add_row(Text(f"{len(fields) - len(shown)} more, more settled", style="dim"))
+    return table
+
+
+def _least_settled(fields: "Mapping[str, Tally]") -> "dict[str, Tally]":
+    """The fields, first those whose leader has the least lead."""
+    return dict(sorted(fields.items(), key=lambda one: one[1].top(1)[0] - one[1].top(2)[1]))
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"
 
 
 def _short(answer: str) -> str:
@@ -92,6 +129,7 @@ def outcome_lines(outcome: "Outcome") -> list[str]:
     saved = outcome.budget - outcome.samples
     lines = [
         f"Answer: {'none' if outcome.answer is None else printable(outcome.answer)}",
+        *map(_field_line, outcome.fields, outcome.fields.values()),
         f"{_many(outcome.samples, 'sample')} in {_many(outcome.rounds, 'round')}, {outcome.tokens} tokens, "
         f"{outcome.seconds:.1f} s{sure}.",
     ]
@@ -114,6 +152,13 @@ def outcome_lines(outcome: "Outcome") -> list[str]:
     return lines
 
 
+def _field_line(pointer: str, field: "FieldOutcome") -> str:
+    sure = (
+        "not voted on" if field.confidence is None else f"{field.share:.0%} of the votes, {field.confidence:.1%} sure"
+    )
+    return f"  {_short(pointer) or '/'}: {_short(dumps(field.value, ensure_ascii=False))} ({sure})"
+
+
 def outcomes_summary(lines: Sequence[dict[str, Any]], budget: int) -> str:
     """What answering a file of questions came to, and what was saved against the full budget."""
 
@@ -122,6 +167,8 @@ def outcomes_summary(lines: Sequence[dict[str, Any]], budget: int) -> str:
 
     graded = [line["right"] for line in lines if line["right"] is not None]
     accuracy = f"accuracy {fmean(graded):.1%} ({sum(graded)} of {len(graded)} with gold), " if graded else ""
+    fields = [line["fields_right"] for line in lines if line.get("fields_right") is not None]
+    accuracy += f"{fmean(fields):.1%} of fields right, " if fields else ""
     unspent = sum(line["tokens"] / max(line["samples"], 1) * (budget - line["samples"]) for line in lines)
     return (
         f"{_many(len(lines), 'question')}: {accuracy}{mean('samples'):.1f} samples in {mean('rounds'):.1f} rounds, "

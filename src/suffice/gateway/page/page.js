@@ -41,19 +41,45 @@ function element(tag, text, className) {
   return made;
 }
 
+function bar(name, count, most, told, lead) {
+  const row = element("div", "", lead ? "bar lead" : "bar");
+  const progress = element("progress", "");
+  progress.max = most;
+  progress.value = count;
+  progress.setAttribute("aria-label", `${name}: ${count} votes`);
+  const label = element("span", name, "name");
+  label.title = name;
+  row.append(label, progress, element("span", told, "told"));
+  return row;
+}
+
 function showBars(votes, budget) {
-  const rows = Object.entries(votes).sort((a, b) => b[1] - a[1]).slice(0, 10).map(([answer, count], place) => {
-    const row = element("div", "", place ? "bar" : "bar lead");
-    const bar = element("progress", "");
-    bar.max = budget;
-    bar.value = count;
-    bar.setAttribute("aria-label", `${answer}: ${count} votes`);
-    const name = element("span", answer, "name");
-    name.title = answer;
-    row.append(name, bar, element("span", count));
-    return row;
-  });
-  at("bars").replaceChildren(...rows);
+  const most = Object.entries(votes).sort((a, b) => b[1] - a[1]).slice(0, 10);
+  at("bars").replaceChildren(...most.map(([answer, count], place) => bar(answer, count, budget, count, !place)));
+}
+
+// An object's fields while they are voted on: each with what leads there.
+function showFields(fields, budget) {
+  at("bars").replaceChildren(...Object.entries(fields).map(([pointer, votes]) => {
+    const [[value, count] = ["", 0], second] = Object.entries(votes).sort((a, b) => b[1] - a[1]);
+    return field(pointer, value, bar(pointer || "/", count, budget, count, !second));
+  }));
+}
+
+// The same when the vote is over: with the elected value, and how sure it is.
+function showElected(fields, budget) {
+  at("bars").replaceChildren(...Object.entries(fields).map(([pointer, one]) => {
+    const votes = one.confidence == null ? "not voted on" : `${one.votes}, ${percent(one.confidence)} sure`;
+    return field(pointer, JSON.stringify(one.value), bar(pointer || "/", one.votes, budget, votes, one.confidence != null));
+  }));
+}
+
+function field(pointer, value, row) {
+  row.classList.add("field");
+  const said = element("code", value);
+  said.title = value;
+  row.children[0].after(said);
+  return row;
 }
 
 // Below this certainty a question is called hard.
@@ -64,7 +90,8 @@ function certain(certainty) {
 }
 
 function showMoment(moment) {
-  showBars(moment.votes, moment.budget);
+  if (moment.fields) showFields(moment.fields, moment.budget);
+  else showBars(moment.votes, moment.budget);
   if (moment.decision !== null && moment.draws) {
     const next = moment.decision ? `${moment.decision} more` : "enough";
     const sure = moment.confidence === null ? "" : `${percent(moment.confidence)} sure, `;
@@ -83,8 +110,9 @@ function cards(target, figures) {
 
 function showOutcome(outcome, usage) {
   const budget = outcome.samples + outcome.samples_saved;
+  if (outcome.fields) showElected(outcome.fields, budget);
   cards(at("outcome"), [
-    ["answer", outcome.answer ?? "none"],
+    ...(outcome.fields ? [] : [["answer", outcome.answer ?? "none"]]),
     ["sure", percent(outcome.confidence) || "—"],
     ["certain", certain(outcome.certainty) || "—"],
     ["samples", `${outcome.samples} of ${budget}`],
@@ -94,6 +122,7 @@ function showOutcome(outcome, usage) {
     ["seconds", outcome.seconds.toFixed(1)],
     ["generation saved", `about ${outcome.seconds_saved.toFixed(1)} s`],
     ["stopped by", outcome.stop_reason],
+    ...(outcome.composed == null ? [] : [["object", outcome.composed ? "put together" : "as it came"]]),
   ]);
 }
 
@@ -119,10 +148,12 @@ async function ask() {
   asking = new AbortController();
   at("go").disabled = true;
   at("stop").disabled = false;
-  const content = at("question").value.trim() + (at("boxed").checked ? BOXED : "");
+  const structured = at("json").checked;
+  const content = at("question").value.trim() + (at("boxed").checked && !structured ? BOXED : "");
   const body = {
     model: at("model").value,
     messages: [{ role: "user", content }],
+    ...(structured ? { response_format: { type: "json_object" } } : {}),
     stream: true,
     stream_options: { include_usage: true },
     suffice: { controller: at("controller").value || null, budget: Number(at("budget").value) || null },
@@ -195,6 +226,7 @@ at("ask").addEventListener("submit", (event) => {
   event.preventDefault();
   if (!asking) ask();
 });
+at("json").addEventListener("change", () => { at("boxed").disabled = at("json").checked; });
 at("stop").addEventListener("click", () => asking?.abort());
 at("unlock").addEventListener("submit", (event) => {
   event.preventDefault();

@@ -1,0 +1,125 @@
+"""The replay of structured answers: an episode at a time, with the controller asked about every field."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from suffice.controllers import Controller
+from suffice.elections import FieldElection, FieldTallies, field_accuracy
+from suffice.planning import certainty, confidence
+from suffice.pools import Episodes, Question
+from suffice.replay.run import CERTAINTY_REPEATS, Outcomes, controllers_of
+from suffice.tally import FloatArray, IntArray
+
+
+class FieldEpisode:
+    """A structured question in one order of arrival; what controllers look at on the way is counted once for all."""
+
+    def __init__(self, question: Question, order: IntArray) -> None:
+        self.question = question
+        self.values = [None if code < 0 else question.values[code] for code in order]
+        self._ways = {name: question.extra[name] for name in ("ignore", "compare") if question.extra.get(name)}
+        self._after = [FieldTallies(len(self.values), **self._ways)]
+
+    def after(self, draws: int, ends: Sequence[int]) -> FieldTallies:
+        """The tallies after so many draws, in rounds that ended here."""
+        while len(self._after) <= draws:
+            self._after.append(self._after[-1].joined_by(self.values[len(self._after) - 1]))
+        tallies = self._after[draws]
+        tallies.round_ends[:] = ends
+        return tallies
+
+    def ends(self, controller: Controller) -> list[int]:
+        """Where the rounds of a controller end."""
+        ends: list[int] = []
+        while asked := self.after(ends[-1] if ends else 0, ends).next_round(controller):
+            ends.append((ends[-1] if ends else 0) + asked)
+        return ends
+
+    def elected(self, draws: int) -> FieldElection | None:
+        """What so many draws elect."""
+        return self.after(draws, ()).elect()
+
+    def right(self, election: FieldElection | None, gold: Any) -> tuple[float, float]:
+        """Whether all of what is elected is as in gold, and which share of its fields; NaN where that is not known."""
+        if gold is None:
+            return np.nan, np.nan
+        found = field_accuracy(election and election.value, gold, self.values, **self._ways)
+        return float(found.whole), found.share
+
+
+@dataclass(frozen=True)
+class FieldOutcomes(Outcomes):
+    """How each episode ended where answers have fields; what its answer's code is, is not known."""
+
+    agree: FloatArray
+    whole_right: FloatArray
+    field_right: FloatArray
+    votes: IntArray
+    sure: FloatArray
+    certain: FloatArray
+
+    def agrees(self, episodes: Episodes) -> FloatArray:
+        """Whether the whole object is the one that the full budget elects."""
+        return self.agree
+
+    def right(self, episodes: Episodes) -> FloatArray:
+        """Whether the whole object is."""
+        return self.whole_right
+
+    def fields_right(self, episodes: Episodes) -> FloatArray:
+        """Which share of its fields is."""
+        return self.field_right
+
+    def leader_votes(self, episodes: Episodes) -> IntArray:
+        """The votes of the commonest whole answer."""
+        return self.votes
+
+    def confidences(self, episodes: Episodes) -> FloatArray:
+        """How sure the least sure field is."""
+        return self.sure
+
+    def certainties(self, episodes: Episodes) -> FloatArray:
+        """The same, of unlimited sampling."""
+        return self.certain
+
+
+def replay_fields(
+    episodes: Episodes, controllers: Sequence[Controller], check: Callable[[], None] = lambda: None
+) -> list[FieldOutcomes]:
+    """Run controllers over episodes of structured questions."""
+    rows = len(episodes.answers)
+    outcomes = [FieldOutcomes(*np.zeros((5, rows), np.int64), *np.full((6, rows), np.nan)) for _ in controllers]
+    serving = [controllers_of(episodes, controller) for controller in controllers]
+    for row in range(rows):
+        check()
+        question = episodes.question(row)
+        gold = None if question.gold is None else json.loads(question.gold)
+        episode = FieldEpisode(question, episodes.answers[row])
+        full = episode.elected(len(episode.values))
+        for found, chosen in zip(outcomes, serving, strict=True):
+            ends = episode.ends(chosen[row])
+            draws = ends[-1] if ends else 0
+            election = episode.elected(draws)
+            rounds = np.split(episodes.tokens[row, :draws], ends[:-1])
+            found.rounds[row], found.samples[row] = len(ends), draws
+            found.total_tokens[row] = sum(tokens.sum() for tokens in rounds)
+            found.sequential_tokens[row] = sum(tokens.max(initial=0) for tokens in rounds)
+            found.agree[row] = episode.right(election, full and full.value)[0] if full else election is None
+            found.whole_right[row], found.field_right[row] = episode.right(election, gold)
+            found.votes[row] = election.whole.top(1)[0] if election else 0
+            certain = row % episodes.repeats < CERTAINTY_REPEATS
+            found.sure[row], found.certain[row] = _sureness(election, certain)
+    return outcomes
+
+
+def _sureness(election: FieldElection | None, certain: bool) -> tuple[float, float]:
+    """Confidence, and certainty if wanted, of the least sure field; 0 and NaN without an answer."""
+    if election is None:
+        return 0.0, np.nan
+    tallies = [field.tally for field in election.fields.values() if field.leads] or [election.whole]
+    sure = min((confidence(tally) or 0.0 for tally in tallies), default=0.0)
+    return sure, min((certainty(tally) or 0.0 for tally in tallies), default=np.nan) if certain else np.nan
