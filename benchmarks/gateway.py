@@ -26,6 +26,11 @@ from suffice.answers import answer_key
 HERE = Path(__file__).parent
 POOL = "qwen2.5-coder-1.5b__gsm8k"
 ASK: dict[str, Any] = {"model": "pool", "messages": [{"role": "user", "content": "hello"}]}
+DIALECTS: dict[str, dict[str, Any]] = {
+    "/chat/completions": ASK,
+    "/responses": {"model": "pool", "input": "hello"},
+    "/messages": {**ASK, "max_tokens": 99},
+}
 
 
 def free_port() -> int:
@@ -69,7 +74,7 @@ def milliseconds(seconds: list[float]) -> str:
 
 
 async def load(
-    url: str, clients: int, requests: int, body: Callable[[int], dict[str, Any]]
+    url: str, clients: int, requests: int, body: Callable[[int], dict[str, Any]], path: str = "/chat/completions"
 ) -> tuple[list[Any], list[float], float]:
     """Send requests from so many clients at once; the replies, their times, and the time of all."""
     waiting = iter(range(requests))
@@ -81,7 +86,7 @@ async def load(
         async def work() -> None:
             for number in waiting:
                 begun = time.perf_counter()
-                reply = await client.post(f"{url}/v1/chat/completions", json=body(number))
+                reply = await client.post(f"{url}/v1{path}", json=body(number))
                 times.append(time.perf_counter() - begun)
                 reply.raise_for_status()
                 replies.append((number, reply.json()))
@@ -92,19 +97,25 @@ async def load(
 
 
 def overhead() -> None:
-    with simulated() as (upstream, _), gateway(upstream, "--controller", "sc:draws=1") as (url, _):
-        for clients, requests in ((1, 1500), (32, 6000)):
-            figures = {}
-            for _ in range(2):  # the first warms up
-                for name, where in (("upstream", upstream), ("gateway", url)):
-                    _, times, seconds = asyncio.run(load(where, clients, requests, lambda number: ASK))
-                    figures[name] = (times, requests / seconds)
-            for name, (times, rate) in figures.items():
-                print(f"{clients} clients, {name}: {milliseconds(times)}, {rate:.0f} requests a second")
-            median = {name: quantiles(times, n=2)[0] for name, (times, _) in figures.items()}
-            more = 1000 * (median["gateway"] - median["upstream"])
-            share = figures["gateway"][1] / figures["upstream"][1]
-            print(f"  {more:+.2f} ms at p50; {share:.0%} of the requests a second")
+    options = ("--controller", "sc:draws=1", "--vote", "always")
+    with simulated() as (upstream, _), gateway(upstream, *options) as (url, _):
+        for path, ask in DIALECTS.items():
+            for clients, requests in ((1, 1500), (32, 6000)):
+                overhead_of(path, ask, {"upstream": upstream, "gateway": url}, clients, requests)
+
+
+def overhead_of(path: str, ask: dict[str, Any], servers: dict[str, str], clients: int, requests: int) -> None:
+    figures = {}
+    for _ in range(2):  # the first warms up
+        for name, where in servers.items():
+            _, times, seconds = asyncio.run(load(where, clients, requests, lambda number: ask, path))
+            figures[name] = (times, requests / seconds)
+    for name, (times, rate) in figures.items():
+        print(f"{path}, {clients} clients, {name}: {milliseconds(times)}, {rate:.0f} requests a second")
+    median = {name: quantiles(times, n=2)[0] for name, (times, _) in figures.items()}
+    more = 1000 * (median["gateway"] - median["upstream"])
+    share = figures["gateway"][1] / figures["upstream"][1]
+    print(f"  {more:+.2f} ms at p50; {share:.0%} of the requests a second", flush=True)
 
 
 def votes(url: str, upstream: str, suffice_wish: dict[str, Any]) -> dict[str, float]:

@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 import suffice
+from suffice.testing import message, response
 
 T = TypeVar("T")
 
@@ -37,6 +38,8 @@ class Upstream:
         self.app = Starlette(
             routes=[
                 Route("/v1/chat/completions", self.complete, methods=["POST"]),
+                Route("/v1/responses", self.respond, methods=["POST"]),
+                Route("/v1/messages", self.respond, methods=["POST"]),
                 Route("/v1/models", lambda request: JSONResponse({"object": "list", "data": [{"id": "pool"}]})),
                 Route("/reset", self.reset, methods=["POST"]),
                 Route("/spent", lambda request: JSONResponse({"tokens": self.tokens, "requests": self.requests})),
@@ -67,6 +70,13 @@ class Upstream:
         usage = {"prompt_tokens": 20, "completion_tokens": sum(lasted), "total_tokens": 20 + sum(lasted)}
         reply: dict[str, Any] = {"id": "chatcmpl-1", "object": "chat.completion", "created": int(time.time())}
         return JSONResponse(reply | {"model": "pool", "choices": choices, "usage": usage})
+
+    async def respond(self, request: Request) -> Response:
+        """The same in the other dialects, for whoever says hello."""
+        json.loads(await request.body())
+        self.requests += 1
+        say = response if request.url.path.endswith("/responses") else message
+        return JSONResponse(say(r"So it is \boxed{42}.", tokens=1, prompt_tokens=20))
 
     async def stream(self, answer: str | None, tokens: int) -> AsyncIterator[bytes]:
         """The response in a few pieces; one that nobody reads any more ends where it is."""

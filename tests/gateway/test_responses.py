@@ -12,6 +12,7 @@ import pydantic
 import pytest
 from helpers.gateways import always, gateway
 from helpers.live import boxed
+from langchain_openai import ChatOpenAI
 
 import suffice
 from suffice.testing import FakeServer, Reply, response
@@ -211,6 +212,14 @@ def test_errors_in_a_stream_are_raised_by_the_client() -> None:
             list(client.responses.create(model="fake", input=QUESTION, stream=True))
         with pytest.raises(openai.NotFoundError, match="no such model"):
             client.responses.create(model="fake", input=QUESTION)
+
+
+def test_langchain() -> None:
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        model = ChatOpenAI(model="fake", base_url=f"{url}/v1", api_key="none", use_responses_api=True)  # type: ignore[arg-type]
+        assert model.invoke(QUESTION).text == boxed(42)
+        assert "".join(str(chunk.text) for chunk in model.stream(QUESTION)) == boxed(42)
+    assert set(upstream.paths) == {"/v1/responses"}
 
 
 def test_curl() -> None:

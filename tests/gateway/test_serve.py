@@ -135,13 +135,17 @@ def test_settings_come_from_a_file_and_options_go_before_it(tmp_path: Path) -> N
     with FakeServer(lambda request, number: "42") as upstream:
         config.write_text(
             f'upstream = "{upstream.base_url}"\ncontroller = "sc"\nbudget = 7\nmax_budget = 9\n'
-            'api_key_env = "ALICE"\ndeadline_seconds = 20\n'
+            'api_key_env = "ALICE"\ndeadline_seconds = 20\ntranslate = true\ncors_origins = ["https://chat.example"]\n'
         )
         with serving("--config", str(config), "--budget", "5", ALICE="sk-alice") as (url, _):
             headers = {"authorization": "Bearer sk-alice"}
             told = httpx.post(f"{url}/v1/chat/completions", json=ASK, headers=headers).json()["suffice"]
             assert told["samples"] == 5
             assert httpx.post(f"{url}/v1/chat/completions", json=ASK).status_code == 401
+            headers["origin"] = "https://chat.example"
+            reply = httpx.post(f"{url}/v1/messages", json=ASK, headers=headers)
+            assert reply.headers["access-control-allow-origin"] == headers["origin"]
+            assert reply.headers["x-suffice-translated"] == "chat"
 
 
 def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
@@ -160,6 +164,7 @@ def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
     assert "--budget must be at least 1" in fails("serve", *upstream, "--budget", "0")
     assert "--upstream nonsense" in fails("serve", "--upstream", "nonsense")
     assert "not both" in fails("serve", *upstream, "--gguf", config)
+    assert "--cors-origins must be * or like" in fails("serve", *upstream, "--cors-origins", "chat.example")
     assert "--port" in fails("serve", *upstream, "--port", "99999")
     assert "--retries" in fails("serve", *upstream, "--retries", "-1")
     assert "--drain-seconds" in fails("serve", *upstream, "--drain-seconds", "inf")

@@ -84,9 +84,7 @@ def serve(
     ] = None,
     cors_origins: Annotated[
         list[str] | None,
-        typer.Option(
-            "--cors-origin", metavar="URL", help="A web site whose pages may ask; repeat for more, * for all."
-        ),
+        typer.Option(metavar="URL", help="A web site whose pages may ask; repeat for more, * for all."),
     ] = None,
     allow_no_key: Annotated[
         bool | None, typer.Option("--allow-no-key", help="Listen to others than this machine with no key.")

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass, fields
 from math import inf
 from pathlib import Path
@@ -69,6 +70,9 @@ class Settings:
             raise OptionError(f"must be between 1 and 65535, not {self.port}", "port")
         if self.max_budget is not None and self.max_budget < 1:
             raise OptionError(f"must be at least 1, not {self.max_budget}", "max_budget")
+        for origin in self.cors_origins:
+            if origin != "*" and not re.fullmatch(r"https?://[^/\s]+", origin):
+                raise OptionError(f'must be * or like https://chat.example, not "{origin}"', "cors_origins")
         if self.forward_auth and (self.api_key_env or self.api_key_file):
             raise OptionError(
                 "would send the gateway's own keys to the upstream: give one or the other", "forward_auth"
