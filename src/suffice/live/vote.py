@@ -149,7 +149,7 @@ class Vote:
             if self.tally.draws == before:
                 return "failed"
             self.ballot.end_round()
-            if pointless := self._pointless():
+            if pointless := await self._pointless():
                 return pointless
         return self._enough()
 
@@ -174,7 +174,7 @@ class Vote:
             for draw in [arrived.draw] if flow.order == "arrival" else in_order:
                 awaited.remove(draw)
                 await self._count(self._uncounted.pop(draw))
-            pointless = self._pointless() if self.tally.draws >= first else None
+            pointless = await self._pointless() if self.tally.draws >= first else None
             if pointless:
                 self._end_round()
                 return pointless
@@ -184,15 +184,17 @@ class Vote:
     def _enough(self) -> str:
         return "controller" if self.tally.left else "budget"
 
-    def _pointless(self) -> str | None:
+    async def _pointless(self) -> str | None:
         """Why more draws would tell nothing: there is no answer to vote on, or all are copies of one."""
         if not self.tally.left:
             return None
         complete = sum(response.is_complete for response in self._responses)
         if self.tally.leader is None and (complete >= COMPLETE_WITHOUT or self.tally.draws >= MOST_WITHOUT):
             return "no answer"
-        if self._scouted and self.tally.draws >= COMPLETE_WITHOUT and not self.ballot.agrees:
-            return "no answer"
+        if self._scouted and self.tally.draws >= COMPLETE_WITHOUT:
+            await self._field_tallies()  # which takes its time where there are many
+            if not self.ballot.agrees:
+                return "no answer"
         return "repeats" if self._repeats() else None
 
     def _repeats(self) -> bool:
