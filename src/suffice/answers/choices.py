@@ -101,6 +101,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _trimmed(item: str) -> str:
+    item = re.sub(r"\s+(?:only|alone)\W*$", "", item)
     return re.sub(r"^(?:an?|the|is)\s+", "", item.strip(" \t\n.,;:\"'“”‘’`*[](){}"), flags=re.IGNORECASE)
 
 

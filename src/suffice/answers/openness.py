@@ -26,7 +26,7 @@ _JUDGED = (
 )
 _JUDGES = re.compile(
     rf"\b{_JUDGED}\b|\b(?:usually|typically|normally)\b|"
-    r"\bshould (?:i|we|my|our|one|you|someone|people)\b|\bdo (?:i|we) (?:need|have to)\b|"
+    r"\bshould\b|\b(?:could|might|may) (?:it|this|that|be)\b|\bdo (?:i|we) (?:need|have to)\b|"
     r"\bhow (?:likely|hard|difficult|easy|important|good|bad|safe|healthy)\b|"
     rf"^\W*(?:name|identify|find|determine|get|extract) (?:the |all |some |any )?(?:(?!of\b)[\w-]+ ){{0,2}}"
     rf"(?!{_MATHS}\b)[\w-]+[^s\W]s (?:in|of|for|from|to|that|about)\b|"
@@ -40,6 +40,7 @@ _GUESSES = re.compile(
     r"\bhow (?:long|much|many|often)\b[^?]{0,40}\b(?:(?:does|do|will|would|did|might|can|could) (?:it|that|this|i|we|"
     r"you|one|people) \w+|(?:cost|charge|earn|make|spend)\b)|"
     r"^\W*[\w-]+(?: [\w-]+)? or [\w-]+(?: [\w-]+)?\W*$|(?<!if )\btoday\b|\b(?:tonight|tomorrow|latest)\b|"
+    r"\bhow (?:much|expensive) (?:is|are) an? |\bhow long (?:do|does|can|will)\b[^?]{1,40}\b(?:last|keep|stay)\b|"
     rf"\bwhat(?:['’]re| are)\b(?! the (?:\w+ )?{_MATHS}\b)|"
     r"\b(?:what|which|who|where|how) (?:\w+ ){0,3}(?:do|would|are|did|have|can|will) you\b|^\W*will\b",
     re.IGNORECASE,
@@ -71,7 +72,7 @@ _QUERIES = re.compile(
 _COMPLETES = re.compile(
     r"\b(?:continue|complete|auto-?complete|finish|fill in|extend)s?\b[^.\n]{0,40}\b(?:text|sentence|code|message|input|"
     r"prompt|story|paragraph)\b|\b(?:code|text|sentence) completion\b|\bonly (?:with|in|using) emojis?\b|"
-    r"\boutput only the (?:continuation|completion)|\b(?:re-?phrase|re-?write|re-?word)s? the (?:user['’]s )?\w+",
+    r"\b(?:next|first) (?:step|action|move)\b|\binto (?:\w+ )?(?:sub-?tasks|steps)\b|\boutput only the (?:continuation|completion)|\b(?:re-?phrase|re-?write|re-?word)s? the (?:user['’]s )?\w+",
     re.IGNORECASE,
 )
 _STEPS = re.compile(r"^\W*(thought|action|observation|plan)\b[^\n:]{0,20}:", re.IGNORECASE | re.MULTILINE)

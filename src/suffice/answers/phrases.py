@@ -43,7 +43,7 @@ WRITES = _pattern(
     r"correct (?:the|this|my|any|all|these)|improve|refactor|debug|fix|implement|code\b|program\b|build|design|"
     r"develop|optimi[sz]e (?:this|the|my)|document|review|critique|critici[sz]e|comment on|give (?:me )?feedback|"
     r"make (?:this|it|me|a|an|my|the|that)|turn (?:this|it|these|the)|format|reformat|convert (?:this|it|these|"
-    r"the following|my|the (?:code|text|list|csv|json|function))|",
+    r"the following|my|the (?:code|text|list|csv|json|function)|[^.\n]{0,60}\bto (?:yaml|json|csv|xml|html|markdown|sql|an? ))|",
     r"continue|go on\b|finish (?:this|the|my)|complete (?:this|the|my) (?:story|poem|code|function|paragraph|"
     r"sentence)|recommend|suggest|advise|propose|plan (?:a|an|my|our|me|the)|organi[sz]e|outline|prepare|list\b|"
     r"enumerate|tell (?:me|us) (?:a|an|some|something|about|more|your)|talk (?:to me )?about|teach|show me|"
@@ -134,7 +134,7 @@ SYSTEM_TEXT = _pattern(
 """A task of the system's that makes a text of whatever the user says."""
 
 DEFINES = _pattern(
-    r"\W*what(?:['’]s| is| are) (?:an? )?(?!the\b|wrong|left|missing|next|this|that|it\b|my\b|\w+ (?:of|in|for)\b)"
+    r"\W*what(?:['’]s| is| are) (?:an? )?(?!the\b|wrong|left|missing|next|this|that|it\b|my\b|too\b|\w+ (?:of|in|for)\b)"
     r"[^\W\d_]+(?:[ -](?!of\b|in\b|for\b|than\b|with\b|minus\b|plus\b|times\b)[^\W\d_]+){0,2}\W*",
 )
 WHO = re.compile(r"(?i:who (?:is|was|are|were)) (?:[A-Z]\S*)(?: [A-Z]\S*){0,3}")
@@ -193,10 +193,10 @@ FORM = _pattern(
 
 HOW_MANY = _pattern(
     r"\bhow (?:many|much|old|tall|far|long|fast|high|heavy|deep|wide|large|big|likely)\b|\bwie ?viele?\b|"
-    r"\bcombien\b|\bcuánt[oa]s?\b|\bquant[oia]\b|\bwie (?:alt|hoch|lang|weit|groß|schnell)\b",
+    r"\bcombien\b|\bcuánt[oa]s?\b|\bquant[oia]s?\b|\bwie (?:alt|hoch|lang|weit|groß|schnell)\b",
 )
 _MEASURES = (
-    r"(?:total|sum|product|quotient|average|mean|median|mode|number|percent(?:age)?|probability|area|volume|"
+    r"(?:total|sum|product(?= of)|quotient|average|mean|median|mode(?= of)|number|percent(?:age)?|probability|area|volume|"
     r"perimeter|circumference|price|cost|value|remainder|ratio|speed|distance|population|height|length|width|"
     r"weight|age|amount|balance|profit|revenue|discount|interest|tip|tax|salary|temperature|boiling point|"
     r"melting point|freezing point|square root|cube root|result|least|greatest|smallest (?:number|integer)|"
@@ -218,7 +218,7 @@ NUMBERS = _pattern(
     r"\b[^.?!]{0,60}\b(?:from|on|out of|scale|between|\d)|",
     r"\bquel (?:est le )?(?:nombre|prix|âge)|\bberechne|\bcalcule|\bcalcula\b|=\s*\?|"
     r"^[-\d\s().,+*/×÷^%$€£]*\d[-\d\s().,+*/×÷^%=!]*\??$|\b(?:in|to) (?:decimal|binary|hex|hexadecimal|octal|celsius|"
-    r"fahrenheit|roman numerals?|km|miles|kg|pounds|metres|meters|feet|inches)\W*$",
+    r"fahrenheit|(?:roman|arabic) (?:numerals?|numbers?)|km|miles|kg|pounds|metres|meters|feet|inches)\W*$",
 )
 SCALE = _pattern(
     r"\b(?:from|of|scale|between|rate|score|rating|priority|severity)"

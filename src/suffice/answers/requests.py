@@ -237,7 +237,9 @@ def _instructions(asked: str) -> list[str]:
         text = given[-1].partition(":")[2].strip()  # the one who speaks last asks
     labels = list(_LABELLED.finditer(text))
     if labels:
-        text = text[labels[-1].end() :]
+        head = text[: labels[0].start()]
+        sorts = any(phrases.CLASSIFIES.match(one) for one in _sentences(head))  # what is labelled is then material
+        text = head if sorts else text[labels[-1].end() :]
     paragraphs = [one for one in re.split(r"\n\s*\n", text) if one.strip()]
     if not paragraphs:
         return []

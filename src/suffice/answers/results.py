@@ -43,7 +43,7 @@ SO = re.compile(
     re.IGNORECASE,
 )
 _EQUATION = re.compile(
-    rf"(?:=|≈|→|⇒|equals|equal to)\s*(?P<value>(?:[€£¥]|USD )?\s*{NUMBER.pattern})(?P<after>[^=≈\d\n]*)$"
+    rf"(?:(?:=|≈|→|⇒|equals|equal to)\s*|:\s+)(?P<value>(?:[€£¥]|USD )?\s*{NUMBER.pattern})(?P<after>[^=≈\d\n]*)$"
 )
 _CHECK = re.compile(
     r"\W*(?:(?:you can |we can |let['’]s |to |as a )?(?:double-)?(?:check|verif)|proof|probe|note|here['’]s how|this is because|"
@@ -112,6 +112,9 @@ def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str 
     percents = {number for number in numbers if number.endswith("%")}
     if asked and len(percents) == 1 and question.words & _PERCENT:
         return percents.pop()
+    outside = {_number_in(one[0]) for one in NUMBER.finditer(re.sub(r"\([^()]*\)", "", bare))} & set(fresh)
+    if asked and len(outside) == 1:
+        return outside.pop()
     if asked and (of_it := _of_what_was_asked(bare, question)):
         return of_it
     if asked and len(set(fresh)) == 1:

@@ -203,6 +203,9 @@ def _name_in(clause: str, question: Question) -> str | None:
     spans = _spans(clause, question)
     if not spans:
         return None
+    coded = [span[2] for span in spans if re.search(r"\d", span[2])]
+    if len(coded) == 1 and question.words & _CODES:
+        return coded[0]
     start, end, first = spans[0]
     subject = re.match(r"[A-Z]\S*(?: [A-Z]\S*)*(?= [a-z])", first)
     if start == 0 and subject and "who" in question.words:  # "Priya owns it"
@@ -225,6 +228,7 @@ def _name_in(clause: str, question: Question) -> str | None:
     return first if len(spans) == 1 and len(first.split()) <= MOST_WORDS else None
 
 
+_CODES = frozenset(("number", "code", "id", "password", "pin", "reference", "sku"))
 _NO_NAME = re.compile(
     r"\w+ly|claro|por supuesto|hola|oui|bonjour|salut|natürlich|gerne|klar|hallo|certo|ciao|sure|thanks|note|tip|"
     r"great|good|here|let|example",

@@ -101,7 +101,12 @@ def _echo(text: str, question: Question) -> str | None:
         denied = any(_NOT.fullmatch(word) for word in words)
         same = len(content) - len(new) - denied
         conditional = re.search(r"\b(?:if|unless)\b", sentence) is not None
-        if same >= 2 and not conditional and (len(new) <= (same > 2) or (denied and len(new) <= 3)):
+        pronoun = words[:1] and words[0] in ("it", "they", "this", "that", "he", "she", "you", "these")
+        if (
+            same >= (1 if pronoun and not new else 2)
+            and not conditional
+            and (len(new) <= (same > 2) or (denied and len(new) <= 3))
+        ):
             return "no" if denied else "yes"
     return None
 

@@ -5,7 +5,7 @@ import re
 from suffice.answers import foreign, prose, values
 from suffice.answers.prose import unmarked
 from suffice.answers.requests import UNASKED, Question
-from suffice.answers.spelling import as_date, trimmed
+from suffice.answers.spelling import NO, YES, as_date, trimmed
 
 PERSONAL = re.compile(
     r"\b(?:i|i'm|i’m|i'd|i'll|i've|you|you're|you’re|your|we|we're|let's|let’s|me|my|us|our|please|here|here's|sure|"
@@ -83,10 +83,16 @@ def whole(text: str, question: Question) -> str | None:
         proper = re.match(r"[A-Z\d$€£(-]", value) is not None
         labels = re.search(rf"\b{_LABEL_NOUNS}\b", said["subject"] or "", re.IGNORECASE) is not None
         return value if (proper or labels) and len(bare.split()) <= 16 and len(value.split()) <= 3 else None
+    if question.want == "verdict" and question.has_one_answer is None:
+        verdict = trimmed(bare)
+        return verdict if len(verdict.split()) == 1 and _VERDICT.fullmatch(verdict) else None
     exclaims = question.want is None and bare.rstrip().endswith("!")
     return None if exclaims else _short(bare)
 
 
+_VERDICT = re.compile(
+    rf"{YES.pattern}|{NO.pattern}|true|false|correct|incorrect|right|wrong|valid|invalid", re.IGNORECASE
+)
 _VERB = re.compile(
     r"\b(?:is|are|was|were|has|have|had|will|would|can|could|does|did|ist|sind|hat|gibt|est|son|hay|tiene)\b|"
     r"\w['’](?:s|re|ll|ve|d)\s"
