@@ -47,6 +47,7 @@ async def asample(
 ) -> Outcome:
     r"""Ask a model just enough times, with an `openai.AsyncOpenAI`; what else is given goes into every request.
 
+    Where a list of clients is given, the question goes to one of their servers, and on to another if that one dies.
     With a `flow` there is no waiting between rounds: see docs/flow.md.
 
     >>> import openai
@@ -99,17 +100,19 @@ def sample(
 
 
 def with_twin(client: Any, ask: Callable[[Any], Awaitable[Outcome]]) -> Outcome:
-    """Ask with the asynchronous twin of a synchronous client, in a thread of its own."""
-    if is_async(client):
+    """Ask with the asynchronous twin of a synchronous client, or of several, in a thread of its own."""
+    clients = client if isinstance(client, list | tuple) else [client]
+    if any(map(is_async, clients)):
         raise OptionError("an openai.AsyncOpenAI is awaited: use asample or aparse, or give an openai.OpenAI")
 
     async def run() -> Outcome:
-        other = twin(client)
+        others = [twin(one) for one in clients]
         try:
-            return await ask(other)
+            return await ask(others)
         finally:
-            if other is not client:
-                await other.close()
+            for other in others:
+                if other not in clients:
+                    await other.close()
 
     outcome: Outcome = run_in_thread(run)
     return outcome

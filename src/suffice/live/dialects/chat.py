@@ -91,10 +91,11 @@ class ChatCompletions(Dialect):
             raise MalformedError("a chat completion with no choices")
         usage = reply.get("usage")
         usage = usage if isinstance(usage, dict) else {}
-        counts = _share_out(_whole(usage.get("completion_tokens")), read, "timings" in reply)
+        counts_one = "timings" in reply
+        counts = _share_out(_whole(usage.get("completion_tokens")), read, counts_one)
         responses = [
-            replace(response, tokens=tokens, choice=choice, reply=reply)
-            for response, tokens, choice in zip(read, counts, choices, strict=True)
+            replace(response, tokens=tokens, estimated=counts_one and place > 0, choice=choice, reply=reply)
+            for place, (response, tokens, choice) in enumerate(zip(read, counts, choices, strict=True))
         ]
         responses[0] = replace(responses[0], prompt_tokens=_whole(usage.get("prompt_tokens")) or 0)
         return responses
