@@ -17,7 +17,7 @@ ASIDE_SECONDS, LONGEST_ASIDE_SECONDS = 0.5, 15.0
 """How long a server is set aside at first, and at most; it doubles from time to time."""
 
 FIRST_TRUST = 0.05
-"""The part of its weight that a server has when it returns, and what every answer of it adds to that."""
+"""The part of its weight that a server has when it returns; every answer of it doubles that."""
 
 MOST_GATES = 1000
 
@@ -79,7 +79,7 @@ class Host:
         """Tell that it answered as it should."""
         self._failures = 0
         self._aside_until, self.probe_due = 0.0, inf
-        self._trust = min(1.0, self._trust + FIRST_TRUST)
+        self._trust = min(1.0, 2 * self._trust)
         if self._trust == 1.0:
             self._aside_seconds = ASIDE_SECONDS
 

@@ -8,8 +8,8 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
 
-FIRST = 8
-"""So many requests go out at once before a server has answered any, and one more for each that it has answered."""
+FIRST, MORE = 8, 0.25
+"""So many requests go out at once before a server has answered any, and so many more for each that it has."""
 
 STAGGER = 0.005
 """Beyond those one starts every so many seconds: a refusal is heard before everybody has asked."""
@@ -54,7 +54,7 @@ class Gate:
 
     def __init__(self) -> None:
         self._in_flight = 0
-        self._window = FIRST
+        self._window = float(FIRST)
         self._pace = self._known_pace = inf
         self._paced_at = 0.0
         self._paused_until = 0.0
@@ -103,7 +103,7 @@ class Gate:
         now = time.monotonic()
         self._count(0.0)
         self._granted.append(now)
-        self._window += 1
+        self._window += MORE
         self._refused_in_a_row = 0
         if self._pace < inf:
             growth = 1.0 if self._pace < self._known_pace else 0.1
@@ -118,9 +118,9 @@ class Gate:
         self._count(1.0)
         news = now >= self._paused_until  # what was sent before a pause tells nothing that the pause does not
         wait = asked
+        if self._refused_share > TOO_MANY and (news or self._pace == inf):
+            self._slow_down(now)
         if news:
-            if self._refused_share > TOO_MANY:
-                self._slow_down(now)
             wait += back_off(self._refused_in_a_row) * (1.0 if self._refused_in_a_row else self._refused_share)
             self._refused_in_a_row += 1
         self._paused_until = max(self._paused_until, now + min(wait, LONGEST_PAUSE))
