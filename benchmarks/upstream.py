@@ -27,10 +27,11 @@ T = TypeVar("T")
 class Upstream:
     """Answers "question ID" with responses to it, in a random order of its own that begins again when it ends."""
 
-    def __init__(self, pools: list[str], tokens_per_second: float, slots: int, faults: float) -> None:
+    def __init__(self, pools: list[str], tokens_per_second: float, slots: int, faults: float, log: str | None) -> None:
         self.questions = {one.id: one for pool in pools for one in suffice.load_pool(pool).questions}
         self.tokens_per_second = tokens_per_second
         self.faults = faults
+        self.log = open(log, "a", buffering=1) if log else None  # noqa: PTH123, SIM115
         self.slots = asyncio.Semaphore(slots)
         self.left: dict[str, list[int]] = defaultdict(list)
         self.random = random.Random(0)
@@ -54,6 +55,8 @@ class Upstream:
     async def complete(self, request: Request) -> Response:
         body = json.loads(await request.body())
         self.requests += 1
+        if self.log:
+            self.log.write(f"{body.get('user')} {time.time():.3f}\n")
         if self.random.random() < self.faults:
             return Response("overloaded", 503)
         drawn = [self.draw(body["messages"][-1]["content"]) for _ in range(body.get("n") or 1)]
@@ -150,8 +153,9 @@ def main() -> None:
     options.add_argument("--tokens-per-second", type=float, default=0.0)
     options.add_argument("--slots", type=int, default=1_000_000)
     options.add_argument("--faults", type=float, default=0.0)
+    options.add_argument("--log", help="a file for the user and the time of each request")
     chosen = options.parse_args()
-    upstream = Upstream(chosen.pool, chosen.tokens_per_second, chosen.slots, chosen.faults)
+    upstream = Upstream(chosen.pool, chosen.tokens_per_second, chosen.slots, chosen.faults, chosen.log)
     uvicorn.run(upstream.app, port=chosen.port, log_level="error", access_log=False, backlog=4096)
 
 

@@ -28,6 +28,8 @@ class Response:
     """Those of its request; of a request for several, the first has them."""
     seconds: float = 0.0
     """How long its request took."""
+    estimated: bool = False
+    """Whether nobody counted the tokens, so that they are estimated by the length."""
     choice: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """The choice as the server sent it, and the reply around it, for whoever passes them on."""
     reply: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)

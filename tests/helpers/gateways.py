@@ -29,10 +29,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def gateway(upstream: FakeServer | str, **settings: Any) -> Iterator[str]:
+def gateway(upstream: FakeServer | str | list[Any], **settings: Any) -> Iterator[str]:
     """The base URL of a gateway that runs in a thread; it votes on every chat request unless told otherwise."""
     settings = {"vote": "always", **settings}
-    url = upstream if isinstance(upstream, str) else upstream.base_url
+    url = upstream.base_url if isinstance(upstream, FakeServer) else upstream
     port = free_port()
     app = Gateway(Settings(upstream=url, port=port, **settings)).app
     server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning", access_log=False))

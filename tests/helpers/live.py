@@ -9,8 +9,7 @@ import openai
 import pytest
 
 import suffice
-from suffice.live import clients
-from suffice.live import server as live_server
+from suffice.live import clients, gate
 from suffice.testing import FakeServer
 
 KEY = "sk-secret-0123456789"
@@ -46,5 +45,5 @@ def ask_async(server: FakeServer, **options: Any) -> suffice.Outcome:
 
 def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Back-off without the waiting, and no memory of other servers."""
-    monkeypatch.setattr(live_server, "BACK_OFF", 0.01)
+    monkeypatch.setattr(gate, "BACK_OFF", 0.01)
     monkeypatch.setattr(clients, "KNOWN", {})

@@ -17,6 +17,7 @@ from helpers.live import KEY, QUESTION, Ask, ask_async, ask_sync, boxed
 import suffice
 from suffice.live import clients
 from suffice.live import server as live_server
+from suffice.live.facts import Asking
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -126,7 +127,7 @@ def test_a_refusal_for_another_reason_is_not_taken_for_one_of_n(ask: Ask) -> Non
     with server, pytest.raises(suffice.SampleError, match="no such model"):
         ask(server, controller="sc:draws=8")
     assert [request.get("n", 1) for request in server.requests] == [8, 4, 2, 1]
-    assert clients.KNOWN[server.base_url + "/"].most_at_once("fake") > 8
+    assert clients.KNOWN[server.base_url + "/"].most_at_once(Asking({"model": "fake"})) > 8
 
 
 def test_a_seed_is_spread_over_the_draws(ask: Ask) -> None:

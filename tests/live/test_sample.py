@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import suffice
 from suffice.live import clients
-from suffice.live import server as live_server
+from suffice.live.facts import Asking, Facts
 from suffice.replay.run import run
 from suffice.testing import FakeServer, Reply, completion
 
@@ -123,8 +123,8 @@ def test_no_more_draws_are_in_flight_than_allowed(ask: Ask) -> None:
 def test_a_deadline_returns_what_there_is_and_hangs_up(ask: Ask) -> None:
     script = lambda request, number: Reply(completion([boxed(42)]), delay=0.0 if number < 3 else 30)  # noqa: E731
     with FakeServer(script) as server:
-        clients.KNOWN[server.base_url + "/"] = live_server.Facts()
-        clients.KNOWN[server.base_url + "/"].learn("fake", 1)
+        clients.KNOWN[server.base_url + "/"] = Facts()
+        clients.KNOWN[server.base_url + "/"].gave(Asking({"model": "fake"}), 1)
         begun = time.monotonic()
         outcome = ask(server, controller="sc:draws=8", deadline_seconds=1)
         assert time.monotonic() - begun < 5

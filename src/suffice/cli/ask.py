@@ -78,11 +78,12 @@ def ask(
     messages = get_prompt(prompt or BARE) if prompt or form.has_schema else None
     console = Console(highlight=False)
     with upstream_of(base_url, model, gguf, threads) as upstream, vote_display(console, quiet=json) as watch:
-        client = need("openai", "").OpenAI(**upstream.settings)
+        openai = need("openai", "")
+        clients = [openai.OpenAI(**settings) for settings in upstream.settings]
         outcome: suffice.Outcome | None
         try:
             outcome = suffice.sample(
-                client,
+                clients,
                 put(question.strip(), messages or get_prompt(upstream.prompt)),
                 controller=controller,
                 budget=budget,

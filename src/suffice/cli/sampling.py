@@ -3,6 +3,7 @@
 import gzip
 import warnings
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from json import dumps, loads
 from pathlib import Path
 from typing import Annotated, Any
@@ -153,8 +154,12 @@ class Job:
         journal = Journal(self._journal, {**settings, **self._form.settings, "prompt": prompt, **fields})
 
         async def main() -> list[dict[str, Any]]:
-            async with need("openai", "").AsyncOpenAI(**upstream.settings) as client:
-                server = server_of(client, self._limiter, timeout=self._timeout)
+            openai = need("openai", "")
+            async with AsyncExitStack() as stack:
+                clients = [
+                    await stack.enter_async_context(openai.AsyncOpenAI(**settings)) for settings in upstream.settings
+                ]
+                server = server_of(clients, self._limiter, timeout=self._timeout, weights=upstream.weights)
                 batch = Batch(
                     server,
                     fields,

@@ -1,7 +1,7 @@
 """The command that runs the gateway."""
 
 from contextlib import nullcontext
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,13 +10,17 @@ import typer
 import suffice
 from suffice import OptionError
 from suffice.cli.app import app, need
-from suffice.cli.servers import whole_url
 
 
 @app.command()
 def serve(
     upstream: Annotated[
-        str | None, typer.Option(metavar="URL", help="The server behind; the embedded model by default (extra local).")
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="A server behind, or 'URL weight=2 key_env=NAME models=a,b'; repeat for more; "
+            "the embedded model by default (extra local).",
+        ),
     ] = None,
     controller: Annotated[
         str | None, typer.Option(metavar="C", help="The controller of a vote.  [default: plan]")
@@ -89,6 +93,10 @@ def serve(
     allow_no_key: Annotated[
         bool | None, typer.Option("--allow-no-key", help="Listen to others than this machine with no key.")
     ] = None,
+    exact_usage: Annotated[
+        bool | None,
+        typer.Option("--exact-usage", help="Draw one by one where a server does not count the tokens of each draw."),
+    ] = None,
     log_text: Annotated[
         bool | None, typer.Option("--log-text", help="Write questions and answers into the access log.")
     ] = None,
@@ -108,7 +116,7 @@ def serve(
     gateway.check_port(chosen)
     local = None if chosen.upstream else suffice.LocalServer(gguf, threads=threads)
     with local or nullcontext():
-        url = local.base_url if local else whole_url("--upstream", chosen.upstream)
         where = f"http://{chosen.host}:{chosen.port}"
-        typer.echo(f"suffice: {where}/v1 in front of {local.model if local else url}; a page is at {where}/", err=True)
-        gateway.serve(gateway.Settings(**{**settings, "upstream": url}))
+        behind = local.model if local else ", ".join(target.url.rpartition("@")[2] for target in chosen.targets)
+        typer.echo(f"suffice: {where}/v1 in front of {behind}; a page is at {where}/", err=True)
+        gateway.serve(replace(chosen, upstream=local.base_url) if local else chosen)

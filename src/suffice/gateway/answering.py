@@ -17,7 +17,7 @@ from suffice.gateway.errors import GatewayError, from_upstream
 from suffice.gateway.scouts import Interpreter, Scout, Scouted
 from suffice.gateway.settings import Settings
 from suffice.gateway.streams import comment, end, left, stream, unless_left
-from suffice.gateway.upstreams import Upstream
+from suffice.gateway.upstreams import Upstreams
 from suffice.gateway.votes import Held, headers_of, line_of
 from suffice.gateway.wishes import read_wish
 from suffice.live.dialects import CHAT, Dialect
@@ -35,11 +35,11 @@ class Answering:
     """One request in a dialect."""
 
     def __init__(
-        self, settings: Settings, places: Places, upstream: Upstream, dialect: Dialect, request: Request, line: Line
+        self, settings: Settings, places: Places, upstreams: Upstreams, dialect: Dialect, request: Request, line: Line
     ) -> None:
         self._settings = settings
         self._places = places
-        self._upstream = upstream
+        self._upstreams = upstreams
         self._dialect = dialect
         self._request = request
         self._line = line
@@ -69,6 +69,7 @@ class Answering:
         self._wish = replace(self._wish, asked=course.asked)
         raw = without_member(raw, "suffice") if "suffice" in body else raw
         raw = with_member(raw, "model", model) if suffix and model is not None else raw
+        self._server = self._upstreams.server(self._request, self._dialect, model)
         if course.kind == "relay":
             self._line["no_vote"] = course.why
             return await (self._once() if self._translated else self._pass_on(raw))
@@ -91,15 +92,16 @@ class Answering:
         if isinstance(self._body.get("n"), int) and self._body["n"] > self._settings.fan_out:
             raise GatewayError(400, f'"n" may be {self._settings.fan_out} at most here', param="n")
         seconds = self._wish.deadline_seconds
-        return await pass_on(self._upstream, self._places, self._request, self._line, self._dialect.path, raw, seconds)
+        path, model = self._dialect.path, self._server.model or ""
+        return await pass_on(self._upstreams, self._places, self._request, self._line, path, raw, seconds, model)
 
     async def _once(self) -> Response:
         """A single draw in the upstream's dialect, and its reply in the client's."""
         self._check()
         ends = time.monotonic() + await self._places.take(self._wish.deadline_seconds)
         self._line["release"] = self._places.release
-        server = self._upstream.server(self._request, self._dialect)
-        drawing = asyncio.create_task(self._in_time(Interpreter(server, self._fields).draw(self._streamed), ends))
+        self._server.ends = ends
+        drawing = asyncio.create_task(self._in_time(Interpreter(self._server, self._fields).draw(self._streamed), ends))
         return (await unless_left(self._request, drawing)).reply()
 
     @property
@@ -114,8 +116,7 @@ class Answering:
         fields = self._fields
         moments: asyncio.Queue[bytes] = asyncio.Queue()
         watch = (lambda moment: moments.put_nowait(comment(moment))) if self._streamed else None
-        server = self._upstream.server(self._request, self._dialect)
-        held = Held(server, fields, self._wish, watch, scouted.found if scouted else None)
+        held = Held(self._server, fields, self._wish, watch, scouted.found if scouted else None)
         return Holding(held, asyncio.create_task(self._hold(held, fields, ends)), moments, scouted)
 
     async def _hold(self, held: Held, fields: dict[str, Any], ends: float | None) -> dict[str, Any]:
@@ -172,12 +173,12 @@ class Answering:
         """Send a scout; pass its reply back as it is, or go on with a vote where it has an answer."""
         ends = time.monotonic() + await self._places.take(self._wish.deadline_seconds)
         self._line["release"] = self._places.release
-        server = self._upstream.server(self._request, self._dialect)
+        self._server.ends = ends
         extractor = self._wish.extractor.for_request(self._dialect.messages(self._body), asked=False)
         if self._translated:
-            finding = Interpreter(server, self._fields, extractor).draw(self._streamed)
+            finding = Interpreter(self._server, self._fields, extractor).draw(self._streamed)
         else:
-            scout = Scout(self._upstream, server, self._request, extractor)
+            scout = Scout(self._upstreams, self._server, self._request, extractor)
             finding = scout.streamed(raw) if self._streamed else scout.whole(raw)
         scouting = asyncio.create_task(self._scouted(finding, ends))
         if self._streamed:
@@ -196,7 +197,7 @@ class Answering:
             seconds = self._wish.deadline_seconds
             raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
         except DrawError as error:
-            raise from_upstream(error.cause, str(error), self._upstream.key) from None
+            raise from_upstream(error.cause, str(error), self._server.secret) from None
 
     async def _scouted(self, finding: Awaitable[Scouted], ends: float) -> Scouted:
         """What a scout brings."""
@@ -275,12 +276,19 @@ class Holding:
 
 
 async def pass_on(
-    upstream: Upstream, places: Places, request: Request, line: Line, path: str, raw: bytes, seconds: float
+    upstreams: Upstreams,
+    places: Places,
+    request: Request,
+    line: Line,
+    path: str,
+    raw: bytes,
+    seconds: float,
+    model: str | None,
 ) -> Response:
     """Relay a request; it takes a place until its reply has been passed back."""
     remaining = await places.take(seconds)
     line["release"] = places.release
-    relayed = asyncio.create_task(upstream.relay(request, path, raw))
+    relayed = asyncio.create_task(upstreams.relay(request, path, raw, model))
     try:
         async with asyncio.timeout(remaining):
             return await unless_left(request, relayed)

@@ -19,9 +19,10 @@ from starlette.routing import Route
 from suffice.gateway import metrics
 from suffice.gateway.access import Access, Handler, Line
 from suffice.gateway.answering import Answering, pass_on
+from suffice.gateway.bodies import model_of
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.settings import Settings
-from suffice.gateway.upstreams import Upstream
+from suffice.gateway.upstreams import Upstreams
 from suffice.imports import IMPORTED, import_module
 from suffice.live.dialects import DIALECTS, Dialect
 from suffice.live.dialects.wire import as_json
@@ -82,16 +83,16 @@ class Gateway:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        self._upstream = Upstream(self._settings)
+        self._upstreams = Upstreams(self._settings)
         try:
             yield
         finally:
-            await self._upstream.close()
+            await self._upstreams.close()
 
     def _answerer(self, dialect: Dialect) -> Handler:
         async def answer(request: Request, line: Line) -> Response:
             raw = await self._body(request)
-            return await Answering(self._settings, self._access.places, self._upstream, dialect, request, line).answer(
+            return await Answering(self._settings, self._access.places, self._upstreams, dialect, request, line).answer(
                 raw
             )
 
@@ -104,7 +105,10 @@ class Gateway:
             raise GatewayError(404, "there is no such path", code="not_found")
         path = path.removeprefix("/v1")
         seconds = self._settings.deadline_seconds
-        return await pass_on(self._upstream, self._access.places, request, line, path, raw, seconds)
+        if path == "/models" and (union := await self._upstreams.models()):
+            return union
+        model = unquote(path.removeprefix("/models/")) if path.startswith("/models/") else model_of(raw)
+        return await pass_on(self._upstreams, self._access.places, request, line, path, raw, seconds, model)
 
     async def _body(self, request: Request) -> bytes:
         """The body, if it is not too long."""
@@ -123,11 +127,13 @@ class Gateway:
         return PlainTextResponse("ok\n", headers={"x-suffice-key": "required" if self._access.asks_for_key else "none"})
 
     async def _ready(self, request: Request, line: Line) -> Response:
-        ready = await self._upstream.ready()
-        return PlainTextResponse("ready\n" if ready else "the upstream does not answer\n", 200 if ready else 503)
+        ready = await self._upstreams.ready()
+        return PlainTextResponse("ready\n" if ready else "no upstream answers\n", 200 if ready else 503)
 
     async def _tell_recent(self, request: Request, line: Line) -> Response:
-        return Response(as_json(self._access.told()), media_type="application/json")
+        return Response(
+            as_json({**self._access.told(), "upstreams": self._upstreams.told()}), media_type="application/json"
+        )
 
 
 def _cors(settings: Settings) -> dict[str, Any]:

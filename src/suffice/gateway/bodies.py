@@ -21,6 +21,15 @@ def json_object(raw: bytes) -> dict[str, Any]:
     return body
 
 
+def model_of(raw: bytes) -> str | None:
+    """The model that a body names, if it is one that names any."""
+    try:
+        model = json.loads(raw)["model"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return model if isinstance(model, str) else None
+
+
 def without_member(body: bytes, name: str) -> bytes:
     r"""The same bytes, less the members of that name at the top and a comma for each.
 

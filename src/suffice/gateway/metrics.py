@@ -27,6 +27,13 @@ UPSTREAM_SECONDS = Histogram(
 IN_FLIGHT = Gauge("suffice_draws_in_flight", "Draws on the way.", multiprocess_mode="livesum")
 IN_PROGRESS = Gauge("suffice_requests_in_progress", "Votes under way.", multiprocess_mode="livesum")
 QUEUED = Gauge("suffice_requests_queued", "Votes that wait for others to end.", multiprocess_mode="livesum")
+UPSTREAM_IN_FLIGHT = Gauge(
+    "suffice_upstream_draws_in_flight", "Draws on the way, by upstream.", ["upstream"], multiprocess_mode="livesum"
+)
+UPSTREAM_HEALTHY = Gauge(
+    "suffice_upstream_healthy", "1, or 0 where it is set aside.", ["upstream"], multiprocess_mode="livemin"
+)
+UPSTREAM_QUESTIONS = Counter("suffice_upstream_questions", "Questions, by where they ended.", ["upstream"])
 RETRIES = Counter("suffice_retries", "Requests to the upstream that were tried again.")
 CANCELLATIONS = Counter("suffice_cancellations", "Votes that ended because the client hung up.")
 

@@ -16,10 +16,12 @@ from starlette.responses import Response as Reply
 from suffice.answers import Extractor
 from suffice.answers.early import is_hopeless
 from suffice.gateway import metrics
-from suffice.gateway.upstreams import Upstream, back, unpacked
+from suffice.gateway.transport import back, our_error, unpacked
+from suffice.gateway.upstreams import Upstreams
 from suffice.live.dialects import MalformedError
 from suffice.live.dialects.wire import as_json
-from suffice.live.server import MOST_BYTES, Asking, Server, TooLongError
+from suffice.live.facts import Asking
+from suffice.live.server import MOST_BYTES, Server, TooLongError
 from suffice.response import Response
 
 
@@ -60,8 +62,8 @@ class Scouted:
 class Scout:
     """Sends scouts of one request."""
 
-    def __init__(self, upstream: Upstream, server: Server, request: Request, extractor: Extractor) -> None:
-        self._upstream = upstream
+    def __init__(self, upstreams: Upstreams, server: Server, request: Request, extractor: Extractor) -> None:
+        self._upstreams = upstreams
         self._server = server
         self._request = request
         self._extractor = extractor
@@ -86,16 +88,20 @@ class Scout:
     async def streamed(self, raw: bytes) -> Scouted:
         """A scout whose reply streams: it is held only until it is known that there will be no answer in it."""
         begun = time.monotonic()
-        reply = await self._server.tried(lambda: self._open(raw))
+        with metrics.IN_FLIGHT.track_inprogress():
+            return await self._server.tried(lambda: self._held(raw, begun))
+
+    async def _held(self, raw: bytes, begun: float) -> Scouted:
+        """A stream that is not shown yet, so that it may begin again where it breaks off."""
+        reply = await self._open(raw)
         about = reply.status, back(reply.raw_headers)
         hearing, held = self._server.dialect.hearing(), bytearray()
         pieces = _bounded(reply)
-        with metrics.IN_FLIGHT.track_inprogress():
-            async for piece in pieces:
-                held += piece
-                hearing.feed(piece)
-                if is_hopeless(hearing.text):
-                    return Scouted(None, *about, bytes(held), pieces)
+        async for piece in pieces:
+            held += piece
+            hearing.feed(piece)
+            if is_hopeless(hearing.text):
+                return Scouted(None, *about, bytes(held), pieces)
         try:
             found = self._answering(self._server.dialect.read_stream(bytes(held)), begun)
         except MalformedError:
@@ -109,10 +115,11 @@ class Scout:
         return Found(timed, extractor) if extractor else None
 
     async def _open(self, raw: bytes) -> aiohttp.ClientResponse:
-        reply = await self._upstream.open(self._request, self._server.dialect.path, raw, plain=True)
+        upstream = self._upstreams.of(self._server)
+        reply = await upstream.open(self._request, self._server.dialect.path, raw, plain=True)
         if reply.status >= 300:
             body = b"".join([piece async for piece in _bounded(reply)])
-            raise self._upstream.error_of(reply, body)
+            raise upstream.error_of(reply, body)
         return reply
 
 
@@ -146,7 +153,7 @@ async def _bounded(reply: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]
             if size > MOST_BYTES:
                 raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
             yield chunk
-    except (TimeoutError, aiohttp.ClientError, OSError) as error:
-        raise ConnectionError(str(error) or type(error).__name__) from None
+    except (aiohttp.ClientError, OSError) as error:
+        raise our_error(error) from None
     finally:
         reply.close()

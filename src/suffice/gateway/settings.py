@@ -3,7 +3,8 @@
 import hashlib
 import os
 import re
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from suffice.answers import get_extractor
 from suffice.controllers import get_controller
 from suffice.errors import OptionError
 from suffice.flow import get_flow
+from suffice.live.targets import Target, read_targets, whole_url
 from suffice.tally import DEFAULT_BUDGET
 
 VOTES = ("auto", "always", "asked", "off")
@@ -24,7 +26,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 class Settings:
     """The gateway's settings; each is an option of `suffice serve` and a line of its configuration file."""
 
-    upstream: str = ""
+    upstream: str | Sequence[str | Mapping[str, Any] | Target] = ""
     controller: str = "plan"
     budget: int = DEFAULT_BUDGET
     answer: str = "auto"
@@ -52,9 +54,11 @@ class Settings:
     retries: int = 4
     drain_seconds: float = 30.0
     heartbeat_seconds: float = 5.0
+    exact_usage: bool = False
     log_text: bool = False
 
     def __post_init__(self) -> None:
+        _ = self.targets
         for name in ("budget", "max_body_bytes", "max_requests", "max_draws", "fan_out", "workers"):
             if getattr(self, name) < 1:
                 raise OptionError(f"must be at least 1, not {getattr(self, name)}", name)
@@ -88,6 +92,12 @@ class Settings:
         """The largest budget that a request may have."""
         return self.max_budget or self.budget
 
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The upstreams."""
+        read = read_targets(self.upstream, "upstream")
+        return tuple(replace(target, url=whole_url(target.url, "upstream")) for target in read)
+
     def keys(self) -> tuple[bytes, ...]:
         """The digests of the keys that clients may present; none where no key is asked for."""
         named = []
@@ -108,6 +118,8 @@ class Settings:
     def check_safe(self) -> None:
         """Refuse to listen to the world with no key."""
         keys = self.keys()
+        for target in self.targets:
+            _ = target.key
         if self.host not in LOOPBACK and not self.allow_no_key and not keys:
             raise OptionError(
                 f"{self.host} lets others in: ask for a key, or allow none (allow_no_key) if that is what you want",
@@ -130,7 +142,9 @@ def with_file(settings: dict[str, Any], path: Path) -> dict[str, Any]:
         if name not in known:
             raise OptionError(f'--config {path}: there is no setting "{name}"; there are {", ".join(known)}')
         wanted = type(known[name].default)
-        if wanted is tuple:
+        if name == "upstream":
+            read_targets(value, name)
+        elif wanted is tuple:
             read[name] = (value,) if isinstance(value, str) else value
             if not isinstance(read[name], tuple | list) or not all(isinstance(one, str) for one in read[name]):
                 raise OptionError(f"{path}: {name} must be a list of strings, not {value!r}")

@@ -1,49 +1,36 @@
-"""The upstream: draws for votes, and requests that are passed on as they are."""
+"""The upstreams: which of them a request goes to, draws for votes, and requests that are passed on as they are."""
 
 import asyncio
-import json
-import os
 import time
-import zlib
-from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
 import aiohttp
-from multidict import CIMultiDict
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from yarl import URL
 
 from suffice.gateway import metrics
-from suffice.gateway.access import proof
 from suffice.gateway.errors import from_upstream
 from suffice.gateway.settings import Settings
+from suffice.gateway.transport import Upstream, back, pieces_of
 from suffice.live.dialects import Dialect
+from suffice.live.dialects.wire import as_json
+from suffice.live.fleet import Fleet, Host
 from suffice.live.limiter import Limiter
-from suffice.live.server import MOST_BYTES, Facts, Post, Server, StatusError, TooLongError
+from suffice.live.server import Server
 
-_NOT_PASSED_ON = {
-    "host", "content-length", "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding",
-    "upgrade", "cookie", "expect", "authorization", "proxy-authorization", "api-key", "x-api-key",
-}  # fmt: skip
+WATCH_SECONDS = 0.1
+"""How often it is seen to that those who are set aside are probed in time."""
 
-
-PLACEHOLDER_KEY = "none"
-"""Sent where there is no key: local servers need none."""
+ELSEWHERE = (401, 403, 404, 408, 429)
+"""With these, as with 5xx, an upstream leaves it open whether another one would answer."""
 
 
-class Upstream:
-    """An HTTP client for the upstream, with its key and what has been learned of it."""
+class Upstreams:
+    """All upstreams: a question goes to one of them, and stays there as long as that one answers."""
 
     def __init__(self, settings: Settings) -> None:
-        self.base_url = settings.upstream.rstrip("/")
-        self.key = os.environ.get("OPENAI_API_KEY", "").strip() or PLACEHOLDER_KEY
-        self._forward_auth = settings.forward_auth
-        self._limiter = Limiter(settings.max_draws)
-        self._facts = Facts()
-        self._fan_out, self._retries = settings.fan_out, settings.retries
-        seconds = self._timeout = settings.timeout_seconds
+        self._settings = settings
+        seconds = settings.timeout_seconds
         self._session = aiohttp.ClientSession(
             timeout=aiohttp.ClientTimeout(total=None, sock_read=seconds, sock_connect=min(10.0, seconds)),
             connector=aiohttp.TCPConnector(limit=0),
@@ -51,153 +38,118 @@ class Upstream:
             auto_decompress=False,
             skip_auto_headers=["Accept-Encoding", "Content-Type"],
         )
+        upstreams = [
+            Upstream(target, f"upstream-{number}", self._session, settings.forward_auth, settings.max_draws)
+            for number, target in enumerate(settings.targets, 1)
+        ]
+        self._of = {one.host: one for one in upstreams}
+        self._fleet = Fleet(list(self._of))
+        self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
         """Hang up."""
+        self._watching.cancel()
+        await asyncio.wait({self._watching})
         await self._session.close()
 
-    def server(self, request: Request, dialect: Dialect) -> Server:
-        """The upstream as one request draws from it."""
+    def of(self, server: Server) -> Upstream:
+        """The upstream where a question is asked now."""
+        return self._of[server.host]
+
+    def server(self, request: Request, dialect: Dialect, model: str | None) -> Server:
+        """The upstreams as one question draws from them."""
+        settings = self._settings
         return Server(
-            self._poster(request, dialect.path),
-            Limiter(self._fan_out, self._limiter),
-            self._facts,
+            self._fleet,
+            lambda host: self._of[host].poster(request, dialect.path),
+            Limiter(min(settings.fan_out, settings.max_draws)),
             dialect,
-            self._retries,
-            self._timeout,
-            self.key,
+            settings.retries,
+            settings.timeout_seconds,
+            model,
+            key=(request.headers.get("authorization") or "") if settings.forward_auth else "",
+            exact_usage=settings.exact_usage,
         )
 
-    def _poster(self, request: Request, path: str) -> Post:
-        """Sends draws, with what the client sent along."""
-        sent = self._headers(request.headers)
-        sent["content-type"], sent["accept-encoding"] = "application/json", "identity"
-        url = self._url(path, request)
-
-        async def post(draw: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
-            body = bytearray()
-            begun = time.monotonic()
-            draws = draw.get("n", 1)
-            metrics.IN_FLIGHT.inc(draws)
-            try:
-                async with self._session.post(
-                    url, data=json.dumps(draw).encode(), headers=sent, allow_redirects=False
-                ) as reply:
-                    async for chunk in reply.content.iter_any():
-                        body += chunk
-                        show(chunk)
-                        if len(body) > MOST_BYTES:
-                            raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
-            except (aiohttp.ClientError, OSError) as error:
-                raise _our_error(error) from None
-            finally:
-                metrics.IN_FLIGHT.dec(draws)
-                metrics.UPSTREAM_SECONDS.observe(time.monotonic() - begun)
-            whole = unpacked(bytes(body), reply.headers.get("content-encoding", ""))
-            if reply.status >= 300:
-                raise self.error_of(reply, whole)
-            return whole
-
-        return post
-
     async def ready(self) -> bool:
-        """Whether the upstream answers."""
-        limit = aiohttp.ClientTimeout(total=5)
-        try:
-            async with self._session.get(f"{self.base_url}/models", headers=self._headers(), timeout=limit) as reply:
-                return reply.status < 500
-        except (aiohttp.ClientError, OSError):
-            return False
+        """Whether one of the upstreams answers, and lets us in."""
 
-    async def relay(self, request: Request, path: str, content: bytes) -> Response:
-        """Pass a request on, and its reply back, as they are."""
+        async def one(upstream: Upstream) -> bool:
+            return (await upstream.models())[0] == 200
+
+        asking = [asyncio.create_task(one(upstream)) for upstream in self._of.values()]
         try:
-            reply = await self.open(request, path, content)
-        except (ConnectionError, TimeoutError) as error:
-            raise from_upstream(error, str(error)) from None
-        response = StreamingResponse(_pieces(reply), reply.status)
+            for answered in asyncio.as_completed(asking):
+                if await answered:
+                    return True
+            return False
+        finally:
+            for task in asking:
+                task.cancel()
+
+    async def models(self) -> Response | None:
+        """All models of all upstreams that answer; None where one alone can tell, or none does."""
+        if len(self._of) == 1:
+            return None
+        told = await asyncio.gather(*(upstream.models() for upstream in self._of.values()))
+        union: dict[str, Any] = {}
+        for host, (_, listed) in zip(self._of, told, strict=True):
+            data = listed.get("data")
+            for model in data if isinstance(data, list) else []:
+                if isinstance(model, dict) and isinstance(model.get("id"), str) and host.serves(model["id"]):
+                    union.setdefault(model["id"], model)
+        if all(status != 200 for status, _ in told):
+            return None
+        return Response(as_json({"object": "list", "data": list(union.values())}), media_type="application/json")
+
+    async def relay(self, request: Request, path: str, content: bytes, model: str | None) -> Response:
+        """Pass a request on, and its reply back, as they are; where one upstream fails, another is asked.
+
+        What names no model may be about something that only one of them keeps, so that it always goes to the first.
+        """
+        avoid: set[Host] = set()
+        host: Host | None = self._fleet.hosts[0] if model is None else self._fleet.choose(model)
+        while True:
+            assert host  # noqa: S101
+            avoid.add(host)
+            other = None if model is None else self._fleet.other(model, "", avoid)
+            try:
+                reply = await self._of[host].open(request, path, content)
+            except (ConnectionError, TimeoutError) as error:
+                host.fail(dead=isinstance(error, ConnectionRefusedError))
+                if other is None:
+                    raise from_upstream(error, str(error)) from None
+            else:
+                if other is None or not (reply.status in ELSEWHERE or reply.status >= 500):
+                    return self._passed_back(reply, host)
+                reply.close()
+            host = other
+
+    def _passed_back(self, reply: aiohttp.ClientResponse, host: Host) -> Response:
+        if reply.status < 400:
+            host.answer()
+        response = StreamingResponse(pieces_of(reply), reply.status)
         response.raw_headers = back(reply.raw_headers)
         return response
 
-    async def open(self, request: Request, path: str, content: bytes, *, plain: bool = False) -> aiohttp.ClientResponse:
-        """Send a request on as it is, and wait for the beginning of the reply; `plain` where it must not be packed."""
-        headers = self._headers(request.headers)
-        if plain:
-            headers["accept-encoding"] = "identity"
-        url = self._url(path, request)
-        for last in (False, True):  # a connection that was kept alive may be dead by now
-            try:
-                return await self._session.request(
-                    request.method, url, data=content or None, headers=headers, allow_redirects=False
-                )
-            except aiohttp.ServerDisconnectedError as error:
-                if last:
-                    raise ConnectionError(str(error)) from None
-            except (aiohttp.ClientError, OSError) as error:
-                raise _our_error(error) from None
-        raise AssertionError
+    def told(self) -> list[dict[str, Any]]:
+        """How the upstreams stand, by number: their addresses are nobody's business."""
+        return [{"name": host.name, "healthy": not host.is_aside, "in_flight": host.load} for host in self._of]
+
+    async def _watch(self) -> None:
+        """Probe those who are set aside, when it is time."""
+        while True:
+            for host in self._of:
+                metrics.UPSTREAM_HEALTHY.labels(host.name).set(not host.is_aside)
+            due = [one for one in self._of.values() if one.host.is_aside and one.host.probe_due <= time.monotonic()]
+            await asyncio.gather(*map(self._probe, due))
+            await asyncio.sleep(WATCH_SECONDS)
 
     @staticmethod
-    def error_of(reply: aiohttp.ClientResponse, body: bytes) -> StatusError:
-        """A reply that is an error, as one of ours."""
-        headers = {name.lower(): value for name, value in reply.headers.items()}
-        return StatusError(reply.status, _words(reply.status, body), headers, body)
-
-    def _url(self, path: str, request: Request) -> URL:
-        base = self.base_url.removesuffix("/v1").removesuffix("/openai") if is_azure(path) else self.base_url
-        return URL(f"{base}{path}" + (f"?{request.url.query}" if request.url.query else ""), encoded=True)
-
-    def _headers(self, headers: Headers | None = None) -> CIMultiDict[str]:
-        """What is sent along, repeated headers and all, with the upstream's own key."""
-        headers = headers or Headers()
-        named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
-        kept = CIMultiDict(
-            (name, value)
-            for name, value in headers.items()
-            if name not in _NOT_PASSED_ON and name not in named and not name.startswith("x-suffice-")
-        )
-        kept.update(proof(headers, self.key, self._forward_auth))
-        return kept
-
-
-def is_azure(path: str) -> bool:
-    """Whether a path has the shape that Azure gives them, which begins above the base URL."""
-    return path.startswith("/openai/")
-
-
-def _our_error(error: Exception) -> Exception:
-    """What the HTTP library raised, as an error of ours."""
-    if isinstance(error, asyncio.TimeoutError):
-        return TimeoutError("no reply in time")
-    return ConnectionError(str(error) or type(error).__name__)
-
-
-async def _pieces(reply: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """The body as it arrives; whoever stops reading hangs up."""
-    try:
-        async for chunk in reply.content.iter_any():
-            yield chunk
-    finally:
-        reply.close()
-
-
-def back(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers of a reply that is passed back."""
-    left_out = (b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"date", b"server")
-    return [(name.lower(), value) for name, value in headers if name.lower() not in left_out]
-
-
-def unpacked(body: bytes, encoding: str) -> bytes:
-    """The body of a server that compresses though it was asked not to."""
-    try:
-        return zlib.decompress(body, 47) if encoding.strip().lower() in ("gzip", "deflate") else body
-    except zlib.error:
-        return body  # no chat completion, as will be found
-
-
-def _words(status: int, body: bytes | bytearray) -> str:
-    """What the upstream said about an error."""
-    try:
-        return str(json.loads(body)["error"]["message"])
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return f"status {status}: {body[:200].decode(errors='replace')}"
+    async def _probe(upstream: Upstream) -> None:
+        """Whether an upstream is there again; one that has no list of models says so all the same."""
+        status, _ = await upstream.models()
+        if 0 < status < 500 and status not in (401, 403, 429):
+            upstream.host.take_back()
+        else:
+            upstream.host.stay_aside()

@@ -1,6 +1,7 @@
 """A request by vote: how it is held, and what the client is told of it."""
 
 import asyncio
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
@@ -44,6 +45,7 @@ class Held:
 
     async def reply(self, seconds: float) -> dict[str, Any]:
         """Draw until it is enough, for so long at most; the reply that comes of it."""
+        self._server.ends = time.monotonic() + seconds
         if self._found:
             await self._vote.take(self._found.response)
         try:
@@ -62,6 +64,7 @@ class Held:
             raise
         finally:
             metrics.RETRIES.inc(self._server.retried)
+            metrics.UPSTREAM_QUESTIONS.labels(self._server.host.name).inc()
         outcome = self.outcome
         if not outcome.responses:
             raise from_upstream(TimeoutError(), f"no response within {self._deadline_seconds:g} seconds")
@@ -118,6 +121,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "failures": len(outcome.failures),
         "launched": outcome.launched,
         "cancelled_tokens": outcome.cancelled_tokens,
+        "usage_estimated": outcome.usage_estimated,
     } | _structured(outcome)
 
 

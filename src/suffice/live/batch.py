@@ -15,10 +15,11 @@ from suffice.errors import CapReachedError, GaveUpError, OptionError, SampleErro
 from suffice.jsonl import quoted
 from suffice.live.ballots import read_gold
 from suffice.live.draws import Draws, Failure, ServerDraws
+from suffice.live.facts import Asking
 from suffice.live.journal import Journal
 from suffice.live.prompts import Messages, put
 from suffice.live.questions import Asked
-from suffice.live.server import Asking, Server, StatusError
+from suffice.live.server import Server, StatusError
 from suffice.live.vote import Vote, Voting
 from suffice.response import Response
 
@@ -206,7 +207,7 @@ class Batch:
         async def work(question: Asked) -> None:
             missing = sorted(set(range(samples)) - set(self._extracted[question.id]))
             asking = Asking(self._request(question), single=True)  # so that every count of tokens is exact
-            draws = Recorder(self, question, ServerDraws(self.server, asking, missing), ())
+            draws = Recorder(self, question, ServerDraws(self.server.for_question(), asking, missing), ())
             try:
                 draws.launch(len(missing))
                 while draws.in_flight:
@@ -250,7 +251,7 @@ class Batch:
             there = list(self._there[question.id])
             first = max((response.draw for response in there), default=-1) + 1
             vote = voting.begin(
-                self.server,
+                self.server.for_question(),
                 self._request(question),
                 question_random(0, question.id),
                 through=lambda draws: Recorder(self, question, draws, there),

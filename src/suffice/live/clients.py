@@ -4,40 +4,67 @@ import asyncio
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import openai
 
 from suffice.errors import OptionError
 from suffice.live import server
 from suffice.live.dialects import CHAT, DIALECTS, Dialect
+from suffice.live.facts import Facts
+from suffice.live.fleet import Fleet, Host
 from suffice.live.limiter import Limiter
-from suffice.live.server import RETRIES, TIMEOUT, Facts, Post, Server, StatusError, TooLongError
+from suffice.live.server import RETRIES, TIMEOUT, Post, Server, StatusError, TooLongError
 
 KNOWN: dict[str, Facts] = {}
 """What has been learned of servers, by base URL: clients come and go."""
 
 MOST_KNOWN = 1000
 
+_HOSTS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], Host]] = WeakKeyDictionary()
+
 
 def facts_of(client: Any) -> Facts:
     """What has been learned of the server that a client speaks to."""
     if len(KNOWN) >= MOST_KNOWN:
         KNOWN.clear()
-    return KNOWN.setdefault(str(client.base_url), Facts())
+    return KNOWN.setdefault(str(getattr(client, "base_url", "")), Facts())
 
 
 def server_of(
-    client: Any, limiter: Limiter, retries: int = RETRIES, timeout: float = TIMEOUT, dialect: Dialect = CHAT
+    clients: Any,
+    limiter: Limiter,
+    retries: int = RETRIES,
+    timeout: float = TIMEOUT,
+    dialect: Dialect = CHAT,
+    weights: Sequence[float] = (),
 ) -> Server:
-    """The server that a client speaks to."""
-    post = _poster(client, timeout, limiter.limit, dialect)
-    secret = str(client.api_key or "")
-    return Server(post, limiter, facts_of(client), dialect, retries=retries, timeout=timeout, secret=secret)
+    """The server that a client speaks to, or those that several do."""
+    several = clients if isinstance(clients, list | tuple) else [clients]
+    if not several:
+        raise OptionError("there must be a client at least", "client")
+    posts = {
+        _host_of(client, weight): _poster(client, timeout, limiter.limit, dialect)
+        for client, weight in zip(several, weights or [1.0] * len(several), strict=True)
+    }
+    return Server(Fleet(list(posts)), posts.__getitem__, limiter, dialect, retries=retries, timeout=timeout)
+
+
+def _host_of(client: Any, weight: float) -> Host:
+    """A server as all see it who ask it from the same event loop: they wait together where it asks for a pause."""
+    hosts = _HOSTS.setdefault(asyncio.get_running_loop(), {})
+    if len(hosts) >= MOST_KNOWN:
+        hosts.clear()
+    name, secret = str(getattr(client, "base_url", "")), str(getattr(client, "api_key", None) or "")
+    known = hosts.get((name, secret))
+    if known is None or known.weight != weight:
+        known = hosts[name, secret] = Host(name, facts=facts_of(client), secret=secret, weight=weight)
+    return known
 
 
 def dialect_of(client: Any, api: str | None = None) -> Dialect:
@@ -124,7 +151,9 @@ def _our_errors(package: Any) -> Iterator[None]:
     except package.APITimeoutError:
         raise TimeoutError from None
     except package.APIConnectionError as error:
-        raise ConnectionError(str(error.__cause__ or error)) from None
+        nobody = type(error.__cause__).__name__ == "ConnectError"
+        kind = ConnectionRefusedError if nobody else ConnectionError
+        raise kind(str(error.__cause__ or error)) from None
     except transport as error:
         raise ConnectionError(str(error) or type(error).__name__) from None
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import Protocol
 
-from suffice.live.server import Asking, DrawError, Server
+from suffice.live.facts import Asking
+from suffice.live.server import DrawError, Server
 from suffice.response import Response
 
 
@@ -112,7 +113,7 @@ class ServerDraws:
         for number, response in zip(numbers, responses, strict=False):
             self._arrived.put_nowait(replace(response, draw=number, seconds=seconds))
         if len(responses) < len(numbers):
-            self._server.facts.learn(self._asking.model, len(responses))
+            self._server.facts.gave(self._asking, len(responses))
             await self._draw(numbers[len(responses) :])
         return True
 
@@ -122,7 +123,7 @@ class ServerDraws:
         if not await self._draw(numbers[:half]):
             self._fail(numbers[half:], error)
             return False
-        self._server.facts.learn(self._asking.model, half)
+        self._server.facts.took(self._asking, half, str(error))
         await self._draw(numbers[half:])
         return True
 

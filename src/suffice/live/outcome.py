@@ -73,6 +73,11 @@ class Outcome:
         """The tokens of all responses drawn."""
         return self.completion_tokens
 
+    @property
+    def usage_estimated(self) -> bool:
+        """Whether some of the tokens are estimated: those that no server counted, and those of cancelled draws."""
+        return self.cancelled_tokens > 0 or any(response.estimated for response in self.responses)
+
     def to_json(self) -> dict[str, Any]:
         """The outcome as one JSON object."""
         return {
@@ -87,6 +92,7 @@ class Outcome:
             "tokens": self.tokens,
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
+            "usage_estimated": self.usage_estimated,
             "seconds": round(self.seconds, 3),
             "stop_reason": self.stop_reason,
             "response": self.response.to_json() if self.response else None,

@@ -48,8 +48,9 @@ async def asample(
 ) -> Outcome:
     r"""Ask a model just enough times, with an `openai.AsyncOpenAI` or an `anthropic.AsyncAnthropic`.
 
-    What else is given goes into every request. With a `flow` there is no waiting between rounds: see docs/flow.md. With
-    `api="responses"` an OpenAI client asks for Responses instead of chat completions.
+    What else is given goes into every request. Where a list of clients is given, the question goes to one of their
+    servers, and on to another if that one dies. With a `flow` there is no waiting between rounds: see docs/flow.md.
+    With `api="responses"` an OpenAI client asks for Responses instead of chat completions.
 
     >>> import openai
     >>> from suffice.testing import FakeServer
@@ -107,19 +108,22 @@ def sample(
 
 
 def with_twin(client: Any, ask: Callable[[Any], Awaitable[Outcome]]) -> Outcome:
-    """Ask with the asynchronous twin of a synchronous client, in a thread of its own."""
-    if is_async(client):
-        raise OptionError(
-            f"an {type(client).__name__} is awaited: use asample or aparse, or give a client that is not async"
-        )
+    """Ask with the asynchronous twin of a synchronous client, or of several, in a thread of its own."""
+    clients = client if isinstance(client, list | tuple) else [client]
+    for one in clients:
+        if is_async(one):
+            raise OptionError(
+                f"an {type(one).__name__} is awaited: use asample or aparse, or give a client that is not async"
+            )
 
     async def run() -> Outcome:
-        other = twin(client)
+        others = [twin(one) for one in clients]
         try:
-            return await ask(other)
+            return await ask(others)
         finally:
-            if other is not client:
-                await other.close()
+            for other in others:
+                if other not in clients:
+                    await other.close()
 
     outcome: Outcome = run_in_thread(run)
     return outcome

@@ -1,17 +1,21 @@
-"""One server: a request with its retries, and what has been learned of the server on the way."""
+"""Where one question is asked: at one server of a fleet, with retries, and at another where that one is lost."""
 
 import asyncio
-import random
-import sys
+import math
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from suffice.errors import OptionError
 from suffice.live.dialects import CHAT, Dialect, MalformedError
 from suffice.live.dialects.base import Meter
+from suffice.live.facts import Asking, Facts
+from suffice.live.fleet import Fleet, Host
+from suffice.live.gate import LONGEST_WAIT, PausedError, back_off
 from suffice.live.limiter import Limiter
 from suffice.response import Response
 
@@ -19,17 +23,14 @@ RETRIES = 4
 TIMEOUT = 600.0
 """How often a request is tried again, and how many seconds it may take."""
 
-LONGEST_WAIT = 120.0
-"""A server that asks for a longer pause than this many seconds is taken to refuse."""
-
 MOST_BYTES = 64 << 20
 """A body longer than this is no answer."""
 
-BACK_OFF, LONGEST_BACK_OFF = 0.25, 8.0
-"""Seconds to wait before the second try, and at most; they double from try to try."""
+RETURNS = 3
+"""So often one request may come to the same server."""
 
-MOST_MODELS = 1000
-"""So many models of a server are remembered."""
+BUSY = (429, 503)
+"""With these a server asks everybody for a pause."""
 
 Post = Callable[[dict[str, Any], Callable[[bytes], None]], Awaitable[bytes]]
 """Sends a request and gives the body of the reply, pieces of which it shows as they arrive.
@@ -68,54 +69,28 @@ class DrawError(Exception):
         return isinstance(self.cause, StatusError) and self.cause.status in (400, 422, 501)
 
 
-class Facts:
-    """What has been learned of a server; whoever asks it shares them."""
-
-    def __init__(self) -> None:
-        self.refused: set[str] = set()
-        """Fields of a request that it does not know."""
-        self._most: dict[str, int] = {}
-
-    def most_at_once(self, model: str) -> int:
-        """The most responses that it gives for one request."""
-        return self._most.get(model, sys.maxsize)
-
-    def learn(self, model: str, most: int) -> None:
-        """Remember that it gives no more than this for one request."""
-        if len(self._most) >= MOST_MODELS:
-            self._most.clear()
-        self._most[model] = max(1, min(most, self.most_at_once(model)))
-
-
-@dataclass(frozen=True)
-class Asking:
-    """What is sent for every draw of one question: the messages, the model, and whatever else the caller gave."""
-
-    fields: Mapping[str, Any]
-    streamed: bool = False
-    """Whether responses are asked for as streams, which can be ended one by one."""
-    single: bool = False
-    """Whether each draw is a request of its own."""
-
-    @property
-    def model(self) -> str:
-        """What is learned, is learned of this; some servers refuse several choices where there can be but one."""
-        return f"{self.fields.get('model')}{' greedy' * (self.fields.get('temperature') == 0)}"
-
-
 @dataclass
 class Server:
-    """Sends requests, as many at a time as the limiter lets through."""
+    """Sends one question's requests, as many at a time as the limiter lets through."""
 
-    post: Post
+    fleet: Fleet
+    poster: Callable[[Host], Post]
     limiter: Limiter
-    facts: Facts = field(default_factory=Facts)
     dialect: Dialect = CHAT
     retries: int = RETRIES
     timeout: float = TIMEOUT
-    secret: str = ""
+    model: str | None = None
+    """Which servers may be asked depends on it, where it is given."""
+    key: str = ""
+    """Those who present themselves by the same key share a server's limits; ours is none."""
+    exact_usage: bool = False
+    """Whether every draw's tokens must be counted by the server, even where that takes a request for each."""
+    ends: float = math.inf
+    """The moment by which there must be an answer: whoever would have to wait for longer is told at once."""
     retried: int = 0
     """How many requests were tried again."""
+    begun: float = field(default_factory=time.monotonic)
+    _host: Host | None = None
 
     def __post_init__(self) -> None:
         if self.retries < 0:
@@ -123,11 +98,34 @@ class Server:
         if not self.timeout > 0:
             raise OptionError(f"must be above 0, not {self.timeout}", "timeout")
 
+    def for_question(self) -> "Server":
+        """The same for another question, which may go to another server of the fleet."""
+        return replace(self, retried=0, begun=time.monotonic(), _host=None)
+
+    @property
+    def host(self) -> Host:
+        """Where the question is asked: chosen when it is first needed, so that its load is known by then."""
+        if self._host is None:
+            self._host = self.fleet.choose(self.model, self.key)
+        return self._host
+
+    @property
+    def facts(self) -> Facts:
+        """What has been learned of that server."""
+        return self.host.facts
+
+    @property
+    def secret(self) -> str:
+        """The key that is sent there, which nobody may see."""
+        return self.host.secret
+
     def most_at_once(self, asking: Asking) -> int:
         """How many draws one request may ask for."""
         if asking.single or asking.streamed or not self.dialect.takes_n:
             return 1
-        return min(self.limiter.limit, self.facts.most_at_once(asking.model))
+        if self.exact_usage and self.facts.counts_first is not False:
+            return 1
+        return min(self.limiter.limit, self.host.limiter.limit, self.facts.most_at_once(asking))
 
     async def ask(self, asking: Asking, numbers: Sequence[int], meter: Meter) -> list[Response]:
         """One request for the question's draws of these numbers; the meter shows how far it is, where it streams."""
@@ -138,9 +136,8 @@ class Server:
 
         async def send() -> bytes:
             meter.restart()
-            for name in self.facts.refused:
-                request.pop(name, None)
-            return await self.post(request, meter.feed)
+            known = {name: value for name, value in request.items() if name not in self.facts.refused}
+            return await self.poster(self.host)(known, meter.feed)
 
         async def attempt() -> list[Response]:
             try:
@@ -152,30 +149,121 @@ class Server:
                 body = await send()
             return [self.dialect.read_stream(body)] if asking.streamed else self.dialect.read(body, draws)
 
-        return await self.tried(attempt, draws)
+        responses = await self.tried(attempt, draws)
+        if responses and not asking.streamed:
+            self.facts.counts_first = "timings" in responses[0].reply
+        return [_possible(response, asking) for response in responses]
 
     async def tried(self, attempt: Callable[[], Awaitable[T]], draws: int = 1) -> T:
         """What an attempt comes to, which is made again where that may help; DrawError where it does not."""
-        for number in range(self.retries + 1):
+        failed, left = 0, Counter[Host]()
+        while True:
+            host = self.host
             try:
-                async with self.limiter.hold(draws), asyncio.timeout(self.timeout):
-                    return await attempt()
-            except (StatusError, TooLongError, MalformedError, ConnectionError, TimeoutError) as error:
-                wait = _wait(error, number)
-                if wait is None or wait > LONGEST_WAIT or number == self.retries:
-                    raise DrawError(self._describe(error), error) from None
-                if isinstance(error, StatusError) and error.status == 429:
-                    self.limiter.pause(wait)
+                async with self._place(host, draws):
+                    if host is not self.host:  # the question went on elsewhere while this waited
+                        continue
+                    async with asyncio.timeout(self.timeout):
+                        result = await attempt()
+            except (StatusError, TooLongError, MalformedError, ConnectionError, TimeoutError, PausedError) as error:
+                self._tell(host, error, first=not failed)
+                wait = self._wait(error, failed)
+                lost = wait is None or failed == self.retries
+                if host is not self.host or self._move(host, error, left, lost):
+                    failed, wait = 0, 0.0
+                elif wait is None or lost:
+                    raise self._draw_error(error, host) from None
+                else:
+                    failed += 1
+            else:
+                host.gate(self.key).grant()
+                host.answer()
+                return result
             self.retried += 1
             await asyncio.sleep(wait)
-        raise AssertionError
 
-    def _describe(self, error: Exception) -> str:
-        """One sentence, with no key in it."""
+    @asynccontextmanager
+    async def _place(self, host: Host, draws: int) -> AsyncIterator[None]:
+        """Wait until so many draws may start at a server, and be there until they have ended."""
+        host.load += draws
+        try:
+            async with self.limiter.hold(draws), host.limiter.hold(draws):
+                gate = host.gate(self.key)
+                await gate.enter(self.begun, self.ends)
+                try:
+                    yield
+                finally:
+                    gate.leave()
+        finally:
+            host.load -= draws
+
+    def _tell(self, host: Host, error: Exception, first: bool) -> None:
+        """Let all who ask the server know of a failure; a request's first counts, for the fault may be its own."""
+        status = error.status if isinstance(error, StatusError) else None
+        gate = host.gate(self.key)
+        if status in BUSY and isinstance(error, StatusError):
+            if gate.refuse(_retry_after(error.headers)):
+                host.fail()
+        elif isinstance(error, ConnectionError):
+            host.fail(dead=isinstance(error, ConnectionRefusedError))
+        elif status in (401, 403) and not self.key:
+            host.fail(dead=True)
+        elif isinstance(error, TimeoutError | MalformedError) or (status or 0) >= 500:
+            if first:
+                host.fail()
+        elif status is not None:
+            gate.grant()
+            host.answer()
+            if status == 404 and self.model is not None:
+                host.facts.lack(self.model)
+
+    def _wait(self, error: Exception, failed: int) -> float | None:
+        """How many seconds to wait before another try here; None where there is no point in one."""
+        if isinstance(error, TooLongError | PausedError):
+            return None
+        if not isinstance(error, StatusError):
+            return back_off(failed)
+        if error.status in BUSY:  # the gate waits
+            patience = min(LONGEST_WAIT, self.ends - time.monotonic())
+            return None if _retry_after(error.headers) > patience else 0.0
+        return back_off(failed) if error.status in (408, 409, 425) or error.status >= 500 else None
+
+    def _move(self, host: Host, error: Exception, left: Counter[Host], lost: bool) -> bool:
+        """Go on at another server, where this one is dead, or will not do what another one may; whether there is one.
+
+        Elsewhere a question is asked only then: a server has the beginning of its prompt in its cache.
+        """
+        status = error.status if isinstance(error, StatusError) else None
+        at_fault = status is None or status in (401, 403, 404, *BUSY) or status >= 500
+        if not (host.is_aside or (lost and at_fault)) or isinstance(error, TooLongError):
+            return False
+        left[host] += 1 if host.is_aside else RETURNS  # the dead may return
+        other = self.fleet.other(self.model, self.key, {host, *(one for one in left if left[one] >= RETURNS)})
+        if other is None:
+            return False
+        self._host = other
+        return True
+
+    def _draw_error(self, error: Exception, host: Host) -> DrawError:
+        """The failure in one sentence, with no key in it."""
         message = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, TimeoutError):
             message = f"no response within {self.timeout:g} seconds"
-        return masked(message, self.secret)[:300]
+        message = masked(message, host.secret)[:300]
+        if isinstance(error, PausedError):
+            error = StatusError(429, message, {"retry-after": str(math.ceil(error.seconds))})
+        return DrawError(message, error)
+
+
+def _possible(response: Response, asking: Asking) -> Response:
+    """A response whose tokens, where they are estimated, are no more than it can have had."""
+    caps = [asking.fields.get(name) for name in ("max_tokens", "max_completion_tokens")]
+    most = min((cap for cap in caps if isinstance(cap, int) and cap > 0), default=None)
+    if not response.estimated or most is None or response.tokens is None:
+        return response
+    if response.finish_reason == "length":
+        return replace(response, tokens=most, estimated=False)
+    return replace(response, tokens=min(response.tokens, most))
 
 
 def masked(message: str, secret: str) -> str:
@@ -185,28 +273,16 @@ def masked(message: str, secret: str) -> str:
     return message
 
 
-def _wait(error: Exception, attempt: int) -> float | None:
-    """How many seconds to wait before another try; None where there is no point in one."""
-    jittered = min(LONGEST_BACK_OFF, BACK_OFF * float(2**attempt)) * random.uniform(0.5, 1.0)  # noqa: S311
-    if isinstance(error, TooLongError):
-        return None
-    if not isinstance(error, StatusError):
-        return jittered
-    if error.status not in (408, 409, 425, 429) and error.status < 500:
-        return None
-    return jittered + (_retry_after(error.headers) or 0.0)
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """The pause that a server asks for, in seconds or as a date."""
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """The pause that a server asks for, in seconds or as a date; 0 where it asks for none."""
     try:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)
         return max(0.0, float(headers["retry-after"]))
     except KeyError:
-        return None
+        return 0.0
     except ValueError:
         try:
             return max(0.0, parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
         except (ValueError, TypeError, KeyError):
-            return None
+            return 0.0

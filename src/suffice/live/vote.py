@@ -16,8 +16,9 @@ from suffice.errors import SampleError, whole_number
 from suffice.flow import Flow
 from suffice.live.ballots import ballot_for, think
 from suffice.live.draws import Draws, Failure, ServerDraws
+from suffice.live.facts import Asking
 from suffice.live.outcome import Outcome
-from suffice.live.server import Asking, Server
+from suffice.live.server import Server
 from suffice.planning import is_ready, prepare
 from suffice.response import Response
 from suffice.tally import DEFAULT_BUDGET, Tally

@@ -42,14 +42,24 @@ Script = Callable[[dict[str, Any], int], Reply | str | Sequence[str | None]]
 
 
 class FakeServer:
-    r"""Serves a script on a free port of this machine, in a thread of its own.
+    r"""Serves a script on a port of this machine, a free one unless it is named, in a thread of its own.
+
+    It lists its models; one that has none lets nobody in who asks for them.
 
     >>> with FakeServer(lambda request, number: r"\boxed{42}") as server:
     ...     server.base_url.startswith("http://127.0.0.1:")
     True
     """
 
-    def __init__(self, script: Script, *, remember: bool = True, streams: bool = False) -> None:
+    def __init__(
+        self,
+        script: Script,
+        *,
+        remember: bool = True,
+        streams: bool = False,
+        port: int = 0,
+        models: Sequence[str] = ("fake",),
+    ) -> None:
         self.requests: list[dict[str, Any]] = []
         self.bodies: list[bytes] = []
         self.headers: list[dict[str, str]] = []
@@ -63,6 +73,8 @@ class FakeServer:
         self.hung_up = 0
         """How many clients went away before they had their reply."""
         self._script = script
+        self._port = port
+        self._models = models
         self._remember = remember
         self._streams = streams
         self.generated = 0
@@ -96,7 +108,7 @@ class FakeServer:
     async def _serve(self) -> None:
         self._ending = asyncio.Event()
         self._handlers: set[asyncio.Task[None]] = set()
-        server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=4096)
+        server = await asyncio.start_server(self._accept, "127.0.0.1", self._port, backlog=4096)
         self.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         self._started.set()
         await self._ending.wait()
@@ -126,7 +138,8 @@ class FakeServer:
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         if head[0].startswith("GET"):
-            writer.write(_http(Reply({"object": "list", "data": [{"id": "fake", "object": "model"}]})))
+            models = [{"id": name, "object": "model"} for name in self._models]
+            writer.write(_http(Reply({"object": "list", "data": models}) if models else Reply({}, 401)))
             return True
         path = head[0].split()[1]
         request = json.loads(body) if headers.get("content-type", "application/json") == "application/json" else {}

@@ -98,10 +98,11 @@ class ChatCompletions(Dialect):
         if not read:
             raise MalformedError("a chat completion with no choices")
         usage = wire.usage_of(reply)
-        counts = _share_out(wire.count(usage.get("completion_tokens")), read, "timings" in reply)
+        counts_one = "timings" in reply
+        counts = _share_out(wire.count(usage.get("completion_tokens")), read, counts_one)
         responses = [
-            replace(response, tokens=tokens, choice=choice, reply=reply)
-            for response, tokens, choice in zip(read, counts, choices, strict=True)
+            replace(response, tokens=tokens, estimated=counts_one and place > 0, choice=choice, reply=reply)
+            for place, (response, tokens, choice) in enumerate(zip(read, counts, choices, strict=True))
         ]
         responses[0] = replace(responses[0], prompt_tokens=wire.count(usage.get("prompt_tokens")) or 0)
         return responses

@@ -1,0 +1,174 @@
+"""One upstream over HTTP: what is sent there with its key, and what comes back, errors and all."""
+
+import asyncio
+import json
+import time
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any
+
+import aiohttp
+from multidict import CIMultiDict
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from yarl import URL
+
+from suffice.gateway import metrics
+from suffice.gateway.access import proof
+from suffice.live.fleet import Host
+from suffice.live.server import MOST_BYTES, Post, StatusError, TooLongError, masked
+from suffice.live.targets import Target
+
+_NOT_PASSED_ON = {
+    "host", "content-length", "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding",
+    "upgrade", "cookie", "expect", "authorization", "proxy-authorization", "api-key", "x-api-key",
+}  # fmt: skip
+
+PROBE_SECONDS = 5.0
+
+
+class Upstream:
+    """One upstream, with its key, as one of a fleet."""
+
+    def __init__(
+        self, target: Target, name: str, session: aiohttp.ClientSession, forward_auth: bool, most: int
+    ) -> None:
+        self.key = target.key
+        self.host = Host(
+            name, secret=self.key, weight=target.weight, models=target.models, most_draws=most, probed=True
+        )
+        self._base_url = target.url.rstrip("/")
+        self._session = session
+        self._forward_auth = forward_auth
+        self._in_flight = metrics.UPSTREAM_IN_FLIGHT.labels(name)
+
+    def poster(self, request: Request, path: str) -> Post:
+        """Sends draws, with what the client sent along."""
+        sent = self._headers(request.headers)
+        sent["content-type"], sent["accept-encoding"] = "application/json", "identity"
+        url = self._url(path, request)
+
+        async def post(draw: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
+            body = bytearray()
+            begun = time.monotonic()
+            draws = draw.get("n", 1)
+            metrics.IN_FLIGHT.inc(draws)
+            self._in_flight.inc(draws)
+            try:
+                async with self._session.post(
+                    url, data=json.dumps(draw).encode(), headers=sent, allow_redirects=False
+                ) as reply:
+                    async for chunk in reply.content.iter_any():
+                        body += chunk
+                        show(chunk)
+                        if len(body) > MOST_BYTES:
+                            raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
+            except (aiohttp.ClientError, OSError) as error:
+                raise our_error(error) from None
+            finally:
+                metrics.IN_FLIGHT.dec(draws)
+                self._in_flight.dec(draws)
+                metrics.UPSTREAM_SECONDS.observe(time.monotonic() - begun)
+            whole = unpacked(bytes(body), reply.headers.get("content-encoding", ""))
+            if reply.status >= 300:
+                raise self.error_of(reply, whole)
+            return whole
+
+        return post
+
+    async def models(self) -> tuple[int, dict[str, Any]]:
+        """What it says when it is asked for its models: the status, and the object if it is one; 0 for no reply."""
+        limit = aiohttp.ClientTimeout(total=PROBE_SECONDS)
+        headers = self._headers()
+        headers["accept-encoding"] = "identity"
+        try:
+            async with self._session.get(f"{self._base_url}/models", headers=headers, timeout=limit) as reply:
+                read = json.loads(await reply.content.read(MOST_BYTES)) if reply.status == 200 else {}
+                return reply.status, read if isinstance(read, dict) else {}
+        except (aiohttp.ClientError, OSError, ValueError, RecursionError):
+            return 0, {}
+
+    async def open(self, request: Request, path: str, content: bytes, *, plain: bool = False) -> aiohttp.ClientResponse:
+        """Send a request on as it is, and wait for the beginning of the reply; `plain` where it must not be packed."""
+        headers = self._headers(request.headers)
+        if plain:
+            headers["accept-encoding"] = "identity"
+        url = self._url(path, request)
+        for last in (False, True):  # a connection that was kept alive may be dead by now
+            try:
+                return await self._session.request(
+                    request.method, url, data=content or None, headers=headers, allow_redirects=False
+                )
+            except aiohttp.ServerDisconnectedError as error:
+                if last:
+                    raise our_error(error) from None
+            except (aiohttp.ClientError, OSError) as error:
+                raise our_error(error) from None
+        raise AssertionError
+
+    def error_of(self, reply: aiohttp.ClientResponse, body: bytes) -> StatusError:
+        """A reply that is an error, as one of ours, with no key in it."""
+        headers = {name.lower(): value for name, value in reply.headers.items()}
+        clean = masked(body.decode("utf-8", "surrogateescape"), self.key).encode("utf-8", "surrogateescape")
+        return StatusError(reply.status, _words(reply.status, clean), headers, clean)
+
+    def _url(self, path: str, request: Request) -> URL:
+        base = self._base_url.removesuffix("/v1").removesuffix("/openai") if is_azure(path) else self._base_url
+        return URL(f"{base}{path}" + (f"?{request.url.query}" if request.url.query else ""), encoded=True)
+
+    def _headers(self, headers: Headers | None = None) -> CIMultiDict[str]:
+        """What is sent along, repeated headers and all, with the upstream's own key."""
+        headers = headers or Headers()
+        named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
+        kept = CIMultiDict(
+            (name, value)
+            for name, value in headers.items()
+            if name not in _NOT_PASSED_ON and name not in named and not name.startswith("x-suffice-")
+        )
+        kept.update(proof(headers, self.key, self._forward_auth))
+        return kept
+
+
+def is_azure(path: str) -> bool:
+    """Whether a path has the shape that Azure gives them, which begins above the base URL."""
+    return path.startswith("/openai/")
+
+
+def our_error(error: Exception) -> Exception:
+    """What the HTTP library raised, as an error of ours; it names no host, for clients are told."""
+    if isinstance(error, asyncio.TimeoutError):
+        return TimeoutError("no reply in time")
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return ConnectionRefusedError("nobody answers there")
+    return ConnectionError("the connection broke off")
+
+
+async def pieces_of(reply: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """The body as it arrives; whoever stops reading hangs up."""
+    try:
+        async for chunk in reply.content.iter_any():
+            yield chunk
+    finally:
+        reply.close()
+
+
+def back(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers of a reply that is passed back."""
+    left_out = (b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"date", b"server")
+    return [(name.lower(), value) for name, value in headers if name.lower() not in left_out]
+
+
+def unpacked(body: bytes, encoding: str) -> bytes:
+    """The body of a server that compresses though it was asked not to."""
+    try:
+        return zlib.decompress(body, 47) if encoding.strip().lower() in ("gzip", "deflate") else body
+    except zlib.error:
+        return body  # no chat completion, as will be found
+
+
+def _words(status: int, body: bytes | bytearray) -> str:
+    """What the upstream said about an error."""
+    try:
+        return str(json.loads(body)["error"]["message"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return f"status {status}: {body[:200].decode(errors='replace')}"

@@ -1,0 +1,279 @@
+"""What all questions learn from one server's refusals, and how a question goes on where its server dies."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import openai
+import pytest
+from helpers.live import KEY, QUESTION, boxed
+from hypothesis import given
+from hypothesis import strategies as st
+
+import suffice
+from suffice.live import facts as live_facts
+from suffice.live import gate as live_gate
+from suffice.live.facts import Asking, Facts
+from suffice.live.fleet import FAILURES, Fleet, Host
+from suffice.live.gate import Gate, PausedError
+from suffice.testing import FakeServer, Reply, completion
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+NUMBERS = count()
+GREEDY = "n must be 1 when using greedy sampling"
+
+
+def sample(*servers: FakeServer, **options: Any) -> suffice.Outcome:
+    async def main() -> suffice.Outcome:
+        clients = [openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) for server in servers]
+        try:
+            return await suffice.asample(clients, QUESTION, model="fake", **options)
+        finally:
+            for client in clients:
+                await client.close()
+
+    return asyncio.run(main())
+
+
+def varied(request: dict[str, Any], number: int) -> list[str | None]:
+    """Nothing that two draws agree on."""
+    return [boxed(next(NUMBERS)) for _ in range(request.get("n", 1))]
+
+
+def only(answer: object) -> Callable[[dict[str, Any], int], Any]:
+    return lambda request, number: boxed(answer)
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+
+
+def test_a_greedy_request_whose_n_is_refused_leaves_others_theirs() -> None:
+    def script(request: dict[str, Any], number: int) -> Any:
+        if request.get("n", 1) > 1 and request["temperature"] < 0.1:
+            return Reply({"error": {"message": GREEDY}}, 400)
+        return [boxed(42)] * request.get("n", 1)
+
+    with FakeServer(script) as server:
+        assert sample(server, controller="sc:draws=4", temperature=1e-6).samples == 4
+        assert sample(server, controller="sc:draws=4", temperature=1.0).samples == 4
+    assert server.requests[-1]["n"] == 4, "its prompt is computed once"
+
+
+def test_what_is_learned_of_n_is_by_model_and_kind_and_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    known = Facts()
+    plain, greedy = Asking({"model": "a"}), Asking({"model": "a", "temperature": 0})
+    known.took(greedy, 1, GREEDY)
+    assert known.most_at_once(greedy) == 1 and known.most_at_once(plain) > 100
+    known.took(plain, 8, "Field 'n' is too large")
+    assert known.most_at_once(plain) == 8 and known.most_at_once(Asking({"model": "a", "top_p": 0.5})) == 8
+    assert known.most_at_once(Asking({"model": "b"})) > 100
+    known.gave(plain, 2)
+    assert known.most_at_once(plain) == 2
+    clock.now += live_facts.FORGET_SECONDS + 1
+    assert known.most_at_once(plain) > 100 and known.most_at_once(greedy) > 100
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 64)), max_size=20))
+def test_the_least_that_was_learned_holds(lessons: list[tuple[str, int]]) -> None:
+    known = Facts()
+    for model, most in lessons:
+        known.gave(Asking({"model": model}), most)
+    for model in "ab":
+        most = min((most for name, most in lessons if name == model), default=1 << 62)
+        assert known.most_at_once(Asking({"model": model})) >= min(most, 1 << 62)
+        assert not lessons or known.most_at_once(Asking({"model": model})) >= 1
+
+
+def test_a_pause_holds_for_all_and_the_oldest_question_goes_first() -> None:
+    async def main() -> list[str]:
+        gate, order = Gate(), list[str]()
+
+        async def ask(name: str, age: float) -> None:
+            await gate.enter(age)
+            order.append(name)
+            gate.leave()
+
+        gate.refuse(0.05)
+        assert gate.pause > 0
+        waiting = [asyncio.create_task(ask(name, age)) for name, age in (("young", 3), ("old", 1), ("middle", 2))]
+        await asyncio.gather(*waiting)
+        assert gate.pause == 0
+        return order
+
+    assert asyncio.run(main()) == ["old", "middle", "young"]
+
+
+def test_whoever_can_t_wait_for_the_end_of_a_pause_is_told_at_once() -> None:
+    async def main() -> None:
+        gate = Gate()
+        gate.refuse(0.0)
+        while gate.pause:
+            await asyncio.sleep(gate.pause)
+        gate.refuse(50.0)
+        with pytest.raises(PausedError) as paused:
+            await gate.enter(0.0, time.monotonic() + 10)
+        assert 49 < paused.value.seconds < 52
+        patient = asyncio.create_task(gate.enter(0.0, time.monotonic() + 100))
+        await asyncio.sleep(0)
+        assert not patient.done()
+        gate.refuse(live_gate.LONGEST_WAIT + 1)
+        with pytest.raises(PausedError):
+            await patient
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_wait_leaves_no_trace() -> None:
+    async def main() -> None:
+        gate = Gate()
+        gate.refuse(0.02)
+        waiting = [asyncio.create_task(gate.enter(age)) for age in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        await asyncio.gather(*waiting[1:])
+        assert waiting[0].cancelled()
+
+    asyncio.run(main())
+
+
+def test_a_new_server_is_not_asked_by_everybody_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_gate, "STAGGER", 60.0)
+
+    async def main() -> None:
+        gate = Gate()
+        entering = [asyncio.create_task(gate.enter(age)) for age in range(live_gate.FIRST + 10)]
+        await asyncio.sleep(0)
+        assert sum(task.done() for task in entering) == live_gate.FIRST
+        for _ in range(live_gate.FIRST):
+            gate.grant()
+        for _ in range(live_gate.FIRST):
+            gate.leave()
+        await asyncio.sleep(0)
+        assert all(task.done() for task in entering)
+
+    asyncio.run(main())
+
+
+def test_a_mishap_now_and_then_sets_no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+
+    async def main() -> None:
+        gate = Gate()
+        for number in range(200):
+            (gate.refuse if number % 50 == 49 else gate.grant)()
+            clock.now += 20.0
+        await asyncio.gather(*(gate.enter(age) for age in range(50)))  # the clock stands still: nobody has to wait
+
+    asyncio.run(main())
+
+
+def test_questions_go_where_the_load_is_least_for_the_weight() -> None:
+    small, large = Host("small"), Host("large", weight=3.0)
+    fleet = Fleet([small, large])
+    for _ in range(400):
+        fleet.choose().load += 1
+    assert (small.load, large.load) == (100, 300)
+
+
+def test_a_question_goes_only_where_its_model_is() -> None:
+    one, other, any_ = Host(models=["a"]), Host(models=["b"]), Host()
+    assert Fleet([one, other]).choose("b") is other
+    assert {Fleet([one, any_]).choose("c") for _ in range(5)} == {any_}
+    any_.facts.lack("a")
+    assert {Fleet([one, any_]).choose("a") for _ in range(5)} == {one}
+    assert Fleet([one]).choose("c") is one, "it will say so itself"
+
+
+def test_the_circuit_breaker_opens_after_failures_in_a_row_and_closes_little_by_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    host, other = Host(), Host()
+    fleet = Fleet([host, other])
+    for _ in range(FAILURES - 1):
+        host.fail()
+    host.answer()
+    for _ in range(FAILURES - 1):
+        host.fail()
+    assert not host.is_aside
+    host.fail()
+    assert host.is_aside and {fleet.choose() for _ in range(5)} == {other}
+    first = host.probe_due - clock.now
+    clock.now = host.probe_due + 0.01
+    assert not host.is_aside
+    host.load, other.load = 1, 2
+    assert fleet.choose() is other, "it is not trusted with as much as others yet"
+    host.fail()
+    assert host.is_aside and host.probe_due - clock.now > first, "and one failure is enough now"
+    clock.now = host.probe_due + 0.01
+    for _ in range(30):
+        host.answer()
+    assert fleet.choose() is host
+    host.fail(dead=True)
+    other.fail(dead=True)
+    assert fleet.choose() in (host, other), "where all are aside, one is tried all the same"
+
+
+def test_a_question_stays_on_its_server() -> None:
+    with FakeServer(varied) as one, FakeServer(varied) as other:
+        assert sample(one, other, controller="esc:window=2", budget=6).samples == 6
+        assert sorted([one.served, other.served]) == [0, 3]
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["rounds", "flow"])
+def test_a_question_whose_server_dies_goes_on_at_another_with_its_tally(streamed: bool) -> None:
+    def dies(request: dict[str, Any], number: int) -> Any:
+        return varied(request, number) if number < 2 else Reply(completion([boxed(0)]), dropped=True)
+
+    flow = {"flow": suffice.Flow()} if streamed else {}
+    with FakeServer(dies, streams=True) as first, FakeServer(varied, streams=True) as second:
+        outcome = sample(first, second, controller="asc", budget=6, retries=2, **flow)
+    assert (outcome.samples, outcome.failures, outcome.stop_reason) == (6, (), "budget")
+    assert len(outcome.votes) == 6 and first.served > 2 and second.served == 4
+
+
+def test_a_server_that_is_gone_is_noticed_by_nobody() -> None:
+    with FakeServer(only(42)) as gone:
+        pass
+    with FakeServer(only(42)) as there:
+        for _ in range(3):
+            assert sample(gone, there, controller="sc:draws=2", retries=0).samples == 2
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 502, 503])
+def test_what_one_server_refuses_another_may_do(status: int) -> None:
+    refusal = Reply({"error": {"message": "not here"}}, status)
+    with FakeServer(lambda request, number: refusal) as bad, FakeServer(only(42)) as good:
+        assert sample(bad, good, controller="sc:draws=2", retries=1).votes == {"42": 2}
+
+
+def test_a_refusal_of_the_request_itself_is_not_tried_elsewhere() -> None:
+    refusal = Reply({"error": {"message": "bad request"}}, 400)
+    servers = [FakeServer(lambda request, number: refusal) for _ in range(2)]
+    with servers[0], servers[1], pytest.raises(suffice.SampleError, match="bad request"):
+        sample(*servers, controller="sc:draws=1")
+    assert sorted(server.served for server in servers) == [0, 1]
+
+
+def test_estimated_tokens_are_no_more_than_possible_and_marked() -> None:
+    def llama(request: dict[str, Any], number: int) -> Reply:
+        body = completion(["x" * 10, "x" * 100, "x" * 5][: request.get("n", 1)])
+        body["usage"] = {"prompt_tokens": 7, "completion_tokens": 10}
+        return Reply(body | {"timings": {}})
+
+    with FakeServer(llama) as server:
+        capped = sample(server, controller="sc:draws=3", max_tokens=40)
+        assert [one.tokens for one in capped.responses] == [10, 40, 5]
+        assert capped.usage_estimated and capped.to_json()["usage_estimated"]
+        assert [one.tokens for one in sample(server, controller="sc:draws=3").responses] == [10, 100, 5]
+    with FakeServer(only(42)) as server:
+        assert not sample(server, controller="sc:draws=3").usage_estimated
