@@ -36,6 +36,14 @@ def facts_of(client: Any) -> Facts:
     return KNOWN.setdefault(str(getattr(client, "base_url", "")), Facts())
 
 
+def several(client: Any) -> list[Any]:
+    """A client, or a list of them, as a list."""
+    clients = list(client) if isinstance(client, list | tuple) else [client]
+    if not clients:
+        raise OptionError("there must be one at least", "client")
+    return clients
+
+
 def server_of(
     clients: Any,
     limiter: Limiter,
@@ -45,12 +53,9 @@ def server_of(
     weights: Sequence[float] = (),
 ) -> Server:
     """The server that a client speaks to, or those that several do."""
-    several = clients if isinstance(clients, list | tuple) else [clients]
-    if not several:
-        raise OptionError("there must be a client at least", "client")
     posts = {
         _host_of(client, weight): _poster(client, timeout, limiter.limit, dialect)
-        for client, weight in zip(several, weights or [1.0] * len(several), strict=True)
+        for client, weight in zip(several(clients), weights or [1.0] * len(several(clients)), strict=True)
     }
     return Server(Fleet(list(posts)), posts.__getitem__, limiter, dialect, retries=retries, timeout=timeout)
 
@@ -67,9 +72,12 @@ def _host_of(client: Any, weight: float) -> Host:
     return known
 
 
-def dialect_of(client: Any, api: str | None = None) -> Dialect:
-    """What is spoken with a client: Messages with Anthropic's, chat completions or Responses with OpenAI's."""
-    spoken = ("messages",) if package_of(client).__name__ == "anthropic" else ("chat", "responses")
+def dialect_of(clients: list[Any], api: str | None = None) -> Dialect:
+    """What is spoken with clients: Messages with Anthropic's, chat completions or Responses with OpenAI's."""
+    packages = {package_of(client).__name__ for client in clients}
+    if len(packages) > 1:
+        raise OptionError("must be of one package where there are several", "client")
+    spoken = ("messages",) if packages == {"anthropic"} else ("chat", "responses")
     if api not in (None, *spoken):
         raise OptionError(f'must be {" or ".join(spoken)} with this client, not "{api}"', "api")
     return DIALECTS[api or spoken[0]]

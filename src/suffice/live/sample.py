@@ -13,7 +13,7 @@ from suffice.answers import Extractor, Read, get_extractor
 from suffice.controllers import Controller, get_controller
 from suffice.errors import OptionError
 from suffice.flow import Flow
-from suffice.live.clients import dialect_of, is_async, server_of, twin
+from suffice.live.clients import dialect_of, is_async, server_of, several, twin
 from suffice.live.limiter import Limiter
 from suffice.live.outcome import Outcome
 from suffice.live.server import RETRIES, TIMEOUT
@@ -61,7 +61,8 @@ async def asample(
     ...     asyncio.run(main(server.base_url)).answer
     '42'
     """
-    dialect = dialect_of(client, api)
+    clients = several(client)
+    dialect = dialect_of(clients, api)
     for name, reason in _NOT_IN_REQUESTS.items():
         if name in request:
             raise OptionError(reason, name)
@@ -74,7 +75,7 @@ async def asample(
     random = np.random.default_rng(None if request.get("seed") is None else abs(request["seed"]))
     form = request.pop("response_format", None)
     fields = {**request, "model": model, **dialect.asking(list(messages), form)}
-    vote = voting.begin(server_of(client, Limiter(concurrency), retries, timeout, dialect), fields, random, watch)
+    vote = voting.begin(server_of(clients, Limiter(concurrency), retries, timeout, dialect), fields, random, watch)
     return await vote.outcome(deadline_seconds)
 
 
@@ -109,7 +110,7 @@ def sample(
 
 def with_twin(client: Any, ask: Callable[[Any], Awaitable[Outcome]]) -> Outcome:
     """Ask with the asynchronous twin of a synchronous client, or of several, in a thread of its own."""
-    clients = client if isinstance(client, list | tuple) else [client]
+    clients = several(client)
     for one in clients:
         if is_async(one):
             raise OptionError(
