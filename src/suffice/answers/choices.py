@@ -119,7 +119,8 @@ _WHICH = re.compile(r"(?:which|who|what|where|when)\b[^,?]*, ", re.IGNORECASE)
 
 
 _WHICH_OF = re.compile(
-    r"(?:which|who|what|(?:find |pick |spot )?(?:the )?odd one out)\b[^?:]*: (?P<things>[^,?:]{1,40}(?:, [^,?:]{1,40}){1,12}(?:,? or [^,?]{1,40})?)\?*",
+    r"(?:which|who|what|(?:find |pick |"
+    r"spot )?(?:the )?odd one out)\b[^?:]*: (?P<things>[^,?:]{1,40}(?:, [^,?:]{1,40}){1,12}(?:,? or [^,?]{1,40})?)\?*",
     re.IGNORECASE,
 )
 
