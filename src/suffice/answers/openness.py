@@ -77,7 +77,7 @@ _COMPLETES = re.compile(
     r"\boutput only the (?:continuation|completion)|\b(?:re-?phrase|re-?write|re-?word)s? the (?:user['’]s )?\w+",
     re.IGNORECASE,
 )
-_STEPS = re.compile(r"^\W*(thought|action|observation|plan)\b[^\n:]{0,20}:", re.IGNORECASE | re.MULTILINE)
+_STEPS = re.compile(r"^[ \t>*#-]*(thought|action|observation|plan)\b[^\n:]{0,20}:", re.IGNORECASE | re.MULTILINE)
 
 
 def is_pipeline(asked: str, told: str) -> bool:

@@ -183,7 +183,10 @@ _DEPENDS = re.compile(
     r"rule of thumb)\b",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"\bbetween \S*\d|\d[\d.,]*[km%]?(?:-|–|—| to | - | – )[$€£]?\d[\d.,]*[km%]?(?! ?=)", re.IGNORECASE)
+_RANGE = re.compile(
+    r"\bbetween \S*\d|(?<!\d)\d[\d.,]{0,12}[km%]?(?:-|–|—| to | - | – )[$€£]?\d[\d.,]*[km%]?(?! ?=)",
+    re.IGNORECASE,
+)
 
 
 def hedges(text: str) -> bool:
