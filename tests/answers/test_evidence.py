@@ -155,6 +155,12 @@ ASKS = {
         "Schreibe eine E-Mail an meinen Chef",
         "Écris un poème sur la pluie",
         "¿Cómo se hace una tortilla?",
+        "how long does it take to learn the piano?",
+        "what are my rights if my train is late?",
+        "at what age should a child learn to swim?",
+        "Find me a good hotel in Porto for 4 people",
+        "Mi consigli un film per stasera?",
+        "你能帮我写一封邮件吗？",
     ],
     None: [
         "",
@@ -166,6 +172,9 @@ ASKS = {
         "Is 17 prime? Explain.",
         "I bought 3 apples for $2 each. What did I pay in total?",
         "Was ist die Hauptstadt von Peru?",
+        "A ticket costs $12. How much does it cost to go 3 times?",
+        "boiling point of ethanol",
+        "法国的首都是哪里？",
     ],
 }
 
@@ -174,6 +183,12 @@ ASKS = {
 def test_a_request_tells_whether_it_has_one_answer(one: bool | None, text: str) -> None:
     assert asks_for_one_answer(_user(text)) is one
     assert asks_for_one_answer(_user([{"type": "image_url"}, {"type": "text", "text": text}])) is one
+
+
+def test_where_nothing_is_asked_only_a_final_answer_is_clear() -> None:
+    read = reader(_user("The quarterly figures are in."))
+    assert [read(text) for text in ("12", "Great news", "Answer: 12", "It rose by 3, so 12 in total.")] == [None] * 4
+    assert read("Final answer: 12") == "12" and read(r"\boxed{12}") == "12"
 
 
 def test_the_system_may_say_in_which_form() -> None:
@@ -211,6 +226,12 @@ LONG = [
     '"a',
     "or ",
     "a-",
+    "1-",
+    "_{1}",
+    "| a |\n",
+    "は",
+    "was by Aa ",
+    "thought: a\n",
 ]
 
 

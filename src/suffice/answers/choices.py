@@ -37,7 +37,8 @@ def _small(asked: str) -> dict[str, str]:
 _NUMBERED = re.compile(r"(?:^|\n)[ \t]*\(?(\d)[).][ \t]+([^\n]{1,100})")
 _PICKS = re.compile(r"\b(?:which|pick|choose|select|option|correct)\b", re.IGNORECASE)
 _ASKS = re.compile(
-    r"(?:^|\n)\W*(?:what|who|where|when|how (?:many|much)|in which)\b[^\n]{1,300}[?:]\s*\(?1[).]", re.IGNORECASE
+    r"(?:^|\n)[^\w\n]{0,9}(?:what|who|where|when|how (?:many|much)|in which)\b[^\n]{1,300}[?:]\s*\(?1[).]",
+    re.IGNORECASE,
 )
 
 
@@ -119,7 +120,8 @@ _WHICH = re.compile(r"(?:which|who|what|where|when)\b[^,?]*, ", re.IGNORECASE)
 
 
 _WHICH_OF = re.compile(
-    r"(?:which|who|what|(?:find |pick |spot )?(?:the )?odd one out)\b[^?:]*: (?P<things>[^,?:]{1,40}(?:, [^,?:]{1,40}){1,12}(?:,? or [^,?]{1,40})?)\?*",
+    r"(?:which|who|what|(?:find |pick |"
+    r"spot )?(?:the )?odd one out)\b[^?:]*: (?P<things>[^,?:]{1,40}(?:, [^,?:]{1,40}){1,12}(?:,? or [^,?]{1,40})?)\?*",
     re.IGNORECASE,
 )
 

@@ -19,6 +19,11 @@ Clear are, in the order in which they are looked for:
 - *told*: where the request asks for a number, a name, a date or a time, what the first or the last sentence adds to
   the words of the question: in "The capital of France is Paris." it is Paris.
 
+The less a request is known to be a question, the more is asked of a response. Where nothing in it asks, only a box and
+"final answer" are clear: whatever else the text says may be a part of what it was told to make. Where a number is
+wanted that nothing given leads to, a range or "it depends" makes it an estimate. In a text that is laid out, with
+headings and lists, only its conclusion counts, or a first sentence that says the question again.
+
 None have refusals, questions back, lists, tables, code and whole JSON objects (kind "structure": they are voted on
 field by field). Where the request asks for a text (a poem, a title, a translation) nothing is clear, whatever the
 response looks like: a title is as short as a label, and only the request tells them apart.

@@ -37,7 +37,8 @@ _VERDICT = re.compile(
     r"(?:です|ます|でしょう)か[?？。]?\s*$|吗[?？]?\s*$|(?:인가요|입니까|나요)[?？]?\s*$|\bли\b|\bهل\b|^क्या\b"
 )
 _ENGLISH = re.compile(
-    r"\b(?:the|is|are|what|which|who|how|of|to|and|in|it|this|for|my|you|does|do|with|on|was|when|where|i|or|an|can|not|at|by|from|there|has|have|if|be)\b",
+    r"\b(?:the|is|are|what|which|who|how|of|to|and|in|it|this|for|my|you|does|do|with|on|was|when|where|i|or|an|can|"
+    r"not|at|by|from|there|has|have|if|be)\b",
     re.IGNORECASE,
 )
 _NOT_LATIN = re.compile(r"[\u0370-\u1fff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -78,7 +79,9 @@ def is_english(text: str) -> bool:
 
 
 _SAYS = re.compile(
-    r"(?:.*(?:は|是|等于|为|＝|=|[—–-] (?:это )?)\s*)?(?P<said>[^。！？!?、，,]{1,20}?)\s*(?:です|だ|になります|입니다|이다)?[。.！!]*"
+    r"(?:.*(?:は|是|等于|为|＝|=|[—–-] (?:это )?)\s*)?"
+    r"(?P<said>[^。！？!?、，,]{1,20}?)\s*"
+    r"(?:です|だ|になります|입니다|이다)?[。.！!]*"
 )
 _LONGEST = 60
 

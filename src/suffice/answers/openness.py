@@ -70,12 +70,14 @@ _QUERIES = re.compile(
     re.IGNORECASE,
 )
 _COMPLETES = re.compile(
-    r"\b(?:continue|complete|auto-?complete|finish|fill in|extend)s?\b[^.\n]{0,40}\b(?:text|sentence|code|message|input|"
+    r"\b(?:continue|complete|auto-?complete|finish|fill in|extend)s?\b[^.\n]{0,40}\b(?:text|sentence|code|message|"
+    r"input|"
     r"prompt|story|paragraph)\b|\b(?:code|text|sentence) completion\b|\bonly (?:with|in|using) emojis?\b|"
-    r"\b(?:next|first) (?:step|action|move)\b|\binto (?:\w+ )?(?:sub-?tasks|steps)\b|\boutput only the (?:continuation|completion)|\b(?:re-?phrase|re-?write|re-?word)s? the (?:user['’]s )?\w+",
+    r"\b(?:next|first) (?:step|action|move)\b|\binto (?:\w+ )?(?:sub-?tasks|steps)\b|"
+    r"\boutput only the (?:continuation|completion)|\b(?:re-?phrase|re-?write|re-?word)s? the (?:user['’]s )?\w+",
     re.IGNORECASE,
 )
-_STEPS = re.compile(r"^\W*(thought|action|observation|plan)\b[^\n:]{0,20}:", re.IGNORECASE | re.MULTILINE)
+_STEPS = re.compile(r"^[ \t>*#-]*(thought|action|observation|plan)\b[^\n:]{0,20}:", re.IGNORECASE | re.MULTILINE)
 
 
 def is_pipeline(asked: str, told: str) -> bool:

@@ -37,13 +37,15 @@ TEXTS = (
 WRITES = _pattern(
     POLITE,
     r"(?:write(?! (?:only |just |down |out )?(?:your|the) (?:final )?(?:answer|letter|number|result|equation|"
-    r"fraction)|\s+\$?[-\d.,/\\]+\S* (?:as|in))|rewrite|re-write|reword|rephrase|paraphrase|draft|compose|author(?= (?:an?|the|some)\b)|"
+    r"fraction)|\s+\$?[-\d.,/\\]+\S* (?:as|in))|rewrite|re-write|reword|rephrase|paraphrase|draft|compose|"
+    r"author(?= (?:an?|the|some)\b)|"
     r"pen\b|create|generate(?! the next)|craft|come up with|brainstorm|invent|role-?play|play\b|",
     r"translate|transcribe|summari[sz]e|sum up|tl;?dr|eli5|condense|shorten|polish|proofread|edit (?:this|the|my)|"
     r"correct (?:the|this|my|any|all|these)|improve|refactor|debug|fix|implement|code\b|program\b|build|design|"
     r"develop|optimi[sz]e (?:this|the|my)|document|review|critique|critici[sz]e|comment on|give (?:me )?feedback|"
     r"make (?:this|it|me|a|an|my|the|that)|turn (?:this|it|these|the)|format|reformat|convert (?:this|it|these|"
-    r"the following|my|the (?:code|text|list|csv|json|function)|[^.\n]{0,60}\bto (?:yaml|json|csv|xml|html|markdown|sql|an? ))|",
+    r"the following|my|the (?:code|text|list|csv|json|function)|[^.\n]{0,60}\bto (?:yaml|json|csv|xml|html|markdown|"
+    r"sql|an? ))|",
     r"continue|go on\b|finish (?:this|the|my)|complete (?:this|the|my) (?:story|poem|code|function|paragraph|"
     r"sentence)|recommend|suggest|advise|propose|plan (?:a|an|my|our|me|the)|organi[sz]e|outline|prepare|list\b|"
     r"enumerate|tell (?:me|us) (?:a|an|some|something|about|more|your)|talk (?:to me )?about|teach|show me|"
@@ -125,16 +127,19 @@ ADVICE = _pattern(
 )
 SYSTEM_TEXT = _pattern(
     POLITE,
-    r"(?:you (?:always |only )?)?(?:translate|summari[sz]e|rewrite|paraphrase|proofread|(?:write|draft|compose|create|generate|produce|"
+    r"(?:you (?:always |only )?)?(?:translate|summari[sz]e|rewrite|paraphrase|proofread|(?:write|draft|compose|"
+    r"create|generate|produce|"
     r"suggest)\b[^.]*?\b",
     TEXTS,
     r"\b)|.*\b(?:stay in character|role-?play|copy-?writer|translator|story-?teller|ghost-?writer|summari[sz]er|"
-    r"(?:title|name|headline|caption|slogan|post|content|code|query|sql|test|prompt|text) (?:generator|writer|engine))\b",
+    r"(?:title|name|headline|caption|slogan|post|content|code|query|sql|test|prompt|text) (?:generator|writer|"
+    r"engine))\b",
 )
 """A task of the system's that makes a text of whatever the user says."""
 
 DEFINES = _pattern(
-    r"\W*what(?:['’]s| is| are) (?:an? )?(?!the\b|wrong|left|missing|next|this|that|it\b|my\b|too\b|\w+ (?:of|in|for)\b)"
+    r"\W*what(?:['’]s| is| are) (?:an? )?(?!the\b|wrong|left|missing|next|this|that|it\b|my\b|too\b|\w+ (?:of|in|"
+    r"for)\b)"
     r"[^\W\d_]+(?:[ -](?!of\b|in\b|for\b|than\b|with\b|minus\b|plus\b|times\b)[^\W\d_]+){0,2}\W*",
 )
 WHO = re.compile(r"(?i:who (?:is|was|are|were)) (?:[A-Z]\S*)(?: [A-Z]\S*){0,3}")
@@ -196,7 +201,8 @@ HOW_MANY = _pattern(
     r"\bcombien\b|\bcuánt[oa]s?\b|\bquant[oia]s?\b|\bwie (?:alt|hoch|lang|weit|groß|schnell)\b",
 )
 _MEASURES = (
-    r"(?:total|sum|product(?= of)|quotient|average|mean|median|mode(?= of)|number|percent(?:age)?|probability|area|volume|"
+    r"(?:total|sum|product(?= of)|quotient|average|mean|median|mode(?= of)|number|percent(?:age)?|probability|area|"
+    r"volume|"
     r"perimeter|circumference|price|cost|value|remainder|ratio|speed|distance|population|height|length|width|"
     r"weight|age|amount|balance|profit|revenue|discount|interest|tip|tax|salary|temperature|boiling point|"
     r"melting point|freezing point|square root|cube root|result|least|greatest|smallest (?:number|integer)|"
@@ -208,7 +214,8 @@ NUMBERS = _pattern(
     r"\b(?:what(?:['’]s| is| was| will be| would be| are)?|extract|find|identify|give me|state|determine|report|"
     r"return) (?:(?:the|its|his|her|their) )?(?:\w+ ){0,3}?",
     _MEASURES,
-    r"\b|\bwhat(?:['’]s| is)\s+[-\d(\\$√|]|\b(?:what|which) (?:percent|percentage|fraction|number|amount|size|age|port|page|room|floor|gate|platform|seat|line)"
+    r"\b|\bwhat(?:['’]s| is)\s+[-\d(\\$√|]|\b(?:what|which) (?:percent|percentage|fraction|number|amount|size|age|"
+    r"port|page|room|floor|gate|platform|seat|line)"
     r"\b|\bwhat\b[^?]{0,60}\b(?:in total|altogether|pay|cost|earn|weigh|come to|add up to|amount to)\b|"
     r"\bwhat(?:['’]s| is) [^?]{0,40}[+^²³√=]|\d+, ?\d+, ?\d+|",
     r"^\W*(?:calculate|compute|evaluate|solve\b(?=.*[\d=]|.*\b[xyz]\b)|find (?:x|y|all)\b|convert \S*\d|round|"
@@ -225,7 +232,8 @@ SCALE = _pattern(
     r"\b[^.?!\n]{0,60}?\b[01] ?(?:\([^()]*\) ?)?(?:-|–|to|and|through) ?(\d+)\b|\([01] ?(?:-|–|to) ?(\d+)\)",
 )
 YEARS = _pattern(
-    r"\b(?:what|which) year\b|\b(?:just|only) the year\b|\byear only\b|\bin welchem jahr|\ben quelle année|\ben qué año|\bin che anno|\bem que ano",
+    r"\b(?:what|which) year\b|\b(?:just|only) the year\b|\byear only\b|\bin welchem jahr|\ben quelle année|"
+    r"\ben qué año|\bin che anno|\bem que ano",
 )
 TIMES = _pattern(
     r"\b(?:what|which) time\b|\bwhat o'clock\b|\bum wie ?viel uhr|\bà quelle heure|\ba qué hora",
@@ -259,13 +267,15 @@ LOOKS_UP = _pattern(
     _MEASURES,
     r"|atomic (?:number|weight)|molar mass|half-life|gdp|calories|year|number)|author|capital|inventor|founder|"
     r"president|ceo|currency|(?:chemical )?(?:formula|symbol)|plural|opposite|antonym|past tense|winner|director|"
-    r"odd one out|next (?:number|term|letter)|country code|time zone|birthday|date|synonym)\b"
+    r"odd one out|(?!(?:b|lat|nic|cool|cheap)est)\w{3,}est \w+|next (?:number|term|letter)|country code|time zone|"
+    r"birthday|date|synonym)\b"
     r"(?! (?:to|about|ideas|plan|on|columns?|cells?)\b)[^\n]{0,12}?(?: (?:of|for|in)\b(?! (?:my|our|this|an?)\b)|:)",
 )
 """A request that only names what it wants to know: "boiling point of ethanol"."""
 CLASSIFIES = _pattern(
     POLITE,
-    r"(?:classify|detect|identify|determine|decide|label|categori[sz]e|extract(?! all)|rate|score|grade|predict|tell (?:me )?"
+    r"(?:classify|detect|identify|determine|decide|label|categori[sz]e|extract(?! all)|rate|score|grade|predict|"
+    r"tell (?:me )?"
     r"(?:which|whether|if)|assign|route|judge)\b",
 )
 DIRECT = _pattern(
@@ -278,7 +288,8 @@ LISTS = _pattern(
     r"\b(?:(?:exactly |only )?one of(?: the following| these| those)?(?: \w+){0,2}|either|"
     r"classif\w+[^.\n]{0,80}? (?:as|into|in)|label\w*[^.\n]{0,60}? as|categori[sz]e[^.\n]{0,60}? (?:as|into)|"
     r"route[^.\n]{0,60}? to|tag[^.\n]{0,40}? as|(?:possible |valid |allowed |available )?(?:options|labels|"
-    r"categories|classes|intents|choices|departments|queues|teams)(?: are)?|(?:choose|select|pick)(?= ?:)|choose (?:from|between|among)|"
+    r"categories|classes|intents|choices|departments|queues|teams)(?: are)?|(?:choose|select|pick)(?= ?:)|"
+    r"choose (?:from|between|among)|"
     r"select (?:from|between)|pick (?:from|between)|klassifiziere[^.\n]{0,60}? als|(?:answer|respond|reply|output|"
     r"return|say|print)(?: only)?(?: with)?(?: only)?|antworte mit|determine (?:if|whether)[^.\n]{0,60}? is)(?!\w)",
 )

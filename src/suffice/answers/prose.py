@@ -179,10 +179,14 @@ def is_laid_out(text: str) -> bool:
 
 
 _DEPENDS = re.compile(
-    r"\b(?:depend(?:s|ing)?|var(?:y|ies)|ranges?|anywhere (?:from|between)|it['’]s (?:hard|difficult) to say|rule of thumb)\b",
+    r"\b(?:depend(?:s|ing)?|var(?:y|ies)|ranges?|anywhere (?:from|between)|it['’]s (?:hard|difficult) to say|"
+    r"rule of thumb)\b",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"\bbetween \S*\d|\d[\d.,]*[km%]?(?:-|–|—| to | - | – )[$€£]?\d[\d.,]*[km%]?(?! ?=)", re.IGNORECASE)
+_RANGE = re.compile(
+    r"\bbetween \S*\d|(?<!\d)\d[\d.,]{0,12}[km%]?(?:-|–|—| to | - | – )[$€£]?\d[\d.,]*[km%]?(?! ?=)",
+    re.IGNORECASE,
+)
 
 
 def hedges(text: str) -> bool:

@@ -10,6 +10,9 @@ marks: it may say "write to us" or "yes or no" without being meant. Three things
   talk): two good texts are never the same, so a vote over them could only pick one for a detail in it;
 - *unknown*, anything else, questions above all: the first response shows whether there is an answer.
 
+Opinions, advice, estimates and the steps of pipelines have the form of questions and are none (see `openness`). Of the
+rest, what is not recognisably a question asks nothing, and `evidence` then takes next to nothing for an answer.
+
 What looks like both is unknown if a form is asked for: to be wrong about "one answer" costs many samples, to be wrong
 about "none" costs the vote, and to be unsure costs next to nothing.
 """
@@ -201,7 +204,8 @@ _LABELLED = re.compile(
 )
 _MATERIAL = (
     r"[>*# \t]*(?:the |input |user |customer )?(?:context|background|documents?|passage|article|text|excerpt|source|"
-    r"e-?mail|review|contract|policy|message|tweet|ticket|input|sentence|comment|statement|customer|transcript|kontext|texte?|texto)"
+    r"e-?mail|review|contract|policy|message|tweet|ticket|input|sentence|comment|statement|customer|transcript|"
+    r"kontext|texte?|texto)"
 )
 _CONTEXT = re.compile(rf"{_MATERIAL}(?! (?:my|this|the|these)\b)\b[^.?!\n]{{0,40}}[:\n]", re.IGNORECASE)
 _GIVEN = re.compile(rf"^{_MATERIAL}\s?\d*[*]*:[*]*[ \t]*\S.*$", re.IGNORECASE | re.MULTILINE)
@@ -315,7 +319,8 @@ _SENTIMENT = re.compile(r"\bsentiment\b", re.IGNORECASE)
 
 
 _NUMBERED = re.compile(
-    r"\b(?:invoice|order|phone|telephone|account|customer|tracking|serial|reference|case|ticket|flight|model|part|booking|"
+    r"\b(?:invoice|order|phone|telephone|account|customer|tracking|serial|reference|case|ticket|flight|model|part|"
+    r"booking|"
     r"policy|registration) (?:number|no\b|id\b|code)",
     re.IGNORECASE,
 )
@@ -361,7 +366,7 @@ def _want_told(told: str) -> Want | None:
 def _want_of(said: list[str]) -> Want | None:
     asked = [sentence for sentence in said if _kind(sentence) == "question"]
     wants = [_want(sentence) for sentence in asked]
-    unsure = "any" if asked and any(foreign.is_english(sentence) for sentence in asked) else None
+    unsure: Want | None = "any" if asked and any(foreign.is_english(sentence) for sentence in asked) else None
     want = next((want for want in reversed(wants) if want), unsure)
     clock = want == "date" and any(values.time_in(sentence) for sentence in said)
     return "time" if clock else want

@@ -46,7 +46,8 @@ _EQUATION = re.compile(
     rf"(?:(?:=|≈|→|⇒|equals|equal to)\s*|:\s+)(?P<value>(?:[€£¥]|USD )?\s*{NUMBER.pattern})(?P<after>[^=≈\d\n]*)$"
 )
 _CHECK = re.compile(
-    r"\W*(?:(?:you can |we can |let['’]s |to |as a )?(?:double-)?(?:check|verif)|proof|probe|note|here['’]s how|this is because|"
+    r"\W*(?:(?:you can |we can |let['’]s |to |as a )?(?:double-)?(?:check|verif)|proof|probe|note|here['’]s how|"
+    r"this is because|"
     r"substitut)",
     re.IGNORECASE,
 )
@@ -92,7 +93,7 @@ def _result(sentence: str, question: Question, asked: bool, alone: bool) -> str 
     several = SEVERAL.search(bare)
     if several:
         return several[0]
-    equation = _EQUATION.search(bare)
+    equation = _EQUATION.search(re.sub(r"\s\([^()]*\)\W*$", "", bare))
     if equation and len(equation["after"].split()) <= 6:
         return _number_in(equation["value"])
     bold = [one for one in (values.amount(unmarked(span)) for span in in_bold(sentence)) if one]

@@ -25,7 +25,7 @@ def spelled(answer: str, question: Question = UNASKED) -> str:
             return spelt
     if number := values.amount(bare, question.scale):
         return number
-    if _SUBSCRIPTS.fullmatch(bare):
+    if SUBSCRIPTS.fullmatch(bare):
         return re.sub(r"[_{}]", "", bare.translate(_LOWERED))
     bare = _ARTICLE.sub("", bare, count=1) if _ARTICLE.match(bare) else bare
     full = [name for name in question.names if bare in name.split()] if question.want == "name" else []
@@ -36,7 +36,7 @@ def spelled(answer: str, question: Question = UNASKED) -> str:
 
 
 _LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-_SUBSCRIPTS = re.compile(r"(?=.*[\d₀-₉])(?:\(?[A-Z][a-z]?\)?(?:_?\{?[\d₀-₉]{1,3}\}?)?){1,20}")
+SUBSCRIPTS = re.compile(r"(?=.*[\d₀-₉])(?:\(?[A-Z][a-z]?\)?(?:_?\{?[\d₀-₉]{1,3}\}?)?){1,20}")
 """A chemical formula, its numbers lowered or not."""
 
 

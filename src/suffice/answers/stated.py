@@ -83,7 +83,8 @@ _CHOICES = [
         r"|(?i:answer ?: ?)([a-j])(?=[.\s]*$)"
     ),
     re.compile(
-        r"(?i:choose|select|pick|go with|it is|it's|it’s|must be|should be|so|therefore,?|thus,?|hence,?|leaves|leaving|leaves us with) "
+        r"(?i:choose|select|pick|go with|it is|it's|it’s|must be|should be|so|therefore,?|thus,?|hence,?|leaves|"
+        r"leaving|leaves us with) "
         r"(?i:option |choice |answer )?" + _LETTER + r"|(?i:option|choice) " + _LETTER
     ),
     re.compile(r"\(([A-J])\)|(?:^|\n) ?([A-J])[.):] ?\S[^\n]*$|(?:^|\n) ?([A-J])[.)]? ?$"),

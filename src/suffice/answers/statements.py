@@ -38,7 +38,7 @@ _FINALLY = re.compile(
 
 
 def finally_stated(text: str, question: Question) -> str | None:
-    """What a text says is its final answer: where nothing is known to be asked, "Answer:" may be a part of what it made."""
+    """What a text says is its final answer: where nothing is asked, "Answer:" may be a part of what was made."""
     return stated(text, question) if _FINALLY.search(text[-_TAIL:]) else None
 
 

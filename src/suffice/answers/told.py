@@ -142,12 +142,15 @@ def _year_told(sentence: str, question: Question) -> str | None:
 
 
 _REASON = re.compile(
-    r"(?<=\w)(?:,? (?:which|because|since|where|although|though|and (?:it|is|was|not)|not|meaning)\b|, as\b|;| \(| [–—-] )"
+    r"(?<=\w)(?:,? (?:which|because|since|where|although|though|and (?:it|is|was|not)|not|meaning)\b|, as\b|;| \(|"
+    r" [–—-] )"
 )
 _COURTESY = re.compile(
-    r"^\W*(?:oh(?: no)?|thanks|thank you|well|hm+|in short|tl;?dr|short answer|legally|basically|actually|indeed|obviously|"
+    r"^\W*(?:oh(?: no)?|thanks|thank you|well|hm+|in short|tl;?dr|short answer|legally|basically|actually|indeed|"
+    r"obviously|"
     r"(?:it|this|that) (?:looks|seems|appears|sounds)(?: like| to be)?|i (?:think|believe|guess)(?: it(?:['’]s| is))?|"
-    r"(?:it|this|that|the code|the program|the script) (?:logs|prints|outputs|returns|shows|displays)|you (?:should|would|"
+    r"(?:it|this|that|the code|the program|the script) (?:logs|prints|outputs|returns|shows|displays)|you (?:should|"
+    r"would|"
     r"will)|you['’]ll)\b[,:.!]*\s*",
     re.IGNORECASE,
 )
@@ -171,7 +174,8 @@ def _without_setting(sentence: str) -> str:
 
 
 _BY = re.compile(
-    r"\b(?:was|were|is|are|been)\b[^.]{0,80}?\bby (?:(?:[a-z]+|[A-Z][a-z]+(?= [a-z])) ){0,4}([A-Z][^\W\d_]+(?: [A-Z][\w.'’-]*)+)"
+    r"\b(?:was|were|is|are|been)\b[^.]{0,80}?\bby (?:(?:[a-z]+|"
+    r"[A-Z][a-z]+(?= [a-z])) ){0,4}([A-Z][^\W\d_]+(?: [A-Z][\w.'’-]*)+)"
 )
 
 

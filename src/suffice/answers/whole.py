@@ -5,7 +5,7 @@ import re
 from suffice.answers import foreign, prose, values
 from suffice.answers.prose import unmarked
 from suffice.answers.requests import UNASKED, Question
-from suffice.answers.spelling import NO, YES, as_date, trimmed
+from suffice.answers.spelling import NO, SUBSCRIPTS, YES, as_date, trimmed
 
 PERSONAL = re.compile(
     r"\b(?:i|i'm|i’m|i'd|i'll|i've|you|you're|you’re|your|we|we're|let's|let’s|me|my|us|our|please|here|here's|sure|"
@@ -42,7 +42,7 @@ def bare_value(text: str, question: Question) -> str | None:
     if "\n" in bare or len(bare) > 120:
         return None
     bare = trimmed(_without_label(bare))
-    if LIST.fullmatch(bare):
+    if LIST.fullmatch(bare) or SUBSCRIPTS.fullmatch(bare):
         return bare
     if question.want == "year":
         return None
