@@ -68,8 +68,12 @@ def _host_of(client: Any, weight: float) -> Host:
 
 
 def dialect_of(client: Any, api: str | None = None) -> Dialect:
-    """What is spoken with a client: Messages with Anthropic's, chat completions or Responses with OpenAI's."""
-    spoken = ("messages",) if package_of(client).__name__ == "anthropic" else ("chat", "responses")
+    """What is spoken with a client: Messages with Anthropic's, chat completions or Responses with OpenAI's.
+
+    Several speak what the first does.
+    """
+    first = next(iter(client), None) if isinstance(client, list | tuple) else client
+    spoken = ("messages",) if package_of(first).__name__ == "anthropic" else ("chat", "responses")
     if api not in (None, *spoken):
         raise OptionError(f'must be {" or ".join(spoken)} with this client, not "{api}"', "api")
     return DIALECTS[api or spoken[0]]
