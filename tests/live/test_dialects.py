@@ -255,6 +255,6 @@ def test_what_a_client_does_not_speak_is_refused() -> None:
 def test_anthropic_is_not_loaded_for_others() -> None:
     check = (
         "import sys, openai, suffice\nfrom suffice.live.clients import dialect_of\n"
-        "dialect_of(openai.OpenAI(api_key='x'))\nprint('anthropic' in sys.modules)"
+        "dialect_of([openai.OpenAI(api_key='x')])\nprint('anthropic' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", check], capture_output=True, text=True).stdout == "False\n"
