@@ -68,8 +68,11 @@ def _host_of(client: Any, weight: float) -> Host:
 
 
 def dialect_of(client: Any, api: str | None = None) -> Dialect:
-    """What is spoken with a client: Messages with Anthropic's, chat completions or Responses with OpenAI's."""
-    spoken = ("messages",) if package_of(client).__name__ == "anthropic" else ("chat", "responses")
+    """What is spoken with a client, or several: Messages with Anthropic's, chat or Responses with OpenAI's."""
+    packages = {package_of(one).__name__ for one in (client if isinstance(client, list | tuple) else [client])}
+    if len(packages) > 1:
+        raise OptionError("must all be of the same package where there are several", "client")
+    spoken = ("messages",) if "anthropic" in packages else ("chat", "responses")
     if api not in (None, *spoken):
         raise OptionError(f'must be {" or ".join(spoken)} with this client, not "{api}"', "api")
     return DIALECTS[api or spoken[0]]
