@@ -13,8 +13,8 @@ from suffice.live.limiter import Limiter
 FAILURES = 3
 """So many requests in a row must fail before a server is set aside; one where nobody listens there."""
 
-ASIDE_SECONDS, LONGEST_ASIDE_SECONDS = 0.5, 15.0
-"""How long a server is set aside at first, and at most; it doubles from time to time."""
+ASIDE_SECONDS, LONGEST_ASIDE_SECONDS = 0.5, 5.0
+"""How long a server is set aside at first, and at most; it doubles until it answers."""
 
 FIRST_TRUST = 0.05
 """The part of its weight that a server has when it returns; every answer of it doubles that."""
@@ -80,8 +80,7 @@ class Host:
         self._failures = 0
         self._aside_until, self.probe_due = 0.0, inf
         self._trust = min(1.0, 2 * self._trust)
-        if self._trust == 1.0:
-            self._aside_seconds = ASIDE_SECONDS
+        self._aside_seconds = ASIDE_SECONDS
 
     def fail(self, *, dead: bool = False) -> None:
         """Tell that it failed; `dead` where there is no hope for the next request either."""
