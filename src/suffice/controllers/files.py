@@ -58,7 +58,7 @@ def save_controller(controller: SavedController, path: str | Path) -> None:
     >>> from suffice import Plan, get_controller
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_controller(Plan(penalty_draw=0.01, actions=(1, 4)), f"{folder}/mine.safetensors")
-    ...     get_controller(f"file:{folder}/mine.safetensors")
+    ...     print(get_controller(f"file:{folder}/mine.safetensors"))
     plan:penalty_draw=0.01,penalty_round=0.005,actions=1+4
     """
     from safetensors.numpy import save
