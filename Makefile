@@ -53,4 +53,5 @@ bench: install
 	$(BIN)/python benchmarks/soak.py
 	$(BIN)/python benchmarks/soak.py --flow
 	$(BIN)/python benchmarks/gateway.py
+	$(BIN)/python benchmarks/traffic.py
 	$(BIN)/python benchmarks/flow.py
