@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.gateways import gateway
+from helpers.gateways import ASK, free_port, gateway, post
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -147,7 +147,62 @@ def test_stopping_hangs_up(browser: webdriver.Chrome) -> None:
         wait(browser, lambda _: upstream.requests)
         browser.find_element(By.ID, "question").send_keys(Keys.ESCAPE)
         wait(browser, lambda _: text(browser, "error") == "Stopped.")
-        wait(browser, lambda _: upstream.hung_up == 1)
+        wait(browser, lambda _: upstream.hung_up == len(upstream.requests) == 4)
+
+
+def slowly(request: dict[str, Any], number: int) -> Reply:
+    return Reply(completion(["word " * 200]), delay=60)
+
+
+@pytest.mark.parametrize("vote, asked", [("always", 4), ("auto", 1)])
+def test_draws_in_flight_and_their_tokens_are_seen_at_once(browser: webdriver.Chrome, vote: str, asked: int) -> None:
+    with FakeServer(slowly, streams=True) as upstream, gateway(upstream, vote=vote) as url:
+        browser.get(url)
+        wait(browser, lambda _: text(browser, "model") == "fake")
+        browser.find_element(By.ID, "boxed").click()
+        browser.find_element(By.ID, "question").send_keys("Which of these is it?" + Keys.CONTROL + Keys.ENTER)
+        wait(browser, lambda _: text(browser, "progress").startswith(f"asked {asked}, 0 in, "))
+        early = int(text(browser, "progress").split()[4])
+        wait(browser, lambda _: int(text(browser, "progress").split()[4]) > early)
+        picture(browser, f"arriving-{vote}")
+        browser.find_element(By.ID, "question").send_keys(Keys.ESCAPE)
+        wait(browser, lambda _: upstream.hung_up == asked)
+
+
+def test_a_reply_without_a_vote_is_shown_whole(browser: webdriver.Chrome) -> None:
+    poem = "The moon is out,\nand so am I."
+    with FakeServer(lambda request, number: poem, streams=True) as upstream, gateway(upstream, vote="auto") as url:
+        browser.get(url)
+        wait(browser, lambda _: text(browser, "model") == "fake")
+        browser.find_element(By.ID, "boxed").click()
+        browser.find_element(By.ID, "question").send_keys("Write a poem." + Keys.CONTROL + Keys.ENTER)
+        wait(browser, lambda _: "so am I." in text(browser, "text"))
+        assert text(browser, "progress").startswith("one sample, and no vote")
+        assert len(upstream.requests) == 1
+
+
+def test_the_embedded_model_is_asked_with_worked_examples(browser: webdriver.Chrome) -> None:
+    with FakeServer(script, models=["SmolLM2-135M-Instruct"]) as upstream, gateway(upstream) as url:
+        browser.get(url)
+        wait(browser, lambda _: text(browser, "model") == "SmolLM2-135M-Instruct")
+        browser.find_element(By.ID, "question").send_keys("What is $& + 38?" + Keys.CONTROL + Keys.ENTER)
+        wait(browser, lambda _: "63" in text(browser, "outcome"))
+        asked = upstream.requests[0]
+        assert [message["role"] for message in asked["messages"]] == ["user", "assistant"] * 3 + ["user"]
+        assert asked["messages"][-1]["content"] == "What is $& + 38?" and asked["max_tokens"] == 256
+
+
+def test_upstreams_are_shown_with_their_health(browser: webdriver.Chrome) -> None:
+    dead = f"http://127.0.0.1:{free_port()}/v1"
+    with FakeServer(script) as upstream, gateway([upstream.base_url, dead]) as url:
+        browser.get(url)
+        wait(browser, lambda _: text(browser, "model") == "fake")
+        for _ in range(2):  # each upstream has its turn
+            post(url, ASK)
+        browser.refresh()
+        wait(browser, lambda _: "upstream-2: set aside" in text(browser, "upstreams"))
+        assert "upstream-1: healthy" in text(browser, "upstreams")
+        picture(browser, "upstreams")
 
 
 def requests_of(browser: webdriver.Chrome) -> list[str]:

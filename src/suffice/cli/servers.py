@@ -12,6 +12,7 @@ import typer
 import suffice
 from suffice import OptionError
 from suffice.cli.app import need
+from suffice.live.prompts import suited
 from suffice.live.targets import PLACEHOLDER_KEY, Target, read_targets, whole_url
 
 BaseUrl = Annotated[
@@ -57,9 +58,7 @@ def upstream_of(
     if gguf or not (targets or default.key != PLACEHOLDER_KEY):
         with suffice.LocalServer(gguf, threads=threads) as server:
             settings = {"base_url": server.base_url, "api_key": PLACEHOLDER_KEY}
-            small = gguf is None
-            prompt, request = ("worked", {"max_tokens": 256}) if small else ("paper", {})
-            yield Upstream([settings], server.model, prompt, request)
+            yield Upstream([settings], server.model, *suited(server.model))
         return
     if model:
         targets = tuple(one for one in targets if not one.models or model in one.models) or targets

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +16,11 @@ from suffice.gateway.courses import course_of, split_model
 from suffice.gateway.errors import GatewayError, from_upstream
 from suffice.gateway.scouts import Interpreter, Scout, Scouted
 from suffice.gateway.settings import Settings
-from suffice.gateway.streams import comment, end, left, stream, unless_left
+from suffice.gateway.streams import WAITING, arriving, comment, end, left, stream, unless_left
 from suffice.gateway.upstreams import Upstreams
 from suffice.gateway.votes import Held, headers_of, line_of
 from suffice.gateway.wishes import read_wish
+from suffice.live import Moment, Progress
 from suffice.live.dialects import CHAT, Dialect
 from suffice.live.dialects.translated import Translated
 from suffice.live.dialects.wire import as_json
@@ -27,6 +28,9 @@ from suffice.live.server import DrawError
 
 QUICK = 0.05
 """A vote that ends within so many seconds has its headers in a stream too."""
+
+TICK = 0.25
+"""How often whoever watches is told what has arrived."""
 
 _STREAM = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
@@ -44,6 +48,7 @@ class Answering:
         self._request = request
         self._line = line
         self._translated = settings.translate and dialect is not CHAT
+        self._scout_progress = lambda: Progress(1, 0, 0)
 
     async def answer(self, raw: bytes) -> Response:
         """The reply, by the course that the request takes; headers say where that is no vote, and why."""
@@ -115,8 +120,12 @@ class Answering:
         self._line |= {"kind": "vote", "controller": self._wish.controller[:100], "budget": self._wish.budget}
         fields = self._fields
         moments: asyncio.Queue[bytes] = asyncio.Queue()
-        watch = (lambda moment: moments.put_nowait(comment(moment))) if self._streamed else None
-        held = Held(self._server, fields, self._wish, watch, scouted.found if scouted else None)
+
+        def watch(moment: Moment) -> None:
+            moments.put_nowait(comment(moment, held.progress.tokens))
+
+        found = scouted.found if scouted else None
+        held = Held(self._server, fields, self._wish, watch if self._streamed else None, found)
         return Holding(held, asyncio.create_task(self._hold(held, fields, ends)), moments, scouted)
 
     async def _hold(self, held: Held, fields: dict[str, Any], ends: float | None) -> dict[str, Any]:
@@ -164,10 +173,19 @@ class Answering:
     def _pieces(self, holding: "Holding", leaving: Awaitable[None]) -> AsyncIterator[bytes]:
         options = self._body.get("stream_options")
         usage_wanted = isinstance(options, dict) and bool(options.get("include_usage"))
-        heartbeat = self._settings.heartbeat_seconds
+        said, waiting = holding.said_by_scout, self._waiting(lambda: holding.held.progress)
         return stream(
-            self._dialect, holding.reply, holding.moments, leaving, heartbeat, usage_wanted, holding.said_by_scout
+            self._dialect, holding.reply, holding.moments, leaving, self._heartbeat, usage_wanted, said, waiting
         )
+
+    @property
+    def _heartbeat(self) -> float:
+        """How long a stream may have nothing to say."""
+        return min(self._settings.heartbeat_seconds, TICK) if self._wish.watch else self._settings.heartbeat_seconds
+
+    def _waiting(self, progress: Callable[[], Progress]) -> Callable[[], bytes]:
+        """What is said while there is nothing to say: to whoever watches, what has arrived."""
+        return lambda: arriving(progress()) if self._wish.watch else WAITING
 
     async def _scout(self, raw: bytes) -> Response:
         """Send a scout; pass its reply back as it is, or go on with a vote where it has an answer."""
@@ -179,6 +197,7 @@ class Answering:
             finding = Interpreter(self._server, self._fields, extractor).draw(self._streamed)
         else:
             scout = Scout(self._upstreams, self._server, self._request, extractor)
+            self._scout_progress = lambda: scout.progress
             finding = scout.streamed(raw) if self._streamed else scout.whole(raw)
         scouting = asyncio.create_task(self._scouted(finding, ends))
         if self._streamed:
@@ -211,8 +230,7 @@ class Answering:
     async def _stream_scout(self, scouting: asyncio.Task[Scouted], ends: float) -> Response:
         """A stream that begins when it is known what it will be, or else with the first heartbeat."""
         leaving = asyncio.create_task(left(self._request))
-        heartbeat = self._settings.heartbeat_seconds
-        await asyncio.wait({scouting, leaving}, timeout=heartbeat, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({scouting, leaving}, timeout=self._heartbeat, return_when=asyncio.FIRST_COMPLETED)
         if not scouting.done() and not leaving.done():
             pieces = self._scout_pieces(scouting, leaving, ends)
             return StreamingResponse(pieces, headers=_STREAM, media_type="text/event-stream")
@@ -233,9 +251,8 @@ class Answering:
         """Comments until the scout is known, then its stream, or the vote's."""
         try:
             while not scouting.done():
-                yield b": waiting\n\n"
-                seconds = self._settings.heartbeat_seconds
-                await asyncio.wait({scouting, leaving}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+                yield self._waiting(self._scout_progress)()
+                await asyncio.wait({scouting, leaving}, timeout=self._heartbeat, return_when=asyncio.FIRST_COMPLETED)
                 if leaving.done():
                     return
             scouted = scouting.result()

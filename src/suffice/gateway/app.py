@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
+from html import escape
 from importlib.resources import files
 from typing import Any
 from urllib.parse import unquote
@@ -26,6 +27,7 @@ from suffice.gateway.upstreams import Upstreams
 from suffice.imports import IMPORTED, import_module
 from suffice.live.dialects import DIALECTS, Dialect
 from suffice.live.dialects.wire import as_json
+from suffice.live.prompts import SUITED, get_prompt
 
 SETTINGS = "SUFFICE_GATEWAY"
 """The variable by which workers get their settings."""
@@ -150,8 +152,15 @@ async def _tell_metrics(request: Request, line: Line) -> Response:
     return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
 
+def _prompts() -> dict[str, Any]:
+    """What the page asks models with: some by name, and all others."""
+    plain = {"": {"messages": get_prompt("paper")}}
+    return plain | {model: {"messages": get_prompt(prompt), **more} for model, (prompt, more) in SUITED.items()}
+
+
 def _page(name: str, kind: str) -> Handler:
-    content = (files("suffice.gateway") / "page" / (name or "page.html")).read_bytes()
+    content = (files("suffice.gateway") / "page" / (name or "page.html")).read_text(encoding="utf-8")
+    content = content.replace("{{prompts}}", escape(json.dumps(_prompts())))
     policy = (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; "
         "form-action 'self'; frame-ancestors 'none'"

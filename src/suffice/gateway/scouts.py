@@ -18,6 +18,7 @@ from suffice.answers.early import is_hopeless
 from suffice.gateway import metrics
 from suffice.gateway.transport import back, our_error, unpacked
 from suffice.gateway.upstreams import Upstreams
+from suffice.live import Progress
 from suffice.live.dialects import MalformedError
 from suffice.live.dialects.wire import as_json
 from suffice.live.facts import Asking
@@ -67,6 +68,12 @@ class Scout:
         self._server = server
         self._request = request
         self._extractor = extractor
+        self._heard = server.dialect.meter()
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is, where its reply streams."""
+        return Progress(1, 0, self._heard.generated)
 
     async def whole(self, raw: bytes) -> Scouted:
         """A scout whose reply comes whole."""
@@ -97,9 +104,11 @@ class Scout:
         about = reply.status, back(reply.raw_headers)
         hearing, held = self._server.dialect.hearing(), bytearray()
         pieces = _bounded(reply)
+        self._heard.restart()
         async for piece in pieces:
             held += piece
             hearing.feed(piece)
+            self._heard.feed(piece)
             if is_hopeless(hearing.text):
                 return Scouted(None, *about, bytes(held), pieces)
         try:

@@ -9,13 +9,16 @@ from typing import Any, TypeVar
 from starlette.requests import ClientDisconnect, Request
 
 from suffice.gateway.errors import GatewayError
-from suffice.live import Moment
+from suffice.live import Moment, Progress
 from suffice.live.dialects import Dialect
 
 T = TypeVar("T")
 
 MOST_FIELDS = 100
 """So many fields of an object are told of while its vote is under way."""
+
+
+WAITING = b": waiting\n\n"
 
 
 async def stream(
@@ -26,6 +29,7 @@ async def stream(
     heartbeat: float,
     usage_wanted: bool,
     said: Callable[[], bytes | None] = lambda: None,
+    waiting: Callable[[], bytes] = lambda: WAITING,
 ) -> AsyncIterator[bytes]:
     """Comments while the vote is under way; then what was `said` already, the reply, or an error event."""
     leaving = asyncio.ensure_future(left)
@@ -39,7 +43,7 @@ async def stream(
                 yield news.result()
                 news = asyncio.ensure_future(moments.get())
             elif not vote.done():
-                yield b": waiting\n\n"
+                yield waiting()
         while not moments.empty():
             yield moments.get_nowait()
         try:
@@ -56,7 +60,7 @@ async def stream(
         await end(vote, leaving, news)
 
 
-def comment(moment: Moment) -> bytes:
+def comment(moment: Moment, tokens: int) -> bytes:
     """How the vote stands, for whoever reads comments: our own page does."""
     tally = moment.tally
     standing: dict[str, Any] = {
@@ -68,11 +72,17 @@ def comment(moment: Moment) -> bytes:
         "confidence": moment.confidence,
         "certainty": moment.certainty,
         "budget": tally.budget,
+        "tokens": tokens,
     }
     if moment.fields:
         told = islice(moment.fields.items(), MOST_FIELDS)
         standing |= {"votes": {}, "fields": {pointer: one.votes for pointer, one in told}}
     return b": suffice " + json.dumps(standing).encode() + b"\n\n"
+
+
+def arriving(progress: Progress) -> bytes:
+    """How far a vote is while nothing is decided."""
+    return b": suffice " + json.dumps(progress._asdict()).encode() + b"\n\n"
 
 
 async def left(request: Request) -> None:

@@ -14,7 +14,7 @@ from suffice.gateway import metrics
 from suffice.gateway.errors import GatewayError, from_upstream
 from suffice.gateway.scouts import Found
 from suffice.gateway.wishes import Wish
-from suffice.live import Outcome, Watch
+from suffice.live import Outcome, Progress, Watch
 from suffice.live.server import Server
 
 
@@ -42,6 +42,11 @@ class Held:
             extractor = found.extractor.ignoring(wish.ignore).comparing(wish.compare)
             voting = replace(voting, extractor=extractor, asked=False)
         self._vote = voting.begin(server, fields, random, watch, numbers=count(1 if found else 0))
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+        return self._vote.progress
 
     async def reply(self, seconds: float) -> dict[str, Any]:
         """Draw until it is enough, for so long at most; the reply that comes of it."""

@@ -38,6 +38,8 @@ class Wish:
     asked: bool = False
     """Whether the request says anything to us at all; and then whether a vote was asked for, by whomever."""
     answer_named: bool = False
+    watch: bool = False
+    """Whether a stream tells of the vote from the start, draws arriving and all, as our page wants it."""
 
     @property
     def extractor(self) -> Extractor:
@@ -54,7 +56,9 @@ class Wish:
     @property
     def voting(self) -> Voting:
         """How the vote is held."""
-        return Voting(_controller(self.controller), self.extractor, self.budget, self.flow, self.asked)
+        return Voting(
+            _controller(self.controller), self.extractor, self.budget, self.flow, self.asked, streamed=self.watch
+        )
 
 
 @lru_cache(maxsize=256)
@@ -89,6 +93,10 @@ def _is_whole(value: Any, least: int) -> bool:
     return _is_number(value) and value == int(value) and value >= least
 
 
+def _is_switch(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
 def _are_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
@@ -113,6 +121,7 @@ _FIELDS = {
     "compare": _Field(
         lambda text: dict(part.strip().split("=", 1) for part in text.split(",")), _is_comparison, _COMPARISON, dict
     ),
+    "watch": _Field(lambda text: {"true": True, "false": False}.get(text, text), _is_switch, "true or false", bool),
 }
 
 

@@ -4,13 +4,14 @@ from suffice.live.local import LocalServer
 from suffice.live.outcome import Outcome
 from suffice.live.parse import aparse, parse
 from suffice.live.sample import asample, sample
-from suffice.live.vote import Moment, Vote, Voting, Watch
+from suffice.live.vote import Moment, Progress, Vote, Voting, Watch
 from suffice.response import Response
 
 __all__ = [
     "LocalServer",
     "Moment",
     "Outcome",
+    "Progress",
     "Response",
     "Vote",
     "Voting",

@@ -94,6 +94,11 @@ class Recorder:
         return self._ready + self._draws.in_flight
 
     @property
+    def arriving_tokens(self) -> int:
+        """What the draws in flight have generated so far, where they stream."""
+        return self._draws.arriving_tokens
+
+    @property
     def cancelled_tokens(self) -> int:
         """What draws had generated that were ended before they arrived."""
         return self._draws.cancelled_tokens

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import Protocol
 
+from suffice.live.dialects.base import Meter
 from suffice.live.facts import Asking
 from suffice.live.server import DrawError, Server
 from suffice.response import Response
@@ -27,6 +28,10 @@ class Draws(Protocol):
     @property
     def in_flight(self) -> int:
         """How many draws were launched and not yet taken."""
+
+    @property
+    def arriving_tokens(self) -> int:
+        """What the draws in flight have generated so far, where they stream."""
 
     @property
     def cancelled_tokens(self) -> int:
@@ -58,6 +63,12 @@ class ServerDraws:
         self._numbers = iter(count() if numbers is None else numbers)
         self._arrived: asyncio.Queue[Response | Failure | Exception] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._meters: list[Meter] = []
+
+    @property
+    def arriving_tokens(self) -> int:
+        """What the draws in flight have generated so far, where they stream."""
+        return sum(meter.generated for meter in self._meters)
 
     def launch(self, draws: int) -> list[int]:
         """Start so many draws, in parallel; their numbers."""
@@ -98,6 +109,7 @@ class ServerDraws:
             return any(await asyncio.gather(*pieces))
         begun = time.monotonic()
         meter = self._server.dialect.meter()
+        self._meters.append(meter)
         try:
             responses = await self._server.ask(self._asking, numbers, meter)
         except DrawError as error:
@@ -108,6 +120,8 @@ class ServerDraws:
         except asyncio.CancelledError:
             self.cancelled_tokens += meter.generated
             raise
+        finally:
+            self._meters.remove(meter)
         self.runs_on |= self._asking.streamed and not meter.streamed
         seconds = round(time.monotonic() - begun, 3)
         for number, response in zip(numbers, responses, strict=False):

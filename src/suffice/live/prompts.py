@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from suffice.errors import OptionError
+from suffice.live.local import NAME
 from suffice.paths import is_there
 
 Messages = list[dict[str, Any]]
@@ -27,6 +28,9 @@ WORKED: Messages = [
     for message in ({"role": "user", "content": question}, {"role": "assistant", "content": answer})
 ] + [{"role": "user", "content": "{question}"}]
 """Three worked examples as earlier turns: a very small model boxes its answer only after having seen it done."""
+
+SUITED: dict[str, tuple[str, dict[str, Any]]] = {NAME: ("worked", {"max_tokens": 256})}
+"""The prompt, and other fields of a request, that suit a model better than the paper's prompt alone."""
 
 _NAMED: dict[str, Messages] = {"paper": [{"role": "user", "content": PAPER}], "worked": WORKED}
 
@@ -63,6 +67,15 @@ def _messages(spec: str, text: str) -> Messages:
     if not whole:
         raise OptionError(f"{spec}: it must be a JSON list of objects with role and content", "prompt")
     return messages
+
+
+def suited(model: str) -> tuple[str, dict[str, Any]]:
+    """The prompt that a model is asked with unless told otherwise, and what else goes with it.
+
+    >>> suited("qwen3-8b")
+    ('paper', {})
+    """
+    return SUITED.get(model, ("paper", {}))
 
 
 def put(question: str, prompt: Messages) -> Messages:

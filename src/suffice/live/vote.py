@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class Voting:
     """Whether somebody asked for a vote: then weak evidence of an answer counts too."""
     greedy: bool = False
     """Whether responses are the same whenever they are asked for."""
+    streamed: bool = False
+    """Whether draws are streamed in rounds too, so that whoever watches sees tokens arrive."""
 
     def __post_init__(self) -> None:
         whole_number("budget", self.budget)
@@ -52,7 +54,7 @@ class Voting:
         **draws: Any,
     ) -> "Vote":
         """A vote on what a server says to a request of these fields; its draws may be seen `through` others."""
-        asking = Asking(fields, streamed=self.flow is not None)
+        asking = Asking(fields, streamed=self.streamed or self.flow is not None)
         extractor = self.extractor.for_request(server.dialect.messages(fields), asked=self.asked)
         voting = replace(self, extractor=extractor, greedy=fields.get("temperature") == 0)
         return Vote(voting, through(ServerDraws(server, asking, **draws)), random, watch)
@@ -69,6 +71,14 @@ class Moment:
     certainty: float | None = None
     fields: Mapping[str, Tally] = field(default_factory=dict)
     """The tally of each field, where the answer has fields."""
+
+
+class Progress(NamedTuple):
+    """How far a vote is between two moments: draws asked for, draws arrived, tokens so far."""
+
+    asked: int
+    arrived: int
+    tokens: int
 
 
 COMPLETE_WITHOUT, MOST_WITHOUT = 4, 12
@@ -105,6 +115,12 @@ class Vote:
     def tally(self) -> Tally:
         """The votes so far."""
         return self.ballot.tally
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+        tokens = sum(response.tokens or 0 for response in self._responses) + self._draws.arriving_tokens
+        return Progress(self._launched, self.tally.draws, tokens)
 
     async def outcome(self, deadline_seconds: float | None = None) -> Outcome:
         """Draw until the controller, the budget or the deadline stops it."""

@@ -2,7 +2,7 @@
 
 const at = (id) => document.getElementById(id);
 const percent = (share) => (share == null ? "" : `${(100 * share).toFixed(1)} %`);
-const BOXED = "\n\nPlease reason step by step, and put your final answer within \\boxed{}.";
+const PROMPTS = JSON.parse(at("ask").dataset.prompts);
 let asking = null;
 
 function headers() {
@@ -89,7 +89,18 @@ function certain(certainty) {
   return percent(certainty) + (certainty != null && certainty < HARD ? ", hard" : "");
 }
 
+// How far a vote is: what was asked for, what is in, and the tokens that have arrived, also of what is not in yet.
+function showProgress(asked, arrived, tokens) {
+  at("progress").textContent = `asked ${asked}, ${arrived} in` + (tokens ? `, ${tokens} tokens` : "");
+}
+
+// How a vote stands; false where that is only how far it is.
 function showMoment(moment) {
+  if (!moment.votes) {
+    showProgress(moment.asked, moment.arrived, moment.tokens);
+    return false;
+  }
+  showProgress(moment.draws + moment.in_flight + (moment.decision ?? 0), moment.draws, moment.tokens);
   if (moment.fields) showFields(moment.fields, moment.budget);
   else showBars(moment.votes, moment.budget);
   if (moment.decision !== null && moment.draws) {
@@ -97,6 +108,7 @@ function showMoment(moment) {
     const sure = moment.confidence === null ? "" : `${percent(moment.confidence)} sure, `;
     at("rounds").append(element("li", `${moment.draws} drawn: ${sure}${next}`));
   }
+  return true;
 }
 
 function cards(target, figures) {
@@ -126,6 +138,21 @@ function showOutcome(outcome, usage) {
   ]);
 }
 
+// A reply that no vote was held on: all of it is shown.
+function showAlone(why) {
+  at("progress").textContent = `one sample, and no vote${why ? `: ${why}` : ""}`;
+  at("what").textContent = "The reply";
+  at("said").hidden = false;
+  at("said").open = true;
+}
+
+// The question as the model is best asked, or as it is.
+function put(question, boxed) {
+  const { messages, ...more } = PROMPTS[at("model").value] ?? PROMPTS[""];
+  if (!boxed) return { messages: [{ role: "user", content: question }] };
+  return { messages: messages.map((one) => ({ ...one, content: one.content.replace("{question}", () => question) })), ...more };
+}
+
 async function* events(reply) {
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
@@ -143,35 +170,39 @@ async function ask() {
   complain("");
   at("rounds").replaceChildren();
   at("outcome").hidden = at("said").hidden = true;
+  at("what").textContent = "The response that was chosen";
+  at("said").open = false;
   showBars({}, 1);
   at("vote").hidden = false;
   asking = new AbortController();
   at("go").disabled = true;
   at("stop").disabled = false;
   const structured = at("json").checked;
-  const content = at("question").value.trim() + (at("boxed").checked && !structured ? BOXED : "");
   const body = {
     model: at("model").value,
-    messages: [{ role: "user", content }],
+    ...put(at("question").value.trim(), at("boxed").checked && !structured),
     ...(structured ? { response_format: { type: "json_object" } } : {}),
     stream: true,
     stream_options: { include_usage: true },
-    suffice: { controller: at("controller").value || null, budget: Number(at("budget").value) || null },
+    suffice: { controller: at("controller").value || null, budget: Number(at("budget").value) || null, watch: true },
   };
-  let said = "", outcome = null;
+  showProgress(1, 0, 0);
+  let said = "", outcome = null, voted = false;
   try {
     const reply = await call("v1/chat/completions", { method: "POST", body: JSON.stringify(body), signal: asking.signal });
     for await (const event of events(reply)) {
-      if (event.startsWith(": suffice ")) showMoment(JSON.parse(event.slice(10)));
+      if (event.startsWith(": suffice ")) voted = showMoment(JSON.parse(event.slice(10))) || voted;
       if (!event.startsWith("data: {")) continue;
       const chunk = JSON.parse(event.slice(6));
       if (chunk.error) throw new Error(chunk.error.message);
       said += chunk.choices[0]?.delta.content ?? "";
+      at("text").textContent = said;
+      if (said && !voted) showAlone(reply.headers.get("x-suffice-no-vote"));
       outcome = chunk.suffice ?? outcome;
       if (chunk.usage && outcome) showOutcome(outcome, chunk.usage);
     }
-    at("text").textContent = said;
     at("said").hidden = !said;
+    if (!outcome) showAlone(reply.headers.get("x-suffice-no-vote"));
   } catch (error) {
     complain(error.name === "AbortError" ? "Stopped." : error.message);
   } finally {
@@ -193,6 +224,11 @@ function showRecent(entry) {
   return row;
 }
 
+function showUpstream(one) {
+  const health = one.healthy ? "healthy" : "set aside";
+  return element("li", `${one.name}: ${health}, ${one.in_flight} in flight`, one.healthy ? "well" : "ill");
+}
+
 async function refresh() {
   try {
     const told = await (await call("v1/suffice/recent")).json();
@@ -208,6 +244,9 @@ async function refresh() {
     ]);
     at("recent").replaceChildren(...told.recent.map(showRecent));
     at("worker").hidden = told.workers < 2;
+    at("behind").hidden = told.upstreams.length < 2 && told.upstreams.every((one) => one.healthy);
+    at("upstreams").replaceChildren(...told.upstreams.map(showUpstream));
+    if (told.keys) showUsage();
   } catch (error) {
     if (at("unlock").hidden) complain(error.message);
   }
