@@ -4,6 +4,7 @@ const at = (id) => document.getElementById(id);
 const percent = (share) => (share == null ? "" : `${(100 * share).toFixed(1)} %`);
 const PROMPTS = JSON.parse(at("ask").dataset.prompts);
 let asking = null;
+let mostTokens = 0;
 
 function headers() {
   const key = sessionStorage.getItem("suffice-key");
@@ -91,7 +92,8 @@ function certain(certainty) {
 
 // How far a vote is: what was asked for, what is in, and the tokens that have arrived, also of what is not in yet.
 function showProgress(asked, arrived, tokens) {
-  at("progress").textContent = `asked ${asked}, ${arrived} in` + (tokens ? `, ${tokens} tokens` : "");
+  mostTokens = Math.max(mostTokens, tokens); // what a server counts at the end may be a little less than its pieces
+  at("progress").textContent = `asked ${asked}, ${arrived} in` + (mostTokens ? `, ${mostTokens} tokens` : "");
 }
 
 // How a vote stands; false where that is only how far it is.
@@ -186,6 +188,7 @@ async function ask() {
     stream_options: { include_usage: true },
     suffice: { controller: at("controller").value || null, budget: Number(at("budget").value) || null, watch: true },
   };
+  mostTokens = 0;
   showProgress(1, 0, 0);
   let said = "", outcome = null, voted = false;
   try {
