@@ -115,7 +115,9 @@ def test_help_shows_what_is_imported_only_when_it_is_used() -> None:
         assert line in shown
 
 
-@pytest.mark.parametrize("module", ["suffice", "suffice.answers", "suffice.replay", "suffice.executors"])
+@pytest.mark.parametrize(
+    "module", ["suffice", "suffice.answers", "suffice.replay", "suffice.executors", "suffice.live"]
+)
 def test_the_library_loads_nothing_of_the_extras(module: str) -> None:
     heavy = {"torch", "ray", "starlette", "pydantic", "gymnasium", "matplotlib", "openai", "sympy", "typer", "rich"}
     check = f"import sys, {module}\nprint(sorted({heavy} & set(sys.modules)))"

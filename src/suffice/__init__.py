@@ -97,7 +97,7 @@ __all__ = [
 
 
 _LAZY = ("LocalServer", "Outcome", "aparse", "asample", "parse", "sample")
-"""What samples a server is imported when it is first used: it brings the `openai` package."""
+"""What samples a server is imported when it is first used: most who evaluate never need it."""
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from suffice.answers.fields import Part
 from suffice.elections.slots import Slots
@@ -18,6 +17,8 @@ ALIKE = 0.3
 
 def by_content(slots: Slots) -> None:
     """Each element goes into the slot whose elements so far it is most like, no two of a list into one."""
+    from scipy.optimize import linear_sum_assignment  # not before it is needed: it takes its time to load
+
     index = _Index(_path_weights(slots.lists))
     for response, one in enumerate(slots.lists):
         # Where elements stand in their list says nothing here: they come in an order of their own.

@@ -11,8 +11,6 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import openai
-
 from suffice.errors import OptionError
 from suffice.live import server
 from suffice.live.dialects import CHAT, DIALECTS, Dialect
@@ -84,15 +82,15 @@ def dialect_of(clients: list[Any], api: str | None = None) -> Dialect:
 
 
 def package_of(client: Any) -> ModuleType:
-    """The package that a client is of; `anthropic` is loaded only where it is."""
-    names = {base.__module__.partition(".")[0] for base in type(client).__mro__}
-    if "anthropic" in names:
-        return importlib.import_module("anthropic")
-    if not isinstance(client, openai.OpenAI | openai.AsyncOpenAI):
-        raise OptionError(
-            "the client must be one of the openai package's, openai.OpenAI or openai.AsyncOpenAI, or of anthropic's"
-        )
-    return openai
+    """The package that a client is of: whoever made it has loaded it."""
+    of_openai, of_anthropic = {"OpenAI", "AsyncOpenAI"}, {"Anthropic", "AsyncAnthropic"}
+    for base in type(client).__mro__:
+        package = base.__module__.partition(".")[0]
+        if base.__name__ in {"openai": of_openai, "anthropic": of_anthropic}.get(package, ()):
+            return importlib.import_module(package)
+    raise OptionError(
+        "the client must be one of the openai package's, openai.OpenAI or openai.AsyncOpenAI, or of anthropic's"
+    )
 
 
 def _poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
@@ -169,7 +167,7 @@ def _our_errors(package: Any) -> Iterator[None]:
 def is_async(client: Any) -> bool:
     """Whether a client's requests are awaited."""
     package: Any = package_of(client)
-    return isinstance(client, package.AsyncAnthropic if package is not openai else openai.AsyncOpenAI)
+    return isinstance(client, package.AsyncOpenAI if package.__name__ == "openai" else package.AsyncAnthropic)
 
 
 def twin(client: Any) -> Any:
@@ -179,11 +177,12 @@ def twin(client: Any) -> Any:
     run in threads to their end.
     """
     package: Any = package_of(client)
-    ours, theirs = ("OpenAI", "AsyncOpenAI") if package is openai else ("Anthropic", "AsyncAnthropic")
+    openai = package.__name__ == "openai"
+    ours, theirs = ("OpenAI", "AsyncOpenAI") if openai else ("Anthropic", "AsyncAnthropic")
     plain = type(client) is getattr(package, ours) and type(client._client).__name__ == "SyncHttpxClientWrapper"
     if not plain or getattr(client, "_api_key_provider", None) or getattr(client, "_token_cache", None):
         return client
-    named = ("organization", "project") if package is openai else ("auth_token",)
+    named = ("organization", "project") if openai else ("auth_token",)
     return getattr(package, theirs)(
         api_key=client.api_key,
         base_url=client.base_url,

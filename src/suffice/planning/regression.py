@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
-from scipy.sparse.linalg import SuperLU, splu
 from scipy.special import ndtr
 
 from suffice.tally import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import SuperLU
 
 AHEAD = np.array([0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4])
 FURTHER = np.array([0, 0.5, 1.2, 2.2, 4])
@@ -59,9 +62,11 @@ class Regression:
     counts: FloatArray
 
     @cached_property
-    def _factor(self) -> SuperLU:
+    def _factor(self) -> "SuperLU":
         # A sparse factor takes one thread: small dense ones wait for each other's threads on a busy machine.
         weights = self.basis.weights.astype(float)
+        from scipy.sparse.linalg import splu  # not before it is needed: it takes its time to load
+
         gram = weights.T @ (weights * self.counts[:, None]) + PULL * eye_array(CELLS)
         # Cells that share a state are near each other in number: in that order, without pivots, the factor is small.
         return splu(gram.tocsc(), permc_spec="NATURAL", diag_pivot_thresh=0, options={"SymmetricMode": True})
