@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.commands import POOL, SUFFICE, fails, interrupted, suffice
+from helpers.commands import POOL, SUFFICE, fails, interrupted, process, suffice
 
 
 def test_pools_lists_the_bundled_ones() -> None:
-    output = suffice("pools").stdout
+    output = process("pools").stdout
     for name in ("train", "dapo", "gsm8k", "math500"):
         assert f"qwen2.5-coder-1.5b__{name}" in output
 
@@ -73,7 +73,7 @@ def test_a_user_s_own_controller_has_a_name_on_the_command_line(tmp_path: Path) 
         "    def decide(self, tally):\n        return 3 if tally.draws < 9 else 0\n"
     )
     options: list[str | Path] = ["--repeats", "2", "--controller", "mine", "--json", tmp_path / "r.json"]
-    assert suffice("--import", tmp_path / "mine.py", "evaluate", POOL, *options).returncode == 0
+    assert process("--import", tmp_path / "mine.py", "evaluate", POOL, *options).returncode == 0
     (result,) = json.loads((tmp_path / "r.json").read_text())["results"]
     assert (result["samples"], result["rounds"]) == (9, 3)
 
