@@ -122,7 +122,9 @@ def first_confidences(sure: Fitted, prior: Prior) -> list[FloatArray]:
     return confidence_before(model.levels, model.probabilities, leading, np.minimum(trailing, 1))
 
 
-def fit_plan(sure: Fitted, prior: Prior, penalties: Penalties, actions: tuple[int, ...]) -> tuple[Policy, Fitted]:
+def fit_plan(
+    sure: Fitted, prior: Prior, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1
+) -> tuple[Policy, Fitted]:
     """The plan of the first draws, by partition, and after them what is expected of each action, by state."""
     budget, first, moments = sure.budget, sure.first, _moments(sure.budget, prior)
     later = Fitted(budget, np.zeros((len(moments), CELLS, len(actions)), np.float32))
@@ -146,7 +148,8 @@ def fit_plan(sure: Fitted, prior: Prior, penalties: Penalties, actions: tuple[in
     basis = Basis.of(model.levels[-1].parts[:, :3], first, budget)
     ahead = np.minimum(2 * basis.guess[:, None] - 1 + basis.weights @ fit, 1)
     confidence = first_confidences(sure, prior)
-    return plan_before(model.levels, model.probabilities, confidence, ahead, budget, penalties, actions), later
+    policy = plan_before(model.levels, model.probabilities, confidence, ahead, budget, penalties, actions, fewest)
+    return policy, later
 
 
 @dataclass(frozen=True)
@@ -186,16 +189,18 @@ def confidence_table(budget: int, prior: Prior) -> LargeTable:
     return LargeTable(_first_table(sure, confidence=arrays["first"]), later)
 
 
-def plan_table(budget: int, prior: Prior, penalties: Penalties, actions: tuple[int, ...]) -> LargeTable:
+def plan_table(
+    budget: int, prior: Prior, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1
+) -> LargeTable:
     """The decisions for every tally of a large budget."""
     sure = Fitted(budget, _cached_confidence(budget, prior)["fit"])
 
     def build() -> Arrays:
-        policy, later = fit_plan(sure, prior, penalties, actions)
+        policy, later = fit_plan(sure, prior, penalties, actions, fewest)
         asked, without_stop = np.concatenate(policy.asked), np.concatenate(policy.asked_without_stop)
         return {"asked": asked, "asked_without_stop": without_stop, "fit": later.coefficients}
 
-    arrays = cached(build, "approximate plan", budget, prior, penalties, actions)
+    arrays = cached(build, "approximate plan", budget, prior, penalties, actions, fewest, keep=not prior.passing)
     fitted = Fitted(budget, arrays.pop("fit"))
 
     def later(column: str, top: IntArray, draws: int) -> np.ndarray:
@@ -212,7 +217,7 @@ def _cached_confidence(budget: int, prior: Prior) -> Arrays:
         sure = fit_confidence(budget, prior)
         return {"fit": sure.coefficients, "first": np.concatenate(first_confidences(sure, prior))}
 
-    return cached(build, "approximate confidence", budget, prior)
+    return cached(build, "approximate confidence", budget, prior, keep=not prior.passing)
 
 
 def _first_table(sure: Fitted, **columns: np.ndarray) -> Table:

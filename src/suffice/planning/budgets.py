@@ -60,7 +60,7 @@ def expected_means(budget: int) -> Measure:
         if budget > EXACT_BUDGET:
             return _simulated(chosen, budget)
         model = build_model(budget, chosen.prior)
-        policy = plan(model, Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions)
+        policy = plan(model, Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions, chosen.fewest)
         return follow(model, policy)
 
     return measure

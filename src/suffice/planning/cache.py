@@ -22,11 +22,13 @@ MOST_BYTES = 500_000_000
 Arrays = dict[str, np.ndarray]
 
 
-def cached(build: Callable[[], Arrays], *identity: object) -> Arrays:
-    """The arrays from the cache; where they aren't there, or aren't whole, they are built and kept.
+def cached(build: Callable[[], Arrays], *identity: object, keep: bool = True) -> Arrays:
+    """The arrays from the cache; where they aren't there, or aren't whole, they are built and, if they shall be, kept.
 
     Files are written whole under their final name, so that two processes at once do no harm.
     """
+    if not keep:
+        return build()
     name = hashlib.sha256(repr((VERSION, *identity)).encode()).hexdigest()[:24]
     path = cache_folder() / f"model-{name}.npz"
     try:

@@ -20,6 +20,8 @@ NODES = 64
 
 NEGLIGIBLE = 1e-10
 
+MOST_KNOWN = 65_536
+
 MOST_FOR_ONE_VOTE = 0.89
 """No prior makes a single vote a sure thing: nothing has agreed with it yet."""
 
@@ -47,17 +49,28 @@ def certainties(tallies: Tallies, prior: Prior = UNIVERSAL) -> FloatArray:
     return found[where.ravel()]
 
 
-@lru_cache(maxsize=65_536)
 def _certainty(votes: tuple[int, ...], prior: Prior) -> float:
     """By the votes, most first. A draw without an answer is none of them: it never wins, and measured as an answer of
     its own, as the confidence has it, it makes the certainty less true.
     """
+    known = prior.certainties.get(votes)
+    if known is None:
+        known = float((posterior(np.array([votes]), prior)[0] * _largest(votes)).sum())
+        known = min(known, 1.0 if votes[0] > 1 else MOST_FOR_ONE_VOTE)
+        if len(prior.certainties) >= MOST_KNOWN:
+            prior.certainties.clear()
+        prior.certainties[votes] = known
+    return known
+
+
+@lru_cache(maxsize=8192)
+def _largest(votes: tuple[int, ...]) -> FloatArray:
+    """The chance that the leader has the largest share, at each point of the grid: the prior has no part in it."""
     weights, threat = _leader(votes[0])
     below = sum(count * _log_below(votes[0], size) for size, count in Counter(votes[1:]).items())
     rest = CONCENTRATIONS[:, None, None] + len(votes) * DISCOUNTS[:, None]
-    largest = (weights * np.exp(below - rest * threat)).sum(axis=2)
-    found = float((posterior(np.array([votes]), prior)[0] * largest).sum())
-    return min(found, 1.0 if votes[0] > 1 else MOST_FOR_ONE_VOTE)
+    largest: FloatArray = (weights * np.exp(below - rest * threat)).sum(axis=2)
+    return largest
 
 
 @lru_cache(maxsize=512)

@@ -33,7 +33,6 @@ def confidences(tallies: Tallies, prior: Prior = UNIVERSAL) -> FloatArray:
     return np.where((tallies.top(1)[:, 0] > 0) | (tallies.draws == tallies.budget), found, 0)
 
 
-_tables: dict[tuple[int, Prior], Lookup] = {}
 _MOST_TABLES = 8
 
 
@@ -45,16 +44,16 @@ def prepare(budget: int, prior: Prior = UNIVERSAL) -> None:
 
 def is_ready(budget: int, prior: Prior = UNIVERSAL) -> bool:
     """Whether a confidence with this budget takes no time to speak of."""
-    return (budget, prior) in _tables or budget > LARGEST_BUDGET
+    return budget in prior.tables or budget > LARGEST_BUDGET
 
 
 def _table(budget: int, prior: Prior) -> Lookup:
-    table = _tables.get((budget, prior))
+    table = prior.tables.get(budget)
     if table is None:
         table = _exact(budget, prior) if budget <= EXACT_BUDGET else confidence_table(budget, prior)
-        while len(_tables) >= _MOST_TABLES:
-            _tables.pop(next(iter(_tables)), None)
-        _tables[budget, prior] = table
+        while len(prior.tables) >= _MOST_TABLES:
+            prior.tables.pop(next(iter(prior.tables)), None)
+        prior.tables[budget] = table
     return table
 
 

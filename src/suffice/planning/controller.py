@@ -1,8 +1,8 @@
 """The planned controller: the best policy under the model, with no training."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -43,21 +43,30 @@ class Plan(SavedController):
     penalty_round: float = 0.005
     actions: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16)
     prior: Prior = UNIVERSAL
+    fewest: int = 1
+    """It doesn't stop with fewer draws than these."""
+    tables: dict[int, Lookup] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What it decides, by budget: gone when it is."""
 
     def __post_init__(self) -> None:
         Penalties(self.penalty_draw, self.penalty_round)
         self.require("actions", bool(self.actions) and min(self.actions) >= 1, "at least 1 each")
+        self.require("fewest", self.fewest >= 1, "at least 1")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "tables": {}}
 
     def __repr__(self) -> str:
         return f"<{self}, {EXTENT}>"
 
     def __str__(self) -> str:
         actions = "+".join(map(str, self.actions))
-        return f"plan:penalty_draw={self.penalty_draw:g},penalty_round={self.penalty_round:g},actions={actions}"
+        fewest = f",fewest={self.fewest}" if self.fewest > 1 else ""
+        return f"plan:penalty_draw={self.penalty_draw:g},penalty_round={self.penalty_round:g},actions={actions}{fewest}"
 
     def is_quick(self, budget: int) -> bool:
         """Once it is planned."""
-        return (budget, self) in _tables
+        return budget in self.tables or (budget, self) in _tables
 
     def decide(self, tally: Tally) -> int:
         """A look-up by the partition."""
@@ -79,6 +88,7 @@ class Plan(SavedController):
             "format": FORMAT,
             "penalties": {"draw": self.penalty_draw, "round": self.penalty_round},
             "actions": list(self.actions),
+            "fewest": self.fewest,
             "extent": EXTENT,
             "prior": "universal" if self.prior == UNIVERSAL else "fitted",
         }
@@ -93,7 +103,8 @@ class Plan(SavedController):
         prior = Prior(tuple(tensors["prior"].ravel().tolist()))
         if prior.grid.min() < 0 or not np.isclose(sum(prior.weights), 1):
             raise ValueError
-        return Plan(card["penalties"]["draw"], card["penalties"]["round"], tuple(card["actions"]), prior)
+        penalties, fewest = card["penalties"], card.get("fewest", 1)
+        return Plan(penalties["draw"], penalties["round"], tuple(card["actions"]), prior, fewest)
 
     def actions_at(self, budget: int) -> tuple[int, ...]:
         """The actions; where none were chosen, larger ones too for a budget that has the room."""
@@ -104,16 +115,24 @@ class Plan(SavedController):
 _tables: dict[tuple[int, Plan], Lookup] = {}
 _MOST_TABLES = 16
 
+K = TypeVar("K")
+
 
 def planned(budget: int, chosen: Plan) -> Lookup:
-    """The plan for a budget; the last few are kept."""
-    table = _tables.get((budget, chosen))
+    """The plan for a budget; the last few are kept, for others that are equal."""
+    table = chosen.tables.get(budget)
     if table is None:
-        table = _plan(budget, chosen)
-        while len(_tables) >= _MOST_TABLES:
-            _tables.pop(next(iter(_tables)), None)
-        _tables[budget, chosen] = table
+        table = _tables.get((budget, chosen)) or _plan(budget, chosen)
+        _keep(chosen.tables, budget, table)
+        if not chosen.prior.passing:
+            _keep(_tables, (budget, chosen), table)
     return table
+
+
+def _keep(tables: dict[K, Lookup], key: K, table: Lookup) -> None:
+    while len(tables) >= _MOST_TABLES:
+        tables.pop(next(iter(tables)), None)
+    tables[key] = table
 
 
 def _plan(budget: int, chosen: Plan) -> Lookup:
@@ -121,9 +140,9 @@ def _plan(budget: int, chosen: Plan) -> Lookup:
         raise ControllerError(f"there are plans up to a budget of {LARGEST_BUDGET}, not {budget}")
     penalties, actions = Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions_at(budget)
     if budget > EXACT_BUDGET:
-        return plan_table(budget, chosen.prior, penalties, actions)
+        return plan_table(budget, chosen.prior, penalties, actions, chosen.fewest)
     model = build_model(budget, chosen.prior)
-    policy = plan(model, penalties, actions)
+    policy = plan(model, penalties, actions, chosen.fewest)
     return Table.of(model.levels, asked=policy.asked, asked_without_stop=policy.asked_without_stop)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, UNIVERSAL, Prior, log_likelihoods
 from suffice.pools import AnyPool, Question, get_pools
-from suffice.tally import IntArray
+from suffice.tally import FloatArray, IntArray
 
 ROUNDS = 500
 
@@ -34,12 +34,23 @@ def fit_prior(pools: AnyPool | Sequence[AnyPool]) -> Fit:
     logs = np.concatenate([log_likelihoods(_parts(question)) for question in questions]).reshape(len(questions), -1)
     likelihoods = np.exp(logs - logs.max(axis=1, keepdims=True))
     start = np.array(UNIVERSAL.weights)
+    weights = maximise(likelihoods, np.ones(len(questions)))
+    gained = np.log(likelihoods @ weights).mean() - np.log(likelihoods @ start).mean()
+    return Fit(Prior(tuple(weights.tolist())), float(gained))
+
+
+def maximise(likelihoods: FloatArray, counts: FloatArray, universal: float = 0) -> FloatArray:
+    """The weights under which rows of likelihoods, that occur so often, are likeliest.
+
+    The universal prior counts as so many more whose point of the grid is known: then there is one best solution.
+    """
+    start: FloatArray = np.array(UNIVERSAL.weights)
     weights = start
     for _ in range(ROUNDS):
-        joint = likelihoods * weights
-        weights = (joint / joint.sum(axis=1, keepdims=True)).mean(axis=0)
-    gained = np.log(likelihoods @ weights).mean() - np.log(likelihoods @ start).mean()
-    return Fit(Prior(tuple((weights / weights.sum()).tolist())), float(gained))
+        expected = (counts / (likelihoods @ weights)) @ likelihoods
+        weights = (universal * start + weights * expected) / (universal + counts.sum())
+    normalised: FloatArray = weights / weights.sum()
+    return normalised
 
 
 def _parts(question: Question) -> IntArray:

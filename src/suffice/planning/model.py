@@ -4,15 +4,18 @@ After n votes over k answers, an answer with c votes comes next with probability
 (α + k d)/(n + α). A prior over (α, d) is updated by Bayes' rule from the partition, so that all depends on it alone.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
 from suffice.planning.cache import Arrays, cached
 from suffice.planning.partitions import Level, levels
+from suffice.planning.tables import Lookup
 from suffice.tally import FloatArray, IntArray
 
 CONCENTRATIONS = np.geomspace(0.02, 60, 22)
@@ -30,6 +33,14 @@ class Prior:
     """Weights of the points (α, d) of the grid, concentration by concentration; equal ones unless fitted."""
 
     weights: tuple[float, ...] = (1 / 220,) * 220
+    passing: bool = field(default=False, repr=False, compare=False)
+    """Whether it was learned from traffic, to be replaced soon: then nothing that follows from it is kept on disk."""
+    tables: dict[int, Lookup] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The confidence under it, by budget: gone when it is."""
+    certainties: dict[tuple[int, ...], float] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "tables": {}, "certainties": {}}
 
     @property
     def grid(self) -> FloatArray:
@@ -43,23 +54,55 @@ UNIVERSAL = Prior()
 
 def log_likelihoods(parts: IntArray) -> FloatArray:
     """The log probability of each partition of the same number of votes, at each point of the grid."""
-    sizes = np.arange(int(parts.max(initial=0)) + 1)
-    growth = gammaln(sizes[:, None] - DISCOUNTS) - gammaln(1 - DISCOUNTS)
-    growth[0] = 0
-    by_answers = _by_answers(int(parts[0].sum(dtype=int)), parts.shape[1])
+    votes = int(parts[0].sum(dtype=int))
+    growth = _terms(_room(votes)).growth
+    by_answers = _by_answers(votes, parts.shape[1])
     logs: FloatArray = by_answers[(parts > 0).sum(axis=1)] + growth[parts].sum(axis=1)[:, None, :]
+    return logs
+
+
+def log_likelihood(parts: Sequence[int]) -> FloatArray:
+    """The same for one partition without zeros, quicker."""
+    votes = sum(parts)
+    terms = _terms(_room(votes))
+    grown = terms.growth[np.array(parts)].sum(axis=0)
+    logs: FloatArray = terms.new_answers[len(parts)] - terms.total[votes][:, None] + grown
     return logs
 
 
 def _by_answers(votes: int, most: int) -> FloatArray:
     """What of the log probability depends on the number of answers, 0 to `most`, but not on their sizes."""
-    alpha, d = CONCENTRATIONS[:, None], DISCOUNTS[None, :]
-    # Σ log(α + i d) over i = 1 … k − 1.
-    steps = np.log(alpha + d * np.arange(1, most)[:, None, None])
-    new_answers = np.concatenate([np.zeros((2, *steps.shape[1:])), np.cumsum(steps, axis=0)])
-    total = np.log(alpha + np.arange(1, max(votes, 1))).sum(axis=1)
-    logs: FloatArray = new_answers - total[:, None]
+    terms = _terms(_room(max(votes, most)))
+    logs: FloatArray = terms.new_answers[: most + 1] - terms.total[votes][:, None]
     return logs
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """Sums that likelihoods are made of, for every number there may be: of answers, of votes, of an answer's votes."""
+
+    new_answers: FloatArray
+    total: FloatArray
+    growth: FloatArray
+
+
+def _room(votes: int) -> int:
+    return LARGEST_BUDGET if votes <= LARGEST_BUDGET else 1 << votes.bit_length()
+
+
+@lru_cache(maxsize=2)
+def _terms(most: int) -> _Terms:
+    alpha, d = CONCENTRATIONS[:, None], DISCOUNTS[None, :]
+    # Σ log(α + i d) over i = 1 … k − 1, and Σ log(α + i) over i = 1 … n − 1.
+    steps = np.cumsum(np.log(alpha + d * np.arange(1, most)[:, None, None]), axis=0)
+    votes = np.cumsum(np.log(CONCENTRATIONS + np.arange(1, most)[:, None]), axis=0)
+    growth = gammaln(np.arange(most + 1)[:, None] - DISCOUNTS) - gammaln(1 - DISCOUNTS)
+    growth[0] = 0
+    return _Terms(
+        np.concatenate([np.zeros((2, *steps.shape[1:])), steps]),
+        np.concatenate([np.zeros((2, votes.shape[1])), votes]),
+        growth,
+    )
 
 
 def step_probabilities(tree: list[Level], prior: Prior) -> list[FloatArray]:
@@ -120,7 +163,7 @@ def build_model(budget: int, prior: Prior = UNIVERSAL) -> Model:
         confidence = confidence_before(tree, chances, np.ones(len(tree[-1].parts)))
         return {"probabilities": np.concatenate(chances), "confidence": np.concatenate(confidence)}
 
-    arrays = cached(build, budget, prior)
+    arrays = cached(build, budget, prior, keep=not prior.passing)
     steps = np.cumsum([len(level.parent) for level in tree])[:-1]
     partitions = np.cumsum([len(level.parts) for level in tree])[:-1]
     return Model(budget, tree, np.split(arrays["probabilities"], steps), np.split(arrays["confidence"], partitions))

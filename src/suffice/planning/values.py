@@ -26,10 +26,12 @@ class Policy:
     value: list[FloatArray]
 
 
-def plan(model: Model, penalties: Penalties, actions: tuple[int, ...]) -> Policy:
-    """Backwards from the full budget."""
+def plan(model: Model, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1) -> Policy:
+    """Backwards from the full budget; with fewer draws than `fewest` it doesn't stop."""
     nothing = np.zeros((len(model.levels[-1].parts), 0))
-    return plan_before(model.levels, model.probabilities, model.confidence, nothing, model.budget, penalties, actions)
+    return plan_before(
+        model.levels, model.probabilities, model.confidence, nothing, model.budget, penalties, actions, fewest
+    )
 
 
 def plan_before(
@@ -40,6 +42,7 @@ def plan_before(
     budget: int,
     penalties: Penalties,
     actions: tuple[int, ...],
+    fewest: int = 1,
 ) -> Policy:
     """V = max(2·confidence − 1, max over k of −costs + E[V after k more]), backwards from the last level.
 
@@ -63,7 +66,7 @@ def plan_before(
         worth = ahead[:, draws] - penalties.round - penalties.draw * draws
         best = worth.max(axis=1)
         largest = np.where(worth >= best[:, None] - CLOSE, draws, 0).max(axis=1)
-        stops = ((stop >= best - EXACT) & (votes > 0)) | (votes == budget)
+        stops = ((stop >= best - EXACT) & (votes >= fewest)) | (votes == budget)
         asked.insert(0, np.where(stops, 0, largest).astype(np.int16))
         without_stop.insert(0, largest.astype(np.int16))
         value.insert(0, np.where(stops, stop, best))

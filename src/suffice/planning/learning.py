@@ -1,0 +1,290 @@
+"""Learning the prior from traffic: what kind of questions come, by how their answers repeat; no labels.
+
+A vote stops by what was seen alone, so the likelihood of a stopped tally is that of its partition: what is learned from
+stopped votes is as valid as what is learned from full ones. For whoever serves traffic, a learner for each kind of it:
+
+    learner = Learner()
+    learner.observe(tally)              # every finished vote, once, as it ended: an audited one with all its draws
+    if learner.due:                     # now and then, and at once where the traffic has changed
+        plan = learner.plan(base, 32)   # in a thread; then swap it in for the votes that begin
+    learner.sync(path)                  # in a thread: takes in what others have seen, and keeps it all
+
+`observe` and `due` take microseconds, `plan` some tenths of a second up to a budget of 32 and seconds above; all may be
+called from any thread. The plan's `prior` is what `confidence` and `certainty` take, and the plan keeps its tables
+itself: when it is dropped, they are.
+"""
+
+import hashlib
+import json
+import os
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from suffice.paths import is_there, write_whole
+from suffice.planning.confidence import prepare
+from suffice.planning.controller import Plan, planned
+from suffice.planning.fit import maximise
+from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, LARGEST_BUDGET, UNIVERSAL, Prior, log_likelihood
+from suffice.tally import FloatArray, IntArray, Tally
+
+HEADSTART = 32
+"""The universal prior counts as if it had seen so many questions."""
+
+FLOOR = 0.02
+"""The universal prior's weight is never less than this: what it thinks possible stays so."""
+
+MEMORY = 3000
+"""So many questions are remembered, the last ones."""
+
+FEWEST = 2
+"""No learned plan stops with fewer draws: a single one shows nothing."""
+
+FIRST, LAST = 16, 250
+"""A new plan is due after so many questions at first, and at the latest; between, when there are a quarter more."""
+
+ALARM = 9.0
+"""The traffic has changed when some other kind of it explains the last questions better by so many nats.
+
+On 30,000 questions of traffic that stays the same there was no false alarm; one would cost only learning again."""
+
+ARMED = 100
+"""So many questions are needed to know what the traffic was before."""
+
+SHARP = 4
+"""The universal prior's head start in what the traffic is tested against: that shall be no vaguer than it was."""
+
+FORMAT = "suffice-learned-1"
+
+Partition = tuple[int, ...]
+"""The sizes of its parts, largest first."""
+
+
+def _bands() -> FloatArray:
+    """Kinds of questions that traffic may turn to: neighbouring points of the grid, a row of weights each."""
+    concentration, discount = np.divmod(np.arange(CONCENTRATIONS.size * DISCOUNTS.size), DISCOUNTS.size)
+    band = concentration // 2 * 3 + np.minimum(discount // 3, 2)
+    members = band == np.unique(band)[:, None]
+    rows: FloatArray = members / members.sum(axis=1, keepdims=True)
+    return rows
+
+
+BANDS = _bands()
+
+
+class Learner:
+    """Remembers the partitions of the last votes, and finds the prior that they speak for.
+
+    >>> learner = Learner()
+    >>> tally = Tally(budget=8)
+    >>> tally.add_round(["7", "7"])
+    >>> for _ in range(200):
+    ...     learner.observe(tally)
+    >>> Plan().decide(tally), learner.due, learner.plan(Plan(), budget=8).decide(tally), learner.due
+    (2, True, 0, False)
+    """
+
+    def __init__(self) -> None:
+        self.seen = 0
+        """How many votes were observed, here and by those that it is synchronised with."""
+        self.changes = 0
+        """How often the traffic has changed."""
+        self._lock = threading.Lock()
+        self._known: list[Partition] = []
+        self._fresh = 0  # so many of the last are not in the file
+        self._news = 0  # so many came since the last plan
+        self._dropped = False  # what the file has is of traffic that is no more
+        self._urgent = False
+        self._expect(UNIVERSAL)
+
+    def __len__(self) -> int:
+        """How many votes are remembered."""
+        return min(len(self._known), MEMORY)
+
+    def observe(self, tally: Tally) -> None:
+        """Learn from a finished vote; one with a single draw says nothing."""
+        if tally.draws >= FEWEST:
+            self.observe_partition(partition(tally))
+
+    def observe_partition(self, parts: Partition) -> None:
+        """The same by the sizes of the parts, largest first."""
+        with self._lock:
+            self._known.append(parts)
+            self.seen += 1
+            self._fresh += 1
+            self._news += 1
+            if len(self._known) > MEMORY * 5 // 4:  # not each time: to shorten a list takes a while
+                del self._known[:-MEMORY]
+                self._fresh = min(self._fresh, MEMORY)
+            self._test(parts)
+
+    def _test(self, parts: Partition) -> None:
+        """Notice where the last questions are of another kind: cumulative sums of log likelihood ratios, one a band.
+
+        Each is of traffic half of which is of that band, against what is expected.
+        """
+        surprise = self._surprises.get(parts)
+        if surprise is None:
+            likely = likelihoods(parts)
+            surprise = self._surprises[parts] = np.log((1 + BANDS @ likely / (likely @ self._expected)) / 2)
+        self._evidence += surprise
+        self._run += 1
+        over = self._evidence <= 0
+        self._evidence[over] = self._run[over] = 0
+        strongest = int(self._evidence.argmax())
+        run = int(self._run[strongest])
+        if self._evidence[strongest] > ALARM and len(self._known) - run >= ARMED:
+            del self._known[:-run]
+            self._fresh = min(self._fresh, run)
+            self._dropped = self._urgent = True
+            self.changes += 1
+            self._expect(UNIVERSAL)
+
+    def _expect(self, prior: Prior) -> None:
+        """Test the traffic against this prior from now on."""
+        self._expected: FloatArray = np.array(prior.weights)
+        self._surprises: dict[Partition, FloatArray] = {}
+        self._evidence: FloatArray = np.zeros(len(BANDS))
+        self._run: IntArray = np.zeros(len(BANDS), int)
+
+    @property
+    def due(self) -> bool:
+        """Whether there is enough news for another plan."""
+        return self._urgent or self._news >= min(max(FIRST, len(self._known) // 4), LAST)
+
+    def prior(self) -> Prior:
+        """The prior that what is remembered speaks for; the universal one where nothing is."""
+        return learned_prior(self._counts())
+
+    def plan(self, base: Plan, budget: int) -> Plan:
+        """The base's penalties and actions under the prior of now, ready to decide and to tell the confidence."""
+        with self._lock:
+            self._news, self._urgent = 0, False
+        known = self._counts()
+        prior, expected = learned_prior(known), learned_prior(known, SHARP)
+        with self._lock:
+            self._expect(expected)
+        learned = replace(base, prior=prior, fewest=max(base.fewest, FEWEST))
+        planned(budget, learned)
+        prepare(budget, prior)
+        return learned
+
+    def _counts(self) -> Counter[Partition]:
+        with self._lock:
+            return Counter(self._known[-MEMORY:])
+
+    def to_bytes(self) -> bytes:
+        """All that is remembered, with a format and a checksum."""
+        with self._lock:
+            return _packed(self.seen, self.changes, self._known[-MEMORY:])
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Learner":
+        """What `to_bytes` gave; ValueError where it is not whole."""
+        learner = cls()
+        learner.seen, learner.changes, learner._known = _unpacked(data)
+        learner._news = len(learner._known)
+        return learner
+
+    def sync(self, path: Path) -> None:
+        """Add what is new here to the file, and take in what others have added: then all know the same.
+
+        The file is there whole at any moment, before or after. One that is not whole is put aside, with a warning.
+        """
+        with _locked(path):
+            saved = _read(path)
+            with self._lock:
+                fresh = self._known[len(self._known) - self._fresh :]
+                if saved is None or self._dropped:
+                    known, seen = self._known[-MEMORY:], max(self.seen, saved.seen + self._fresh if saved else 0)
+                else:
+                    known, seen = [*saved._known, *fresh][-MEMORY:], saved.seen + self._fresh
+                changes = max(self.changes, saved.changes if saved else 0)
+            write_whole(path, _packed(seen, changes, known))
+            with self._lock:
+                later = self._fresh - len(fresh)  # came while it was written
+                self._known = known + self._known[len(self._known) - later :]
+                self._news += max(0, seen + later - self.seen)
+                self._urgent |= changes > self.changes
+                self.seen, self.changes, self._fresh, self._dropped = seen + later, changes, later, False
+
+
+def partition(tally: Tally) -> Partition:
+    """A tally's partition: each draw without an answer is a part of its own."""
+    votes = tuple(filter(None, tally.top(tally.draws)))
+    return votes + (1,) * (tally.draws - sum(votes))
+
+
+@lru_cache(maxsize=8192)
+def likelihoods(parts: Partition) -> FloatArray:
+    """How likely a partition is at each point of the grid, in proportion."""
+    logs = log_likelihood(parts).ravel()
+    likely: FloatArray = np.exp(logs - logs.max())
+    return likely
+
+
+def learned_prior(known: Counter[Partition], headstart: float = HEADSTART) -> Prior:
+    """The likeliest prior, given the universal one's head start and floor."""
+    if not known:
+        return Prior(passing=True)
+    rows, counts = np.array([likelihoods(parts) for parts in known]), np.array(list(known.values()), float)
+    weights = FLOOR / BANDS.shape[1] + (1 - FLOOR) * maximise(rows, counts, headstart)
+    return Prior(tuple((weights / weights.sum()).tolist()), passing=True)
+
+
+def _packed(seen: int, changes: int, known: Sequence[Partition]) -> bytes:
+    numbers = {parts: number for number, parts in enumerate(dict.fromkeys(known))}
+    state = {"seen": seen, "changes": changes, "partitions": list(numbers), "order": [numbers[one] for one in known]}
+    body = json.dumps(state).encode()
+    return f"{FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode() + body
+
+
+def _unpacked(data: bytes) -> tuple[int, int, list[Partition]]:
+    head, _, body = data.partition(b"\n")
+    if head != f"{FORMAT} {hashlib.sha256(body).hexdigest()}".encode():
+        raise ValueError("this is not whole, or of another version")
+    state = json.loads(body)
+    partitions = [tuple(parts) for parts in state["partitions"]]
+    if any(not parts or min(parts) < 1 or sum(parts) > LARGEST_BUDGET for parts in partitions):
+        raise ValueError("there is a partition in it that is none")
+    return state["seen"], state["changes"], [partitions[number] for number in state["order"]]
+
+
+def _read(path: Path) -> Learner | None:
+    """What is in a file; None where there is none, or none that is whole."""
+    if not is_there(path):
+        return None
+    try:
+        return Learner.from_bytes(path.read_bytes())
+    except (ValueError, LookupError, TypeError) as error:
+        aside = path.with_name(f"{path.name}.corrupt")
+        path.replace(aside)
+        warnings.warn(f"{path}: {error}; it is put aside as {aside.name}, and learning begins anew", stacklevel=3)
+        return None
+
+
+_one_at_a_time = threading.Lock()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Alone with a file, among the threads of this process and among all processes."""
+    with _one_at_a_time:
+        try:
+            import fcntl
+        except ImportError:  # not on this system
+            yield
+            return
+        lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
