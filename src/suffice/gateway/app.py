@@ -20,7 +20,7 @@ from starlette.routing import Route
 from suffice.gateway import metrics
 from suffice.gateway.access import Access, Handler, Line
 from suffice.gateway.answering import Answering, pass_on
-from suffice.gateway.bills import bill_of
+from suffice.gateway.bills import bill_of, deployment_of
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.settings import Settings
 from suffice.gateway.upstreams import Upstreams
@@ -119,7 +119,7 @@ class Gateway:
         elif body:
             samples = samples_asked(raw, body)
             check_samples(samples, self._settings, bill_of(request).max_samples)
-            bill_of(request).send(model, body, samples)
+            bill_of(request).send(model or deployment_of(path), body, samples)
         return await pass_on(self._upstreams, self._access.places, request, line, path, raw, seconds, model)
 
     async def _body(self, request: Request) -> bytes:

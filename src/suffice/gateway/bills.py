@@ -218,6 +218,16 @@ def bill_of(request: Request) -> Bill:
     return bill
 
 
+def deployment_of(path: str) -> str | None:
+    """The model that a path names, as Azure's do.
+
+    >>> deployment_of("/openai/deployments/gpt-4o/chat/completions")
+    'gpt-4o'
+    """
+    named = re.search(r"/deployments/([^/?]+)/", path)
+    return named[1] if named else None
+
+
 _SAID = ("messages", "input", "prompt", "system", "instructions")
 _NOT_SAID = {"data", "url", "image_url", "file_data", "id", "type", "role"}
 
