@@ -54,6 +54,21 @@ def serve(
         typer.Option(metavar="NAME", help="A variable with a key that clients must present; repeat for more."),
     ] = None,
     api_key_file: Annotated[str | None, typer.Option(metavar="FILE", help="A file with such keys, one a line.")] = None,
+    keys: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A TOML file of keys with names and limits: see suffice keys.")
+    ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Where their usage is kept; a folder of yours in ~/.local/state by default."),
+    ] = None,
+    prices: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PRICE",
+            help="What a million tokens cost, as 'MODEL input=0.15 output=0.60', or gpt-4o* for a MODEL; "
+            "repeat for more.",
+        ),
+    ] = None,
     config: Annotated[Path | None, typer.Option(metavar="FILE", help="A TOML file with any of these settings.")] = None,
     workers: Annotated[int | None, typer.Option(help="How many processes.  [default: 1]")] = None,
     gguf: Annotated[Path | None, typer.Option(metavar="FILE", help="Serve this GGUF model as the upstream.")] = None,

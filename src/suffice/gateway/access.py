@@ -4,20 +4,26 @@ import asyncio
 import hashlib
 import hmac
 import json
+import signal
 import sys
 import time
 import traceback
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
 from suffice.gateway import metrics
+from suffice.gateway.bills import Bill
 from suffice.gateway.errors import GatewayError
+from suffice.gateway.prices import Prices
 from suffice.gateway.settings import LOOPBACK, Settings
+from suffice.gateway.shared import REQUESTS, WAITING, Board, Turns
+from suffice.gateway.store import Counts
+from suffice.gateway.usage import Usage
 from suffice.live.dialects import CHAT, Dialect
 
 RECENT = 100
@@ -33,13 +39,33 @@ class Access:
     """The door: every request comes in by it, and leaves by it."""
 
     def __init__(self, settings: Settings) -> None:
-        self.asks_for_key = bool(settings.keys())
-        self.places = Places(settings.max_requests, settings.max_queue)
+        self._keys = settings.unnamed_keys()
+        self.asks_for_key = bool(self._keys or settings.keys)
+        self.board = Board.of_machine()
+        limits = settings.max_requests, settings.max_queue
+        self.places = SharedPlaces(self.board, *limits) if self.board else Places(*limits)
+        self.usage = Usage(settings, self.board) if settings.keys else None
+        self._prices = Prices(settings.prices)
         self._settings = settings
-        self._keys = settings.keys()
         self._begun = time.time()
         self._recent: deque[Line] = deque(maxlen=RECENT)
         self._totals = {"requests": 0, "votes": 0, "samples": 0, "samples_saved": 0, "tokens": 0, "tokens_saved": 0}
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Know what was counted before, and keep what is counted from now on; a SIGHUP brings new keys."""
+        usage = self.usage
+        try:
+            if usage:
+                await asyncio.to_thread(usage.start)
+                with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):  # Windows, or a thread
+                    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, usage.reload)
+            yield
+        finally:
+            if usage:
+                await asyncio.to_thread(usage.stop)
+            if self.board:
+                self.board.close()
 
     def guard(
         self, handler: Handler, *, open_to_all: bool = False, dialect: Dialect = CHAT
@@ -51,7 +77,7 @@ class Access:
             finish = self._finisher(request, line, time.monotonic())
             try:
                 if not open_to_all:
-                    self._admit(request)
+                    self._admit(request, line)
                 response = await handler(request, line)
             except GatewayError as error:
                 response = error.response(dialect)
@@ -77,22 +103,31 @@ class Access:
 
         return handle
 
-    def _admit(self, request: Request) -> None:
-        """Refuse whoever has no key, and web pages of sites that are not named."""
-        if self._keys and not presented(request.headers, self._keys):
+    def _admit(self, request: Request, line: Line) -> None:
+        """Refuse whoever has no key, or is over its limits, and web pages of sites that are not named."""
+        key = self.usage.who(given(request.headers)) if self.usage else None
+        if self.asks_for_key and not key and not presented(request.headers, self._keys):
             message = "the key is missing or wrong: send it as Authorization: Bearer KEY, or as x-api-key"
             raise GatewayError(401, message, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
         named = {"*", request.headers.get("origin", "")} & set(self._settings.cors_origins)
         foreign = request.headers.get("sec-fetch-site") in ("cross-site", "same-site") and not named
-        rebound = not self._keys and self._settings.host in LOOPBACK and request.url.hostname not in LOOPBACK
+        rebound = not self.asks_for_key and self._settings.host in LOOPBACK and request.url.hostname not in LOOPBACK
         if foreign or rebound:
             raise GatewayError(403, "requests of other web sites are not answered", kind="permission_error")
+        bill = request.state.bill = Bill(key, self._prices)
+        if key and self.usage:
+            line["key"] = key.name
+            if not request.url.path.startswith("/v1/suffice/"):
+                bill.counts = Counts(refused=1)  # unless it is admitted
+                self.usage.admit(key, spends=request.method == "POST")
+                bill.counts = Counts(requests=1)
 
     def _finisher(self, request: Request, line: Line, begun: float) -> Callable[[int], None]:
         def finish(status: int) -> None:
             release_place = line.pop("release", None)
             if release_place:
                 release_place()
+            self._charge(getattr(request.state, "bill", None), line)
             path = request.url.path[:200]
             about = {"time": round(time.time(), 3), "method": request.method, "path": path, "status": status}
             entry = {**about, "seconds": round(time.monotonic() - begun, 4), **line}
@@ -105,6 +140,17 @@ class Access:
 
         return finish
 
+    def _charge(self, bill: Bill | None, line: Line) -> None:
+        """Put the request's bill into the log, the figures, and the usage of its key."""
+        if not bill or not bill.wanted:
+            return
+        if line["kind"] == "cancelled":
+            bill.cut_off()
+        line |= bill.line()
+        if bill.key and self.usage:
+            self.usage.add(bill.key.name, bill.counts)
+        bill.measure()
+
     def _count(self, entry: Line) -> None:
         self._recent.appendleft({k: v for k, v in entry.items() if k not in ("question", "answer", "error")})
         self._totals["requests"] += 1
@@ -112,10 +158,11 @@ class Access:
         for name in ("samples", "samples_saved", "tokens", "tokens_saved"):
             self._totals[name] += entry.get(name, 0)
 
-    def told(self) -> dict[str, Any]:
-        """What the page shows of the requests so far: counts, and no text."""
+    def told(self, *, names: bool = True) -> dict[str, Any]:
+        """What the page shows of the requests so far: counts, and no text; names of keys where they may be seen."""
         since = {"seconds": round(time.time() - self._begun, 1), "workers": self._settings.workers}
-        return {"totals": self._totals, "recent": list(self._recent), **since}
+        recent = [one if names else {**one, "key": None} for one in self._recent]
+        return {"totals": self._totals, "recent": recent, **since}
 
 
 class Places:
@@ -128,37 +175,72 @@ class Places:
 
     async def take(self, seconds: float) -> float:
         """Wait for a place; how much of the time is left then."""
-        if self._waiting >= self._queue and self._free.locked():
+        if self._is_full():
             raise GatewayError(
                 429, "too many requests are waiting", kind="rate_limit_error", headers={"retry-after": "1"}
             )
         begun = time.monotonic()
-        self._waiting += 1
+        self._wait(1)
         metrics.QUEUED.inc()
         try:
             async with asyncio.timeout(seconds):
-                await self._free.acquire()
+                await self._acquire()
         except TimeoutError:
             raise GatewayError(504, "no place was free before the deadline", kind="timeout_error") from None
         finally:
-            self._waiting -= 1
+            self._wait(-1)
             metrics.QUEUED.dec()
         return max(0.01, seconds - (time.monotonic() - begun))
+
+    def _is_full(self) -> bool:
+        return self._waiting >= self._queue and self._free.locked()
+
+    def _wait(self, more: int) -> None:
+        self._waiting += more
+
+    async def _acquire(self) -> None:
+        await self._free.acquire()
 
     def release(self) -> None:
         """Let another in."""
         self._free.release()
 
 
+class SharedPlaces(Places):
+    """The same over all workers of the machine."""
+
+    def __init__(self, board: Board, places: int, queue: int) -> None:
+        super().__init__(places, queue)
+        self._board = board
+        self._turns = Turns(board, REQUESTS, places)
+
+    def _is_full(self) -> bool:
+        return self._turns.is_full and self._board.total(WAITING) >= self._queue
+
+    def _wait(self, more: int) -> None:
+        self._board.give(WAITING, -more)
+
+    async def _acquire(self) -> None:
+        await self._turns.take()
+
+    def release(self) -> None:
+        """Let another in."""
+        self._turns.give()
+
+
 _KEYS = ("x-api-key", "api-key")
 """Where Anthropic's clients and Azure's put their key; all others say Authorization: Bearer."""
 
 
+def given(headers: Mapping[str, str]) -> list[str]:
+    """What a request gives as its key, wherever it does."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return [token.strip() if scheme.lower() == "bearer" else "", *(headers.get(name, "") for name in _KEYS)]
+
+
 def presented(headers: Mapping[str, str], keys: tuple[bytes, ...]) -> bool:
     """Whether a request has one of the keys; in the same time whichever it is, and whether it is."""
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    given = [token.strip() if scheme.lower() == "bearer" else "", *(headers.get(name, "") for name in _KEYS)]
-    digests = [hashlib.sha256(one.encode("utf-8", "surrogateescape")).digest() for one in given]
+    digests = [hashlib.sha256(one.encode("utf-8", "surrogateescape")).digest() for one in given(headers)]
     matches = [hmac.compare_digest(digest, key) for digest in digests for key in keys]
     return any(matches)
 

@@ -11,6 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from suffice.gateway import metrics
 from suffice.gateway.access import Line, Places
+from suffice.gateway.bills import bill_of
 from suffice.gateway.bodies import json_object, with_member, without_member
 from suffice.gateway.courses import course_of, split_model
 from suffice.gateway.errors import GatewayError, from_upstream
@@ -19,7 +20,7 @@ from suffice.gateway.settings import Settings
 from suffice.gateway.streams import WAITING, arriving, comment, end, left, stream, unless_left
 from suffice.gateway.upstreams import Upstreams
 from suffice.gateway.votes import Held, headers_of, line_of
-from suffice.gateway.wishes import read_wish
+from suffice.gateway.wishes import check_samples, read_wish, samples_asked
 from suffice.live import Moment, Progress
 from suffice.live.dialects import CHAT, Dialect
 from suffice.live.dialects.translated import Translated
@@ -47,6 +48,7 @@ class Answering:
         self._dialect = dialect
         self._request = request
         self._line = line
+        self._bill = bill_of(request)
         self._translated = settings.translate and dialect is not CHAT
         self._scout_progress = lambda: Progress(1, 0, 0)
 
@@ -66,7 +68,10 @@ class Answering:
         self._body = {**body, "model": model} if suffix else body
         if self._translated:
             self._dialect = Translated(self._dialect, self._body)
-        reading = self._settings, self._dialect, body, self._request.headers
+        samples = samples_asked(raw, body)
+        check_samples(samples, self._settings, self._bill.max_samples)
+        self._bill.send(model, body, samples)
+        reading = self._settings, self._dialect, body, self._request.headers, self._bill.max_samples
         # A schema is checked in a process of its own, which takes its time.
         has_schema = bool(self._dialect.json_wanted(body) or body.get("tools"))
         self._wish = await asyncio.to_thread(read_wish, *reading) if has_schema else read_wish(*reading)
@@ -94,8 +99,6 @@ class Answering:
             raise GatewayError(400, str(error), param=str(error).split('"')[1]) from None
 
     async def _pass_on(self, raw: bytes) -> Response:
-        if isinstance(self._body.get("n"), int) and self._body["n"] > self._settings.fan_out:
-            raise GatewayError(400, f'"n" may be {self._settings.fan_out} at most here', param="n")
         seconds = self._wish.deadline_seconds
         path, model = self._dialect.path, self._server.model or ""
         return await pass_on(self._upstreams, self._places, self._request, self._line, path, raw, seconds, model)
@@ -107,7 +110,18 @@ class Answering:
         self._line["release"] = self._places.release
         self._server.ends = ends
         drawing = asyncio.create_task(self._in_time(Interpreter(self._server, self._fields).draw(self._streamed), ends))
-        return (await unless_left(self._request, drawing)).reply()
+        return self._passed_back(await unless_left(self._request, drawing))
+
+    def _passed_back(self, scouted: Scouted) -> Response:
+        """A single draw as the reply, billed."""
+        self._bill.whole(scouted.body)
+        reply = scouted.reply()
+        reply.headers.update(self._bill.headers())
+        return reply
+
+    def _passing(self, scouted: Scouted) -> AsyncIterator[bytes]:
+        """The same as a stream."""
+        return self._bill.passing(scouted.pieces()) if self._bill.wanted else scouted.pieces()
 
     @property
     def _fields(self) -> dict[str, Any]:
@@ -125,7 +139,7 @@ class Answering:
             moments.put_nowait(comment(moment, held.progress.tokens))
 
         found = scouted.found if scouted else None
-        held = Held(self._server, fields, self._wish, watch if self._streamed else None, found)
+        held = Held(self._server, fields, self._wish, watch if self._streamed else None, found, self._bill)
         return Holding(held, asyncio.create_task(self._hold(held, fields, ends)), moments, scouted)
 
     async def _hold(self, held: Held, fields: dict[str, Any], ends: float | None) -> dict[str, Any]:
@@ -145,6 +159,7 @@ class Answering:
         finally:
             metrics.IN_PROGRESS.dec()
             if held.outcome:
+                held.charge(held.outcome)
                 self._line |= line_of(held.outcome)
                 if self._settings.log_text:
                     self._line |= {"question": self._dialect.messages(fields), "answer": held.outcome.answer}
@@ -153,8 +168,11 @@ class Answering:
         reply = await unless_left(self._request, holding.reply)
         assert holding.held.outcome  # noqa: S101
         if holding.scout_alone:
-            return holding.scout_alone.reply(holding.held.outcome.samples)
-        return Response(as_json(reply), headers=headers_of(holding.held.outcome), media_type="application/json")
+            alone = holding.scout_alone.reply(holding.held.outcome.samples)
+            alone.headers.update(self._bill.headers())
+            return alone
+        headers = headers_of(holding.held.outcome) | self._bill.headers()
+        return Response(as_json(reply), headers=headers, media_type="application/json")
 
     async def _stream(self, holding: "Holding") -> Response:
         """A stream. It begins with the first heartbeat: what is known before has its own status and headers."""
@@ -166,7 +184,7 @@ class Answering:
             holding.reply.cancel()
             raise
         outcome = holding.held.outcome if holding.reply.done() else None
-        headers = {**_STREAM, **(headers_of(outcome) if outcome else {})}
+        headers = {**_STREAM, **(headers_of(outcome) | self._bill.headers() if outcome else {})}
         pieces = self._pieces(holding, left(self._request))
         return StreamingResponse(pieces, headers=headers, media_type="text/event-stream")
 
@@ -192,6 +210,7 @@ class Answering:
         ends = time.monotonic() + await self._places.take(self._wish.deadline_seconds)
         self._line["release"] = self._places.release
         self._server.ends = ends
+        self._bill.sent = True
         extractor = self._wish.extractor.for_request(self._dialect.messages(self._body), asked=False)
         if self._translated:
             finding = Interpreter(self._server, self._fields, extractor).draw(self._streamed)
@@ -204,7 +223,7 @@ class Answering:
             return await self._stream_scout(scouting, ends)
         scouted = await unless_left(self._request, scouting)
         if scouted.found is None:
-            return scouted.reply()
+            return self._passed_back(scouted)
         return await self._whole(self._begin(scouted, ends))
 
     async def _in_time(self, finding: Awaitable[Scouted], ends: float) -> Scouted:
@@ -241,7 +260,7 @@ class Answering:
         scouted = scouting.result()
         if scouted.found is not None:
             return await self._stream(self._begin(scouted, ends))
-        response = StreamingResponse(scouted.pieces(), scouted.status)
+        response = StreamingResponse(self._passing(scouted), scouted.status)
         response.raw_headers = scouted.headers
         return response
 
@@ -257,7 +276,7 @@ class Answering:
                     return
             scouted = scouting.result()
             alone = scouted.found is None
-            pieces = scouted.pieces() if alone else self._pieces(self._begin(scouted, ends), leaving)
+            pieces = self._passing(scouted) if alone else self._pieces(self._begin(scouted, ends), leaving)
             async for piece in pieces:
                 yield piece
         except GatewayError as error:
@@ -305,9 +324,11 @@ async def pass_on(
     """Relay a request; it takes a place until its reply has been passed back."""
     remaining = await places.take(seconds)
     line["release"] = places.release
-    relayed = asyncio.create_task(upstreams.relay(request, path, raw, model))
+    bill = bill_of(request)
+    bill.sent = True
+    relayed = asyncio.create_task(upstreams.relay(request, path, raw, model, plain=bill.wanted))
     try:
         async with asyncio.timeout(remaining):
-            return await unless_left(request, relayed)
+            return bill.relayed(await unless_left(request, relayed), path)
     except TimeoutError:
         raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None

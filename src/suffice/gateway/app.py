@@ -1,5 +1,6 @@
 """The gateway as an ASGI application: what is asked, and where it goes."""
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncIterator
@@ -20,10 +21,11 @@ from starlette.routing import Route
 from suffice.gateway import metrics
 from suffice.gateway.access import Access, Handler, Line
 from suffice.gateway.answering import Answering, pass_on
-from suffice.gateway.bodies import model_of
+from suffice.gateway.bills import bill_of, deployment_of
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.settings import Settings
 from suffice.gateway.upstreams import Upstreams
+from suffice.gateway.wishes import check_samples, relayed_body, samples_asked
 from suffice.imports import IMPORTED, import_module
 from suffice.live.dialects import DIALECTS, Dialect
 from suffice.live.dialects.wire import as_json
@@ -64,6 +66,7 @@ class Gateway:
                     for one in DIALECTS.values()
                 ),
                 Route("/v1/suffice/recent", guard(self._tell_recent), methods=["GET"]),
+                Route("/v1/suffice/usage", guard(self._tell_usage), methods=["GET"]),
                 *(
                     Route(f"/v1{one.path}{{rest:path}}", guard(self._relay, dialect=one), methods=list(_METHODS))
                     for one in DIALECTS.values()
@@ -85,9 +88,10 @@ class Gateway:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        self._upstreams = Upstreams(self._settings)
+        self._upstreams = Upstreams(self._settings, self._access.board)
         try:
-            yield
+            async with self._access.open():
+                yield
         finally:
             await self._upstreams.close()
 
@@ -109,7 +113,15 @@ class Gateway:
         seconds = self._settings.deadline_seconds
         if path == "/models" and (union := await self._upstreams.models()):
             return union
-        model = unquote(path.removeprefix("/models/")) if path.startswith("/models/") else model_of(raw)
+        body = relayed_body(raw)
+        named = body.get("model")
+        model = named if isinstance(named, str) else None
+        if path.startswith("/models/"):
+            model = unquote(path.removeprefix("/models/"))
+        elif body:
+            samples = samples_asked(raw, body)
+            check_samples(samples, self._settings, bill_of(request).max_samples)
+            bill_of(request).send(model or deployment_of(path), body, samples)
         return await pass_on(self._upstreams, self._access.places, request, line, path, raw, seconds, model)
 
     async def _body(self, request: Request) -> bytes:
@@ -133,9 +145,17 @@ class Gateway:
         return PlainTextResponse("ready\n" if ready else "no upstream answers\n", 200 if ready else 503)
 
     async def _tell_recent(self, request: Request, line: Line) -> Response:
-        return Response(
-            as_json({**self._access.told(), "upstreams": self._upstreams.told()}), media_type="application/json"
-        )
+        key = bill_of(request).key
+        told = self._access.told(names=key is None or key.operator)
+        return Response(as_json({**told, "upstreams": self._upstreams.told()}), media_type="application/json")
+
+    async def _tell_usage(self, request: Request, line: Line) -> Response:
+        usage, key = self._access.usage, bill_of(request).key
+        if usage is None:
+            raise GatewayError(404, "there are no keys with names here, whose usage could be told", code="not_found")
+        if key is None or not key.operator:
+            raise GatewayError(403, "the usage of keys is told to an operator's key only", kind="permission_error")
+        return Response(as_json(await asyncio.to_thread(usage.told)), media_type="application/json")
 
 
 def _cors(settings: Settings) -> dict[str, Any]:

@@ -36,6 +36,14 @@ UPSTREAM_HEALTHY = Gauge(
 UPSTREAM_QUESTIONS = Counter("suffice_upstream_questions", "Questions, by where they ended.", ["upstream"])
 RETRIES = Counter("suffice_retries", "Requests to the upstream that were tried again.")
 CANCELLATIONS = Counter("suffice_cancellations", "Votes that ended because the client hung up.")
+COST = Counter("suffice_cost", "Money spent, at the prices of the models.")
+COST_FULL = Counter("suffice_cost_full", "What the full budget would have cost.")
+KEY_REQUESTS = Counter("suffice_key_requests", "Requests, by key.", ["key"])
+KEY_SAMPLES = Counter("suffice_key_samples", "Samples, by key.", ["key"])
+KEY_TOKENS = Counter("suffice_key_tokens", "Tokens of votes, scouts and relayed requests, by key.", ["key", "kind"])
+KEY_COST = Counter("suffice_key_cost", "Money spent, by key.", ["key"])
+KEY_REFUSED = Counter("suffice_key_refused", "Requests over a limit of their key.", ["key", "limit"])
+KEY_RELOADS = Counter("suffice_key_reloads", "Times that the file of keys was read again.", ["result"])
 
 
 def _forget_the_dead(folder: Path) -> None:

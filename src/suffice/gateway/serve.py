@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import tempfile
+from pathlib import Path
 
 import uvicorn
 
@@ -12,6 +13,8 @@ from suffice.controllers import get_controller
 from suffice.errors import OptionError
 from suffice.gateway.app import Gateway, create, hand_over
 from suffice.gateway.settings import Settings
+from suffice.gateway.shared import share
+from suffice.gateway.usage import pass_hangup_on
 from suffice.planning import prepare
 from suffice.tally import Tally
 
@@ -41,6 +44,9 @@ def serve(settings: Settings) -> None:
     hand_over(settings)
     folder = tempfile.mkdtemp(prefix="suffice-metrics-")
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+    share(Path(folder))
+    if settings.keys:
+        pass_hangup_on()
     try:
         uvicorn.run("suffice.gateway.app:create", factory=True, workers=settings.workers, **options)  # type: ignore[arg-type]
     finally:

@@ -13,6 +13,8 @@ from suffice.answers import get_extractor
 from suffice.controllers import get_controller
 from suffice.errors import OptionError
 from suffice.flow import get_flow
+from suffice.gateway.keys import read_keys
+from suffice.gateway.prices import read_prices
 from suffice.live.targets import Target, read_targets, whole_url
 from suffice.tally import DEFAULT_BUDGET
 
@@ -39,6 +41,9 @@ class Settings:
     workers: int = 1
     api_key_env: tuple[str, ...] = ()
     api_key_file: str | None = None
+    keys: str | None = None
+    state: str | None = None
+    prices: Any = ()
     allow_no_key: bool = False
     forward_auth: bool = False
     translate: bool = False
@@ -59,6 +64,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         _ = self.targets
+        object.__setattr__(self, "prices", read_prices(self.prices))
         for name in ("budget", "max_body_bytes", "max_requests", "max_draws", "fan_out", "workers"):
             if getattr(self, name) < 1:
                 raise OptionError(f"must be at least 1, not {getattr(self, name)}", name)
@@ -77,7 +83,7 @@ class Settings:
         for origin in self.cors_origins:
             if origin != "*" and not re.fullmatch(r"https?://[^/\s]+", origin):
                 raise OptionError(f'must be * or like https://chat.example, not "{origin}"', "cors_origins")
-        if self.forward_auth and (self.api_key_env or self.api_key_file):
+        if self.forward_auth and (self.api_key_env or self.api_key_file or self.keys):
             raise OptionError(
                 "would send the gateway's own keys to the upstream: give one or the other", "forward_auth"
             )
@@ -98,8 +104,17 @@ class Settings:
         read = read_targets(self.upstream, "upstream")
         return tuple(replace(target, url=whole_url(target.url, "upstream")) for target in read)
 
-    def keys(self) -> tuple[bytes, ...]:
-        """The digests of the keys that clients may present; none where no key is asked for."""
+    @property
+    def usage_file(self) -> Path:
+        """Where the usage of keys is kept: by default in a folder of the user's that belongs to the file of keys."""
+        if self.state:
+            return Path(self.state) / "usage.db"
+        folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "suffice"
+        mark = hashlib.sha256(str(Path(self.keys or "").resolve()).encode()).hexdigest()[:12]
+        return folder / mark / "usage.db"
+
+    def unnamed_keys(self) -> tuple[bytes, ...]:
+        """The digests of the keys without a name that clients may present."""
         named = []
         for name in self.api_key_env:
             if not os.environ.get(name):
@@ -117,14 +132,30 @@ class Settings:
 
     def check_safe(self) -> None:
         """Refuse to listen to the world with no key."""
-        keys = self.keys()
+        keys = self.unnamed_keys()
+        if self.keys:
+            self._check_keys(Path(self.keys))
         for target in self.targets:
             _ = target.key
-        if self.host not in LOOPBACK and not self.allow_no_key and not keys:
+        if self.host not in LOOPBACK and not self.allow_no_key and not keys and not self.keys:
             raise OptionError(
                 f"{self.host} lets others in: ask for a key, or allow none (allow_no_key) if that is what you want",
                 "host",
             )
+
+    def _check_keys(self, path: Path) -> None:
+        """Refuse a file of keys that can't be used, or whose usage can't be kept."""
+        for key in read_keys(path):
+            if key.limits.money_per_month and not self.prices:
+                raise OptionError(f"{path}: keys.{key.name} has money_per_month, and there are no prices")
+        folder = self.usage_file.parent
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            writable = os.access(folder, os.W_OK)
+        except OSError:
+            writable = False
+        if not writable:
+            raise OptionError(f"{folder}: the usage of keys can't be kept there; name another folder", "state")
 
 
 def with_file(settings: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -137,19 +168,21 @@ def with_file(settings: dict[str, Any], path: Path) -> dict[str, Any]:
         raise OptionError(f"{path}: it can't be read: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise OptionError(f"{path}: not TOML: {error}") from None
-    known = {field.name: field for field in fields(Settings)}
+    known = {one.name: one for one in fields(Settings)}
     for name, value in read.items():
         if name not in known:
             raise OptionError(f'--config {path}: there is no setting "{name}"; there are {", ".join(known)}')
         wanted = type(known[name].default)
         if name == "upstream":
             read_targets(value, name)
+        elif name == "prices":
+            read_prices(value)
         elif wanted is tuple:
             read[name] = (value,) if isinstance(value, str) else value
             if not isinstance(read[name], tuple | list) or not all(isinstance(one, str) for one in read[name]):
                 raise OptionError(f"{path}: {name} must be a list of strings, not {value!r}")
             read[name] = tuple(read[name])
-        elif name == "max_budget" or name == "api_key_file":
+        elif name in ("max_budget", "api_key_file", "keys", "state"):
             if not isinstance(value, int if name == "max_budget" else str) or isinstance(value, bool):
                 raise OptionError(f"{path}: {name} can't be {value!r}")
         elif wanted is float and isinstance(value, int) and not isinstance(value, bool):

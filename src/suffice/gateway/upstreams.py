@@ -11,6 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from suffice.gateway import metrics
 from suffice.gateway.errors import from_upstream
 from suffice.gateway.settings import Settings
+from suffice.gateway.shared import Board, SharedLimiter
 from suffice.gateway.transport import Upstream, back, pieces_of
 from suffice.live.dialects import Dialect
 from suffice.live.dialects.wire import as_json
@@ -28,7 +29,7 @@ ELSEWHERE = (401, 403, 404, 408, 429)
 class Upstreams:
     """All upstreams: a question goes to one of them, and stays there as long as that one answers."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, board: Board | None = None) -> None:
         self._settings = settings
         seconds = settings.timeout_seconds
         self._session = aiohttp.ClientSession(
@@ -42,6 +43,9 @@ class Upstreams:
             Upstream(target, f"upstream-{number}", self._session, settings.forward_auth, settings.max_draws)
             for number, target in enumerate(settings.targets, 1)
         ]
+        for number, one in enumerate(upstreams):
+            if board:
+                one.host.limiter = SharedLimiter(settings.max_draws, board, number)
         self._of = {one.host: one for one in upstreams}
         self._fleet = Fleet(list(self._of))
         self._watching = asyncio.create_task(self._watch())
@@ -102,7 +106,9 @@ class Upstreams:
             return None
         return Response(as_json({"object": "list", "data": list(union.values())}), media_type="application/json")
 
-    async def relay(self, request: Request, path: str, content: bytes, model: str | None) -> Response:
+    async def relay(
+        self, request: Request, path: str, content: bytes, model: str | None, *, plain: bool = False
+    ) -> Response:
         """Pass a request on, and its reply back, as they are; where one upstream fails, another is asked.
 
         What names no model may be about something that only one of them keeps, so that it always goes to the first.
@@ -114,7 +120,7 @@ class Upstreams:
             avoid.add(host)
             other = None if model is None else self._fleet.other(model, "", avoid)
             try:
-                reply = await self._of[host].open(request, path, content)
+                reply = await self._of[host].open(request, path, content, plain=plain)
             except (ConnectionError, TimeoutError) as error:
                 host.fail(dead=isinstance(error, ConnectionRefusedError))
                 if other is None:

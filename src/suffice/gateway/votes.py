@@ -11,10 +11,12 @@ import numpy as np
 
 from suffice.errors import SampleError, SufficeError
 from suffice.gateway import metrics
+from suffice.gateway.bills import Bill
 from suffice.gateway.errors import GatewayError, from_upstream
 from suffice.gateway.scouts import Found
 from suffice.gateway.wishes import Wish
 from suffice.live import Outcome, Progress, Watch
+from suffice.live.facts import Asking
 from suffice.live.server import Server
 
 
@@ -28,12 +30,15 @@ class Held:
         wish: Wish,
         watch: Watch | None = None,
         found: Found | None = None,
+        bill: Bill | None = None,
     ) -> None:
         seed = fields.get("seed")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
             raise GatewayError(400, '"seed" must be a whole number', param="seed")
         self.outcome: Outcome | None = None
         self._server = server
+        self._bill = bill
+        self._asking = Asking(fields)
         self._deadline_seconds = wish.deadline_seconds
         random = np.random.default_rng(None if seed is None else abs(seed))
         self._found = found
@@ -78,7 +83,15 @@ class Held:
         if outcome.composed:
             chosen = self._server.dialect.rewritten(chosen, outcome.value)
         tokens = outcome.prompt_tokens, outcome.completion_tokens
-        return {**self._server.dialect.reply(chosen, outcome.responses, *tokens), "suffice": summary(outcome)}
+        told = summary(outcome) | self.charge(outcome)
+        return {**self._server.dialect.reply(chosen, outcome.responses, *tokens), "suffice": told}
+
+    def charge(self, outcome: Outcome) -> dict[str, float]:
+        """Put the vote on the bill; what it and the full budget cost, where there is a price."""
+        if self._bill is None or not self._bill.wanted:
+            return {}
+        self._bill.vote(outcome, self._server.most_at_once(self._asking))
+        return self._bill.told()
 
 
 def _measure(outcome: Outcome) -> None:
@@ -119,6 +132,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "rounds": outcome.rounds,
         "draws": list(outcome.by_round),
         "stop_reason": outcome.stop_reason,
+        "budget": outcome.budget,
         "samples_saved": outcome.budget - outcome.samples,
         "tokens_saved": tokens_saved(outcome),
         "seconds": round(outcome.seconds, 3),

@@ -1,6 +1,8 @@
 """What a request may ask for, within what the operator allows."""
 
 import json
+import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -125,8 +127,14 @@ _FIELDS = {
 }
 
 
-def read_wish(settings: Settings, dialect: Dialect, body: Mapping[str, Any], headers: Mapping[str, str]) -> Wish:
-    """The wish in a request's `suffice` object, or else in its headers."""
+def read_wish(
+    settings: Settings,
+    dialect: Dialect,
+    body: Mapping[str, Any],
+    headers: Mapping[str, str],
+    max_samples: int | None = None,
+) -> Wish:
+    """The wish in a request's `suffice` object, or else in its headers; its key may allow less than the operator."""
     wanted = {name: _checked(name, value) for name, value in (_in_headers(headers) | _in_body(body)).items()}
     wish = Wish(
         settings.controller,
@@ -142,7 +150,7 @@ def read_wish(settings: Settings, dialect: Dialect, body: Mapping[str, Any], hea
     wish = replace(wish, **wanted)
     wish = replace(
         wish,
-        budget=min(wish.budget, settings.most_draws),
+        budget=min(wish.budget, settings.most_draws, max_samples or settings.most_draws),
         deadline_seconds=min(wish.deadline_seconds, settings.deadline_seconds),
     )
     wanted_json = dialect.json_wanted(body)
@@ -158,6 +166,48 @@ def read_wish(settings: Settings, dialect: Dialect, body: Mapping[str, Any], hea
         schema = _calls(body.get("tools")) if wish.extractor.reads_tools else wanted_json
         wish = replace(wish, schema=_schema(json.dumps(schema or {})))
     return wish
+
+
+_NUMBERS = ("n", "best_of")
+"""Fields that ask for several responses to one request."""
+
+
+def samples_asked(raw: bytes, body: Mapping[str, Any]) -> int:
+    """How many responses a request asks for, in whatever form; the most of them where it says so repeatedly.
+
+    >>> [samples_asked(b'{"n": 2, "n": 1}', {"n": 1}), samples_asked(b"", {"model": "m"})]
+    [2, 1]
+    """
+    if not any(name in body for name in _NUMBERS):
+        return 1
+    pairs: list[tuple[str, Any]] = json.loads(raw, object_pairs_hook=list)
+    return max(1, *(_samples(value) for name, value in pairs if name in _NUMBERS))
+
+
+def _samples(value: Any) -> int:
+    """A number of samples as lenient servers read it; nothing that is a number is taken for less than it is."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return sys.maxsize if isinstance(value, int) else 1
+    return math.ceil(number) if math.isfinite(number) else sys.maxsize
+
+
+def relayed_body(raw: bytes) -> dict[str, Any]:
+    """The object that the body of any request is; empty where it is none."""
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def check_samples(samples: int, settings: Settings, max_samples: int | None) -> None:
+    """Refuse a request for more responses than the operator, or the key, allows."""
+    if samples > settings.fan_out:
+        raise GatewayError(400, f'"n" may be {settings.fan_out} at most here', param="n")
+    if max_samples and samples > max_samples:
+        raise GatewayError(400, f'"n" may be {max_samples} at most with this key (max_samples)', param="n")
 
 
 def _calls(tools: Any) -> dict[str, Any]:
