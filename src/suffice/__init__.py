@@ -40,7 +40,7 @@ from suffice.response import Response
 from suffice.tally import Tallies, Tally
 
 if TYPE_CHECKING:
-    from suffice.live import LocalServer, Outcome, aparse, asample, parse, sample
+    from suffice.live import LocalServer, Outcome, aparse, asample, parse, sample, trace
 
 __version__ = "0.1.0"
 
@@ -93,10 +93,11 @@ __all__ = [
     "save_controller",
     "shipped_controllers",
     "summarise",
+    "trace",
 ]
 
 
-_LAZY = ("LocalServer", "Outcome", "aparse", "asample", "parse", "sample")
+_LAZY = ("LocalServer", "Outcome", "aparse", "asample", "parse", "sample", "trace")
 """What samples a server is imported when it is first used: most who evaluate never need it."""
 
 

@@ -113,7 +113,11 @@ def serve(
         typer.Option("--exact-usage", help="Draw one by one where a server does not count the tokens of each draw."),
     ] = None,
     log_text: Annotated[
-        bool | None, typer.Option("--log-text", help="Write questions and answers into the access log.")
+        bool | None, typer.Option("--log-text", help="Write questions and answers into the access log and traces.")
+    ] = None,
+    otel: Annotated[
+        bool | None,
+        typer.Option("--otel", help="Send traces by OTLP, as where OTEL_EXPORTER_OTLP_ENDPOINT is set (extra otel)."),
     ] = None,
 ) -> None:
     """Serve an OpenAI-compatible endpoint that asks the one behind it just enough times."""
@@ -128,6 +132,8 @@ def serve(
         raise OptionError("give --upstream or --gguf, not both")
     chosen = gateway.Settings(**settings)
     chosen.check_safe()
+    if why := gateway.traces_ignored(chosen):
+        typer.echo(f"suffice: a collector of traces is named, and none are sent: it {why}", err=True)
     gateway.check_port(chosen)
     local = None if chosen.upstream else suffice.LocalServer(gguf, threads=threads)
     with local or nullcontext():

@@ -26,6 +26,7 @@ from suffice.live.dialects import CHAT, Dialect
 from suffice.live.dialects.translated import Translated
 from suffice.live.dialects.wire import as_json
 from suffice.live.server import DrawError
+from suffice.live.tracing import TRACING
 
 QUICK = 0.05
 """A vote that ends within so many seconds has its headers in a stream too."""
@@ -228,9 +229,13 @@ class Answering:
 
     async def _in_time(self, finding: Awaitable[Scouted], ends: float) -> Scouted:
         """What a draw brings before the deadline."""
+        span = TRACING.draw(self._server.dialect, self._body, "once" if "no_vote" in self._line else "scout")
         try:
-            async with asyncio.timeout(max(0.01, ends - time.monotonic())):
-                return await finding
+            with span.within():
+                async with asyncio.timeout(max(0.01, ends - time.monotonic())):
+                    scouted = await finding
+                span.brought(scouted.response, self._server.host.name)
+                return scouted
         except TimeoutError:
             seconds = self._wish.deadline_seconds
             raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
@@ -326,9 +331,15 @@ async def pass_on(
     line["release"] = places.release
     bill = bill_of(request)
     bill.sent = True
-    relayed = asyncio.create_task(upstreams.relay(request, path, raw, model, plain=bill.wanted))
+    span = TRACING.relay(path, model)
     try:
-        async with asyncio.timeout(remaining):
-            return bill.relayed(await unless_left(request, relayed), path)
+        with span.within():
+            relayed = asyncio.create_task(upstreams.relay(request, path, raw, model, plain=bill.wanted))
+            async with asyncio.timeout(remaining):
+                response = bill.relayed(await unless_left(request, relayed), path)
     except TimeoutError:
         raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
+    span.replied(response.status_code)
+    if isinstance(response, StreamingResponse):
+        response.body_iterator = span.over(response.body_iterator)
+    return response

@@ -24,6 +24,7 @@ from suffice.gateway.answering import Answering, pass_on
 from suffice.gateway.bills import bill_of, deployment_of
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.settings import Settings
+from suffice.gateway.traces import Requests, traces, wanted
 from suffice.gateway.upstreams import Upstreams
 from suffice.gateway.wishes import check_samples, relayed_body, samples_asked
 from suffice.imports import IMPORTED, import_module
@@ -81,19 +82,23 @@ class Gateway:
                 *(Route(f"/{name}", guard(_page(name, kind), open_to_all=True)) for name, kind in _PAGE.items()),
                 Route("/{path:path}", guard(_not_found, open_to_all=True), methods=list(_METHODS)),
             ],
-            middleware=[Middleware(CORSMiddleware, **_cors(settings))] if settings.cors_origins else [],
+            middleware=[
+                *([Middleware(CORSMiddleware, **_cors(settings))] if settings.cors_origins else []),
+                *([Middleware(Requests)] if wanted(settings) else []),
+            ],
             lifespan=self._lifespan,
         )
         self.app.router.redirect_slashes = False
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        self._upstreams = Upstreams(self._settings, self._access.board)
-        try:
-            async with self._access.open():
-                yield
-        finally:
-            await self._upstreams.close()
+        async with traces(self._settings):
+            self._upstreams = Upstreams(self._settings, self._access.board)
+            try:
+                async with self._access.open():
+                    yield
+            finally:
+                await self._upstreams.close()
 
     def _answerer(self, dialect: Dialect) -> Handler:
         async def answer(request: Request, line: Line) -> Response:

@@ -44,6 +44,8 @@ class Scouted:
     body: bytes
     rest: AsyncGenerator[bytes, None] | None = None
     """What of a stream is still to come."""
+    response: Response | None = None
+    """What was said, where it could be read."""
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """All that the upstream sends, as it arrives; whoever stops reading hangs up."""
@@ -87,10 +89,11 @@ class Scout:
             reply, body = await self._server.tried(attempt)
         try:
             plain = unpacked(body, reply.headers.get("content-encoding", ""))
-            found = self._answering(self._server.dialect.read(plain, 1)[0], begun)
+            said = self._server.dialect.read(plain, 1)[0]
         except MalformedError:
-            found = None
-        return Scouted(found, reply.status, back(reply.raw_headers), body)
+            said = None
+        found = self._answering(said, begun) if said else None
+        return Scouted(found, reply.status, back(reply.raw_headers), body, response=said)
 
     async def streamed(self, raw: bytes) -> Scouted:
         """A scout whose reply streams: it is held only until it is known that there will be no answer in it."""
@@ -112,10 +115,11 @@ class Scout:
             if is_hopeless(hearing.text):
                 return Scouted(None, *about, bytes(held), pieces)
         try:
-            found = self._answering(self._server.dialect.read_stream(bytes(held)), begun)
+            said = self._server.dialect.read_stream(bytes(held))
         except MalformedError:
-            found = None
-        return Scouted(found, *about, bytes(held))
+            said = None
+        found = self._answering(said, begun) if said else None
+        return Scouted(found, *about, bytes(held), response=said)
 
     def _answering(self, response: Response, begun: float) -> Found | None:
         """The response, if it has an answer."""
@@ -150,7 +154,8 @@ class Interpreter:
         reply = dialect.reply(response, [response], response.prompt_tokens, response.tokens or 0)
         kind = b"text/event-stream" if streamed else b"application/json"
         body = b"".join(dialect.events(reply, usage_wanted=False)) if streamed else as_json(reply)
-        return Scouted(Found(timed, extractor) if extractor else None, 200, [(b"content-type", kind)], body)
+        found = Found(timed, extractor) if extractor else None
+        return Scouted(found, 200, [(b"content-type", kind)], body, response=response)
 
 
 async def _bounded(reply: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:

@@ -61,6 +61,7 @@ class Settings:
     heartbeat_seconds: float = 5.0
     exact_usage: bool = False
     log_text: bool = False
+    otel: bool = False
 
     def __post_init__(self) -> None:
         _ = self.targets

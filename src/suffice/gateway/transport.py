@@ -18,6 +18,7 @@ from suffice.gateway.access import proof
 from suffice.live.fleet import Host
 from suffice.live.server import MOST_BYTES, Post, StatusError, TooLongError, masked
 from suffice.live.targets import Target
+from suffice.live.tracing import TRACING
 
 _NOT_PASSED_ON = {
     "host", "content-length", "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding",
@@ -56,7 +57,7 @@ class Upstream:
             self._in_flight.inc(draws)
             try:
                 async with self._session.post(
-                    url, data=json.dumps(draw).encode(), headers=sent, allow_redirects=False
+                    url, data=json.dumps(draw).encode(), headers=TRACING.passed_on(sent), allow_redirects=False
                 ) as reply:
                     async for chunk in reply.content.iter_any():
                         body += chunk
@@ -90,7 +91,7 @@ class Upstream:
 
     async def open(self, request: Request, path: str, content: bytes, *, plain: bool = False) -> aiohttp.ClientResponse:
         """Send a request on as it is, and wait for the beginning of the reply; `plain` where it must not be packed."""
-        headers = self._headers(request.headers)
+        headers = TRACING.passed_on(self._headers(request.headers))
         if plain:
             headers["accept-encoding"] = "identity"
         url = self._url(path, request)

@@ -4,6 +4,7 @@ from suffice.live.local import LocalServer
 from suffice.live.outcome import Outcome
 from suffice.live.parse import aparse, parse
 from suffice.live.sample import asample, sample
+from suffice.live.tracing import trace
 from suffice.live.vote import Moment, Progress, Vote, Voting, Watch
 from suffice.response import Response
 
@@ -20,4 +21,5 @@ __all__ = [
     "asample",
     "parse",
     "sample",
+    "trace",
 ]

@@ -18,6 +18,7 @@ from suffice.live.facts import Facts
 from suffice.live.fleet import Fleet, Host
 from suffice.live.limiter import Limiter
 from suffice.live.server import RETRIES, TIMEOUT, Post, Server, StatusError, TooLongError
+from suffice.live.tracing import TRACING
 
 KNOWN: dict[str, Facts] = {}
 """What has been learned of servers, by base URL: clients come and go."""
@@ -105,7 +106,7 @@ def _poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post
     async def post(request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
         body = bytearray()
         with _our_errors(package):
-            async with create(**request) as reply:
+            async with create(**TRACING.in_request(request)) as reply:
                 async for chunk in reply.iter_bytes():
                     _take(chunk, body, show)
         return bytes(body)
@@ -122,7 +123,8 @@ def _poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post
     executor = ThreadPoolExecutor(threads, "suffice-draw")
 
     async def post_in_thread(request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
-        return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request, show)
+        traced = TRACING.in_request(request)  # here: threads do not know what is current
+        return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, traced, show)
 
     return post_in_thread
 

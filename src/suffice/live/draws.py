@@ -10,6 +10,7 @@ from typing import Protocol
 from suffice.live.dialects.base import Meter
 from suffice.live.facts import Asking
 from suffice.live.server import DrawError, Server
+from suffice.live.tracing import TRACING
 from suffice.response import Response
 
 
@@ -64,6 +65,7 @@ class ServerDraws:
         self._arrived: asyncio.Queue[Response | Failure | Exception] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._meters: list[Meter] = []
+        self._traced = TRACING.draws(server.dialect, asking.fields)
 
     @property
     def arriving_tokens(self) -> int:
@@ -73,6 +75,7 @@ class ServerDraws:
     def launch(self, draws: int) -> list[int]:
         """Start so many draws, in parallel; their numbers."""
         numbers = list(islice(self._numbers, draws))
+        self._traced.launched(numbers)
         task = asyncio.create_task(self._start(numbers))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -94,6 +97,7 @@ class ServerDraws:
         if self._tasks:
             # To be cancelled meanwhile must not disturb the tasks: they are closing their connections.
             await asyncio.wait(self._tasks)
+        self._traced.closed()
 
     async def _start(self, numbers: list[int]) -> None:
         try:
@@ -111,7 +115,8 @@ class ServerDraws:
         meter = self._server.dialect.meter()
         self._meters.append(meter)
         try:
-            responses = await self._server.ask(self._asking, numbers, meter)
+            with self._traced.asking(numbers):
+                responses = await self._server.ask(self._asking, numbers, meter)
         except DrawError as error:
             if error.refused and len(numbers) > 1:
                 return await self._draw_fewer(numbers, error)
@@ -125,7 +130,7 @@ class ServerDraws:
         self.runs_on |= self._asking.streamed and not meter.streamed
         seconds = round(time.monotonic() - begun, 3)
         for number, response in zip(numbers, responses, strict=False):
-            self._arrived.put_nowait(replace(response, draw=number, seconds=seconds))
+            self._arrive(number, replace(response, draw=number, seconds=seconds))
         if len(responses) < len(numbers):
             self._server.facts.gave(self._asking, len(responses))
             await self._draw(numbers[len(responses) :])
@@ -143,4 +148,8 @@ class ServerDraws:
 
     def _fail(self, numbers: list[int], error: DrawError) -> None:
         for number in numbers:
-            self._arrived.put_nowait(Failure(str(error), number, error.cause))
+            self._arrive(number, Failure(str(error), number, error.cause))
+
+    def _arrive(self, number: int, arrived: Response | Failure) -> None:
+        self._traced.arrived(number, arrived, self._server.host.name)
+        self._arrived.put_nowait(arrived)

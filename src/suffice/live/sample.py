@@ -1,6 +1,7 @@
 """`sample` and `asample`: from messages to an outcome, asking just enough times."""
 
 import asyncio
+import contextvars
 import threading
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -150,7 +151,8 @@ def run_in_thread(main: Any) -> Any:
         except BaseException as error:
             result.set_exception(error)
 
-    thread = threading.Thread(target=work, name="suffice", daemon=True)
+    # What is current for the caller, as the span of a trace, is so in there.
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="suffice", daemon=True)
     thread.start()
     try:
         return result.result()

@@ -19,6 +19,7 @@ from suffice.live.draws import Draws, Failure, ServerDraws
 from suffice.live.facts import Asking
 from suffice.live.outcome import Outcome
 from suffice.live.server import Server
+from suffice.live.tracing import TRACING, UNTRACED, Untraced
 from suffice.planning import is_ready, prepare
 from suffice.response import Response
 from suffice.tally import DEFAULT_BUDGET, Tally
@@ -57,7 +58,8 @@ class Voting:
         asking = Asking(fields, streamed=self.streamed or self.flow is not None)
         extractor = self.extractor.for_request(server.dialect.messages(fields), asked=self.asked)
         voting = replace(self, extractor=extractor, greedy=fields.get("temperature") == 0)
-        return Vote(voting, through(ServerDraws(server, asking, **draws)), random, watch)
+        span = TRACING.vote(server.dialect, fields, self.controller, self.budget)
+        return Vote(voting, through(ServerDraws(server, asking, **draws)), random, watch, span)
 
 
 @dataclass(frozen=True)
@@ -97,11 +99,19 @@ Watch = Callable[[Moment], None]
 class Vote:
     """One question under way."""
 
-    def __init__(self, voting: Voting, draws: Draws, random: np.random.Generator, watch: Watch | None = None) -> None:
+    def __init__(
+        self,
+        voting: Voting,
+        draws: Draws,
+        random: np.random.Generator,
+        watch: Watch | None = None,
+        span: Untraced = UNTRACED,
+    ) -> None:
         self.ballot = ballot_for(voting.extractor, voting.budget)
         self._controller = voting.controller.for_question(random)
         self._draws = draws
         self._watch = watch
+        self._span = span
         self._flow = voting.flow
         self._greedy = voting.greedy
         self._scouted = False
@@ -124,6 +134,12 @@ class Vote:
 
     async def outcome(self, deadline_seconds: float | None = None) -> Outcome:
         """Draw until the controller, the budget or the deadline stops it."""
+        with self._span.within():
+            outcome = await self._until(deadline_seconds)
+            self._span.ended(outcome)
+            return outcome
+
+    async def _until(self, deadline_seconds: float | None) -> Outcome:
         prepared = None
         if not self._can_tell:
             # The first confidence with a budget takes a while: it is prepared while the first responses are on the way.
@@ -230,8 +246,11 @@ class Vote:
         if self.tally.left:
             quick = self.ballot.quick and self._controller.is_quick(self.tally.budget)
             asked = self._asked() if quick else await think(self._asked)
+        sure = certain = None
         if self._watch:
             sure, certain = await think(self.ballot.sureness)
+        self._span.decided(self.tally, asked, sure, certain)
+        if self._watch:
             self._watch(Moment(self.tally, 0, asked, sure, certain, await self._field_tallies()))
         return asked
 

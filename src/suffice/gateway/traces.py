@@ -1,0 +1,146 @@
+"""The gateway's traces: whether there are any, where they are sent, and the span of each request."""
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from suffice.errors import OptionError
+from suffice.gateway.settings import Settings
+from suffice.live.tracing import TRACING, trace
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+"""OpenTelemetry's own variables by which a collector is named."""
+
+FLUSH_SECONDS = 5.0
+"""So long the end waits for what is still to be sent."""
+
+_PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
+
+
+def wanted(settings: Settings) -> bool:
+    """Whether there are traces: where the operator asks for them, or where a collector is named."""
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or not (settings.otel or _named()):
+        return False
+    obstacle = _obstacle()
+    if settings.otel and obstacle:
+        raise OptionError(obstacle, "otel")
+    return obstacle is None
+
+
+def ignored(settings: Settings) -> str | None:
+    """Why there are no traces though a collector is named, if that is so."""
+    return None if wanted(settings) or not _named() else _obstacle()
+
+
+def _named() -> bool:
+    """Whether a collector is named."""
+    return os.environ.get("OTEL_TRACES_EXPORTER") != "none" and any(os.environ.get(name) for name in ENDPOINTS)
+
+
+def _obstacle() -> str | None:
+    protocols = [os.environ.get(f"OTEL_EXPORTER_OTLP_{part}PROTOCOL", "") for part in ("TRACES_", "")]
+    if next(filter(None, protocols), "").startswith("grpc"):
+        return "sends by HTTP, and OTEL_EXPORTER_OTLP_PROTOCOL says grpc: set it to http/protobuf (port 4318)"
+    try:
+        there = all(find_spec(package) for package in _PACKAGES)
+    except ModuleNotFoundError:  # not even what they are in
+        there = False
+    return None if there else "needs OpenTelemetry, of the extra otel: pip install 'suffice[otel]'"
+
+
+def exporter() -> Any:
+    """What sends spans to the collector; OpenTelemetry's own variables say where that is, and all else."""
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    return OTLPSpanExporter()
+
+
+@asynccontextmanager
+async def traces(settings: Settings) -> AsyncIterator[None]:
+    """Traces while the gateway runs; they are sent from a thread, and what can't be sent is lost, never waited for."""
+    if not wanted(settings):
+        yield
+        return
+    from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    named = "OTEL_SERVICE_NAME" in os.environ or SERVICE_NAME in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    facts = {"process.pid": os.getpid()} | ({} if named else {SERVICE_NAME: "suffice"})
+    provider = TracerProvider(resource=Resource.create(facts), shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(exporter()))
+    trace(provider, texts=settings.log_text)
+    try:
+        yield
+    finally:
+        TRACING.tracer = None
+        await _in_thread(provider.shutdown)
+
+
+async def _in_thread(work: Any) -> None:
+    """Wait for a while; a thread that takes longer does not keep the process from ending."""
+    done = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def run() -> None:
+        work()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(done.set)
+
+    threading.Thread(target=run, name="suffice-traces", daemon=True).start()
+    try:
+        async with asyncio.timeout(FLUSH_SECONDS):
+            await done.wait()
+    except TimeoutError:
+        pass
+
+
+class Requests:
+    """Gives each request its span, as a part of what the client says it is a part of; its end is the reply's."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer within a span, where somebody asks a model."""
+        path: str = scope.get("path", "")
+        asks = scope["type"] == "http" and path.startswith(("/v1/", "/openai/")) and not path.startswith("/v1/suffice/")
+        if not asks or TRACING.tracer is None:
+            await self._app(scope, receive, send)
+            return
+        from opentelemetry import propagate
+        from opentelemetry.context import Context, attach
+
+        headers: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        context = propagate.extract(headers, Context())
+        facts = {"http.request.method": scope["method"], "url.path": path[:200], "url.scheme": scope["scheme"]}
+        span = TRACING.tracer.start_span(
+            f"{scope['method']} gateway", context, TRACING.api.SpanKind.SERVER, attributes=facts
+        )
+        attach(TRACING.api.set_span_in_context(span, context))  # a request has a task, and so a context, of its own
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                _replied(span, message["status"])
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            span.end()
+
+
+def _replied(span: Any, status: int) -> None:
+    """An error of the client's is none of this span's, by the conventions."""
+    span.set_attribute("http.response.status_code", status)
+    if status >= 500:
+        span.set_attribute("error.type", str(status))
+        span.set_status(TRACING.api.Status(TRACING.api.StatusCode.ERROR))
