@@ -109,7 +109,7 @@ def test_a_real_collector_gets_them_from_all_workers() -> None:
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         url = f"http://127.0.0.1:{port}"
         try:
-            assert until(lambda: _lives(url), 60), process.poll()
+            assert until(lambda: _lives(url), 150), process.poll()
             answered = [post(url, ASK, headers=SENT).status_code for _ in range(8)]
         finally:
             process.send_signal(signal.SIGTERM)

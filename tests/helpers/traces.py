@@ -25,8 +25,8 @@ def facts(span: ReadableSpan) -> dict[str, Any]:
 
 def span_id(span: ReadableSpan) -> int:
     assert span.context
-    return span.context.span_id
+    return int(span.context.span_id)
 
 
 def parent(span: ReadableSpan) -> int | None:
-    return span.parent.span_id if span.parent else None
+    return int(span.parent.span_id) if span.parent else None
