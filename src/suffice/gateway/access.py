@@ -132,7 +132,7 @@ class Access:
             about = {"time": round(time.time(), 3), "method": request.method, "path": path, "status": status}
             entry = {**about, "seconds": round(time.monotonic() - begun, 4), **line}
             metrics.REQUESTS.labels(line["kind"]).inc()
-            if path.startswith("/v1/") and path != "/v1/suffice/recent":
+            if path.startswith("/v1/") and not path.startswith("/v1/suffice/"):
                 self._count(entry)
             with suppress(OSError, ValueError):  # nobody reads the log: no reason to fail
                 sys.stdout.write(json.dumps(entry) + "\n")

@@ -1,0 +1,99 @@
+"""`suffice top`: a gateway's figures in a terminal, whatever becomes of the gateway."""
+
+import json
+import re
+from contextlib import closing
+from io import StringIO
+from typing import Any
+
+import pytest
+from helpers.commands import fails, works
+from helpers.gateways import ASK, always, free_port, gateway, post
+from rich.console import Console
+
+from suffice.cli import top
+from suffice.testing import FakeServer
+
+
+def test_it_shows_what_the_page_shows() -> None:
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        post(url, ASK)
+        shown = works("top", url)
+        told = json.loads(works("top", f"{url}/v1/", "--json").splitlines()[-1])  # the gateway's log is before it
+    for words in (f"suffice at {url}", "samples saved", "upstream-1", "answers", "vote, plan", "Recent requests"):
+        assert words in shown
+    totals = told["totals"]
+    assert totals["requests"] == 1 and str(totals["samples"]) in shown
+    assert f"({totals['samples_saved'] / 32:.0%})" in shown
+    assert "usage" not in told and "Keys" not in shown and "\x1b" not in shown
+
+
+def test_the_usage_of_keys_is_shown_where_it_is_told() -> None:
+    told = {
+        "totals": {"requests": 3, "votes": 1, "samples": 4, "samples_saved": 28, "tokens": 9, "tokens_saved": 60},
+        "usage": {"keys": [{"name": "team", "requests": 3, "samples": 4, "tokens": 1234, "cost": 0.5}]},
+    }
+    shown = rendered(told)
+    assert re.search(r"team +3 +4 +1,234 +0\.50", shown) and "Keys" in shown
+
+
+def test_what_clients_write_is_not_obeyed_by_the_terminal() -> None:
+    entry = {"kind": "relay", "path": "/v1/\x1b[2Jboo", "status": 404, "seconds": 0.1, "time": 0}
+    shown = rendered({"totals": {}, "recent": [entry]})
+    assert "\x1b[2J" not in shown and "/v1/·[2Jboo" in shown
+
+
+def rendered(told: dict[str, Any]) -> str:
+    console = Console(file=StringIO(), width=120)
+    console.print(top.screen("http://here", told))
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def test_a_gateway_that_goes_and_comes_back_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The looks are driven by what stands for the waiting between them."""
+    console = Console(file=StringIO(), force_terminal=True, width=120, height=40)
+    port = free_port()
+    monkeypatch.setattr("helpers.gateways.free_port", lambda: port)
+    with FakeServer(always) as upstream:
+        running = gateway(upstream)
+        url = running.__enter__()
+        watched = top.Gateway(url, None)
+        shown: list[str] = []
+        again = gateway(upstream)
+
+        def steps() -> Any:
+            yield running.__exit__(None, None, None)
+            yield again.__enter__()
+            yield None
+            raise KeyboardInterrupt
+
+        script = steps()
+
+        def wait() -> None:
+            assert isinstance(console.file, StringIO)
+            shown.append(console.file.getvalue())
+            console.file.truncate(console.file.seek(0))
+            next(script)
+
+        with closing(watched):
+            top.follow(watched, watched.figures(), console, wait)
+        again.__exit__(None, None, None)
+    there, gone, back, still = shown
+    assert "up for" in there and "nobody answers" in gone and "these are the last figures" in gone
+    assert "up for" in back and "up for" in still and "nobody" not in back + still
+
+
+def test_mistakes_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "nobody answers" in fails("top", f"http://127.0.0.1:{free_port()}")
+    assert "must be like http" in fails("top", "nonsense")
+    assert "--interval must be" in fails("top", "http://127.0.0.1:1", "--interval", "0")
+    assert "the variable is not set" in fails("top", "http://127.0.0.1:1", "--key-env", "NO_SUCH_KEY")
+    monkeypatch.setenv("GATEWAY_KEY", "sk-right")
+    with FakeServer(always) as upstream:
+        assert "not as a gateway of suffice" in fails("top", upstream.base_url)
+        with gateway(upstream, api_key_env=("GATEWAY_KEY",)) as url:
+            for key in (None, "sk-wrong"):
+                with closing(top.Gateway(url, key)) as watched, pytest.raises(top.GoneError, match="asks for a key"):
+                    watched.figures()
+            assert "requests" in works("top", url, "--key-env", "GATEWAY_KEY", "--once")
