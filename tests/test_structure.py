@@ -97,7 +97,7 @@ Advice ArrayController CapReachedError Choice Comparison Controller ControllerEr
 LearnedController LocalServer OptionError Outcome Penalties Plan Pool PoolError Question Response Result SampleError
 SavedController SufficeError Summary Tallies Tally advise answers aparse asample bundled_pools certainty compare
 confidence controller_names difference evaluate get_controller load_controller load_pool parse register sample
-save_controller shipped_controllers summarise
+save_controller shipped_controllers summarise trace
 """
 
 

@@ -14,7 +14,6 @@ from helpers.traces import Traces, facts, parent, span_id
 from opentelemetry.trace import SpanKind, StatusCode
 
 import suffice
-from suffice.live.tracing import TRACING
 from suffice.testing import FakeServer, Reply
 
 
@@ -24,7 +23,7 @@ def traces(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traces]:
     traces = Traces()
     suffice.trace(traces.provider)
     yield traces
-    TRACING.tracer = None
+    suffice.trace(False)
 
 
 def passed_on(server: FakeServer) -> list[int]:

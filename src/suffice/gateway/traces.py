@@ -79,7 +79,7 @@ async def traces(settings: Settings) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        TRACING.tracer = None
+        trace(False)
         await _in_thread(provider.shutdown)
 
 

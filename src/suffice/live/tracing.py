@@ -117,12 +117,16 @@ def trace(provider: Any = None, *, texts: bool = False) -> None:
     """Trace votes and draws from now on, with a tracer provider of OpenTelemetry's, or the application's own.
 
     A vote is a part of what is current where it is asked for. Without `texts` no word of questions, answers and errors
-    is told. It needs the package `opentelemetry-api`, and to see anything the application an SDK.
+    is told. It needs the package `opentelemetry-api`, and to see anything the application an SDK. With `False` for a
+    provider there are no traces any more.
 
     >>> from opentelemetry.sdk.trace import TracerProvider
     >>> trace(TracerProvider())
-    >>> TRACING.tracer = None  # as if it had never been called
+    >>> trace(False)
     """
+    if provider is False:
+        TRACING.tracer = None
+        return
     try:
         TRACING.api = importlib.import_module("opentelemetry.trace")
     except ModuleNotFoundError:
