@@ -1,7 +1,8 @@
 """The command line: parse, call, print."""
 
 # Each module adds its commands; the help lists them in this order.
-from suffice.cli import ask, run, collect, serve, top, keys, pools, evaluate, advise, controllers, train, plan, reproduce  # noqa: F401, I001
+from suffice.cli import ask, run, collect, serve, top, keys, pools, evaluate, advise, controllers, train, plan  # noqa: F401, I001
+from suffice.cli import reproduce  # noqa: F401
 from suffice.cli.app import app
 
 
