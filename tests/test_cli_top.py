@@ -4,11 +4,13 @@ import json
 import re
 from contextlib import closing
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.commands import fails, works
 from helpers.gateways import ASK, always, free_port, gateway, post
+from helpers.keys import Desk
 from rich.console import Console
 
 from suffice.cli import top
@@ -28,13 +30,19 @@ def test_it_shows_what_the_page_shows() -> None:
     assert "usage" not in told and "Keys" not in shown and "\x1b" not in shown
 
 
-def test_the_usage_of_keys_is_shown_where_it_is_told() -> None:
-    told = {
-        "totals": {"requests": 3, "votes": 1, "samples": 4, "samples_saved": 28, "tokens": 9, "tokens_saved": 60},
-        "usage": {"keys": [{"name": "team", "requests": 3, "samples": 4, "tokens": 1234, "cost": 0.5}]},
-    }
-    shown = rendered(told)
-    assert re.search(r"team +3 +4 +1,234 +0\.50", shown) and "Keys" in shown
+def test_the_usage_of_keys_is_shown_to_the_operator(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    team = desk.add("team")
+    with FakeServer(always) as upstream, desk.gateway(upstream, prices=["fake input=1 output=2"]) as url:
+        post(url, ASK, headers=team)
+        for headers, seen in [(desk.operator, True), (team, False)]:
+            with closing(top.Gateway(url, headers["authorization"].removeprefix("Bearer "))) as watched:
+                told = watched.figures()
+            assert ("usage" in told) == seen and ("Keys" in rendered(told)) == seen
+            if seen:
+                (usage,) = [key for key in told["usage"]["keys"] if key["name"] == "team"]
+                expected = rf"team +1 +{usage['samples']} +{usage['tokens']} +{usage['cost']:.4f}"
+                assert re.search(expected, rendered(told)) and usage["cost"] > 0
 
 
 def test_what_clients_write_is_not_obeyed_by_the_terminal() -> None:

@@ -9,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from helpers.gateways import ASK, always, gateway, post
+from helpers.gateways import ASK, always, post
+from helpers.keys import Desk
+from helpers.live import until
 from prometheus_client.parser import text_string_to_metric_families
 
 from suffice.testing import FakeServer
@@ -38,19 +40,20 @@ def questions() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def told() -> Told:
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     """What a gateway tells after requests of every kind."""
-    with pytest.MonkeyPatch.context() as changed, FakeServer(always) as upstream:
-        changed.setenv("GATEWAY_KEY", "sk-test")
-        key = {"authorization": "Bearer sk-test"}
-        with gateway(upstream, vote="auto", api_key_env=("GATEWAY_KEY",)) as url:
-            httpx.get(f"{url}/healthz")
-            post(url, ASK, headers=key)
-            post(url, ASK)
-            post(url, b"{", headers=key)
-            for words in ("And the last one?", "Write a poem about the sea."):
-                post(url, {**ASK, "messages": [{"role": "user", "content": words}]}, headers=key)
-            return _read(httpx.get(f"{url}/metrics").text)
+    desk = Desk(tmp_path_factory.mktemp("desk"))
+    team, hasty = desk.add("team"), desk.add("hasty", requests_per_minute=1)
+    with FakeServer(always) as upstream, desk.gateway(upstream, vote="auto", prices=["fake input=1 output=2"]) as url:
+        httpx.get(f"{url}/healthz")
+        post(url, ASK)
+        post(url, b"{", headers=team)
+        for words in ("What is 6 * 7?", "And the last one?", "Write a poem about the sea."):
+            post(url, {**ASK, "messages": [{"role": "user", "content": words}]}, headers=team)
+        assert [post(url, ASK, headers=hasty).status_code for _ in range(2)] == [200, 429]
+        desk.path.write_text("nonsense")
+        assert until(lambda: 'result="refused"' in httpx.get(f"{url}/metrics").text)
+        return _read(httpx.get(f"{url}/metrics").text)
 
 
 def _read(text: str) -> Told:

@@ -150,9 +150,9 @@ def _upstreams(told: dict[str, Any]) -> Table:
 
 
 def _usage(keys: list[dict[str, Any]]) -> Table:
-    columns = ("requests", "samples", "tokens", "cost")
-    rows = [[one.get("name"), *(_number(one.get(name)) for name in columns)] for one in keys]
-    return _table("Keys", ["name", *columns], rows)
+    columns = ("requests", "samples", "tokens")
+    rows = [[one.get("name"), *(_number(one.get(name)) for name in columns), _money(one.get("cost"))] for one in keys]
+    return _table("Keys", ["name", *columns, "cost"], rows)
 
 
 def _recent(entries: list[dict[str, Any]]) -> Table:
@@ -183,6 +183,10 @@ def _number(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.2f}"
     return f"{value:,}" if isinstance(value, int) else ""
+
+
+def _money(value: Any) -> str:
+    return f"{value:,.4f}" if isinstance(value, int | float) else ""
 
 
 def _text(value: Any, style: str = "") -> Text:
