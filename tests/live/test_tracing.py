@@ -37,7 +37,7 @@ def six_then_seven(request: dict[str, Any], number: int) -> list[str]:
 @pytest.mark.parametrize("ask", [ask_sync, ask_async])
 def test_a_vote_has_a_span_and_each_draw_a_child(ask: Any, traces: Traces) -> None:
     with FakeServer(six_then_seven) as server:
-        outcome = ask(server, controller="esc:window=4", budget=12, temperature=0.5)
+        outcome = ask(server, controller="esc:window=4", budget=12, temperature=0.5, max_completion_tokens=99)
     (vote,) = traces.named("vote")
     draws = traces.named("chat")
     assert vote.name == "vote fake" and vote.kind is SpanKind.INTERNAL and parent(vote) is None
@@ -51,6 +51,7 @@ def test_a_vote_has_a_span_and_each_draw_a_child(ask: Any, traces: Traces) -> No
         told = facts(draw)
         assert told["gen_ai.operation.name"] == "chat" and told["gen_ai.provider.name"] == "openai"
         assert told["gen_ai.request.model"] == "fake" and told["gen_ai.request.temperature"] == 0.5
+        assert told["gen_ai.request.max_tokens"] == 99
         assert told["gen_ai.response.finish_reasons"] == ("stop",)
         assert told["server.address"] == "127.0.0.1" and told["server.port"] > 0
     assert sum(facts(draw)["gen_ai.usage.output_tokens"] for draw in draws) == outcome.completion_tokens

@@ -18,7 +18,12 @@ from suffice.tally import Tally
 LEADING = 5
 """So many answers' votes are told with each decision."""
 
-_REQUEST = ("temperature", "top_p", "top_k", "max_tokens", "seed", "frequency_penalty", "presence_penalty")
+_REQUEST = {
+    **{name: name for name in ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")},
+    **dict.fromkeys(("max_tokens", "max_completion_tokens", "max_output_tokens"), "max_tokens"),
+}
+"""What is told of a request, and its name in the conventions."""
+
 _NOTHING: AbstractContextManager[None] = nullcontext()
 
 Headers = TypeVar("Headers", bound=MutableMapping[str, str])
@@ -306,9 +311,9 @@ def _asked(dialect: Dialect, fields: Mapping[str, Any], operation: str) -> dict[
     }
     if isinstance(fields.get("model"), str):
         facts["gen_ai.request.model"] = fields["model"]
-    for name in _REQUEST:
+    for name, told in _REQUEST.items():
         if isinstance(fields.get(name), int | float) and not isinstance(fields[name], bool):
-            facts[f"gen_ai.request.{name}"] = fields[name]
+            facts[f"gen_ai.request.{told}"] = fields[name]
     return facts
 
 
