@@ -77,12 +77,17 @@ def test_requests_a_minute_hold_over_all_workers(board: Path, tmp_path: Path) ->
         assert desk.usage(urls[0])["ann"]["refused"] == 13
 
 
-def test_what_a_dead_worker_held_is_forgotten(board: Path) -> None:
+def test_what_a_dead_worker_held_is_forgotten(board: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     living = Board(board)
-    take = f"import sys, os, pathlib; from suffice.gateway.shared import Board\nBoard(pathlib.Path({str(board)!r}))"
-    subprocess.run([sys.executable, "-c", f"{take}.take({REQUESTS}, 5, 5); os._exit(1)"], check=False)
-    assert living.total(REQUESTS) == 5
+    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE, text=True) as worker:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "getpid", lambda: worker.pid)
+            dead = Board(board)
+        assert dead.take(REQUESTS, 5, 5)
+        assert not living.take(REQUESTS, 1, 5)
+        worker.communicate("die\n")
     assert living.take(REQUESTS, 5, 5) and living.total(REQUESTS) == 5
+    dead.close()
     other = Board(board)
     assert not other.take(REQUESTS, 1, 5)
     living.close()
