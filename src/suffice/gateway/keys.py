@@ -169,9 +169,9 @@ def _quoted(name: str) -> str:
 
 def _without_table(text: str, name: str) -> str:
     """The text without the table's lines; comments right above the next table are that one's."""
-    header = re.compile(rf"""\s*\[\s*keys\s*\.\s*(["']?){re.escape(name)}\1\s*\]\s*(#.*)?""")
+    header = re.compile(rf"""\[\s*keys\s*\.\s*(["']?){re.escape(name)}\1\s*\]\s*(#.*)?""")
     lines = text.splitlines(keepends=True)
-    first = next((place for place, line in enumerate(lines) if header.fullmatch(line)), len(lines))
+    first = next((place for place, line in enumerate(lines) if header.fullmatch(line.strip())), len(lines))
     last = next((place for place in range(first + 1, len(lines)) if lines[place].lstrip().startswith("[")), len(lines))
     if last < len(lines):
         while last > first + 1 and lines[last - 1].lstrip().startswith("#"):

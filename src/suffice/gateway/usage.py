@@ -26,6 +26,9 @@ from suffice.gateway.windows import WIDTH, Window
 LAG_SECONDS = 1.0
 """So long it takes at most until another worker, and the disk, know what was counted here."""
 
+SETTLE_SECONDS = 0.05
+"""A file that has not changed for so long is whole, also where it was not replaced at once."""
+
 DAY = 86400
 
 Waiting = dict[str, dict[int, Counts]]
@@ -194,6 +197,10 @@ class Usage:
         """Take new keys in force where the file has changed; a broken file changes nothing."""
         seen = _look(self._path)
         if seen == self._seen and not self._reload_asked:
+            return
+        time.sleep(SETTLE_SECONDS)
+        if seen != (seen := _look(self._path)) and not self._ending:
+            self._wake.set()  # somebody is still writing
             return
         self._seen, self._reload_asked = seen, False
         try:

@@ -1,0 +1,164 @@
+"""Limits that hold for the machine: over gateways that share a board, and over the workers of one."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from helpers.commands import SUFFICE
+from helpers.gateways import ASK, free_port, gateway
+from helpers.keys import Desk
+from helpers.live import boxed, until
+
+from suffice.gateway.shared import BOARD, DRAWS, REQUESTS, Board, SharedLimiter, share
+from suffice.testing import FakeServer, Reply, completion
+
+pytestmark = [pytest.mark.usefixtures("quick"), pytest.mark.skipif(os.name == "nt", reason="there is no such lock")]
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that gateways of this test share."""
+    monkeypatch.setenv(BOARD, "")
+    share(tmp_path)
+    return tmp_path / "board"
+
+
+def slow(request: dict[str, Any], number: int) -> Reply:
+    return Reply(completion([boxed(42)] * request.get("n", 1)), delay=0.15)
+
+
+def all_at_once(urls: list[str], requests: int, headers: dict[str, str] | None = None) -> Counter[int]:
+    """The statuses of so many requests, which go to all in turn."""
+
+    async def main() -> Counter[int]:
+        async with httpx.AsyncClient(timeout=60, headers=headers, trust_env=False) as client:
+            asked = [
+                client.post(f"{urls[number % len(urls)]}/v1/chat/completions", json=ASK) for number in range(requests)
+            ]
+            return Counter(reply.status_code for reply in await asyncio.gather(*asked))
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("limits", "most", "statuses"),
+    [
+        ({"max_requests": 3}, 3, {200: 12}),
+        ({"max_requests": 3, "max_queue": 2}, 3, {200: 5, 429: 7}),
+        ({"max_draws": 4, "controller": "sc:draws=2"}, 4, {200: 12}),
+    ],
+    ids=["max_requests", "max_queue", "max_draws"],
+)
+def test_limits_hold_over_all_workers(board: Path, limits: dict[str, Any], most: int, statuses: dict[int, int]) -> None:
+    settings = {"controller": "sc:draws=1", **limits}
+    with FakeServer(slow) as upstream, ExitStack() as running:
+        urls = [running.enter_context(gateway(upstream, **settings)) for _ in range(2)]
+        assert all_at_once(urls, 12) == statuses
+        assert upstream.most_in_flight == most
+
+
+def test_requests_a_minute_hold_over_all_workers(board: Path, tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    ann = desk.add("ann", requests_per_minute=7)
+    with FakeServer(slow) as upstream, ExitStack() as running:
+        urls = [running.enter_context(desk.gateway(upstream)) for _ in range(2)]
+        assert all_at_once(urls, 20, ann) == {200: 7, 429: 13}
+        assert until(lambda: [desk.usage(url)["ann"]["requests"] for url in urls] == [7, 7])
+        assert desk.usage(urls[0])["ann"]["refused"] == 13
+
+
+def test_what_a_dead_worker_held_is_forgotten(board: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    living = Board(board)
+    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE, text=True) as worker:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "getpid", lambda: worker.pid)
+            dead = Board(board)
+        assert dead.take(REQUESTS, 5, 5)
+        assert not living.take(REQUESTS, 1, 5)
+        worker.communicate("die\n")
+    assert living.take(REQUESTS, 5, 5) and living.total(REQUESTS) == 5
+    dead.close()
+    other = Board(board)
+    assert not other.take(REQUESTS, 1, 5)
+    living.close()
+    assert other.take(REQUESTS, 5, 5)
+    other.close()
+
+
+def test_a_limiter_that_is_shared_lets_go_of_what_is_cancelled(board: Path) -> None:
+    async def main() -> None:
+        mine = Board(board)
+        limiter = SharedLimiter(3, mine, 0)
+        async with limiter.hold(100):
+            assert mine.total(DRAWS) == 3
+            waiting = asyncio.create_task(limiter.hold(1).__aenter__())
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.wait({waiting})
+        assert mine.total(DRAWS) == 0
+        async with limiter.hold(2), limiter.hold(1):
+            assert mine.total(DRAWS) == 3
+        mine.close()
+
+    asyncio.run(main())
+
+
+def test_two_workers_share_limits_and_take_new_keys_at_a_hangup_without_dropping_a_request(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    ann, few = desk.add("ann"), desk.add("few", requests_per_minute=9)
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    options = ["--port", str(port), "--workers", "2", "--keys", str(desk.path), "--state", str(desk.state)]
+    quick = lambda request, number: boxed(42)  # noqa: E731
+    with FakeServer(quick, remember=False) as upstream:
+        command = [SUFFICE, "serve", "--upstream", upstream.base_url, "--vote", "always", *options]
+        log = (tmp_path / "log").open("w")
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            assert until(partial(_answers, url), 60)
+            assert all_at_once([url], 30, few) == {200: 9, 429: 21}
+            workers = _workers(process.pid)
+            ending, statuses = threading.Event(), Counter[int]()
+
+            def ask() -> None:
+                while not ending.is_set():
+                    reply = httpx.post(f"{url}/v1/chat/completions", json=ASK, headers=ann, timeout=60)
+                    statuses[reply.status_code] += 1
+
+            asking = [threading.Thread(target=ask) for _ in range(2)]
+            for thread in asking:
+                thread.start()
+            new = desk.add("new")
+            process.send_signal(signal.SIGHUP)
+            assert until(lambda: all_at_once([url], 4, new) == {200: 4}, 30)
+            ending.set()
+            for thread in asking:
+                thread.join()
+            assert set(statuses) == {200} and _workers(process.pid) == workers
+            assert until(lambda: desk.usage(url)["ann"]["requests"] == statuses[200])
+            assert desk.usage(url)["few"]["refused"] == 21
+        finally:
+            process.terminate()
+            process.wait(60)
+            log.close()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/healthz").status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def _workers(process: int) -> list[str]:
+    return Path(f"/proc/{process}/task/{process}/children").read_text().split()
