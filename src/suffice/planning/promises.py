@@ -8,7 +8,7 @@ promised, whatever the traffic does: no assumption is made about it.
 
 from dataclasses import dataclass
 
-STEP = 0.25
+STEP = 0.5
 """How far a whole disagreement moves the pressure; at 1 draws are free."""
 
 SLACK = 1 / STEP + 1
@@ -25,7 +25,7 @@ class AgreementPromise:
     >>> promise = AgreementPromise(0.99)
     >>> promise.observe(agreed=False)
     >>> promise.factor
-    0.5
+    0.125
     >>> for _ in range(100):
     ...     promise.observe(agreed=True)
     >>> promise.factor
@@ -63,7 +63,7 @@ class SamplesPromise:
 
     def observe(self, samples: int) -> None:
         """Take a vote in; there are many more votes than audits, so that each moves less."""
-        self.pressure = min(1.0, max(0.0, self.pressure + STEP / 4 * (samples - self.target) / self.budget))
+        self.pressure = min(1.0, max(0.0, self.pressure + STEP / 8 * (samples - self.target) / self.budget))
 
     @property
     def factor(self) -> float:
