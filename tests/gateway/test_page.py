@@ -192,6 +192,20 @@ def test_the_embedded_model_is_asked_with_worked_examples(browser: webdriver.Chr
         assert asked["messages"][-1]["content"] == "What is $& + 38?" and asked["max_tokens"] == 256
 
 
+def test_what_was_learned_and_audited_is_shown(browser: webdriver.Chrome) -> None:
+    with FakeServer(script) as upstream, gateway(upstream, audit=1.0) as url:
+        post(url, {**ASK, "suffice": {"topic": "<i>sums</i>"}})
+        browser.get(url)
+        wait(browser, lambda _: "<i>sums</i>" in text(browser, "kinds"))
+        for _ in range(100):
+            if "agreement 100.0 %" in text(browser, "proved"):
+                break
+            browser.refresh()
+            wait(browser, lambda _: "<i>sums</i>" in text(browser, "kinds"))
+        assert "tokens saved" in text(browser, "proved")
+        picture(browser, "proof")
+
+
 def test_upstreams_are_shown_with_their_health(browser: webdriver.Chrome) -> None:
     dead = f"http://127.0.0.1:{free_port()}/v1"
     with FakeServer(script) as upstream, gateway([upstream.base_url, dead]) as url:

@@ -108,6 +108,21 @@ def serve(
     allow_no_key: Annotated[
         bool | None, typer.Option("--allow-no-key", help="Listen to others than this machine with no key.")
     ] = None,
+    learn: Annotated[
+        bool | None,
+        typer.Option("--learn/--no-learn", help="Learn from votes how a model's answers repeat.  [default: learn]"),
+    ] = None,
+    audit: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Draw this share of the votes to the full budget afterwards.  [default: 0]"),
+    ] = None,
+    min_agreement: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Promise that so many votes agree with the full budget; needs --audit."),
+    ] = None,
+    max_mean_samples: Annotated[
+        float | None, typer.Option(metavar="N", help="Promise no more than so many samples a vote, in the mean.")
+    ] = None,
     exact_usage: Annotated[
         bool | None,
         typer.Option("--exact-usage", help="Draw one by one where a server does not count the tokens of each draw."),

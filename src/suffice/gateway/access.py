@@ -205,6 +205,10 @@ class Places:
         """Let another in."""
         self._free.release()
 
+    def is_crowded(self) -> bool:
+        """Whether anybody waits."""
+        return self._waiting > 0
+
 
 class SharedPlaces(Places):
     """The same over all workers of the machine."""
@@ -226,6 +230,10 @@ class SharedPlaces(Places):
     def release(self) -> None:
         """Let another in."""
         self._turns.give()
+
+    def is_crowded(self) -> bool:
+        """Whether anybody waits."""
+        return self._board.total(WAITING) > 0
 
 
 _KEYS = ("x-api-key", "api-key")

@@ -15,6 +15,7 @@ from suffice.gateway.bills import bill_of
 from suffice.gateway.bodies import json_object, with_member, without_member
 from suffice.gateway.courses import course_of, split_model
 from suffice.gateway.errors import GatewayError, from_upstream
+from suffice.gateway.learning import Kind, Learning
 from suffice.gateway.scouts import Interpreter, Scout, Scouted
 from suffice.gateway.settings import Settings
 from suffice.gateway.streams import WAITING, arriving, comment, end, left, stream, unless_left
@@ -41,11 +42,13 @@ class Answering:
     """One request in a dialect."""
 
     def __init__(
-        self, settings: Settings, places: Places, upstreams: Upstreams, dialect: Dialect, request: Request, line: Line
-    ) -> None:
+        self, settings: Settings, places: Places, upstreams: Upstreams, learning: Learning, dialect: Dialect,
+        request: Request, line: Line,
+    ) -> None:  # fmt: skip
         self._settings = settings
         self._places = places
         self._upstreams = upstreams
+        self._learning = learning
         self._dialect = dialect
         self._request = request
         self._line = line
@@ -140,17 +143,23 @@ class Answering:
             moments.put_nowait(comment(moment, held.progress.tokens))
 
         found = scouted.found if scouted else None
-        held = Held(self._server, fields, self._wish, watch if self._streamed else None, found, self._bill)
-        return Holding(held, asyncio.create_task(self._hold(held, fields, ends)), moments, scouted)
+        kind = self._learning.kind(self._line.get("model"), self._wish.topic)
+        chosen, budget = self._wish.voting.controller, self._wish.budget
+        decides = self._learning.controller(kind, chosen, budget, self._wish.learn)
+        watching = watch if self._streamed else None
+        held = Held(self._server, fields, self._wish, watching, found, self._bill, decides)
+        return Holding(held, asyncio.create_task(self._hold(held, kind, fields, ends)), moments, scouted)
 
-    async def _hold(self, held: Held, fields: dict[str, Any], ends: float | None) -> dict[str, Any]:
+    async def _hold(self, held: Held, kind: Kind, fields: dict[str, Any], ends: float | None) -> dict[str, Any]:
         """Hold a vote when there is a place for it."""
         if ends is None:
             ends = time.monotonic() + await self._places.take(self._wish.deadline_seconds)
             self._line["release"] = self._places.release
         metrics.IN_PROGRESS.inc()
         try:
-            return await held.reply(max(0.01, ends - time.monotonic()))
+            reply = await held.reply(max(0.01, ends - time.monotonic()))
+            self._learning.ended(kind, held, self._wish.learn)
+            return reply
         except Exception:
             self._line["kind"] = "error"
             raise

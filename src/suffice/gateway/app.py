@@ -23,7 +23,9 @@ from suffice.gateway.access import Access, Handler, Line
 from suffice.gateway.answering import Answering, pass_on
 from suffice.gateway.bills import bill_of, deployment_of
 from suffice.gateway.errors import GatewayError
+from suffice.gateway.learning import Learning
 from suffice.gateway.settings import Settings
+from suffice.gateway.shared import shared_folder
 from suffice.gateway.traces import Requests, traces, wanted
 from suffice.gateway.upstreams import Upstreams
 from suffice.gateway.wishes import check_samples, relayed_body, samples_asked
@@ -67,6 +69,7 @@ class Gateway:
                     for one in DIALECTS.values()
                 ),
                 Route("/v1/suffice/recent", guard(self._tell_recent), methods=["GET"]),
+                Route("/v1/suffice/audits", guard(self._tell_audits), methods=["GET"]),
                 Route("/v1/suffice/usage", guard(self._tell_usage), methods=["GET"]),
                 *(
                     Route(f"/v1{one.path}{{rest:path}}", guard(self._relay, dialect=one), methods=list(_METHODS))
@@ -92,20 +95,23 @@ class Gateway:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        async with traces(self._settings):
-            self._upstreams = Upstreams(self._settings, self._access.board)
+        settings, places = self._settings, self._access.places
+        async with traces(settings):
+            self._upstreams = Upstreams(settings, self._access.board)
+            self._learning = Learning(settings, shared_folder(settings.state), places.is_crowded)
             try:
                 async with self._access.open():
+                    await self._learning.open()
                     yield
             finally:
+                await self._learning.close()
                 await self._upstreams.close()
 
     def _answerer(self, dialect: Dialect) -> Handler:
         async def answer(request: Request, line: Line) -> Response:
             raw = await self._body(request)
-            return await Answering(self._settings, self._access.places, self._upstreams, dialect, request, line).answer(
-                raw
-            )
+            rooms = self._settings, self._access.places, self._upstreams, self._learning
+            return await Answering(*rooms, dialect, request, line).answer(raw)
 
         return answer
 
@@ -148,6 +154,9 @@ class Gateway:
     async def _ready(self, request: Request, line: Line) -> Response:
         ready = await self._upstreams.ready()
         return PlainTextResponse("ready\n" if ready else "no upstream answers\n", 200 if ready else 503)
+
+    async def _tell_audits(self, request: Request, line: Line) -> Response:
+        return Response(as_json(self._learning.told()), media_type="application/json")
 
     async def _tell_recent(self, request: Request, line: Line) -> Response:
         key = bill_of(request).key

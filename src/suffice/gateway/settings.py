@@ -16,6 +16,7 @@ from suffice.flow import get_flow
 from suffice.gateway.keys import read_keys
 from suffice.gateway.prices import read_prices
 from suffice.live.targets import Target, read_targets, whole_url
+from suffice.planning import Plan
 from suffice.tally import DEFAULT_BUDGET
 
 VOTES = ("auto", "always", "asked", "off")
@@ -60,6 +61,10 @@ class Settings:
     drain_seconds: float = 30.0
     heartbeat_seconds: float = 5.0
     exact_usage: bool = False
+    learn: bool = True
+    audit: float = 0.0
+    min_agreement: float | None = None
+    max_mean_samples: float | None = None
     log_text: bool = False
     otel: bool = False
 
@@ -75,6 +80,7 @@ class Settings:
         for name in ("retries", "max_queue", "drain_seconds"):
             if not 0 <= getattr(self, name) < inf:
                 raise OptionError(f"must be 0 or more, not {getattr(self, name)}", name)
+        self._check_promises()
         if self.vote not in VOTES:
             raise OptionError(f'must be one of {", ".join(VOTES)}, not "{self.vote}"', "vote")
         if not 1 <= self.port <= 65535:
@@ -93,6 +99,27 @@ class Settings:
         flow = get_flow(self.mode, self.order, self.extra)
         if flow:
             flow.check(chosen)
+
+    def _check_promises(self) -> None:
+        if not 0 <= self.audit <= 1:
+            raise OptionError(f"must be a share between 0 and 1, not {self.audit}", "audit")
+        if self.audit and self.forward_auth:
+            raise OptionError("would draw audits with the clients' own keys (forward_auth): give one", "audit")
+        if self.min_agreement is not None:
+            if not 0 < self.min_agreement < 1:
+                raise OptionError(f"must be a share between 0 and 1, not {self.min_agreement}", "min_agreement")
+            if not self.audit:
+                raise OptionError("is known only by audits: give a share of them too (audit)", "min_agreement")
+        if self.max_mean_samples is not None:
+            if not 1 <= self.max_mean_samples <= self.budget:
+                message = f"must be between 1 and the budget of {self.budget}, not {self.max_mean_samples:g}"
+                raise OptionError(message, "max_mean_samples")
+            if self.min_agreement is not None:
+                raise OptionError("and min_agreement can't both be promised: give one", "max_mean_samples")
+        promised = self.min_agreement is not None or self.max_mean_samples is not None
+        if promised and not isinstance(get_controller(self.controller), Plan):
+            which = "min_agreement" if self.min_agreement is not None else "max_mean_samples"
+            raise OptionError(f'needs the controller plan, whose price it sets, not "{self.controller}"', which)
 
     @property
     def most_draws(self) -> int:
@@ -136,6 +163,8 @@ class Settings:
         keys = self.unnamed_keys()
         if self.keys:
             self._check_keys(Path(self.keys))
+        if self.state:
+            _check_folder(Path(self.state))
         for target in self.targets:
             _ = target.key
         if self.host not in LOOPBACK and not self.allow_no_key and not keys and not self.keys:
@@ -149,14 +178,18 @@ class Settings:
         for key in read_keys(path):
             if key.limits.money_per_month and not self.prices:
                 raise OptionError(f"{path}: keys.{key.name} has money_per_month, and there are no prices")
-        folder = self.usage_file.parent
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            writable = os.access(folder, os.W_OK)
-        except OSError:
-            writable = False
-        if not writable:
-            raise OptionError(f"{folder}: the usage of keys can't be kept there; name another folder", "state")
+        _check_folder(self.usage_file.parent)
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that nothing can be kept in."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        writable = os.access(folder, os.W_OK)
+    except OSError:
+        writable = False
+    if not writable:
+        raise OptionError(f"{folder}: nothing can be kept there; name another folder", "state")
 
 
 def with_file(settings: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -183,11 +216,12 @@ def with_file(settings: dict[str, Any], path: Path) -> dict[str, Any]:
             if not isinstance(read[name], tuple | list) or not all(isinstance(one, str) for one in read[name]):
                 raise OptionError(f"{path}: {name} must be a list of strings, not {value!r}")
             read[name] = tuple(read[name])
-        elif name in ("max_budget", "api_key_file", "keys", "state"):
-            if not isinstance(value, int if name == "max_budget" else str) or isinstance(value, bool):
+        elif known[name].default is None:
+            kind = {"max_budget": int, "min_agreement": float, "max_mean_samples": int | float}.get(name, str)
+            if not isinstance(value, kind) or isinstance(value, bool):
                 raise OptionError(f"{path}: {name} can't be {value!r}")
         elif wanted is float and isinstance(value, int) and not isinstance(value, bool):
             read[name] = float(value)
-        elif known[name].default is not None and type(value) is not wanted:
+        elif type(value) is not wanted:
             raise OptionError(f"{path}: {name} must be like {known[name].default!r}, not {value!r}")
     return read | settings

@@ -139,6 +139,12 @@ def share(folder: Path) -> None:
     os.environ[BOARD] = str(path)
 
 
+def shared_folder(named: str | None) -> Path | None:
+    """Where workers keep what they all should know: in the folder that is named, or else only while they run."""
+    board = os.environ.get(BOARD)
+    return Path(named) if named else Path(board).parent if board else None
+
+
 class Turns:
     """Waits for room under a limit of the machine, first come first served within a worker."""
 

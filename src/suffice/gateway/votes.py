@@ -1,14 +1,16 @@
 """A request by vote: how it is held, and what the client is told of it."""
 
 import asyncio
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import numpy as np
 
+from suffice.controllers import Controller
 from suffice.errors import SampleError, SufficeError
 from suffice.gateway import metrics
 from suffice.gateway.bills import Bill
@@ -16,8 +18,10 @@ from suffice.gateway.errors import GatewayError, from_upstream
 from suffice.gateway.scouts import Found
 from suffice.gateway.wishes import Wish
 from suffice.live import Outcome, Progress, Watch
+from suffice.live.audits import Audit
 from suffice.live.facts import Asking
 from suffice.live.server import Server
+from suffice.tally import Tally
 
 
 class Held:
@@ -31,6 +35,7 @@ class Held:
         watch: Watch | None = None,
         found: Found | None = None,
         bill: Bill | None = None,
+        controller: Controller | None = None,
     ) -> None:
         seed = fields.get("seed")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
@@ -42,7 +47,7 @@ class Held:
         self._deadline_seconds = wish.deadline_seconds
         random = np.random.default_rng(None if seed is None else abs(seed))
         self._found = found
-        voting = wish.voting
+        voting = replace(wish.voting, controller=controller) if controller else wish.voting
         if found:
             extractor = found.extractor.ignoring(wish.ignore).comparing(wish.compare)
             voting = replace(voting, extractor=extractor, asked=False)
@@ -52,6 +57,27 @@ class Held:
     def progress(self) -> Progress:
         """How far it is."""
         return self._vote.progress
+
+    @property
+    def tally(self) -> Tally:
+        """The votes so far."""
+        return self._vote.tally
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the upstream could take as much again as it has to do now."""
+        host = self._server.host
+        return not host.is_aside and 2 * host.load <= host.limiter.limit
+
+    async def audit(self, ready: Callable[[], Awaitable[None]], model: str, topic: str) -> Audit | None:
+        """Draw the rest of the budget, a few draws whenever it is ready; None where it can't be had."""
+        assert self.outcome  # noqa: S101
+        self._server.ends = math.inf
+        try:
+            full = await self._vote.rest(ready)
+        except SufficeError:
+            return None
+        return Audit.of(self.outcome, full, model, topic) if full else None
 
     async def reply(self, seconds: float) -> dict[str, Any]:
         """Draw until it is enough, for so long at most; the reply that comes of it."""

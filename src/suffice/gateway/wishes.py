@@ -40,6 +40,10 @@ class Wish:
     asked: bool = False
     """Whether the request says anything to us at all; and then whether a vote was asked for, by whomever."""
     answer_named: bool = False
+    learn: bool = True
+    """Whether the vote is held by what was learned, and learned from."""
+    topic: str = ""
+    """What kind of request it is: what is learned is learned for each."""
     watch: bool = False
     """Whether a stream tells of the vote from the start, draws arriving and all, as our page wants it."""
 
@@ -111,6 +115,7 @@ _COMPARISON = 'an object like {"/city": "loose"}'
 _TEXT = _Field(
     str, lambda value: isinstance(value, str) and len(value) <= LONGEST, f"a string of at most {LONGEST}", str
 )
+_SWITCH = _Field(lambda text: {"true": True, "false": False}.get(text, text), _is_switch, "true or false", bool)
 _FIELDS = {
     "controller": _TEXT,
     "budget": _Field(int, lambda value: _is_whole(value, 1), "a whole number, at least 1", int),
@@ -123,7 +128,9 @@ _FIELDS = {
     "compare": _Field(
         lambda text: dict(part.strip().split("=", 1) for part in text.split(",")), _is_comparison, _COMPARISON, dict
     ),
-    "watch": _Field(lambda text: {"true": True, "false": False}.get(text, text), _is_switch, "true or false", bool),
+    "learn": _SWITCH,
+    "topic": _TEXT,
+    "watch": _SWITCH,
 }
 
 

@@ -12,7 +12,7 @@ from suffice.answers import Extractor, Keys, Structure
 from suffice.answers.structure import spelled
 from suffice.controllers import Controller
 from suffice.elections import FieldElection, FieldTallies, field_accuracy, typical
-from suffice.planning import certainty, confidence, is_ready
+from suffice.planning import UNIVERSAL, Prior, certainty, confidence, is_ready
 from suffice.response import Response
 from suffice.tally import Tally
 
@@ -70,6 +70,8 @@ class Ballot(ABC):
 
     tally: Tally
     """The votes on whole answers."""
+    prior: Prior
+    """What is expected of answers, before any has come."""
     may_repeat: ClassVar[bool] = False
     """Whether two samples may well be the same to the letter, however long they are."""
     quick: ClassVar[bool] = True
@@ -101,7 +103,16 @@ class Ballot(ABC):
     def sureness(self) -> tuple[float | None, float | None]:
         """How sure it is now, confidence and certainty: as sure as its least sure field."""
         tallies = self.field_tallies.values() or [self.tally]
-        return _least(map(confidence, tallies)), _least(map(certainty, tallies))
+        sure = _least(confidence(tally, self.prior) for tally in tallies)
+        return sure, _least(certainty(tally, self.prior) for tally in tallies)
+
+    def _sureness(self, tally: Tally, leads: bool = True) -> tuple[float | None, float | None]:
+        """Confidence and certainty of the leader; nothing is known of what was taken against the vote."""
+        if not leads:
+            return None, None
+        ready = is_ready(tally.budget, self.prior)
+        sure = None if not ready else 0.0 if tally.leader is None else confidence(tally, self.prior)
+        return sure, certainty(tally, self.prior)
 
     @abstractmethod
     def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
@@ -115,8 +126,9 @@ class Ballot(ABC):
 class AnswerBallot(Ballot):
     """One answer a response."""
 
-    def __init__(self, extractor: Extractor, budget: int) -> None:
+    def __init__(self, extractor: Extractor, budget: int, prior: Prior = UNIVERSAL) -> None:
         self.tally = Tally(budget)
+        self.prior = prior
         self._extractor = extractor
         self._keys = Keys(extractor.exact)
 
@@ -131,7 +143,7 @@ class AnswerBallot(Ballot):
         """The majority."""
         answer = self.tally.leader
         givers = [response for response in responses if response.answer == answer] if answer is not None else []
-        return Elected(answer, typical(givers), *_sureness(_once(self.tally) if once else self.tally))
+        return Elected(answer, typical(givers), *self._sureness(_once(self.tally) if once else self.tally))
 
     def graded(self, gold: str | None) -> dict[str, Any]:
         """By the keys seen so far."""
@@ -145,7 +157,8 @@ class FieldBallot(Ballot):
     may_repeat = True
     quick = False
 
-    def __init__(self, structure: Structure, budget: int) -> None:
+    def __init__(self, structure: Structure, budget: int, prior: Prior = UNIVERSAL) -> None:
+        self.prior = prior
         self._structure = structure
         self._fields = FieldTallies(budget, ignore=structure.ignore, compare=structure.compare, allows=structure.allows)
         self.tally = Tally(budget)
@@ -182,10 +195,10 @@ class FieldBallot(Ballot):
         election = self._fields.elect()
         self.tally = self._fields.whole  # until now free text was among what is compared
         if election is None:
-            return Elected(None, None, *_sureness(self.tally))
+            return Elected(None, None, *self._sureness(self.tally))
         fields = {
             pointer: FieldOutcome(
-                one.value, one.votes, one.share, *_sureness(_once(one.tally) if once else one.tally, one.leads)
+                one.value, one.votes, one.share, *self._sureness(_once(one.tally) if once else one.tally, one.leads)
             )
             for pointer, one in election.fields.items()
         }
@@ -225,17 +238,11 @@ def read_gold(gold: str | None) -> Any:
         return gold
 
 
-def ballot_for(extractor: Extractor, budget: int) -> Ballot:
-    """The ballot that an extractor's answers need."""
-    return FieldBallot(extractor.structure, budget) if extractor.structure else AnswerBallot(extractor, budget)
-
-
-def _sureness(tally: Tally, leads: bool = True) -> tuple[float | None, float | None]:
-    """Confidence and certainty of the leader; nothing is known of what was taken against the vote."""
-    if not leads:
-        return None, None
-    sure = None if not is_ready(tally.budget) else 0.0 if tally.leader is None else confidence(tally)
-    return sure, certainty(tally)
+def ballot_for(extractor: Extractor, budget: int, prior: Prior = UNIVERSAL) -> Ballot:
+    """The ballot that an extractor's answers need; how sure it is goes by the prior."""
+    if extractor.structure:
+        return FieldBallot(extractor.structure, budget, prior)
+    return AnswerBallot(extractor, budget, prior)
 
 
 def _least(figures: Iterable[float | None]) -> float | None:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from suffice.live.facts import Asking
 from suffice.live.outcome import Outcome
 from suffice.live.server import Server
 from suffice.live.tracing import TRACING, UNTRACED, Untraced
-from suffice.planning import is_ready, prepare
+from suffice.planning import UNIVERSAL, Plan, is_ready, prepare
 from suffice.response import Response
 from suffice.tally import DEFAULT_BUDGET, Tally
 
@@ -107,8 +107,9 @@ class Vote:
         watch: Watch | None = None,
         span: Untraced = UNTRACED,
     ) -> None:
-        self.ballot = ballot_for(voting.extractor, voting.budget)
         self._controller = voting.controller.for_question(random)
+        self._prior = self._controller.prior if isinstance(self._controller, Plan) else UNIVERSAL
+        self.ballot = ballot_for(voting.extractor, voting.budget, self._prior)
         self._draws = draws
         self._watch = watch
         self._span = span
@@ -143,7 +144,7 @@ class Vote:
         prepared = None
         if not self._can_tell:
             # The first confidence with a budget takes a while: it is prepared while the first responses are on the way.
-            prepared = asyncio.create_task(think(prepare, self.tally.budget))
+            prepared = asyncio.create_task(think(prepare, self.tally.budget, self._prior))
         try:
             async with asyncio.timeout(deadline_seconds) as deadline:
                 stop_reason = await (self._flowing(self._flow) if self._flow else self._rounds())
@@ -171,6 +172,24 @@ class Vote:
         self._scouted = True
         await self._count(response)
         self.ballot.end_round()
+
+    async def rest(self, ready: Callable[[], Awaitable[None]], at_once: int = 8) -> Outcome | None:
+        """Draw what is left of the budget after the stop, a few at a time, whenever that is convenient: an audit.
+
+        The outcome of the full budget; None where it could not be drawn.
+        """
+        try:
+            while self.tally.left:
+                await ready()
+                before = self.tally.draws
+                self._launched += len(self._draws.launch(min(at_once, self.tally.left)))
+                while self._draws.in_flight:
+                    await self._take()
+                if self.tally.draws == before:
+                    return None
+        finally:
+            await self._draws.close()
+        return await self._so_far("budget")
 
     async def _rounds(self) -> str:
         """Rounds until there is no more to draw; the reason for that."""
@@ -264,7 +283,7 @@ class Vote:
 
     @property
     def _can_tell(self) -> bool:
-        return is_ready(self.tally.budget)
+        return is_ready(self.tally.budget, self._prior)
 
     async def _take(self) -> None:
         """Count the next draw to arrive."""

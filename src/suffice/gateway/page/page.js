@@ -227,6 +227,19 @@ function showRecent(entry) {
   return row;
 }
 
+// What audits prove of the votes, and what was learned, by model and topic.
+function showProof(told) {
+  at("proof").hidden = !told.kinds.length;
+  at("proved").textContent = told.share || told.all.audits ? told.all.said : "";
+  at("kinds").replaceChildren(...told.kinds.map((kind) => {
+    const row = document.createElement("tr");
+    const cells = [kind.model, kind.topic || "—", kind.learned_from ?? "", kind.audits || "", percent(kind.agreement),
+      percent(kind.tokens_saved), kind.penalty_draw ?? ""];
+    row.append(...cells.map((cell) => element("td", cell)));
+    return row;
+  }));
+}
+
 function showUpstream(one) {
   const health = one.healthy ? "healthy" : "set aside";
   return element("li", `${one.name}: ${health}, ${one.in_flight} in flight`, one.healthy ? "well" : "ill");
@@ -249,7 +262,7 @@ async function refresh() {
     at("worker").hidden = told.workers < 2;
     at("behind").hidden = told.upstreams.length < 2 && told.upstreams.every((one) => one.healthy);
     at("upstreams").replaceChildren(...told.upstreams.map(showUpstream));
-    if (told.keys) showUsage();
+    showProof(await (await call("v1/suffice/audits")).json());
   } catch (error) {
     if (at("unlock").hidden) complain(error.message);
   }
