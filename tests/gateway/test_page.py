@@ -4,10 +4,12 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.commands import works
 from helpers.gateways import ASK, free_port, gateway, post
 from selenium import webdriver
 from selenium.webdriver.common.by import By
@@ -236,6 +238,38 @@ def test_the_page_asks_for_a_key(browser: webdriver.Chrome, monkeypatch: pytest.
         browser.find_element(By.ID, "key").send_keys("sk-alice" + Keys.ENTER)
         wait(browser, lambda _: text(browser, "model") == "fake")
         assert not browser.find_element(By.ID, "key").is_displayed()
+
+
+def test_an_operator_sees_the_usage_by_key(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    keys = tmp_path / "keys.toml"
+    operator, alice = (
+        works("keys", "add", *options, "--file", keys).split()[-1]
+        for options in (["boss", "--operator"], ["alice", "--requests-per-minute", "100"])
+    )
+    settings: dict[str, Any] = {"keys": str(keys), "state": str(tmp_path)}
+    with FakeServer(script) as upstream, gateway(upstream, **settings) as url:
+        post(url, ASK, headers={"authorization": f"Bearer {alice}"})
+        for key, seen in ((alice, False), (operator, True)):
+            browser.get(url)
+            browser.execute_script("sessionStorage.clear()")
+            browser.refresh()
+            wait(browser, lambda _: browser.find_element(By.ID, "key").is_displayed())
+            browser.find_element(By.ID, "key").send_keys(key + Keys.ENTER)
+            wait(browser, lambda _: text(browser, "model") == "fake" and "vote, plan" in text(browser, "recent"))
+            assert browser.find_element(By.ID, "spent").is_displayed() is seen
+        wait(browser, lambda _: " of 100 requests a minute" in text(browser, "usage"))
+        picture(browser, "usage")
+    browser.execute_script("sessionStorage.clear()")
+
+
+def test_requests_of_others_are_seen_under_way(browser: webdriver.Chrome) -> None:
+    slow = lambda request, number: Reply(completion(["1"]), delay=30)  # noqa: E731
+    with FakeServer(slow) as upstream, gateway(upstream) as url, ThreadPoolExecutor(1) as clients:
+        asking = clients.submit(post, url, {**ASK, "suffice": {"deadline_seconds": 3}})
+        browser.get(url)
+        wait(browser, lambda _: "asked 4, 0 in" in text(browser, "recent"))
+        assert asking.result().status_code == 504
+        wait(browser, lambda _: "asked 4" not in text(browser, "recent"))
 
 
 def test_errors_are_shown(browser: webdriver.Chrome) -> None:

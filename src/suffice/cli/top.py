@@ -51,7 +51,8 @@ class Gateway:
         if self._tells_usage:
             status, usage = self._get("/v1/suffice/usage")
             self._tells_usage = status == 200 and isinstance(usage.get("keys"), list)
-        return told | ({"usage": usage} if self._tells_usage else {})
+        _, audits = self._get("/v1/suffice/audits")
+        return told | {"audits": audits} | ({"usage": usage} if self._tells_usage else {})
 
     def close(self) -> None:
         """Hang up."""
@@ -120,7 +121,11 @@ def screen(where: str, told: dict[str, Any], rows: int = 20, gone: str = "") -> 
     parts: list[Any] = [_text(gone, "bold red") if gone else _heading(where, told), _totals(told), _upstreams(told)]
     if "usage" in told:
         parts.append(_usage(told["usage"]["keys"]))
-    return Group(*parts, _recent(told.get("recent", [])[:rows]))
+    proved = told.get("audits", {}).get("all", {})
+    if proved.get("audits"):
+        parts.append(_text(proved.get("said")))
+    under_way = told.get("under_way", [])[:rows]
+    return Group(*parts, _recent(under_way, told.get("recent", [])[: rows - len(under_way)]))
 
 
 def _heading(where: str, told: dict[str, Any]) -> Text:
@@ -155,8 +160,18 @@ def _usage(keys: list[dict[str, Any]]) -> Table:
     return _table("Keys", ["name", *columns, "cost"], rows)
 
 
-def _recent(entries: list[dict[str, Any]]) -> Table:
+def _recent(under_way: list[dict[str, Any]], entries: list[dict[str, Any]]) -> Table:
     rows = [
+        [
+            "now",
+            f"vote, {one.get('controller')}" if one.get("kind") == "vote" else one.get("path"),
+            "",
+            f"{one.get('arrived')} of {one.get('asked')} in" if "asked" in one else "",
+            *("", "", _number(one.get("tokens")), "", "", f"{one.get('seconds', 0):.2f}"),
+        ]
+        for one in under_way
+    ]
+    rows += [
         [
             time.strftime("%H:%M:%S", time.localtime(one.get("time", 0))),
             f"vote, {one.get('controller')}" if one.get("kind") == "vote" else f"{one.get('kind')} {one.get('path')}",

@@ -49,6 +49,7 @@ class Access:
         self._settings = settings
         self._begun = time.time()
         self._recent: deque[Line] = deque(maxlen=RECENT)
+        self._under_way: dict[int, tuple[Request, Line, float]] = {}
         self._totals = {"requests": 0, "votes": 0, "samples": 0, "samples_saved": 0, "tokens": 0, "tokens_saved": 0}
 
     @asynccontextmanager
@@ -123,7 +124,10 @@ class Access:
                 bill.counts = Counts(requests=1)
 
     def _finisher(self, request: Request, line: Line, begun: float) -> Callable[[int], None]:
+        self._under_way[id(line)] = request, line, begun
+
         def finish(status: int) -> None:
+            self._under_way.pop(id(line), None)
             release_place = line.pop("release", None)
             if release_place:
                 release_place()
@@ -162,7 +166,19 @@ class Access:
         """What the page shows of the requests so far: counts, and no text; names of keys where they may be seen."""
         since = {"seconds": round(time.time() - self._begun, 1), "workers": self._settings.workers}
         recent = [one if names else {**one, "key": None} for one in self._recent]
-        return {"totals": self._totals, "recent": recent, **since}
+        under_way = [told for told in map(_on_the_way, self._under_way.values()) if told and (names or not told["key"])]
+        return {"totals": self._totals, "under_way": under_way[:RECENT], "recent": recent, **since}
+
+
+def _on_the_way(about: tuple[Request, Line, float]) -> Line | None:
+    """What is told of a request that has no reply yet; nothing of looks at our own figures."""
+    request, line, begun = about
+    path = request.url.path[:200]
+    if not path.startswith("/v1/") or path.startswith("/v1/suffice/"):
+        return None
+    progress = getattr(request.state, "progress", None)
+    told = {name: line.get(name) for name in ("kind", "model", "controller", "key")}
+    return {"path": path, "seconds": round(time.monotonic() - begun, 3), **told, **(progress() if progress else {})}
 
 
 class Places:

@@ -148,6 +148,7 @@ class Answering:
         decides = self._learning.controller(kind, chosen, budget, self._wish.learn)
         watching = watch if self._streamed else None
         held = Held(self._server, fields, self._wish, watching, found, self._bill, decides)
+        self._request.state.progress = lambda: held.progress._asdict()
         return Holding(held, asyncio.create_task(self._hold(held, kind, fields, ends)), moments, scouted)
 
     async def _hold(self, held: Held, kind: Kind, fields: dict[str, Any], ends: float | None) -> dict[str, Any]:

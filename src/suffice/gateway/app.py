@@ -156,12 +156,17 @@ class Gateway:
         return PlainTextResponse("ready\n" if ready else "no upstream answers\n", 200 if ready else 503)
 
     async def _tell_audits(self, request: Request, line: Line) -> Response:
-        return Response(as_json(self._learning.told()), media_type="application/json")
+        key = bill_of(request).key
+        told = self._learning.told()
+        if key and not key.operator:  # models and topics are those of others too
+            told["kinds"] = []
+        return Response(as_json(told), media_type="application/json")
 
     async def _tell_recent(self, request: Request, line: Line) -> Response:
         key = bill_of(request).key
         told = self._access.told(names=key is None or key.operator)
-        return Response(as_json({**told, "upstreams": self._upstreams.told()}), media_type="application/json")
+        told |= {"upstreams": self._upstreams.told(), "operator": bool(key and key.operator)}
+        return Response(as_json(told), media_type="application/json")
 
     async def _tell_usage(self, request: Request, line: Line) -> Response:
         usage, key = self._access.usage, bill_of(request).key

@@ -227,6 +227,30 @@ function showRecent(entry) {
   return row;
 }
 
+const LIMITS = { requests_per_minute: "requests a minute", tokens_per_day: "tokens a day", max_samples: "samples a request",
+  money_per_month: "money a month" };
+
+// What each key has taken, for the operator.
+function showUsage(told) {
+  at("usage").replaceChildren(...told.keys.map((key) => {
+    const row = document.createElement("tr");
+    const limits = Object.entries(key.limits).filter(([, most]) => most != null)
+      .map(([name, most]) => `${name in key.used ? `${key.used[name]} of ` : ""}${most} ${LIMITS[name] ?? name}`);
+    const cells = [key.name, limits.join(", ") || "none", key.requests, key.refused, key.samples, key.tokens, key.cost ?? ""];
+    row.append(...cells.map((cell) => element("td", cell)));
+    return row;
+  }));
+}
+
+function showUnderWay(entry) {
+  const row = element("tr", "", "under-way");
+  const what = entry.kind === "vote" ? `vote, ${entry.controller}` : entry.path;
+  const arrived = entry.asked == null ? "" : `asked ${entry.asked}, ${entry.arrived} in`;
+  const cells = ["now", what, "under way", arrived, "", "", entry.tokens ?? "", "", "", entry.seconds.toFixed(2)];
+  row.append(...cells.map((cell) => element("td", cell)));
+  return row;
+}
+
 // What audits prove of the votes, and what was learned, by model and topic.
 function showProof(told) {
   at("proof").hidden = !told.kinds.length;
@@ -258,10 +282,12 @@ async function refresh() {
       ["tokens", totals.tokens],
       ["tokens saved", `about ${totals.tokens_saved}`],
     ]);
-    at("recent").replaceChildren(...told.recent.map(showRecent));
+    at("recent").replaceChildren(...told.under_way.map(showUnderWay), ...told.recent.map(showRecent));
     at("worker").hidden = told.workers < 2;
     at("behind").hidden = told.upstreams.length < 2 && told.upstreams.every((one) => one.healthy);
     at("upstreams").replaceChildren(...told.upstreams.map(showUpstream));
+    at("spent").hidden = !told.operator;
+    if (told.operator) showUsage(await (await call("v1/suffice/usage")).json());
     showProof(await (await call("v1/suffice/audits")).json());
   } catch (error) {
     if (at("unlock").hidden) complain(error.message);
@@ -309,4 +335,4 @@ async function begin() {
 }
 
 begin();
-setInterval(() => { if (!document.hidden && !asking && at("unlock").hidden) refresh(); }, 5000);
+setInterval(() => { if (!document.hidden && at("unlock").hidden) refresh(); }, 2000);
