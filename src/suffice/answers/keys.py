@@ -1,12 +1,12 @@
 """The keys of one question's answers: two responses with the same key agree."""
 
 import re
+from collections.abc import Generator
 from fractions import Fraction
 
-from suffice.answers.brackets import structure
+from suffice.answers.comparing import Comparison, Purse
 from suffice.answers.extractor import Extractor, Read, get_extractor
 from suffice.answers.normalise import normalise
-from suffice.answers.worker import WORKER
 
 LONGEST_FORMULA = 300
 DEEPEST_FORMULA = 12
@@ -39,24 +39,29 @@ class Keys:
         self._exact = exact
         self._keys: dict[str, str] = {}
         self._percents_settled: set[str] = set()
+        self._purse = Purse()
 
     def key(self, answer: str | None) -> str | None:
         """The key of an answer as it was written; None for none."""
+        finding = self.finding(answer)
+        try:
+            comparison = next(finding)
+            while True:
+                comparison = finding.send(_compared(comparison))
+        except StopIteration as found:
+            key: str | None = found.value
+            return key
+
+    def finding(self, answer: str | None) -> Generator[Comparison, bool | None, str | None]:
+        """Find a key: whoever does that is asked for comparisons, and sends back what they come to."""
         if self._exact:
             return answer
         form = None if answer is None else normalise(answer)
         if form is None:
             return None
         if form not in self._keys:
-            self._keys[form] = self._percent_twin(form) or self._equal(form) or form
+            self._keys[form] = self._percent_twin(form) or (yield from self._equal(form)) or form
         return self._keys[form]
-
-    def is_settled(self, answer: str | None) -> bool:
-        """Whether the key is found at once, with no formula to compute."""
-        form = None if answer is None or self._exact else normalise(answer)
-        if form is None or form in self._keys or not _may_equal_others(form):
-            return True
-        return not any(_comparable(other, form) for other in self._keys)
 
     def find(self, answer: str | None) -> str | None:
         """The key that an answer would get, without adding it: for comparing with gold."""
@@ -80,13 +85,24 @@ class Keys:
             self._percents_settled.add(form)
         return twin
 
-    def _equal(self, form: str) -> str | None:
+    def _equal(self, form: str) -> Generator[Comparison, bool | None, str | None]:
         """The first key that math-verify holds equal."""
         if not _may_equal_others(form):
             return None
-        seen = [other for other in self._keys if _comparable(other, form)]
-        place = WORKER.first_equal(structure(form), [structure(other) for other in seen]) if seen else None
-        return None if place is None else self._keys[seen[place]]
+        for other in [seen for seen in self._keys if _comparable(seen, form)]:
+            if (yield from self._purse.same(other, form)):
+                return self._keys[other]
+        return None
+
+
+def _compared(comparison: Comparison) -> bool | None:
+    """What a comparison comes to."""
+    comparing = comparison.begin()
+    try:
+        return comparing.result(comparison.patience)
+    except TimeoutError:
+        comparing.cancel()
+        return None
 
 
 def _may_equal_others(form: str) -> bool:

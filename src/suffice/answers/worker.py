@@ -4,51 +4,66 @@ import atexit
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 SECONDS = 1.0
-"""How long one task may take."""
+"""How long one task may take, of processor time where the system counts that."""
 
 START_SECONDS = 60.0
-"""How long the process may take to start and to load what a task needs."""
+"""How long the process may take to start and to load what its tasks need."""
+
+PATIENCE, LEAST_PATIENCE = 10.0, 5.0
+"""So many times as long, and at least so many seconds, is waited for a task that ought to have been ended."""
+
+
+class TooSlowError(Exception):
+    """A task that took too long, or needed too much memory."""
 
 
 class Worker:
-    """One process, started when it is first needed and again after a task that had to be killed."""
+    """One process for tasks of one kind, started when it is first needed and again where it is lost."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self._replies: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._ready: set[str] = set()
+        self._asked = 0
         atexit.register(self.close)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
 
     def search(self, pattern: str, text: str) -> str | None:
         """The group of a regular expression's last match, or None."""
-        found: str | None = self._do("search", pattern=pattern, text=text)
+        try:
+            found: str | None = self.do("search", pattern=pattern, text=text)
+        except TooSlowError:
+            return None
         return found
 
-    def first_equal(self, new: Any, seen: Sequence[Any]) -> int | None:
-        """The place of the first of `seen` that equals `new`, or None; each is the structure of an answer."""
-        found: int | None = self._do("first_equal", new=new, seen=list(seen))
-        return found
+    def equal(self, a: Any, b: Any, seconds: float) -> bool:
+        """Whether two answers are equal, by their structures."""
+        return self.do("equal", seconds, a=a, b=b) is True
 
     def schema_fault(self, schema: str) -> str:
         """What is wrong with a JSON schema; nothing where it is sound."""
-        fault: str | None = self._do("schema_fault", schema=schema)
-        return "takes too long to check" if fault is None else fault
+        try:
+            return self.do("schema_fault", schema=schema) or ""
+        except TooSlowError:
+            return "takes too long to check"
 
     def allows(self, schema: str, value: Any) -> bool:
         """Whether a JSON schema allows a value."""
-        return self._do("allows", schema=schema, value=value) is True
+        try:
+            return self.do("allows", schema=schema, value=value) is True
+        except TooSlowError:
+            return False
 
     def close(self) -> None:
         """End the process."""
@@ -59,38 +74,40 @@ class Worker:
         """In a process that was forked: the worker is the parent's."""
         self._lock = threading.Lock()
         self._process = None
-        self._ready = set()
 
-    def _do(self, task: str, **arguments: Any) -> Any:
-        """The result of one task; None if it took too long, or ended two processes."""
+    def do(self, task: str, seconds: float = SECONDS, **arguments: Any) -> Any:
+        """The result of one task, None where it failed; TooSlowError."""
         with self._lock:
             for _ in range(2):  # again where the process was gone: that need not have been this task's doing
                 try:
                     if self._process is None:
                         self._start()
-                    if task not in self._ready:
-                        self._ask({"task": task, "prepare": True}, START_SECONDS)
-                        self._ready.add(task)
-                    return self._ask({"task": task, **arguments}, SECONDS)
+                    return self._ask({"task": task, "seconds": seconds, "arguments": arguments}, seconds)
                 except queue.Empty:
                     self._kill()
-                    return None
+                    break
                 except (OSError, ValueError):
                     self._kill()
-            return None
+            raise TooSlowError
 
     def _ask(self, message: dict[str, Any], seconds: float) -> Any:
         if self._process is None or self._process.stdin is None:
             raise OSError("the process is gone")
-        self._process.stdin.write(json.dumps(message) + "\n")
+        self._asked += 1
+        self._process.stdin.write(json.dumps({**message, "number": self._asked}) + "\n")
         self._process.stdin.flush()
-        return json.loads(self._replies.get(timeout=seconds))
+        while True:
+            reply = json.loads(self._replies.get(timeout=max(LEAST_PATIENCE, PATIENCE * seconds)))
+            if reply is None:
+                raise TooSlowError
+            if reply["number"] == self._asked:
+                return reply["result"]
 
     def _start(self) -> None:
         # Its own file, run by itself: nothing of the caller's program is imported again.
         script = str(Path(__file__).with_name("worker_process.py"))
         self._process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-P", script, str(SECONDS)],
+            [sys.executable, "-P", script, self._kind],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -100,17 +117,26 @@ class Worker:
         )
         self._replies = queue.SimpleQueue()
         threading.Thread(target=_pass_on, args=(self._process.stdout, self._replies), daemon=True).start()
+        json.loads(self._replies.get(timeout=START_SECONDS))  # it is ready
 
     def _kill(self) -> None:
         if self._process:
-            self._process.kill()
-            self._process.wait()
+            self._end(self._process)
             for stream in (self._process.stdin, self._process.stdout):
                 if stream:
                     with suppress(OSError):
                         stream.close()
         self._process = None
-        self._ready.clear()
+
+    @staticmethod
+    def _end(process: "subprocess.Popen[str]") -> None:
+        """Kill a process, and its child that does the tasks."""
+        with suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+        process.wait()
 
 
 def _pass_on(lines: IO[str] | None, replies: "queue.SimpleQueue[str]") -> None:
@@ -120,11 +146,8 @@ def _pass_on(lines: IO[str] | None, replies: "queue.SimpleQueue[str]") -> None:
     replies.put("")  # no JSON: whoever waits learns at once that there is no reply
 
 
-WORKER = Worker()
-"""The one for formulas, which this program shares."""
-
-SEARCHER = Worker()
+SEARCHER = Worker("search")
 """The one for regular expressions: a malicious one holds up others of its kind alone."""
 
-VALIDATOR = Worker()
+VALIDATOR = Worker("schema")
 """The one for JSON schemas."""

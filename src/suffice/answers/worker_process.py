@@ -1,14 +1,26 @@
 """What runs in the worker's process: a JSON line in, a JSON line out. It imports nothing of the package."""
 
 import json
+import os
 import re
+import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-MEMORY = 4 << 30
-"""Bytes of address space: a formula that needs more ends this process, not the machine."""
+MEMORY = 1 << 30
+"""Bytes of address space: a task that needs more is given up, and the machine spared."""
+
+LARGE = 256 << 20
+"""Bytes that a process may have needed at its peak and go on: one that needed more makes room for a fresh one."""
+
+LONGEST = 8.0
+"""So many times as long as its time may be spent until a task ends all the same."""
+
+DONE, AGAIN = 0, 3
+"""How the process that does the tasks ends: as there are no more, or since another one is to go on."""
 
 
 def search(pattern: str, text: str) -> str | None:
@@ -19,12 +31,7 @@ def search(pattern: str, text: str) -> str | None:
     return found
 
 
-def first_equal(new: Any, seen: list[Any]) -> int | None:
-    """The place of the first structure that equals the new one."""
-    return next((place for place, old in enumerate(seen) if _equal(old, new)), None)
-
-
-def _equal(a: Any, b: Any) -> bool:
+def equal(a: Any, b: Any) -> bool:
     """Formulas are equal as math-verify sees it; what has parts, part by part, and in any order in sets and lists."""
     if isinstance(a, str) or isinstance(b, str):
         return isinstance(a, str) and isinstance(b, str) and (a == b or _verified(a, b))
@@ -32,9 +39,9 @@ def _equal(a: Any, b: Any) -> bool:
     if (opens, closes, len(parts)) != (opens_b, closes_b, len(others)):
         return False
     if opens not in ("", r"\{"):
-        return all(map(_equal, parts, others))
+        return all(map(equal, parts, others))
     for part in parts:
-        match = next((place for place, other in enumerate(others) if _equal(part, other)), None)
+        match = next((place for place, other in enumerate(others) if equal(part, other)), None)
         if match is None:
             return False
         others = others[:match] + others[match + 1 :]
@@ -102,44 +109,73 @@ def _validator(schema: str) -> Any:
     return validator_for(document, default=Draft202012Validator)(document, registry=Registry())
 
 
-def _prepare(task: str) -> None:
-    if task == "first_equal":
+def _prepare(kind: str) -> None:
+    """Load what tasks of a kind need."""
+    if kind == "equal":
         _verified(r"\frac{1}{2}", r"\sqrt{x}")
-    if task in ("schema_fault", "allows"):
+    if kind == "schema":
         allows("{}", None)
 
 
 def main() -> None:
-    """Do tasks until there are no more."""
-    seconds = float(sys.argv[1])
-    tasks: dict[str, Callable[..., Any]] = {one.__name__: one for one in (search, first_equal, schema_fault, allows)}
-    guard = _guard(seconds)
+    """Do tasks of one kind until there are no more."""
+    _prepare(sys.argv[1])
+    print("true", flush=True)
+    if not hasattr(os, "fork"):
+        _serve()
+        return
+    import resource
+
+    with suppress(ValueError, OSError):  # not on this system
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    for number in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
+    # A child does the tasks: one that had to be killed is replaced by another, which has all loaded already.
+    while True:
+        child = os.fork()
+        if child == 0:
+            os._exit(_serve())
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code == DONE:
+            return
+        if code != AGAIN:
+            print("null", flush=True)
+
+
+def _serve() -> int:
+    """Do tasks until there are no more, or until too much memory was needed."""
+    tasks: dict[str, Callable[..., Any]] = {one.__name__: one for one in (search, equal, schema_fault, allows)}
     for line in sys.stdin:
         message = json.loads(line)
-        task = message.pop("task")
         result = None
+        _limit(message["seconds"])
         try:
-            if message.pop("prepare", False):
-                _prepare(task)
-            else:
-                guard(True)
-                result = tasks[task](**message)
-                guard(False)
-        except Exception:  # whatever a formula sets off, it is not equal
-            guard(False)
-        print(json.dumps(result), flush=True)
+            result = tasks[message["task"]](**message["arguments"])
+        except MemoryError:
+            return 1
+        except Exception:  # noqa: S110 - whatever a formula sets off, it is not equal
+            pass
+        _limit(0)
+        print(json.dumps({"number": message["number"], "result": result}), flush=True)
+        if _peak() > LARGE:
+            return AGAIN
+    return DONE
 
 
-def _guard(seconds: float) -> Callable[[bool], None]:
-    """A timer that the system kills this process by, should its parent be gone before it could."""
-    try:
-        import resource
-        import signal
-    except ImportError:  # not on this system; the parent's own timer remains
-        return lambda on: None
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    return lambda on: (signal.setitimer(signal.ITIMER_REAL, 2 * seconds if on else 0), None)[1]
+def _limit(seconds: float) -> None:
+    """Let the system kill this process after so many seconds of its time; 0 for never."""
+    if hasattr(signal, "setitimer"):  # elsewhere the parent's own timer remains
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.setitimer(signal.ITIMER_REAL, LONGEST * seconds)
+
+
+def _peak() -> int:
+    """The most bytes of memory that this process had."""
+    if not hasattr(os, "fork"):
+        return 0
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 if __name__ == "__main__":

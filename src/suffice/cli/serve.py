@@ -105,6 +105,10 @@ def serve(
         list[str] | None,
         typer.Option(metavar="URL", help="A web site whose pages may ask; repeat for more, * for all."),
     ] = None,
+    allow_hosts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A Host by which a proxy on this machine may ask without a key; repeat."),
+    ] = None,
     allow_no_key: Annotated[
         bool | None, typer.Option("--allow-no-key", help="Listen to others than this machine with no key.")
     ] = None,

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+import re
 import signal
 import sys
 import time
@@ -111,10 +112,11 @@ class Access:
             message = "the key is missing or wrong: send it as Authorization: Bearer KEY, or as x-api-key"
             raise GatewayError(401, message, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
         named = {"*", request.headers.get("origin", "")} & set(self._settings.cors_origins)
-        foreign = request.headers.get("sec-fetch-site") in ("cross-site", "same-site") and not named
-        rebound = not self.asks_for_key and self._settings.host in LOOPBACK and request.url.hostname not in LOOPBACK
-        if foreign or rebound:
-            raise GatewayError(403, "requests of other web sites are not answered", kind="permission_error")
+        if request.headers.get("sec-fetch-site") in ("cross-site", "same-site") and not named:
+            message = "requests of other web sites are not answered, unless cors_origins names them"
+            raise GatewayError(403, message, kind="permission_error", code="foreign_site")
+        if not self.asks_for_key and self._settings.host in LOOPBACK:
+            self._admit_host(_host(request))
         bill = request.state.bill = Bill(key, self._prices)
         if key and self.usage:
             line["key"] = key.name
@@ -122,6 +124,16 @@ class Access:
                 bill.counts = Counts(refused=1)  # unless it is admitted
                 self.usage.admit(key, spends=request.method == "POST")
                 bill.counts = Counts(requests=1)
+
+    def _admit_host(self, host: str) -> None:
+        """Refuse a name that is not this machine's: a web page may have had its own name point here."""
+        if host in LOOPBACK or host in map(str.lower, self._settings.allow_hosts):
+            return
+        message = (
+            f'without a key only requests to this machine are answered, and this one has the Host "{host[:100]}": '
+            "name it in allow_hosts if it is your proxy's, let the proxy send localhost, or ask for a key"
+        )
+        raise GatewayError(403, message, kind="permission_error", code="unknown_host")
 
     def _finisher(self, request: Request, line: Line, begun: float) -> Callable[[int], None]:
         self._under_way[id(line)] = request, line, begun
@@ -250,6 +262,13 @@ class SharedPlaces(Places):
     def is_crowded(self) -> bool:
         """Whether anybody waits."""
         return self._board.total(WAITING) > 0
+
+
+def _host(request: Request) -> str:
+    """The machine that a request is meant for, as it says itself; without the port."""
+    given = request.headers.get("host") or LOOPBACK[0]
+    named = re.fullmatch(r"(?:\[([^\]]*)\]|([^\[\]:@/]*))(?::\d*)?", given)
+    return (named[1] or named[2]).lower() if named else given
 
 
 _KEYS = ("x-api-key", "api-key")

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from suffice.gateway.errors import GatewayError, from_upstream
 from suffice.gateway.learning import Kind, Learning
 from suffice.gateway.scouts import Interpreter, Scout, Scouted
 from suffice.gateway.settings import Settings
-from suffice.gateway.streams import WAITING, arriving, comment, end, left, stream, unless_left
+from suffice.gateway.streams import WAITING, Relayed, arriving, comment, end, in_time, left, stream, unless_left, until
 from suffice.gateway.upstreams import Upstreams
 from suffice.gateway.votes import Held, headers_of, line_of
 from suffice.gateway.wishes import check_samples, read_wish, samples_asked
@@ -105,7 +105,9 @@ class Answering:
     async def _pass_on(self, raw: bytes) -> Response:
         seconds = self._wish.deadline_seconds
         path, model = self._dialect.path, self._server.model or ""
-        return await pass_on(self._upstreams, self._places, self._request, self._line, path, raw, seconds, model)
+        return await pass_on(
+            self._upstreams, self._places, self._request, self._line, path, raw, seconds, model, self._dialect
+        )
 
     async def _once(self) -> Response:
         """A single draw in the upstream's dialect, and its reply in the client's."""
@@ -123,7 +125,7 @@ class Answering:
         reply.headers.update(self._bill.headers())
         return reply
 
-    def _passing(self, scouted: Scouted) -> AsyncIterator[bytes]:
+    def _passing(self, scouted: Scouted) -> AsyncGenerator[bytes, None]:
         """The same as a stream."""
         return self._bill.passing(scouted.pieces()) if self._bill.wanted else scouted.pieces()
 
@@ -169,6 +171,7 @@ class Answering:
             raise
         finally:
             metrics.IN_PROGRESS.dec()
+            self._line["upstream"] = self._server.host.name
             if held.outcome:
                 held.charge(held.outcome)
                 self._line |= line_of(held.outcome)
@@ -251,6 +254,8 @@ class Answering:
             raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
         except DrawError as error:
             raise from_upstream(error.cause, str(error), self._server.secret) from None
+        finally:
+            self._line["upstream"] = self._server.host.name
 
     async def _scouted(self, finding: Awaitable[Scouted], ends: float) -> Scouted:
         """What a scout brings."""
@@ -275,9 +280,9 @@ class Answering:
         scouted = scouting.result()
         if scouted.found is not None:
             return await self._stream(self._begin(scouted, ends))
-        response = StreamingResponse(self._passing(scouted), scouted.status)
+        response = Relayed(self._passing(scouted), scouted.status)
         response.raw_headers = scouted.headers
-        return response
+        return until(response, ends, self._wish.deadline_seconds, self._line, self._dialect)
 
     async def _scout_pieces(
         self, scouting: asyncio.Task[Scouted], leaving: asyncio.Task[None], ends: float
@@ -291,7 +296,10 @@ class Answering:
                     return
             scouted = scouting.result()
             alone = scouted.found is None
-            pieces = self._passing(scouted) if alone else self._pieces(self._begin(scouted, ends), leaving)
+            late = ends, self._wish.deadline_seconds, self._line, self._dialect
+            pieces = (
+                in_time(self._passing(scouted), *late) if alone else self._pieces(self._begin(scouted, ends), leaving)
+            )
             async for piece in pieces:
                 yield piece
         except GatewayError as error:
@@ -335,21 +343,23 @@ async def pass_on(
     raw: bytes,
     seconds: float,
     model: str | None,
+    dialect: Dialect = CHAT,
 ) -> Response:
-    """Relay a request; it takes a place until its reply has been passed back."""
-    remaining = await places.take(seconds)
+    """Relay a request; it takes a place until its reply has been passed back, and that ends at the deadline."""
+    ends = time.monotonic() + await places.take(seconds)
     line["release"] = places.release
     bill = bill_of(request)
     bill.sent = True
     span = TRACING.relay(path, model)
     try:
         with span.within():
-            relayed = asyncio.create_task(upstreams.relay(request, path, raw, model, plain=bill.wanted))
-            async with asyncio.timeout(remaining):
+            relayed = asyncio.create_task(upstreams.relay(request, path, raw, model, line, plain=bill.wanted))
+            async with asyncio.timeout(ends - time.monotonic()):
                 response = bill.relayed(await unless_left(request, relayed), path)
     except TimeoutError:
         raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
     span.replied(response.status_code)
+    response = until(response, ends, seconds, line, dialect)
     if isinstance(response, StreamingResponse):
         response.body_iterator = span.over(response.body_iterator)
     return response

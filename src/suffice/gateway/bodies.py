@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
@@ -10,15 +11,62 @@ from suffice.gateway.errors import GatewayError
 _SPACE = re.compile(r"\s*")
 
 
+ONCE = ("model", "n", "stream", "suffice")
+"""By these a request is judged; an upstream might take another one of two."""
+
+DEEPEST = 100
+"""So deep may the objects and lists of a body be in one another."""
+
+
 def json_object(raw: bytes) -> dict[str, Any]:
-    """The object that a body is."""
+    """The object that a body is; what others might read otherwise than we do is refused."""
+    named: list[str] = []
+
+    def member_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        named[:] = [name for name, _ in pairs]  # those of the outermost object stay: it ends last
+        return dict(pairs)
+
     try:
-        body = json.loads(raw)
+        text = raw.decode()
+        if text[:1] == "\ufeff" or "\0" in text[:4]:
+            raise UnicodeError
+        body = json.loads(text, object_pairs_hook=member_names, parse_constant=_no_constant, parse_float=_finite)
+    except UnicodeError:
+        raise GatewayError(400, "the body must be JSON in UTF-8, without a byte order mark") from None
+    except _ConstantError as error:
+        raise GatewayError(400, str(error)) from None
     except (ValueError, RecursionError):
         raise GatewayError(400, "the body is not JSON") from None
     if not isinstance(body, dict):
         raise GatewayError(400, "the body must be a JSON object")
+    for name in ONCE:
+        if named.count(name) > 1:
+            raise GatewayError(400, f'"{name}" is in the body twice', param=name)
+    _check_depth(body)
     return body
+
+
+class _ConstantError(ValueError):
+    """A number that JSON does not have."""
+
+
+def _no_constant(name: str) -> Any:
+    raise _ConstantError(f"the body has {name} in it, which is not JSON")
+
+
+def _finite(text: str) -> float:
+    """A number; one that is too large is the largest there is, since infinity could not be sent on."""
+    return max(-sys.float_info.max, min(sys.float_info.max, float(text)))
+
+
+def _check_depth(body: dict[str, Any]) -> None:
+    level: list[Any] = [body]
+    for _ in range(DEEPEST):
+        inside = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [part for parts in inside for part in parts if isinstance(part, dict | list)]
+        if not level:
+            return
+    raise GatewayError(400, f"the body is more than {DEEPEST} objects and lists deep")
 
 
 def model_of(raw: bytes) -> str | None:

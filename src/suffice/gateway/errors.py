@@ -9,6 +9,8 @@ from suffice.live.dialects import CHAT, Dialect, MalformedError
 from suffice.live.dialects.wire import as_json
 from suffice.live.server import StatusError, TooLongError, masked
 
+REDIRECTED = "the upstream sends requests on to another address, which is not followed"
+
 
 class GatewayError(Exception):
     """A request that is not answered, and why."""
@@ -36,6 +38,8 @@ class GatewayError(Exception):
 
 def from_upstream(cause: Exception | None, message: str, secret: str = "") -> GatewayError:
     """What became of the upstream, as an error of ours: its own status and words where it had any."""
+    if isinstance(cause, StatusError) and cause.status < 400:
+        return GatewayError(502, REDIRECTED, kind="upstream_error", code="redirected")
     if isinstance(cause, StatusError):
         headers = {name: cause.headers[name] for name in ("retry-after",) if name in cause.headers}
         body = masked(_with_message(cause.body).decode(errors="replace"), secret).encode()

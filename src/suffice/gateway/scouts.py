@@ -4,7 +4,7 @@ Where it gives no answer it is the reply, byte for byte; where it does, the vote
 """
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,13 +16,13 @@ from starlette.responses import Response as Reply
 from suffice.answers import Extractor
 from suffice.answers.early import is_hopeless
 from suffice.gateway import metrics
-from suffice.gateway.transport import back, our_error, unpacked
+from suffice.gateway.transport import back, bounded, unpacked
 from suffice.gateway.upstreams import Upstreams
 from suffice.live import Progress
 from suffice.live.dialects import MalformedError
 from suffice.live.dialects.wire import as_json
 from suffice.live.facts import Asking
-from suffice.live.server import MOST_BYTES, Server, TooLongError
+from suffice.live.server import Server
 from suffice.response import Response
 
 
@@ -47,7 +47,7 @@ class Scouted:
     response: Response | None = None
     """What was said, where it could be read."""
 
-    async def pieces(self) -> AsyncIterator[bytes]:
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
         """All that the upstream sends, as it arrives; whoever stops reading hangs up."""
         yield self.body
         if self.rest:
@@ -83,7 +83,7 @@ class Scout:
 
         async def attempt() -> tuple[aiohttp.ClientResponse, bytes]:
             reply = await self._open(raw)
-            return reply, b"".join([piece async for piece in _bounded(reply)])
+            return reply, b"".join([piece async for piece in bounded(reply)])
 
         with metrics.IN_FLIGHT.track_inprogress():
             reply, body = await self._server.tried(attempt)
@@ -106,7 +106,7 @@ class Scout:
         reply = await self._open(raw)
         about = reply.status, back(reply.raw_headers)
         hearing, held = self._server.dialect.hearing(), bytearray()
-        pieces = _bounded(reply)
+        pieces = bounded(reply)
         self._heard.restart()
         async for piece in pieces:
             held += piece
@@ -131,7 +131,7 @@ class Scout:
         upstream = self._upstreams.of(self._server)
         reply = await upstream.open(self._request, self._server.dialect.path, raw, plain=True)
         if reply.status >= 300:
-            body = b"".join([piece async for piece in _bounded(reply)])
+            body = b"".join([piece async for piece in bounded(reply)])
             raise upstream.error_of(reply, body)
         return reply
 
@@ -156,18 +156,3 @@ class Interpreter:
         body = b"".join(dialect.events(reply, usage_wanted=False)) if streamed else as_json(reply)
         found = Found(timed, extractor) if extractor else None
         return Scouted(found, 200, [(b"content-type", kind)], body, response=response)
-
-
-async def _bounded(reply: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-    """The body as it arrives; whoever stops reading hangs up."""
-    size = 0
-    try:
-        async for chunk in reply.content.iter_any():
-            size += len(chunk)
-            if size > MOST_BYTES:
-                raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
-            yield chunk
-    except (aiohttp.ClientError, OSError) as error:
-        raise our_error(error) from None
-    finally:
-        reply.close()

@@ -49,6 +49,7 @@ class Settings:
     forward_auth: bool = False
     translate: bool = False
     cors_origins: tuple[str, ...] = ()
+    allow_hosts: tuple[str, ...] = ()
     max_budget: int | None = None
     max_body_bytes: int = 16 << 20
     max_requests: int = 512

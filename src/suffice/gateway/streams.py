@@ -2,15 +2,20 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, suppress
 from itertools import islice
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
-from suffice.gateway.errors import GatewayError
+from suffice.gateway.errors import GatewayError, from_upstream
 from suffice.live import Moment, Progress
 from suffice.live.dialects import Dialect
+from suffice.live.server import TooLongError
 
 T = TypeVar("T")
 
@@ -83,6 +88,57 @@ def comment(moment: Moment, tokens: int) -> bytes:
 def arriving(progress: Progress) -> bytes:
     """How far a vote is while nothing is decided."""
     return b": suffice " + json.dumps(progress._asdict()).encode() + b"\n\n"
+
+
+class CutError(Exception):
+    """A reply that has begun and can't be ended: the connection is closed, and nobody takes it for whole."""
+
+
+class Relayed(StreamingResponse):
+    """A reply that is passed back as it arrives; where it is cut, the connection is."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass it back."""
+        with suppress(CutError):
+            await super().__call__(scope, receive, send)
+
+    @property
+    def takes_events(self) -> bool:
+        """Whether an event may be added to it."""
+        return self.headers.get("content-type", "").startswith("text/event-stream") and not (
+            {"content-encoding", "content-length"} & set(self.headers)
+        )
+
+
+async def in_time(
+    pieces: AsyncGenerator[bytes, None], ends: float, seconds: float, line: dict[str, Any], dialect: Dialect | None
+) -> AsyncGenerator[bytes, None]:
+    """The pieces of a reply until the deadline; then, as where it breaks off, an error event in a dialect, or a cut."""
+    between = True
+    try:
+        async with aclosing(pieces):
+            while True:
+                async with asyncio.timeout(ends - time.monotonic()):
+                    piece = await anext(pieces, None)
+                if piece is None:
+                    return
+                between = piece.endswith((b"\n\n", b"\r\n\r\n"))
+                yield piece
+    except (ConnectionError, TimeoutError, TooLongError) as cause:
+        late = isinstance(cause, TimeoutError)
+        error = from_upstream(cause, f"its reply took more than {seconds:g} seconds" if late else str(cause))
+        line |= {"kind": "error", "error": error.brief}
+        if dialect is None:
+            raise CutError from None
+        yield (b"" if between else b"\n\n") + dialect.error_event(error.payload(dialect))
+
+
+def until(response: Response, ends: float, seconds: float, line: dict[str, Any], dialect: Dialect) -> Response:
+    """A reply that is passed back until the deadline at most."""
+    if isinstance(response, Relayed):
+        spoken = dialect if response.takes_events else None
+        response.body_iterator = in_time(response.body_iterator, ends, seconds, line, spoken)  # type: ignore[arg-type]
+    return response
 
 
 async def left(request: Request) -> None:

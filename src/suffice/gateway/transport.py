@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import re
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 from multidict import CIMultiDict
@@ -15,6 +18,8 @@ from yarl import URL
 
 from suffice.gateway import metrics
 from suffice.gateway.access import proof
+from suffice.gateway.errors import REDIRECTED
+from suffice.gateway.settings import LOOPBACK
 from suffice.live.fleet import Host
 from suffice.live.server import MOST_BYTES, Post, StatusError, TooLongError, masked
 from suffice.live.targets import Target
@@ -39,6 +44,7 @@ class Upstream:
             name, secret=self.key, weight=target.weight, models=target.models, most_draws=most, probed=True
         )
         self._base_url = target.url.rstrip("/")
+        self._address = _address(self._base_url)
         self._session = session
         self._forward_auth = forward_auth
         self._in_flight = metrics.UPSTREAM_IN_FLIGHT.labels(name)
@@ -52,7 +58,8 @@ class Upstream:
         async def post(draw: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
             body = bytearray()
             begun = time.monotonic()
-            draws = draw.get("n", 1)
+            wanted = draw.get("n")  # which only chat completions have: elsewhere it is whatever the client sent
+            draws = wanted if isinstance(wanted, int) and wanted > 0 else 1
             metrics.IN_FLIGHT.inc(draws)
             self._in_flight.inc(draws)
             try:
@@ -110,8 +117,15 @@ class Upstream:
     def error_of(self, reply: aiohttp.ClientResponse, body: bytes) -> StatusError:
         """A reply that is an error, as one of ours, with no key in it."""
         headers = {name.lower(): value for name, value in reply.headers.items()}
-        clean = masked(body.decode("utf-8", "surrogateescape"), self.key).encode("utf-8", "surrogateescape")
+        if reply.status < 400:
+            return StatusError(reply.status, REDIRECTED, {})
+        clean = self.clean(body)
         return StatusError(reply.status, _words(reply.status, clean), headers, clean)
+
+    def clean(self, body: bytes) -> bytes:
+        """The upstream's own words, without its key and its address."""
+        text = masked(body.decode("utf-8", "surrogateescape"), self.key)
+        return self._address.sub(self.host.name, text).encode("utf-8", "surrogateescape")
 
     def _url(self, path: str, request: Request) -> URL:
         base = self._base_url.removesuffix("/v1").removesuffix("/openai") if is_azure(path) else self._base_url
@@ -135,6 +149,16 @@ def is_azure(path: str) -> bool:
     return path.startswith("/openai/")
 
 
+def _address(base_url: str) -> re.Pattern[str]:
+    """How a text may name an upstream: with its port, or by a name that is no common word."""
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    shown = f"[{host}]" if ":" in host else host
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    names = [f"{re.escape(shown)}:{port}"] + [re.escape(shown)] * (host not in LOOPBACK and bool(set(".:") & set(host)))
+    return re.compile(rf"(?<![\w.-])(?:https?://)?(?:{'|'.join(names)})(?![\w-])", re.IGNORECASE)
+
+
 def our_error(error: Exception) -> Exception:
     """What the HTTP library raised, as an error of ours; it names no host, for clients are told."""
     if isinstance(error, asyncio.TimeoutError):
@@ -144,13 +168,26 @@ def our_error(error: Exception) -> Exception:
     return ConnectionError("the connection broke off")
 
 
-async def pieces_of(reply: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+async def pieces_of(reply: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
     """The body as it arrives; whoever stops reading hangs up."""
     try:
         async for chunk in reply.content.iter_any():
             yield chunk
+    except (aiohttp.ClientError, OSError) as error:
+        raise our_error(error) from None
     finally:
         reply.close()
+
+
+async def bounded(reply: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+    """The same, if it is not too long."""
+    size = 0
+    async with aclosing(pieces_of(reply)) as pieces:
+        async for chunk in pieces:
+            size += len(chunk)
+            if size > MOST_BYTES:
+                raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
+            yield chunk
 
 
 def back(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

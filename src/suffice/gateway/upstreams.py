@@ -6,21 +6,25 @@ from typing import Any
 
 import aiohttp
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from suffice.gateway import metrics
 from suffice.gateway.errors import from_upstream
 from suffice.gateway.settings import Settings
 from suffice.gateway.shared import Board, SharedLimiter
-from suffice.gateway.transport import Upstream, back, pieces_of
+from suffice.gateway.streams import Relayed
+from suffice.gateway.transport import Upstream, back, bounded, pieces_of, unpacked
 from suffice.live.dialects import Dialect
 from suffice.live.dialects.wire import as_json
 from suffice.live.fleet import Fleet, Host
 from suffice.live.limiter import Limiter
-from suffice.live.server import Server
+from suffice.live.server import Server, TooLongError
 
 WATCH_SECONDS = 0.1
 """How often it is seen to that those who are set aside are probed in time."""
+
+REDIRECTS = (301, 302, 303, 307, 308)
+"""With these an upstream names another address, which is nobody's business."""
 
 ELSEWHERE = (401, 403, 404, 408, 429)
 """With these, as with 5xx, an upstream leaves it open whether another one would answer."""
@@ -107,7 +111,14 @@ class Upstreams:
         return Response(as_json({"object": "list", "data": list(union.values())}), media_type="application/json")
 
     async def relay(
-        self, request: Request, path: str, content: bytes, model: str | None, *, plain: bool = False
+        self,
+        request: Request,
+        path: str,
+        content: bytes,
+        model: str | None,
+        line: dict[str, Any],
+        *,
+        plain: bool = False,
     ) -> Response:
         """Pass a request on, and its reply back, as they are; where one upstream fails, another is asked.
 
@@ -118,6 +129,7 @@ class Upstreams:
         while True:
             assert host  # noqa: S101
             avoid.add(host)
+            line["upstream"] = host.name
             other = None if model is None else self._fleet.other(model, "", avoid)
             try:
                 reply = await self._of[host].open(request, path, content, plain=plain)
@@ -127,15 +139,34 @@ class Upstreams:
                     raise from_upstream(error, str(error)) from None
             else:
                 if other is None or not (reply.status in ELSEWHERE or reply.status >= 500):
-                    return self._passed_back(reply, host)
+                    return await self._passed_back(reply, host)
                 reply.close()
             host = other
 
-    def _passed_back(self, reply: aiohttp.ClientResponse, host: Host) -> Response:
+    async def _passed_back(self, reply: aiohttp.ClientResponse, host: Host) -> Response:
         if reply.status < 400:
             host.answer()
-        response = StreamingResponse(pieces_of(reply), reply.status)
+        if reply.status in REDIRECTS:
+            reply.close()
+            raise from_upstream(self._of[host].error_of(reply, b""), "")
+        if reply.status >= 400:
+            return await self._error_passed_back(reply, host)
+        response = Relayed(pieces_of(reply), reply.status)
         response.raw_headers = back(reply.raw_headers)
+        return response
+
+    async def _error_passed_back(self, reply: aiohttp.ClientResponse, host: Host) -> Response:
+        """An error as the upstream told it, byte for byte unless it has its key or its address in it."""
+        try:
+            body = b"".join([piece async for piece in bounded(reply)])
+        except (ConnectionError, TimeoutError, TooLongError) as error:
+            raise from_upstream(error, str(error)) from None
+        plain = unpacked(body, reply.headers.get("content-encoding", ""))
+        clean = self._of[host].clean(plain)
+        same = clean == plain
+        left_out = {b"content-length"} if same else {b"content-length", b"content-encoding"}
+        response = Response(body if same else clean, reply.status)
+        response.raw_headers += [one for one in back(reply.raw_headers) if one[0] not in left_out]
         return response
 
     def told(self) -> list[dict[str, Any]]:

@@ -164,6 +164,7 @@ def read_wish(
     if wanted_json is not None and wish.answer == "auto":
         wish = replace(wish, answer="json")
     _check("answer", wish.answer, settings.answer, lambda: wish.extractor)
+    _check("order", wish.order, settings.order, lambda: get_flow("flow", wish.order, 0))
     if wish.controller != "off":
         _check("controller", wish.controller, settings.controller, lambda: _controller(wish.controller))
         _check("mode", wish.mode, "rounds", lambda: wish.voting)

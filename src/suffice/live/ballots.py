@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 from suffice.answers import Extractor, Keys, Structure
+from suffice.answers.comparing import Comparison
 from suffice.answers.structure import spelled
 from suffice.controllers import Controller
 from suffice.elections import FieldElection, FieldTallies, field_accuracy, typical
@@ -17,7 +18,7 @@ from suffice.response import Response
 from suffice.tally import Tally
 
 _THREADS = ThreadPoolExecutor(8, "suffice-think")
-"""Plans are made and answers compared here, and not on the event loop, which others share."""
+"""Plans are made and elections held here, and not on the event loop, which others share."""
 
 _READERS = ThreadPoolExecutor(8, "suffice-read")
 """Extractors that may take their time have threads of their own, and hold up nobody else's."""
@@ -34,6 +35,15 @@ async def _read(quick: bool, task: Callable[..., T], *arguments: Any) -> T:
     if quick:
         return task(*arguments)
     return await asyncio.get_running_loop().run_in_executor(_READERS, task, *arguments)
+
+
+async def _compared(comparison: Comparison) -> bool | None:
+    """What a comparison of formulas comes to; nothing where that takes too long."""
+    try:
+        async with asyncio.timeout(comparison.patience):
+            return await asyncio.wrap_future(comparison.begin())
+    except TimeoutError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -133,11 +143,21 @@ class AnswerBallot(Ballot):
         self._keys = Keys(extractor.exact)
 
     async def add(self, response: Response) -> str | None:
-        """Its answer joins the tally; in a thread where reading or comparing may take its time."""
+        """Its answer joins the tally; it is read in a thread where that may take its time."""
         found = await _read(self._extractor.quick, self._extractor.extract, response)
-        answer = self._keys.key(found) if self._keys.is_settled(found) else await think(self._keys.key, found)
+        answer = await self._key(found)
         self.tally.add(answer)
         return answer
+
+    async def _key(self, found: str | None) -> str | None:
+        """The key of an answer; where formulas must be compared for it, others go on meanwhile."""
+        finding = self._keys.finding(found)
+        try:
+            comparison = next(finding)
+            while True:
+                comparison = finding.send(await _compared(comparison))
+        except StopIteration as key:
+            return key.value  # type: ignore[no-any-return]
 
     def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
         """The majority."""

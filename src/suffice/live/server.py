@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -266,11 +267,29 @@ def _possible(response: Response, asking: Asking) -> Response:
     return replace(response, tokens=min(response.tokens, most))
 
 
+NO_SECRETS = {
+    "anything", "api-key", "api_key", "changeme", "no-api-key", "no-key", "no-key-required", "no-key-needed",
+    "not-needed", "not-required", "lm-studio", "placeholder", "undefined", "your-api-key",
+}  # fmt: skip
+"""What stands for a key where none is needed, and is long enough to be one."""
+
+
 def masked(message: str, secret: str) -> str:
-    """A message with no key in it, as it is or as it may be quoted."""
-    for written in {secret, secret.strip(), repr(secret)[1:-1]} - {""}:
-        message = message.replace(written, "***")
+    """A message with no key in it, as it is or as it may be quoted; what stands for a key is no secret."""
+    if not _is_secret(secret.strip()):
+        return message
+    for written in sorted({secret, secret.strip(), repr(secret)[1:-1]}, key=len, reverse=True):
+        # A short one is looked for as a word of its own: it may well be a part of others.
+        around = ("", "") if len(written) >= 16 else (r"(?<![\w-])", r"(?![\w-])")
+        message = re.sub(re.escape(written).join(around), "***", message)
     return message
+
+
+def _is_secret(key: str) -> bool:
+    """Whether a key is one: what is short, and a word or a number, is not, nor what is known to stand for none."""
+    if len(key) < 4 or key.lower() in NO_SECRETS:
+        return False
+    return len(key) >= 8 or (any(map(str.isalpha, key)) and not key.isalpha())
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:

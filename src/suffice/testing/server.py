@@ -41,6 +41,10 @@ Script = Callable[[dict[str, Any], int], Reply | str | Sequence[str | None]]
 """
 
 
+MOST_DRAWS = 1000
+"""A request for more draws than this is taken for nonsense, and gets one."""
+
+
 class FakeServer:
     r"""Serves a script on a port of this machine, a free one unless it is named, in a thread of its own.
 
@@ -142,7 +146,7 @@ class FakeServer:
             writer.write(_http(Reply({"object": "list", "data": models}) if models else Reply({}, 401)))
             return True
         path = head[0].split()[1]
-        request = json.loads(body) if headers.get("content-type", "application/json") == "application/json" else {}
+        request = _object(body) if headers.get("content-type", "application/json") == "application/json" else {}
         number = self.served
         self.served += 1
         if self._remember:
@@ -150,7 +154,8 @@ class FakeServer:
             self.bodies.append(body)
             self.headers.append(headers)
             self.paths.append(path)
-        draws = request.get("n") or 1
+        wanted = request.get("n")
+        draws = wanted if isinstance(wanted, int) and 0 < wanted <= MOST_DRAWS else 1
         self.in_flight += draws
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
@@ -202,6 +207,14 @@ class FakeServer:
         writer.write(data[: len(data) // 2] if reply.dropped else data)
         await writer.drain()
         return not reply.dropped
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """The object that a body is, or an empty one."""
+    with suppress(ValueError, RecursionError):
+        read = json.loads(body)
+        return read if isinstance(read, dict) else {}
+    return {}
 
 
 async def _left(reader: asyncio.StreamReader, delay: float) -> bool:

@@ -1,0 +1,111 @@
+"""Comparing formulas: in processes that can be killed, for so long a vote, and with nobody waiting for the slow."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from suffice.answers import Keys
+from suffice.answers.comparing import BUDGET, QUICK, SLOW, Comparison
+from suffice.answers.worker import TooSlowError, Worker
+
+ENDLESS = "(x+y+z+w)^{97}", "(x+y+z+w)^{96}"
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    worker = Worker("equal")
+    yield worker
+    worker.close()
+
+
+def answered(worker: Worker) -> int:
+    """The process of a worker that compares as it should."""
+    assert worker.equal(r"\sqrt{12}", r"2\sqrt{3}", 10.0)
+    assert worker._process
+    return worker._process.pid
+
+
+def test_a_comparison_that_is_too_slow_is_ended_and_the_process_goes_on(worker: Worker) -> None:
+    process = answered(worker)
+    with pytest.raises(TooSlowError):
+        worker.equal(*ENDLESS, seconds=0.1)
+    assert answered(worker) == process
+
+
+def test_a_process_that_was_killed_is_replaced(worker: Worker) -> None:
+    os.killpg(answered(worker), signal.SIGKILL)
+    answered(worker)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_process_that_was_forked_compares_for_itself() -> None:
+    assert QUICK.compare(r"\sqrt{75}", r"5\sqrt{3}").result()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if QUICK.compare(r"\sqrt{75}", r"5\sqrt{3}").result() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_workers_end_with_the_process_that_started_them_however_that_ends() -> None:
+    program = "import os\nfrom suffice.answers.worker import SEARCHER\nSEARCHER.search('(a)', 'a')\n"
+    program += "print(SEARCHER._process.pid, flush=True)\nos.kill(os.getpid(), 9)"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    with pytest.raises(ProcessLookupError):
+        while True:  # they read that there are no more tasks, in their own time
+            os.killpg(int(ended.stdout), 0)
+
+
+def test_quick_comparisons_do_not_wait_for_slow_ones() -> None:
+    slow = [SLOW.compare(*ENDLESS) for _ in range(12)]
+    assert QUICK.compare(r"\sqrt{12}", r"2\sqrt{3}").result() is True
+    assert [one.cancel() for one in slow][-1], "the last had not even begun"
+
+
+def compared(keys: Keys, answer: str, too_slow: set[str]) -> list[Comparison]:
+    """What is compared to find the key of an answer, where these forms can't be, and all others are different."""
+    finding, asked, verdict = keys.finding(answer), list[Comparison](), None
+    try:
+        while True:
+            asked.append(finding.send(verdict))
+            verdict = None if {asked[-1].a, asked[-1].b} & too_slow else False
+    except StopIteration:
+        return asked
+
+
+def test_a_vote_with_a_slow_formula_leaves_the_quick_lane() -> None:
+    keys = Keys()
+    assert compared(keys, "x+1", set()) == []
+    assert compared(keys, "x+2", set()) == [Comparison("x+1", "x+2", QUICK)]
+    first = compared(keys, "x+3", {"x+3"})
+    assert [one.lane for one in first] == [QUICK, SLOW, SLOW]
+    assert all(one.lane is SLOW for one in compared(keys, "x+4", set()))
+
+
+def test_an_answer_that_was_too_slow_twice_is_compared_as_written_and_others_by_their_meaning() -> None:
+    keys = Keys()
+    for answer in ("x+1", "x+2", "x+3"):
+        compared(keys, answer, {"x+3"})
+    assert [one.a for one in compared(keys, "x+4", set())] == ["x+1", "x+2"]
+    assert keys.key("x+3") == "x+3"
+
+
+def test_a_vote_compares_for_so_long_and_then_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("suffice.answers.comparing.time.monotonic", lambda: now)
+    keys, patience = Keys(), list[float | None]()
+    for number in range(32):
+        finding = keys.finding(f"x+{number}1")
+        try:
+            comparison = next(finding)
+            while True:
+                patience.append(comparison.patience)
+                now += 1.0
+                comparison = finding.send(None)
+        except StopIteration as key:
+            assert key.value == f"x+{number}1"
+    assert patience == [None, *(BUDGET - spent for spent in range(int(BUDGET)))]
