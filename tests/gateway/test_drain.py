@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -140,3 +141,11 @@ def test_workers_outlive_a_hang_up_and_drain_together() -> None:
         assert [one.reply.status_code for one in slow] == [503] * 4
         assert process.wait(60) == 0
         assert time.monotonic() - begun < 4, "drain_seconds is kept"
+
+
+def test_the_head_of_a_request_has_a_deadline_too() -> None:
+    with FakeServer(some_for_ever) as upstream, draining(upstream, upload_seconds=0.5, unready_seconds=0) as (url, *_):
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=30) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: ")
+            assert connection.recv(1) == b""

@@ -119,9 +119,8 @@ class Gateway:
 
     def _answerer(self, dialect: Dialect) -> Handler:
         async def answer(request: Request, line: Line) -> Response:
-            raw = await self._body(request)
             rooms = self._settings, self._access.places, self._upstreams, self._learning
-            return await Answering(*rooms, dialect, request, line).answer(raw)
+            return await Answering(*rooms, dialect, request, line).answer(await self._body(request))
 
         return answer
 

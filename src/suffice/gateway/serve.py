@@ -6,15 +6,13 @@ import socket
 import tempfile
 from pathlib import Path
 
-from suffice.controllers import get_controller
 from suffice.errors import OptionError
 from suffice.gateway.app import Gateway, hand_over
 from suffice.gateway.draining import DrainingServer, listen
 from suffice.gateway.settings import Settings
 from suffice.gateway.shared import share
+from suffice.gateway.warming import warm_up
 from suffice.gateway.workers import Workers
-from suffice.planning import prepare
-from suffice.tally import Tally
 
 __all__ = ["check_port", "serve"]
 
@@ -22,7 +20,7 @@ __all__ = ["check_port", "serve"]
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or Ctrl-C; what is under way then has `drain_seconds` to end."""
     settings.check_safe()
-    _warm_up(settings)
+    warm_up(settings)
     listening = _listening(settings)
     if settings.workers == 1:
         DrainingServer(Gateway(settings), settings).run([listening])
@@ -48,10 +46,3 @@ def _listening(settings: Settings) -> socket.socket:
     except OSError as error:
         reason = error.strerror or error
         raise OptionError(f"{settings.host}, port {settings.port}, can't be listened on: {reason}") from None
-
-
-def _warm_up(settings: Settings) -> None:
-    """Plan before the first client waits for it."""
-    tally = Tally(settings.budget)
-    get_controller(settings.controller).next_round(tally)
-    prepare(settings.budget)

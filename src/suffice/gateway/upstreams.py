@@ -15,6 +15,7 @@ from suffice.gateway.shared import Board, SharedLimiter
 from suffice.gateway.transport import Upstream, back, pieces_of
 from suffice.live.dialects import Dialect
 from suffice.live.dialects.wire import as_json
+from suffice.live.encoding import Encoder
 from suffice.live.fleet import Fleet, Host
 from suffice.live.limiter import Limiter
 from suffice.live.server import Server
@@ -63,9 +64,10 @@ class Upstreams:
     def server(self, request: Request, dialect: Dialect, model: str | None) -> Server:
         """The upstreams as one question draws from them."""
         settings = self._settings
+        encoder = Encoder()
         return Server(
             self._fleet,
-            lambda host: self._of[host].poster(request, dialect.path),
+            lambda host: self._of[host].poster(request, dialect.path, encoder),
             Limiter(min(settings.fan_out, settings.max_draws)),
             dialect,
             settings.retries,

@@ -14,6 +14,7 @@ from types import FrameType
 from suffice.gateway.app import handed_over
 from suffice.gateway.draining import FLUSH_SECONDS, DrainingServer
 from suffice.gateway.settings import Settings
+from suffice.gateway.warming import warm_up
 
 LOOK_SECONDS = 0.1
 """How often it is seen to what signals asked for."""
@@ -125,4 +126,5 @@ def _work(sockets: list[socket.socket], started: Connection) -> None:
     if _HANG_UP:
         signal.signal(_HANG_UP, signal.SIG_IGN)  # unless somebody wants to know
     gateway, settings = handed_over()
+    warm_up(settings)  # from the disk: the supervisor has planned
     DrainingServer(gateway, settings, started=lambda: started.send(True)).run(sockets)
