@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import select
 import signal
 import socket
 import time
@@ -18,7 +19,7 @@ from suffice.gateway.settings import Settings
 KEEP_ALIVE_SECONDS = 75
 """Longer than clients and proxies keep idle connections: whoever closes one first must not be the server."""
 
-SETTLE_SECONDS = 0.1
+SETTLE_SECONDS = 1.0
 """Whoever has connected just before nobody could any more has so long to send the request."""
 
 FLUSH_SECONDS = 0.5
@@ -100,10 +101,7 @@ class DrainingServer(uvicorn.Server):
         self.server_state.default_headers = [*self.server_state.default_headers, (b"connection", b"close")]
         await _sleep_until(min(told + self._settings.unready_seconds, ends))
         await self._stop_listening(sockets or [])
-        await _sleep_until(min(time.monotonic() + SETTLE_SECONDS, ends))
-        for connection in list(self.server_state.connections):
-            connection.shutdown()
-        await self._wait_for_connections(ends)
+        await self._wait_for_connections(ends, newest=time.monotonic() + SETTLE_SECONDS)
         self._gateway.end()
         await self._wait_for_connections(time.monotonic() + FLUSH_SECONDS)
         for connection in list(self.server_state.connections):
@@ -131,8 +129,16 @@ class DrainingServer(uvicorn.Server):
         kind: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
         return kind(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
-    async def _wait_for_connections(self, ends: float) -> None:
-        while self.server_state.connections and time.monotonic() < ends:
+    async def _wait_for_connections(self, ends: float, newest: float = 0.0) -> None:
+        """Wait until all connections are closed: the idle ones now, the others when they have their reply.
+
+        A request that has arrived and was not read yet is no idleness, nor is one that a new connection is for.
+        """
+        while self.server_state.connections and (now := time.monotonic()) < ends:
+            for connection in list(self.server_state.connections):
+                is_new = getattr(connection, "cycle", None) is None and now < newest
+                if not is_new and not _has_unread(connection.transport):
+                    connection.shutdown()
             await asyncio.sleep(0.02)
 
 
@@ -155,6 +161,16 @@ def _accepted(listening: socket.socket) -> socket.socket | None:
         return None
     accepted.setblocking(False)
     return accepted
+
+
+def _has_unread(transport: asyncio.BaseTransport) -> bool:
+    """Whether something has arrived that nobody has read."""
+    watched = transport.get_extra_info("socket")
+    if transport.is_closing() or watched is None or not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(watched.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 async def _sleep_until(moment: float) -> None:
