@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import httpx
 from failover import Mortal, until_ready
@@ -45,6 +45,7 @@ class Run:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "gateway.log"
+        self.is_ending = False
         self._folder = folder
         self._workers = workers
         self._upstreams = upstreams
@@ -62,6 +63,7 @@ class Run:
         command += ["--workers", str(self._workers), "--vote", "always", "--drain-seconds", "20"]
         self.process = subprocess.Popen(command, stdout=self._out, stderr=self._out)
         await self._until_healthy()
+        self.is_ending = False
 
     async def _until_healthy(self) -> None:
         async with httpx.AsyncClient(trust_env=False) as http:
@@ -75,6 +77,7 @@ class Run:
     async def drain(self) -> float:
         """How many seconds it took to end."""
         begun = time.monotonic()
+        self.is_ending = True
         self.process.send_signal(signal.SIGTERM)
         while self.process.poll() is None:
             await asyncio.sleep(0.02)
@@ -110,13 +113,23 @@ def _children(process: int) -> list[int]:
     return [one for child in found for one in (int(child), *_children(int(child)))]
 
 
+class Trace:
+    """Whether a request had to make a connection, or went over one that was kept."""
+
+    def __init__(self) -> None:
+        self.is_new = False
+
+    async def __call__(self, event: str, about: dict[str, Any]) -> None:
+        self.is_new |= event == "connection.connect_tcp.started"
+
+
 class Clients:
     """What the clients meet with."""
 
     def __init__(self, run: Run) -> None:
         self.replies: Counter[str] = Counter()
         self.lost: Counter[str] = Counter()
-        self.refused = 0
+        self.refused = self.closed = 0
         self.seconds: list[float] = []
         self._run = run
         self._questions = suffice.load_pool(POOL).questions
@@ -135,16 +148,23 @@ class Clients:
         headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
         patience = 0.05 if chance.random() < 0.02 else 120.0
         begun = time.monotonic()
+        url = f"{self._run.url}/v1/chat/completions"
         while True:  # who is refused a connection asks again: nobody has heard of the request
+            trace = Trace()
             try:
                 async with asyncio.timeout(patience):
-                    reply = await http.post(f"{self._run.url}/v1/chat/completions", content=sent, headers=headers)
+                    reply = await http.post(url, content=sent, headers=headers, extensions={"trace": trace})
             except httpx.ConnectError:
                 self.refused += 1
                 await asyncio.sleep(0.5)
             except TimeoutError:
                 self.replies["hung up" if patience < 1 else "no reply in 120 s"] += 1
                 return
+            except (httpx.ReadError, httpx.RemoteProtocolError, httpx.WriteError) as error:
+                if trace.is_new or not self._run.is_ending:
+                    self.lost[f"{type(error).__name__} on {'a new' if trace.is_new else 'a kept'} connection"] += 1
+                    return
+                self.closed += 1  # an idle connection was closed while the request was on the way: so is this one
             except httpx.HTTPError as error:
                 self.lost[f"{type(error).__name__}: {error}"] += 1
                 return
@@ -230,7 +250,10 @@ async def soak(run: Run, upstreams: list[Mortal], minutes: float, count: int) ->
     seconds = sorted(clients.seconds)
     print(f"\n{count} clients for {minutes:g} minutes, {len(upstreams[0].deaths) + len(upstreams[1].deaths)} kills")
     print(f"replies: {dict(clients.replies.most_common())}; lost: {dict(clients.lost)}")
-    print(f"{clients.refused} connections refused during the restart, and asked again; {'; '.join(told)}")
+    print(
+        f"asked again: {clients.refused} times refused during the restart, {clients.closed} on an idle connection that"
+    )
+    print(f"was closed while the request was on the way; {'; '.join(told)}")
     replies = sum(clients.replies.values()) - clients.replies["hung up"]
     print(f"{replies} replies, {len(lines)} lines in the log, {len(others)} other lines in it")
     print(f"p50 {seconds[len(seconds) // 2]:.2f} s, p99 {seconds[int(0.99 * len(seconds))]:.2f} s")

@@ -76,13 +76,13 @@ def test_it_says_that_it_is_not_ready_while_it_answers_and_then_lets_nobody_in()
         draining(upstream, unready_seconds=2, drain_seconds=30) as (url, server, thread),
         httpx.Client(trust_env=False, timeout=30) as kept,
     ):
+        slow = Asking(url, {**ASK, "messages": [{"role": "user", "content": "What is 6 * 7, slowly?"}]})
         assert kept.get(f"{url}/readyz").status_code == 200
+        assert until(lambda: upstream.in_flight > 0)
         server.end()
         assert until(lambda: kept.get(f"{url}/readyz").status_code == 503)
-        reply = kept.post(f"{url}/v1/chat/completions", json=ASK)
-        assert reply.status_code == 200
-        assert reply.headers["connection"] == "close"
-        slow = Asking(url, {**ASK, "messages": [{"role": "user", "content": "What is 6 * 7, slowly?"}]})
+        reply = kept.get(f"{url}/healthz")
+        assert (reply.status_code, reply.headers["connection"]) == (200, "close")
         assert until(lambda: refuses(url))
         assert slow.reply.status_code == 200
         thread.join(30)
