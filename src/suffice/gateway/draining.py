@@ -98,7 +98,7 @@ class DrainingServer(uvicorn.Server):
         told = self._told or time.monotonic()
         ends = told + self._settings.drain_seconds
         self._gateway.drain()
-        self.server_state.default_headers = [*self.server_state.default_headers, (b"connection", b"close")]
+        self._keep_no_connection()
         await _sleep_until(min(told + self._settings.unready_seconds, ends))
         await self._stop_listening(sockets or [])
         await self._wait_for_connections(ends, newest=time.monotonic() + SETTLE_SECONDS)
@@ -110,6 +110,16 @@ class DrainingServer(uvicorn.Server):
             task.cancel()
         await self.lifespan.shutdown()
         gc.freeze()  # to look for garbage at the very end would take a second, and nobody needs the room
+
+    def _keep_no_connection(self) -> None:
+        """Say `Connection: close` with every reply from now on, also to what is under way: else a client would send its
+        next request over a connection that is about to be closed.
+        """
+        self.server_state.default_headers = [*self.server_state.default_headers, (b"connection", b"close")]
+        for connection in list(self.server_state.connections):
+            cycle = getattr(connection, "cycle", None)
+            if cycle is not None and not cycle.response_complete:
+                connection.shutdown()
 
     async def _stop_listening(self, sockets: Sequence[socket.socket]) -> None:
         """Accept whoever has connected, and nobody else: what is left in the queue when a socket closes is reset."""
