@@ -33,7 +33,7 @@ class Mortal:
     def start(self) -> None:
         command = [sys.executable, str(HERE / "upstream.py"), "--pool", POOL, "--port", str(self.port)]
         options = ["--tokens-per-second", "1000", "--log", str(self._log)]
-        self._process = subprocess.Popen([*command, *options])
+        self._process = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL)
 
     def kill(self) -> None:
         self._process.send_signal(signal.SIGKILL)

@@ -1,7 +1,10 @@
 """Looking for files, and writing them whole or not at all."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from suffice.errors import OptionError
 
@@ -34,14 +37,23 @@ def check_writable(*paths: Path | None) -> None:
 
 def write_whole(path: Path, data: bytes | memoryview) -> None:
     """Write a file so that a crash half-way leaves what was there before."""
+    with writing_whole(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def writing_whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the path's place when all is written."""
     target = path.resolve()
     draft = target.with_name(f".{os.getpid()}.draft")
     try:
         if is_device(target):
-            target.write_bytes(data)
+            with target.open("wb") as file:
+                yield file
             return
         try:
-            draft.write_bytes(data)
+            with draft.open("wb") as file:
+                yield file
             draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)

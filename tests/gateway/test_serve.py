@@ -4,44 +4,21 @@ import importlib.util
 import os
 import signal
 import socket
-import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import openai
 import pytest
-from helpers.commands import SUFFICE, fails
-from helpers.gateways import ASK, free_port
+from helpers.commands import fails
+from helpers.gateways import ASK
 from helpers.live import until
+from helpers.serving import serving
 
 from suffice.testing import FakeServer, Reply, completion
-
-
-@contextmanager
-def serving(*options: str, before: Sequence[str] = (), **variables: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    port = free_port()
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")} | variables
-    command = [SUFFICE, *before, "serve", "--port", str(port), *options]
-    process = subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    url = f"http://127.0.0.1:{port}"
-    end = time.monotonic() + 60
-    while True:
-        try:
-            httpx.get(f"{url}/healthz")
-            break
-        except httpx.HTTPError:
-            assert process.poll() is None and time.monotonic() < end, process.communicate()
-            time.sleep(0.05)
-    try:
-        yield url, process
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
 
 
 def slow(request: dict[str, Any], number: int) -> Reply:
@@ -64,26 +41,6 @@ def test_sigterm_lets_what_is_under_way_end() -> None:
         asking.join()
         assert process.wait(20) in (0, -signal.SIGTERM)
     assert replies == [200]
-
-
-def test_after_drain_seconds_it_ends_all_the_same() -> None:
-    endless = lambda request, number: Reply(completion(["42"]), delay=60)  # noqa: E731
-    with FakeServer(endless) as upstream:
-        with serving("--upstream", upstream.base_url, "--drain-seconds", "1") as (url, process):
-
-            def ask() -> None:
-                with suppress(httpx.HTTPError):
-                    httpx.post(f"{url}/v1/chat/completions", json=ASK, timeout=60)
-
-            threading.Thread(target=ask, daemon=True).start()
-            while not upstream.requests:
-                time.sleep(0.01)
-            process.send_signal(signal.SIGTERM)
-            process.wait(15)
-        end = time.monotonic() + 10
-        while upstream.connections and time.monotonic() < end:
-            time.sleep(0.01)
-        assert upstream.connections == 0
 
 
 def test_workers_share_their_metrics() -> None:

@@ -64,12 +64,12 @@ def collect(
         fields = upstream.fields(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed)
         settings = {"samples": samples, "keep_text": keep_text}
         total = samples * len(job.questions)
-        lines = job.run(upstream, fields, settings, total, lambda batch: batch.collect(job.questions, samples))
-    missing = total - job.spent.responses
-    if missing:
-        typer.echo(f"{missing} draws failed, the last with: {job.spent.failures[-1]}", err=True)
-        typer.echo("Run the same command again to try those again; the rest is in the journal.", err=True)
-        raise typer.Exit(1)
-    write_lines(out, lines)
+        with job.lines(upstream, fields, settings, total, lambda batch: batch.collect(job.questions, samples)) as lines:
+            missing = total - job.spent.responses
+            if missing:
+                typer.echo(f"{missing} draws failed, the last with: {job.spent.failures[-1]}", err=True)
+                typer.echo("Run the same command again to try those again; the rest is in the journal.", err=True)
+                raise typer.Exit(1)
+            write_lines(out, lines)
     show(pool_table([suffice.summarise(suffice.load_pool(out))]))
     typer.echo(f"The pool is in {out}: {total} responses, {job.spent.tokens:,} tokens.")

@@ -1,6 +1,7 @@
 """`suffice run`: a file of questions, each asked just enough times."""
 
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
 
 import typer
 
@@ -34,6 +35,9 @@ from suffice.cli.servers import BaseUrl, Gguf, Model, Threads, upstream_of
 from suffice.flow import MODES, Flow, get_flow
 from suffice.report import outcomes_summary
 from suffice.tally import DEFAULT_BUDGET
+
+_FIGURES = ("samples", "rounds", "tokens", "seconds", "stop_reason", "right", "fields_right")
+"""What the summary is made of."""
 
 
 @app.command()
@@ -83,11 +87,13 @@ def run(
         if flow:
             settings |= {"mode": mode, "order": order, "extra": extra}
         total = len(job.questions)
-        lines = job.run(
+        work = job.lines(
             upstream, fields, settings, total, lambda batch: batch.answer(job.questions, voting, deadline_seconds)
         )
-    write_lines(out, lines)
-    answered = [line for line in lines if line["samples"] and line["stop_reason"] != "failed"]
+        told: list[dict[str, Any]] = []
+        with work as lines:
+            write_lines(out, _noted(lines, told))
+    answered = [line for line in told if line["samples"] and line["stop_reason"] != "failed"]
     if answered:
         typer.echo(outcomes_summary(answered, budget))
     missing = len(job.questions) - len(answered)
@@ -97,3 +103,10 @@ def run(
         typer.echo(f"{missing} questions failed, the last with: {job.spent.failures[-1]}", err=True)
         typer.echo("Run the same command again to try those again.", err=True)
         raise typer.Exit(1)
+
+
+def _noted(lines: Iterable[dict[str, Any]], told: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The lines as they pass by; their figures are kept, and no text."""
+    for line in lines:
+        told.append({name: line.get(name) for name in _FIGURES})
+        yield line

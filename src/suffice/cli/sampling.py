@@ -2,8 +2,8 @@
 
 import gzip
 import warnings
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from json import dumps, loads
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +15,7 @@ from suffice.answers import Structure, get_extractor
 from suffice.answers.schema import Schema
 from suffice.cli.app import need
 from suffice.cli.servers import Upstream
-from suffice.paths import check_writable, is_there, write_whole
+from suffice.paths import check_writable, is_there, writing_whole
 from suffice.report import batch_bar
 
 Controller = Annotated[
@@ -134,15 +134,19 @@ class Job:
         self._timeout = timeout
         self._keep_text = keep_text
 
-    def run(
+    @contextmanager
+    def lines(
         self,
         upstream: Upstream,
         fields: dict[str, Any],
         settings: dict[str, Any],
         total: int,
-        work: Callable[[Any], Awaitable[list[dict[str, Any]]]],
-    ) -> list[dict[str, Any]]:
-        """Open the journal and do the work; Ctrl-C leaves it ready to go on."""
+        work: Callable[[Any], Awaitable[Iterator[dict[str, Any]]]],
+    ) -> Iterator[Iterator[dict[str, Any]]]:
+        """Open the journal and do the work; its lines are read from the journal as they are needed.
+
+        Ctrl-C leaves it ready to go on.
+        """
         from suffice.live.batch import Batch
         from suffice.live.clients import server_of
         from suffice.live.journal import Journal
@@ -153,7 +157,7 @@ class Job:
         fields = fields | self._form.request
         journal = Journal(self._journal, {**settings, **self._form.settings, "prompt": prompt, **fields})
 
-        async def main() -> list[dict[str, Any]]:
+        async def main() -> Iterator[dict[str, Any]]:
             openai = need("openai", "")
             async with AsyncExitStack() as stack:
                 clients = [
@@ -172,18 +176,21 @@ class Job:
                 )
                 return await work(batch)
 
-        with batch_bar(self._journal.name.removesuffix(".journal"), total, self.spent) as advance:
-            try:
-                lines: list[dict[str, Any]] = run_in_thread(main)
-            except KeyboardInterrupt:
-                typer.echo("Interrupted: run the same command again to go on.", err=True)
-                raise
-            finally:
-                journal.close()
-        return lines
+        try:
+            with batch_bar(self._journal.name.removesuffix(".journal"), total, self.spent) as advance:
+                lines: Iterator[dict[str, Any]] = run_in_thread(main)
+            yield lines
+        except KeyboardInterrupt:
+            typer.echo("Interrupted: run the same command again to go on.", err=True)
+            raise
+        finally:
+            journal.close()
 
 
-def write_lines(out: Path, lines: list[dict[str, Any]]) -> None:
-    """Write JSON lines, whole or not at all."""
-    data = "".join(dumps(line, ensure_ascii=False) + "\n" for line in lines).encode("utf-8", "surrogatepass")
-    write_whole(out, gzip.compress(data, mtime=0) if out.suffix == ".gz" else data)
+def write_lines(out: Path, lines: Iterable[dict[str, Any]]) -> None:
+    """Write JSON lines, whole or not at all, and none longer in memory than it takes."""
+    with writing_whole(out) as file, ExitStack() as stack:
+        packed = out.suffix == ".gz"
+        target: Any = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0)) if packed else file
+        for line in lines:
+            target.write((dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))

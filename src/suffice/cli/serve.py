@@ -91,8 +91,15 @@ def serve(
     heartbeat_seconds: Annotated[
         float | None, typer.Option(help="How often a stream that has nothing to say yet says so.  [default: 5]")
     ] = None,
+    upload_seconds: Annotated[
+        float | None, typer.Option(help="The longest that a request may take to arrive.  [default: 120]")
+    ] = None,
     drain_seconds: Annotated[
         float | None, typer.Option(help="How long requests under way may take to end after SIGTERM.  [default: 30]")
+    ] = None,
+    unready_seconds: Annotated[
+        float | None,
+        typer.Option(help="How much of that /readyz says no before new connections are refused.  [default: 1]"),
     ] = None,
     forward_auth: Annotated[
         bool | None, typer.Option("--forward-auth", help="Send the client's Authorization to the upstream.")

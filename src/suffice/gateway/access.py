@@ -10,8 +10,8 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -49,8 +49,10 @@ class Access:
         self._prices = Prices(settings.prices)
         self._settings = settings
         self._begun = time.time()
+        self._under_way: set[asyncio.Task[Any]] = set()
+        self._ending = False
         self._recent: deque[Line] = deque(maxlen=RECENT)
-        self._under_way: dict[int, tuple[Request, Line, float]] = {}
+        self._begun_requests: dict[int, tuple[Request, Line, float]] = {}
         self._totals = {"requests": 0, "votes": 0, "samples": 0, "samples_saved": 0, "tokens": 0, "tokens_saved": 0}
 
     @asynccontextmanager
@@ -69,6 +71,30 @@ class Access:
             if self.board:
                 self.board.close()
 
+    def end(self) -> None:
+        """Answer whatever is under way with an error, and whatever comes now."""
+        self._ending = True
+        for task in self._under_way:
+            task.cancel()
+
+    @contextmanager
+    def _until_end(self) -> Iterator[None]:
+        """What the present task does here ends in an error of ours where there is no more time for it."""
+        task = asyncio.current_task()
+        assert task  # noqa: S101
+        self._under_way.add(task)
+        try:
+            if self._ending:
+                raise _ended()
+            yield
+        except asyncio.CancelledError:
+            if not self._ending:
+                raise
+            task.uncancel()
+            raise _ended() from None
+        finally:
+            self._under_way.discard(task)
+
     def guard(
         self, handler: Handler, *, open_to_all: bool = False, dialect: Dialect = CHAT
     ) -> Callable[[Request], Awaitable[Response]]:
@@ -80,7 +106,8 @@ class Access:
             try:
                 if not open_to_all:
                     self._admit(request, line)
-                response = await handler(request, line)
+                with self._until_end():
+                    response = await handler(request, line)
             except GatewayError as error:
                 response = error.response(dialect)
                 line |= {"kind": "refused" if error.status == 401 else "error", "error": error.brief}
@@ -98,12 +125,28 @@ class Access:
                 response = GatewayError(500, "the gateway failed", kind="server_error").response(dialect)
                 line |= {"kind": "error", "error": type(error).__name__}
             if isinstance(response, StreamingResponse):
-                response.body_iterator = _then(response.body_iterator, line, lambda: finish(response.status_code))
+                is_events = response.headers.get("content-type", "").startswith("text/event-stream")
+                pieces = self._ended_in_shape(response.body_iterator, line, dialect if is_events else None)
+                response.body_iterator = _then(pieces, line, lambda: finish(response.status_code))
             else:
                 finish(response.status_code)
             return response
 
         return handle
+
+    async def _ended_in_shape(self, pieces: Any, line: Line, dialect: Dialect | None) -> AsyncIterator[Any]:
+        """The pieces of a stream, and where there is no more time for them an error event, if it has events at all."""
+        try:
+            with self._until_end():
+                async for piece in pieces:
+                    yield piece
+        except GatewayError as error:
+            line |= {"kind": "error", "error": error.brief}
+            if dialect is None:
+                raise
+            yield dialect.error_event(error.payload(dialect))
+        finally:
+            await pieces.aclose()
 
     def _admit(self, request: Request, line: Line) -> None:
         """Refuse whoever has no key, or is over its limits, and web pages of sites that are not named."""
@@ -136,10 +179,10 @@ class Access:
         raise GatewayError(403, message, kind="permission_error", code="unknown_host")
 
     def _finisher(self, request: Request, line: Line, begun: float) -> Callable[[int], None]:
-        self._under_way[id(line)] = request, line, begun
+        self._begun_requests[id(line)] = request, line, begun
 
         def finish(status: int) -> None:
-            self._under_way.pop(id(line), None)
+            self._begun_requests.pop(id(line), None)
             release_place = line.pop("release", None)
             if release_place:
                 release_place()
@@ -178,7 +221,9 @@ class Access:
         """What the page shows of the requests so far: counts, and no text; names of keys where they may be seen."""
         since = {"seconds": round(time.time() - self._begun, 1), "workers": self._settings.workers}
         recent = [one if names else {**one, "key": None} for one in self._recent]
-        under_way = [told for told in map(_on_the_way, self._under_way.values()) if told and (names or not told["key"])]
+        under_way = [
+            told for told in map(_on_the_way, self._begun_requests.values()) if told and (names or not told["key"])
+        ]
         return {"totals": self._totals, "under_way": under_way[:RECENT], "recent": recent, **since}
 
 
@@ -295,6 +340,12 @@ def proof(headers: Mapping[str, str], key: str, forward: bool) -> dict[str, str]
     anthropic = {"x-api-key"} if "anthropic-version" in headers else set()
     places = [name for name in _KEYS if name in headers or name in anthropic]
     return {"authorization": f"Bearer {key}", **dict.fromkeys(places, key)}
+
+
+def _ended() -> GatewayError:
+    """There is no more time: another gateway, or the next one here, may have it."""
+    message = "the gateway is shutting down: ask again"
+    return GatewayError(503, message, kind="server_error", code="shutting_down", headers={"retry-after": "1"})
 
 
 async def _then(pieces: Any, line: Line, finish: Callable[[], None]) -> AsyncIterator[Any]:

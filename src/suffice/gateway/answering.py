@@ -58,21 +58,23 @@ class Answering:
 
     async def answer(self, raw: bytes) -> Response:
         """The reply, by the course that the request takes; headers say where that is no vote, and why."""
-        response = await self._answer(raw)
+        self._raw = raw
+        del raw  # it is held here alone, and let go when it is no longer needed: it may be long
+        response = await self._answer()
         if "no_vote" in self._line:
             response.headers["x-suffice-no-vote"] = self._line["no_vote"]
         if self._translated:
             response.headers["x-suffice-translated"] = "chat"
         return response
 
-    async def _answer(self, raw: bytes) -> Response:
-        body = json_object(raw)
+    async def _answer(self) -> Response:
+        body = json_object(self._raw)
         model, suffix = split_model(body.get("model"))
         self._line["model"] = model[:100] if model is not None else None
         self._body = {**body, "model": model} if suffix else body
         if self._translated:
             self._dialect = Translated(self._dialect, self._body)
-        samples = samples_asked(raw, body)
+        samples = samples_asked(self._raw, body)
         check_samples(samples, self._settings, self._bill.max_samples)
         self._bill.send(model, body, samples)
         reading = self._settings, self._dialect, body, self._request.headers, self._bill.max_samples
@@ -81,15 +83,17 @@ class Answering:
         self._wish = await asyncio.to_thread(read_wish, *reading) if has_schema else read_wish(*reading)
         course = course_of(self._settings.vote, self._dialect, body, self._wish, suffix)
         self._wish = replace(self._wish, asked=course.asked)
-        raw = without_member(raw, "suffice") if "suffice" in body else raw
-        raw = with_member(raw, "model", model) if suffix and model is not None else raw
+        if "suffice" in body:
+            self._raw = without_member(self._raw, "suffice")
+        if suffix and model is not None:
+            self._raw = with_member(self._raw, "model", model)
         self._server = self._upstreams.server(self._request, self._dialect, model)
         if course.kind == "relay":
             self._line["no_vote"] = course.why
-            return await (self._once() if self._translated else self._pass_on(raw))
+            return await (self._once() if self._translated else self._pass_on())
         self._check()
         if course.kind == "scout":
-            return await self._scout(raw)
+            return await self._scout()
         return await (self._stream(self._begin()) if self._streamed else self._whole(self._begin()))
 
     @property
@@ -102,11 +106,11 @@ class Answering:
         except ValueError as error:
             raise GatewayError(400, str(error), param=str(error).split('"')[1]) from None
 
-    async def _pass_on(self, raw: bytes) -> Response:
+    async def _pass_on(self) -> Response:
         seconds = self._wish.deadline_seconds
         path, model = self._dialect.path, self._server.model or ""
         return await pass_on(
-            self._upstreams, self._places, self._request, self._line, path, raw, seconds, model, self._dialect
+            self._upstreams, self._places, self._request, self._line, path, self._raw, seconds, model, self._dialect
         )
 
     async def _once(self) -> Response:
@@ -139,6 +143,7 @@ class Answering:
         """Begin a vote; where a scout went before it, there is a place for it already, until it ends."""
         self._line |= {"kind": "vote", "controller": self._wish.controller[:100], "budget": self._wish.budget}
         fields = self._fields
+        self._raw = b""
         moments: asyncio.Queue[bytes] = asyncio.Queue()
 
         def watch(moment: Moment) -> None:
@@ -219,7 +224,7 @@ class Answering:
         """What is said while there is nothing to say: to whoever watches, what has arrived."""
         return lambda: arriving(progress()) if self._wish.watch else WAITING
 
-    async def _scout(self, raw: bytes) -> Response:
+    async def _scout(self) -> Response:
         """Send a scout; pass its reply back as it is, or go on with a vote where it has an answer."""
         ends = time.monotonic() + await self._places.take(self._wish.deadline_seconds)
         self._line["release"] = self._places.release
@@ -231,7 +236,7 @@ class Answering:
         else:
             scout = Scout(self._upstreams, self._server, self._request, extractor)
             self._scout_progress = lambda: scout.progress
-            finding = scout.streamed(raw) if self._streamed else scout.whole(raw)
+            finding = scout.streamed(self._raw) if self._streamed else scout.whole(self._raw)
         scouting = asyncio.create_task(self._scouted(finding, ends))
         if self._streamed:
             return await self._stream_scout(scouting, ends)

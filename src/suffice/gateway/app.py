@@ -41,18 +41,19 @@ _PAGE = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD")
 
 
-def create() -> Starlette:
-    """The application of a worker."""
-    settings = json.loads(os.environ[SETTINGS])
-    for name in settings.pop("imports"):
-        import_module(name)
-    lists = {name: tuple(value) for name, value in settings.items() if isinstance(value, list)}
-    return Gateway(Settings(**{**settings, **lists})).app
-
-
 def hand_over(settings: Settings) -> None:
     """Leave the settings where workers find them; there is no key among them."""
     os.environ[SETTINGS] = json.dumps({**asdict(settings), "imports": list(IMPORTED)})
+
+
+def handed_over() -> tuple["Gateway", Settings]:
+    """The gateway of a worker."""
+    read = json.loads(os.environ[SETTINGS])
+    for name in read.pop("imports"):
+        import_module(name)
+    lists = {name: tuple(value) for name, value in read.items() if isinstance(value, list)}
+    settings = Settings(**{**read, **lists})
+    return Gateway(settings), settings
 
 
 class Gateway:
@@ -61,6 +62,7 @@ class Gateway:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._access = Access(settings)
+        self._draining = False
         guard = self._access.guard
         self.app = Starlette(
             routes=[
@@ -93,6 +95,14 @@ class Gateway:
         )
         self.app.router.redirect_slashes = False
 
+    def drain(self) -> None:
+        """Say that it is not ready, from now on; requests are answered all the same."""
+        self._draining = True
+
+    def end(self) -> None:
+        """Answer what is still under way with an error: there is no more time."""
+        self._access.end()
+
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         settings, places = self._settings, self._access.places
@@ -109,9 +119,8 @@ class Gateway:
 
     def _answerer(self, dialect: Dialect) -> Handler:
         async def answer(request: Request, line: Line) -> Response:
-            raw = await self._body(request)
             rooms = self._settings, self._access.places, self._upstreams, self._learning
-            return await Answering(*rooms, dialect, request, line).answer(raw)
+            return await Answering(*rooms, dialect, request, line).answer(await self._body(request))
 
         return answer
 
@@ -136,22 +145,30 @@ class Gateway:
         return await pass_on(self._upstreams, self._access.places, request, line, path, raw, seconds, model)
 
     async def _body(self, request: Request) -> bytes:
-        """The body, if it is not too long."""
+        """The body, if it is not too long, nor too long on the way."""
         most = self._settings.max_body_bytes
         with suppress(ValueError):
             if int(request.headers.get("content-length", 0)) > most:
                 raise GatewayError(413, f"the body is longer than {most} bytes")
+        seconds = self._settings.upload_seconds
         body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > most:
-                raise GatewayError(413, f"the body is longer than {most} bytes")
+        try:
+            async with asyncio.timeout(seconds):
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > most:
+                        raise GatewayError(413, f"the body is longer than {most} bytes")
+        except TimeoutError:
+            late = f"the body did not arrive within {seconds:g} seconds"
+            raise GatewayError(408, late, code="timeout", headers={"connection": "close"}) from None
         return bytes(body)
 
     async def _say_ok(self, request: Request, line: Line) -> Response:
         return PlainTextResponse("ok\n", headers={"x-suffice-key": "required" if self._access.asks_for_key else "none"})
 
     async def _ready(self, request: Request, line: Line) -> Response:
+        if self._draining:
+            return PlainTextResponse("draining\n", 503)
         ready = await self._upstreams.ready()
         return PlainTextResponse("ready\n" if ready else "no upstream answers\n", 200 if ready else 503)
 

@@ -59,7 +59,9 @@ class Settings:
     deadline_seconds: float = 600.0
     timeout_seconds: float = 600.0
     retries: int = 4
+    upload_seconds: float = 120.0
     drain_seconds: float = 30.0
+    unready_seconds: float = 1.0
     heartbeat_seconds: float = 5.0
     exact_usage: bool = False
     learn: bool = True
@@ -75,10 +77,10 @@ class Settings:
         for name in ("budget", "max_body_bytes", "max_requests", "max_draws", "fan_out", "workers"):
             if getattr(self, name) < 1:
                 raise OptionError(f"must be at least 1, not {getattr(self, name)}", name)
-        for name in ("deadline_seconds", "timeout_seconds", "heartbeat_seconds"):
+        for name in ("deadline_seconds", "timeout_seconds", "heartbeat_seconds", "upload_seconds"):
             if not 0 < getattr(self, name) < inf:
                 raise OptionError(f"must be above 0, not {getattr(self, name)}", name)
-        for name in ("retries", "max_queue", "drain_seconds"):
+        for name in ("retries", "max_queue", "drain_seconds", "unready_seconds"):
             if not 0 <= getattr(self, name) < inf:
                 raise OptionError(f"must be 0 or more, not {getattr(self, name)}", name)
         self._check_promises()

@@ -5,7 +5,7 @@ import json
 import re
 import time
 import zlib
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ from suffice.gateway import metrics
 from suffice.gateway.access import proof
 from suffice.gateway.errors import REDIRECTED
 from suffice.gateway.settings import LOOPBACK
+from suffice.live.encoding import SLICE, Encoder, sent
 from suffice.live.fleet import Host
 from suffice.live.server import MOST_BYTES, Post, StatusError, TooLongError, masked
 from suffice.live.targets import Target
@@ -49,10 +50,10 @@ class Upstream:
         self._forward_auth = forward_auth
         self._in_flight = metrics.UPSTREAM_IN_FLIGHT.labels(name)
 
-    def poster(self, request: Request, path: str) -> Post:
+    def poster(self, request: Request, path: str, encoder: Encoder) -> Post:
         """Sends draws, with what the client sent along."""
-        sent = self._headers(request.headers)
-        sent["content-type"], sent["accept-encoding"] = "application/json", "identity"
+        headers = self._headers(request.headers)
+        headers["content-type"], headers["accept-encoding"] = "application/json", "identity"
         url = self._url(path, request)
 
         async def post(draw: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
@@ -63,9 +64,8 @@ class Upstream:
             metrics.IN_FLIGHT.inc(draws)
             self._in_flight.inc(draws)
             try:
-                async with self._session.post(
-                    url, data=json.dumps(draw).encode(), headers=TRACING.passed_on(sent), allow_redirects=False
-                ) as reply:
+                data, sized = _data(encoder.pieces(draw), TRACING.passed_on(headers))
+                async with self._session.post(url, data=data, headers=sized, allow_redirects=False) as reply:
                     async for chunk in reply.content.iter_any():
                         body += chunk
                         show(chunk)
@@ -103,9 +103,10 @@ class Upstream:
             headers["accept-encoding"] = "identity"
         url = self._url(path, request)
         for last in (False, True):  # a connection that was kept alive may be dead by now
+            data, sized = _data([content], headers)
             try:
                 return await self._session.request(
-                    request.method, url, data=content or None, headers=headers, allow_redirects=False
+                    request.method, url, data=data or None, headers=sized, allow_redirects=False
                 )
             except aiohttp.ServerDisconnectedError as error:
                 if last:
@@ -142,6 +143,16 @@ class Upstream:
         )
         kept.update(proof(headers, self.key, self._forward_auth))
         return kept
+
+
+def _data(pieces: Sequence[bytes], headers: CIMultiDict[str]) -> tuple[Any, CIMultiDict[str]]:
+    """What is sent, and with which headers: what is long goes out slice by slice, and says how long it is."""
+    length = sum(map(len, pieces))
+    if length <= SLICE:
+        return b"".join(pieces), headers
+    sized = headers.copy()
+    sized["content-length"] = str(length)
+    return sent(pieces), sized
 
 
 def is_azure(path: str) -> bool:

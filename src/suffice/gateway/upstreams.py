@@ -16,6 +16,7 @@ from suffice.gateway.streams import Relayed
 from suffice.gateway.transport import Upstream, back, bounded, pieces_of, unpacked
 from suffice.live.dialects import Dialect
 from suffice.live.dialects.wire import as_json
+from suffice.live.encoding import Encoder
 from suffice.live.fleet import Fleet, Host
 from suffice.live.limiter import Limiter
 from suffice.live.server import Server, TooLongError
@@ -67,9 +68,10 @@ class Upstreams:
     def server(self, request: Request, dialect: Dialect, model: str | None) -> Server:
         """The upstreams as one question draws from them."""
         settings = self._settings
+        encoder = Encoder()
         return Server(
             self._fleet,
-            lambda host: self._of[host].poster(request, dialect.path),
+            lambda host: self._of[host].poster(request, dialect.path, encoder),
             Limiter(min(settings.fan_out, settings.max_draws)),
             dialect,
             settings.retries,

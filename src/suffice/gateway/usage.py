@@ -1,8 +1,6 @@
 """Who asks, by key, and what each has taken: limits are checked in memory, and a thread keeps them on disk."""
 
 import hashlib
-import os
-import signal
 import sqlite3
 import sys
 import threading
@@ -256,18 +254,6 @@ class Usage:
 def _add(waiting: Waiting, name: str, day: int, counts: Counts) -> None:
     days = waiting.setdefault(name, {})
     days[day] = days.get(day, Counts()) + counts
-
-
-def pass_hangup_on() -> None:
-    """Let the process above the workers pass SIGHUP on to them, where it would start all of them anew."""
-    from uvicorn.supervisors import Multiprocess
-
-    def handle_hup(self: Multiprocess) -> None:
-        for process in self.processes:
-            if process.pid:
-                os.kill(process.pid, signal.SIGHUP)
-
-    Multiprocess.handle_hup = handle_hup  # type: ignore[method-assign]
 
 
 @lru_cache(maxsize=8)

@@ -3,8 +3,9 @@
 import asyncio
 import json
 import math
+from array import array
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import Any
@@ -76,6 +77,19 @@ class Spent:
         self._failed_in_a_row += not isinstance(failure.cause, StatusError) or failure.cause.status >= 500
         if max(self._failed_in_a_row, len(self._failing)) >= max(FEWEST_FAILURES, at_once):
             raise GaveUpError(f"nothing but failures, the last with: {failure.message}; run again to go on")
+
+
+@dataclass
+class Drawn:
+    """What the journal has of a question: no text, only where it is."""
+
+    places: "array[int]" = field(default_factory=lambda: array("q"))
+    draws: "array[int]" = field(default_factory=lambda: array("q"))
+
+    def add(self, place: int, draw: int) -> None:
+        """One more response, at that place in the file."""
+        self.places.append(place)
+        self.draws.append(draw)
 
 
 class Recorder:
@@ -159,17 +173,18 @@ class Batch:
         self._extractor = extractor
         self._keep_text = keep_text
         self._progress = progress
-        self._there: dict[str, list[Response]] = defaultdict(list)
-        self._extracted: dict[str, dict[int, str | None]] = defaultdict(dict)
-        self._outcomes: dict[str, Line] = {}
+        self._there: dict[str, Drawn] = defaultdict(Drawn)
+        self._outcomes: dict[str, int] = {}
         self._digests: dict[str, str] = {}
         try:
-            for entry in journal.entries:
+            for place, entry in journal.entries():
                 self._digests[entry["id"]] = entry["question"]
                 if "outcome" in entry:
-                    self._outcomes[entry["id"]] = dict(entry["outcome"])
+                    _ = dict(entry["outcome"])
+                    self._remember_outcome(entry["id"], place)
                 else:
-                    self._remember(entry["id"], Response(**entry["response"]), entry["extracted"])
+                    _ = entry["extracted"]
+                    self._remember(entry["id"], place, Response(**entry["response"]))
         except (TypeError, LookupError):
             raise OptionError(f"{journal.path}: there is a line in it that is no journal's; move it away") from None
 
@@ -189,28 +204,40 @@ class Batch:
         extractor = self._extractor.for_request(self._request(question)["messages"])
         extracted = await asyncio.to_thread(extractor.extract, response)
         kept = response.to_json() | ({} if self._keep_text else {"text": None, "reasoning": None, "tool_calls": None})
-        await self._add(question, {"extracted": extracted, "response": kept})
-        self._remember(question.id, Response(**kept), extracted)
+        place = await self._add(question, {"extracted": extracted, "response": kept})
+        self._remember(question.id, place, response)
         return response
 
-    async def _add(self, question: Asked, entry: Line) -> None:
-        await self._journal.add({"id": question.id, "question": question.digest, **entry})
+    async def _add(self, question: Asked, entry: Line) -> int:
+        return await self._journal.add({"id": question.id, "question": question.digest, **entry})
 
-    def _remember(self, identity: str, response: Response, extracted: str | None) -> None:
-        self._there[identity].append(response)
-        self._extracted[identity][response.draw] = extracted
+    def _remember(self, identity: str, place: int, response: Response) -> None:
+        self._there[identity].add(place, response.draw)
         self.spent.add(response)
+
+    def _remember_outcome(self, identity: str, place: int) -> None:
+        self._outcomes[identity] = place
+        self._there.pop(identity, None)  # nobody asks for its responses any more
+
+    def read(self, question: Asked) -> Iterator[tuple[Response, str | None]]:
+        """The responses to a question that the journal has, and what was extracted from each."""
+        for place in self._there[question.id].places:
+            entry = self._journal.at(place)
+            yield Response(**entry["response"]), entry["extracted"]
 
     def _request(self, question: Asked) -> dict[str, Any]:
         return {**self._fields, "messages": put(question.question, self._prompt)}
 
-    async def collect(self, questions: Sequence[Asked], samples: int) -> list[Line]:
-        """Draw so many responses to each question; the pool's lines, of the questions that have them all."""
+    async def collect(self, questions: Sequence[Asked], samples: int) -> Iterator[Line]:
+        """Draw so many responses to each question; the pool's lines, of the questions that have them all.
+
+        Lines are read from the journal one by one, as those of outcomes are.
+        """
         self._check_same(questions)
         self._progress(self.spent.responses)
 
         async def work(question: Asked) -> None:
-            missing = sorted(set(range(samples)) - set(self._extracted[question.id]))
+            missing = sorted(set(range(samples)) - set(self._there[question.id].draws))
             asking = Asking(self._request(question), single=True)  # so that every count of tokens is exact
             draws = Recorder(self, question, ServerDraws(self.server.for_question(), asking, missing), ())
             try:
@@ -221,19 +248,20 @@ class Batch:
             finally:
                 await draws.close()
 
-        wanting = [question for question in questions if len(self._there[question.id]) < samples]
+        wanting = [question for question in questions if len(self._there[question.id].draws) < samples]
         await _each(wanting, work, at_once=math.ceil(self.server.limiter.limit / samples) + 1)
-        return [self._pool_line(one) for one in questions if len(self._there[one.id]) >= samples]
+        return (self._pool_line(one) for one in questions if len(self._there[one.id].draws) >= samples)
 
     def _pool_line(self, question: Asked) -> Line:
         """A question's line in the pool; its answers stand in the order in which they were asked for."""
         structured = self._extractor.structure
         keys = Keys(self._extractor.exact)
-        responses = sorted(self._there[question.id], key=lambda response: response.draw)
+        read = sorted(self.read(question), key=lambda one: one[0].draw)
+        responses = [response for response, _ in read]
         line: Line = {
             "id": question.id,
             "gold": None,
-            "answers": [keys.key(self._extracted[question.id][response.draw]) for response in responses],
+            "answers": [keys.key(extracted) for _, extracted in read],
             "tokens": [response.tokens for response in responses],
             "question": question.question,
         }
@@ -246,14 +274,14 @@ class Batch:
 
     async def answer(
         self, questions: Sequence[Asked], voting: Voting, deadline_seconds: float | None = None
-    ) -> list[Line]:
+    ) -> Iterator[Line]:
         """Answer each question; the outcomes of those that were begun and not cut short by a limit on spending."""
         self._check_same(questions)
         self._progress(len(self._outcomes))
         failed: dict[str, Line] = {}
 
         async def work(question: Asked) -> None:
-            there = list(self._there[question.id])
+            there = [response for response, _ in self.read(question)]
             first = max((response.draw for response in there), default=-1) + 1
             vote = voting.begin(
                 self.server.for_question(),
@@ -274,14 +302,19 @@ class Batch:
                 failed[question.id] = line
                 self.spent.failures.append("no response before the deadline")
                 return
-            await self._add(question, {"outcome": line})
-            self._outcomes[question.id] = line
+            self._remember_outcome(question.id, await self._add(question, {"outcome": line}))
             self._progress(1)
 
         wanting = [question for question in questions if question.id not in self._outcomes]
         await _each(wanting, work, at_once=self.server.limiter.limit)
-        lines = self._outcomes | failed
-        return [lines[one.id] for one in questions if one.id in lines]
+        return self._outcome_lines(questions, failed)
+
+    def _outcome_lines(self, questions: Sequence[Asked], failed: Mapping[str, Line]) -> Iterator[Line]:
+        for question in questions:
+            if question.id in self._outcomes:
+                yield self._journal.at(self._outcomes[question.id])["outcome"]
+            elif question.id in failed:
+                yield failed[question.id]
 
     @staticmethod
     def _line(question: Asked, vote: Vote, outcome: Line) -> Line:

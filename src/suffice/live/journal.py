@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +12,29 @@ from suffice.errors import OptionError
 FORMAT = "suffice-journal-2"
 
 
+BLOCK = 1 << 20
+"""So much is read at once in search of the last line's beginning."""
+
+
 class Journal:
-    """An append-only file of JSON lines, the first of which says what the work is."""
+    """An append-only file of JSON lines, the first of which says what the work is.
+
+    Entries are read one by one, and again by their place in the file: none is kept.
+    """
 
     def __init__(self, path: Path, settings: dict[str, Any]) -> None:
         self.path = path
-        self.entries: list[dict[str, Any]] = []
         self._pending: list[tuple[bytes, asyncio.Future[None]]] = []
         self._writer: asyncio.Task[None] | None = None
         self._broken: OptionError | None = None
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._reader = path.open("rb")
         except OSError as error:
             raise OptionError(f"{path}: it can't be written: {error.strerror}") from None
         try:
             self._lock()
+            self._end = self._mended()
             self._go_on(settings)
         except BaseException:
             self.close()
@@ -36,17 +45,35 @@ class Journal:
         if self._file >= 0:
             os.close(self._file)
         self._file = -1
+        self._reader.close()
 
-    async def add(self, entry: dict[str, Any]) -> None:
-        """Append an entry; when this returns, it is on disk. Entries that come together are written together."""
+    def entries(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """All entries so far, each with its place."""
+        self._reader.seek(0)
+        place = len(self._reader.readline())
+        for number, line in enumerate(self._reader, 2):
+            yield place, self._read(line, number)
+            place += len(line)
+
+    def at(self, place: int) -> dict[str, Any]:
+        """The entry at a place."""
+        self._reader.seek(place)
+        entry: dict[str, Any] = json.loads(self._reader.readline())
+        return entry
+
+    async def add(self, entry: dict[str, Any]) -> int:
+        """Append an entry; when this returns, it is on disk, at this place. Those that come together go together."""
         if self._broken:
             raise self._broken
         line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
         written = asyncio.get_running_loop().create_future()
         self._pending.append((line, written))
+        place = self._end
+        self._end += len(line)
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
         await asyncio.shield(written)
+        return place
 
     async def _write(self) -> None:
         while self._pending:
@@ -79,29 +106,48 @@ class Journal:
         except OSError:
             raise OptionError(f"{self.path}: another process is at work on it; wait for it, or end it") from None
 
-    def _go_on(self, settings: dict[str, Any]) -> None:
-        """Read what is there, mend a torn last line, and refuse to go on with other settings."""
-        data = self.path.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
+    def _mended(self) -> int:
+        """Where the last whole line ends; what is torn after it is cut off."""
+        end = size = self._reader.seek(0, os.SEEK_END)
+        while end:
+            start = max(0, end - BLOCK)
+            self._reader.seek(start)
+            found = self._reader.read(end - start).rfind(b"\n")
+            if found >= 0:
+                end = start + found + 1
+                break
+            end = start
+        self._reader.seek(0)
         begun = b'{"format": "suffice-journal'
-        if not (data.startswith(begun) or begun.startswith(data)):
+        begins = self._reader.read(len(begun))
+        if not (begins == begun or begun.startswith(begins)):
             raise OptionError(f"{self.path}, line 1: not a journal's; move the file away")
-        if len(whole) < len(data):
-            os.ftruncate(self._file, len(whole))
-        if not whole:
-            self._append(json.dumps({"format": FORMAT, "settings": settings}, ensure_ascii=False).encode() + b"\n")
+        if end < size:
+            os.ftruncate(self._file, end)
+            self._reader.close()  # it may have read what is no longer there
+            self._reader = self.path.open("rb")
+        return end
+
+    def _go_on(self, settings: dict[str, Any]) -> None:
+        """Begin, or refuse to go on with other settings."""
+        if not self._end:
+            line = json.dumps({"format": FORMAT, "settings": settings}, ensure_ascii=False).encode() + b"\n"
+            self._append(line)
+            self._end = len(line)
             return
-        for number, line in enumerate(whole.split(b"\n")[:-1], 1):
-            try:
-                self.entries.append(json.loads(line))
-            except ValueError:
-                raise OptionError(f"{self.path}, line {number}: not a journal's; move the file away") from None
-        first = self.entries.pop(0)
+        self._reader.seek(0)
+        first = self._read(self._reader.readline(), 1)
         if isinstance(first, dict) and first.get("format") == "suffice-journal-1":
             raise OptionError(f"{self.path} was begun by an earlier suffice: finish it with that, or move it away")
         if not isinstance(first, dict) or first.get("format") != FORMAT or not isinstance(first.get("settings"), dict):
             raise OptionError(f"{self.path}, line 1: not a journal's; move the file away")
         _check_same(self.path, first["settings"], json.loads(json.dumps(settings)))
+
+    def _read(self, line: bytes, number: int) -> Any:
+        try:
+            return json.loads(line)
+        except ValueError:
+            raise OptionError(f"{self.path}, line {number}: not a journal's; move the file away") from None
 
 
 def _check_same(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:

@@ -23,6 +23,8 @@ class Translated(Dialect):
         self._spoken = spoken
         self._chat = ChatCompletions()
         self._body = body
+        self._fields: Mapping[str, Any] | None = None
+        self._translation: dict[str, Any] = {}
         self.name = spoken.name  # type: ignore[misc]
         self.owned = spoken.owned  # type: ignore[misc]
 
@@ -54,8 +56,10 @@ class Translated(Dialect):
         request_to_chat(self.name, body)
 
     def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
-        """The translation, as a chat asks for it."""
-        return self._chat.request(request_to_chat(self.name, fields), draws, seed, streamed)
+        """The translation, as a chat asks for it; it is made once, so that all draws share what is long in it."""
+        if self._fields is None or not _same(self._fields, fields):
+            self._fields, self._translation = fields, request_to_chat(self.name, fields)
+        return self._chat.request(self._translation, draws, seed, streamed)
 
     def read(self, body: bytes, draws: int) -> list[Response]:
         """A response a choice, each with the reply that it would have been."""
@@ -112,3 +116,8 @@ class Translated(Dialect):
     def error_event(self, error: dict[str, Any]) -> bytes:
         """As it is spoken."""
         return self._spoken.error_event(error)
+
+
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether they are the same, and not only equal."""
+    return one.keys() == other.keys() and all(other[name] is value for name, value in one.items())
