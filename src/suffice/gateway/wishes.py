@@ -50,7 +50,7 @@ class Wish:
     @property
     def extractor(self) -> Extractor:
         """What finds the answer."""
-        chosen = get_extractor(self.answer).ignoring(self.ignore).comparing(self.compare)
+        chosen = _extractor(self.answer).ignoring(self.ignore).comparing(self.compare)
         structure = chosen.structure
         return replace(structure, allows=self.schema.allows) if self.schema and structure else chosen
 
@@ -74,6 +74,11 @@ def _schema(text: str) -> Schema | None:
         return Schema(json.loads(text)) if text != "{}" else None
     except OptionError:
         return None
+
+
+@lru_cache(maxsize=256)
+def _extractor(name: str) -> Extractor:
+    return get_extractor(name)
 
 
 @lru_cache(maxsize=256)
