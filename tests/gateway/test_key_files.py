@@ -68,7 +68,7 @@ def test_bad_calls_get_one_sentence(tmp_path: Path) -> None:
     unwritable = tmp_path / "file"
     unwritable.write_text("")
     prices = ["--prices", "* input=1 output=2", "--state", str(unwritable / "state")]
-    assert "can't be kept there" in fails("serve", *upstream, "--keys", file, *prices)
+    assert "can be kept there" in fails("serve", *upstream, "--keys", file, *prices)
 
 
 WRITTEN = """\

@@ -59,7 +59,9 @@ def serve(
     ] = None,
     state: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Where their usage is kept; a folder of yours in ~/.local/state by default."),
+        typer.Option(
+            metavar="DIR", help="Where what is learned is kept, and the usage of keys: that else in ~/.local/state."
+        ),
     ] = None,
     prices: Annotated[
         list[str] | None,
