@@ -123,7 +123,10 @@ def serve(
     ] = None,
     learn: Annotated[
         bool | None,
-        typer.Option("--learn/--no-learn", help="Learn from votes how a model's answers repeat.  [default: learn]"),
+        typer.Option(
+            "--learn/--no-learn",
+            help="Learn from votes how a model's answers repeat, as it does unless told otherwise.",
+        ),
     ] = None,
     audit: Annotated[
         float | None,
