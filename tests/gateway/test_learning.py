@@ -1,5 +1,7 @@
 """The gateway learns from its votes, audits some of them, and keeps what it promises."""
 
+import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +11,11 @@ from typing import Any
 import httpx
 import pytest
 from helpers.gateways import ASK, gateway, post
+from helpers.serving import serving
 
 from suffice import OptionError
 from suffice.gateway import Settings
+from suffice.planning.learning import Learner
 from suffice.testing import FakeServer
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -66,6 +70,21 @@ def test_easy_traffic_needs_fewer_samples_and_a_restart_keeps_that(tmp_path: Pat
         with gateway(upstream, state=str(tmp_path)) as url, pytest.warns(UserWarning, match="put aside"):
             assert samples(url) == first
             until(lambda: bool(list((tmp_path / "learned").glob("*.corrupt"))))
+
+
+def test_workers_share_what_they_learn_and_after_a_kill_it_is_whole(tmp_path: Path) -> None:
+    options = ["--vote", "always", "--workers", "2", "--state", str(tmp_path)]
+    with FakeServer(easy) as upstream:
+        with serving("--upstream", upstream.base_url, *options) as (url, process):
+            first = samples(url)
+            for _ in range(40):
+                samples(url)
+            until(lambda: all(samples(url) < first for _ in range(12)))  # both workers are among those who answer
+            workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            for one in (process.pid, *map(int, workers)):
+                os.kill(one, signal.SIGKILL)
+        (file,) = (tmp_path / "learned").glob("*.json")
+        assert Learner.from_bytes(file.read_bytes()).seen > 40
 
 
 def test_confidence_follows_what_was_learned() -> None:
