@@ -71,7 +71,7 @@ def test_what_is_learned_makes_the_votes_likelier() -> None:
     seen = Counter({(3,): 200, (5, 1): 30, (4, 3, 1): 10})
 
     def mean_log(prior: Prior) -> float:
-        return sum(times * np.log(likelihoods(parts) @ prior.weights) for parts, times in seen.items())
+        return float(sum(times * np.log(likelihoods(parts) @ prior.weights) for parts, times in seen.items()))
 
     assert mean_log(learned_prior(seen)) > mean_log(UNIVERSAL)
     # The head start has one best solution: nothing near it is better.
@@ -265,7 +265,12 @@ def test_workers_at_once_lose_nothing(tmp_path: Path) -> None:
 
 def test_votes_may_end_while_a_plan_is_made(tmp_path: Path) -> None:
     learner = taught((EASY, 50))
-    busy = threading.Thread(target=lambda: [learner.observe_partition(EASY) for _ in range(2000)])
+
+    def votes() -> None:
+        for _ in range(2000):
+            learner.observe_partition(EASY)
+
+    busy = threading.Thread(target=votes)
     busy.start()
     while busy.is_alive():
         learner.plan(Plan(), 6)

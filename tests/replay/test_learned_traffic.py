@@ -82,8 +82,8 @@ def test_only_a_plan_learns_and_only_from_plain_answers() -> None:
 
 
 def test_the_command_line_shows_the_curve_and_draws_it(tmp_path: Path) -> None:
-    options = ["--budget", "8", "--repeats", "1", "--json", tmp_path / "curve.json", "--figure", tmp_path / "curve.png"]
-    shown = works("evaluate", "smollm2-135m__arithmetic", "--learn", *options)
+    files: list[str | Path] = ["--json", tmp_path / "curve.json", "--figure", tmp_path / "curve.png"]
+    shown = works("evaluate", "smollm2-135m__arithmetic", "--learn", "--budget", "8", "--repeats", "1", *files)
     assert "1 to 25" in shown and "26 to 40" in shown
     (pool,) = json.loads((tmp_path / "curve.json").read_text())["pools"]
     assert pool["questions"] == 40
