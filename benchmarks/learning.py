@@ -13,7 +13,7 @@ from statistics import fmean
 import numpy as np
 
 from suffice import Penalties, Plan, Pool, Tally, bundled_pools, load_pool
-from suffice.planning import UNIVERSAL, Prior
+from suffice.planning import UNIVERSAL, Prior, build_model
 from suffice.planning.learning import FEWEST, Learner
 from suffice.planning.learning import likelihoods as likelihoods_of
 from suffice.pools import draw_episodes
@@ -81,6 +81,7 @@ def costs(kinds: dict[str, IntArray]) -> None:
     for name, answers in kinds.items():
         learner = Learner()
         serve(answers, PLAN, learner)
+        build_model.cache_clear()
         begun = time.process_time()
         plan = learner.plan(PLAN, BUDGET)
         planning = time.process_time() - begun
