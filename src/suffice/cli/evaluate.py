@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import suffice
-from suffice import Flow, Penalties
+from suffice import Flow, OptionError, Penalties
 from suffice.cli.app import app, need, show
 from suffice.cli.options import (
     Answer,
@@ -35,7 +35,16 @@ from suffice.paths import check_writable, write_whole
 from suffice.replay import DEFAULT_REPEATS, certainty_reliabilities, executor_for, reliabilities
 from suffice.replay.advise import DEFAULT_REPEATS as ADVICE_REPEATS
 from suffice.replay.advise import MIN_AGREEMENT
-from suffice.report import clock_table, evaluation_tables, progress_bar, results_csv, results_json
+from suffice.replay.learning import DEFAULT_ORDERS, replay_learning
+from suffice.report import (
+    clock_table,
+    evaluation_tables,
+    learning_json,
+    learning_table,
+    progress_bar,
+    results_csv,
+    results_json,
+)
 from suffice.tally import DEFAULT_BUDGET
 
 RULES = ["sc", "asc", "esc", "doubling", "boinf"]
@@ -64,10 +73,14 @@ def evaluate(
     baseline: Annotated[
         str, typer.Option(metavar="C", help="The controller that changes and differences are against.")
     ] = "sc",
+    learn: Annotated[
+        bool, typer.Option("--learn", help="Replay each pool as traffic, in random order, with a plan that learns.")
+    ] = False,
     json: Json = None,
     csv: Csv = None,
     figure: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the reliability diagram as a PNG file.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the reliability diagram, or the learning curves, as a PNG file."),
     ] = None,
     advise: Annotated[bool, typer.Option("--advise", hidden=True)] = False,
     max_latency: Annotated[float | None, typer.Option(hidden=True)] = None,
@@ -96,6 +109,14 @@ def evaluate(
         )
         return
     flow = get_flow(mode, order, extra)
+    if learn:
+        if flow or slots or csv:
+            raise OptionError("is for rounds with no clock, and writes no CSV", "learn")
+        orders = DEFAULT_ORDERS if repeats == DEFAULT_REPEATS else repeats
+        pools = [suffice.load_pool(name) for name in chosen]
+        penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer)
+        _learn(pools, controllers, penalties, json, figure, budget=budget, orders=orders, seed=seed)
+        return
     controllers = controllers or (IN_FLOW if flow else RULES)
     check_writable(json, csv, figure)
     figures = need("suffice.report.figures", "plot") if figure else None
@@ -131,3 +152,27 @@ def evaluate(
         show(table, "")
     if flow or slots or tokens_per_second:
         show(clock_table(comparisons, tokens_per_second), "")
+
+
+def _learn(
+    pools: list[suffice.Pool],
+    controllers: list[str],
+    penalties: Penalties,
+    json: Path | None,
+    figure: Path | None,
+    **settings: int,
+) -> None:
+    """Each pool as traffic: what a plan that learns from it takes, against one that doesn't."""
+    if len(controllers) > 1:
+        raise OptionError("can be given once: it is the plan that learns", "controller")
+    check_writable(json, figure)
+    figures = need("suffice.report.figures", "plot") if figure else None
+    plan = (controllers or ["plan"])[0]
+    with progress_bar("traffic", settings["orders"] * len(pools)) as advance:
+        lessons = [replay_learning(pool, plan, **settings, progress=advance) for pool in pools]
+    if json:
+        about = {"controller": plan, "penalty_draw": penalties.draw, "penalty_round": penalties.round}
+        write_whole(json, learning_json(lessons, penalties, **settings, **about).encode())
+    if figures:
+        figures.draw_learning(lessons, figure)
+    show(*(learning_table(lesson, penalties) for lesson in lessons))

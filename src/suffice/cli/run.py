@@ -1,6 +1,7 @@
 """`suffice run`: a file of questions, each asked just enough times."""
 
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from typing import Annotated, Any
 
 import typer
@@ -62,6 +63,10 @@ def run(
     order: Order = Flow.order,
     extra: Extra = Flow.extra,
     deadline_seconds: Deadline = None,
+    learn: Annotated[
+        bool,
+        typer.Option("--learn", help="Let the plan learn from the questions that are answered."),
+    ] = False,
     concurrency: Concurrency = 8,
     timeout: Timeout = 600.0,
     price: Price = 0.0,
@@ -86,9 +91,17 @@ def run(
         settings = {"controller": controller, "budget": budget, "deadline_seconds": deadline_seconds}
         if flow:
             settings |= {"mode": mode, "order": order, "extra": extra}
+        if learn:
+            names = "\n".join(question.id for question in job.questions)
+            # Who learns from whom depends on the order of the questions.
+            settings["learn"] = sha256(names.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         total = len(job.questions)
         work = job.lines(
-            upstream, fields, settings, total, lambda batch: batch.answer(job.questions, voting, deadline_seconds)
+            upstream,
+            fields,
+            settings,
+            total,
+            lambda batch: batch.answer(job.questions, voting, deadline_seconds, learn),
         )
         told: list[dict[str, Any]] = []
         with work as lines:

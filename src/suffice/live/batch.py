@@ -18,10 +18,12 @@ from suffice.live.ballots import read_gold
 from suffice.live.draws import Draws, Failure, ServerDraws
 from suffice.live.facts import Asking
 from suffice.live.journal import Journal
+from suffice.live.lessons import Lessons, lesson_of
 from suffice.live.prompts import Messages, put
 from suffice.live.questions import Asked
 from suffice.live.server import Server, StatusError
 from suffice.live.vote import Vote, Voting
+from suffice.planning.learning import Partition
 from suffice.response import Response
 
 FEWEST_FAILURES = 10
@@ -176,12 +178,16 @@ class Batch:
         self._there: dict[str, Drawn] = defaultdict(Drawn)
         self._outcomes: dict[str, int] = {}
         self._digests: dict[str, str] = {}
+        self._lessons: dict[str, Partition | None] = {}
+        self._left_out: dict[int, list[str]] = {}
         try:
             for place, entry in journal.entries():
+                if "generation" in entry:
+                    self._left_out[entry["generation"]] = entry["left_out"]
+                    continue
                 self._digests[entry["id"]] = entry["question"]
                 if "outcome" in entry:
-                    _ = dict(entry["outcome"])
-                    self._remember_outcome(entry["id"], place)
+                    self._remember_outcome(entry["id"], place, dict(entry["outcome"]))
                 else:
                     _ = entry["extracted"]
                     self._remember(entry["id"], place, Response(**entry["response"]))
@@ -215,8 +221,9 @@ class Batch:
         self._there[identity].add(place, response.draw)
         self.spent.add(response)
 
-    def _remember_outcome(self, identity: str, place: int) -> None:
+    def _remember_outcome(self, identity: str, place: int, outcome: Line) -> None:
         self._outcomes[identity] = place
+        self._lessons[identity] = lesson_of(outcome)
         self._there.pop(identity, None)  # nobody asks for its responses any more
 
     def read(self, question: Asked) -> Iterator[tuple[Response, str | None]]:
@@ -273,14 +280,29 @@ class Batch:
         return line | ({"texts": [response.text for response in responses]} if self._keep_text else {})
 
     async def answer(
-        self, questions: Sequence[Asked], voting: Voting, deadline_seconds: float | None = None
+        self, questions: Sequence[Asked], voting: Voting, deadline_seconds: float | None = None, learn: bool = False
     ) -> Iterator[Line]:
-        """Answer each question; the outcomes of those that were begun and not cut short by a limit on spending."""
+        """Answer each question; the outcomes of those that were begun and not cut short by a limit on spending.
+
+        With `learn` the plan learns from the questions before.
+        """
         self._check_same(questions)
+        lessons = self._lessons_for(questions, voting) if learn else None
         self._progress(len(self._outcomes))
         failed: dict[str, Line] = {}
 
         async def work(question: Asked) -> None:
+            if lessons is None:
+                await hold(question, voting)
+                return
+            try:
+                learned = await lessons.voting(question.id)
+            except CapReachedError:
+                return
+            await hold(question, learned)
+            lessons.end(question.id, self._lessons.get(question.id))
+
+        async def hold(question: Asked, voting: Voting) -> None:
             there = [response for response, _ in self.read(question)]
             first = max((response.draw for response in there), default=-1) + 1
             vote = voting.begin(
@@ -302,7 +324,7 @@ class Batch:
                 failed[question.id] = line
                 self.spent.failures.append("no response before the deadline")
                 return
-            self._remember_outcome(question.id, await self._add(question, {"outcome": line}))
+            self._remember_outcome(question.id, await self._add(question, {"outcome": line}), line)
             self._progress(1)
 
         wanting = [question for question in questions if question.id not in self._outcomes]
@@ -315,6 +337,15 @@ class Batch:
                 yield self._journal.at(self._outcomes[question.id])["outcome"]
             elif question.id in failed:
                 yield failed[question.id]
+
+    def _lessons_for(self, questions: Sequence[Asked], voting: Voting) -> Lessons:
+        async def record(generation: int, left_out: list[str]) -> None:
+            if self.spent.exhausted:  # what was not begun may be yet: it isn't left out for good
+                raise CapReachedError
+            await self._journal.add({"generation": generation, "left_out": left_out})
+
+        names = [question.id for question in questions]
+        return Lessons(voting, names, dict(self._lessons), self._left_out, record)
 
     @staticmethod
     def _line(question: Asked, vote: Vote, outcome: Line) -> Line:

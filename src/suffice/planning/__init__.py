@@ -3,6 +3,7 @@
 from suffice.planning.certainty import certainties, certainty
 from suffice.planning.confidence import confidence, confidences, is_ready, prepare
 from suffice.planning.controller import Plan, ceiling
+from suffice.planning.learning import Learner
 from suffice.planning.mixture import Mixture
 from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Model, Prior, build_model
 from suffice.planning.values import Policy, plan
@@ -11,6 +12,7 @@ __all__ = [
     "EXACT_BUDGET",
     "LARGEST_BUDGET",
     "UNIVERSAL",
+    "Learner",
     "Mixture",
     "Model",
     "Plan",

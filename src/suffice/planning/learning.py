@@ -88,7 +88,7 @@ class Learner:
     >>> for _ in range(200):
     ...     learner.observe(tally)
     >>> Plan().decide(tally), learner.due, learner.plan(Plan(), budget=8).decide(tally), learner.due
-    (2, True, 0, False)
+    (1, True, 0, False)
     """
 
     def __init__(self) -> None:

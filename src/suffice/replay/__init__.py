@@ -1,10 +1,11 @@
 """Replay: running controllers over pools as if it were live, all on the same draws."""
 
 from suffice.replay.advise import Advice, Choice, advise
-from suffice.replay.calibration import certainty_reliabilities, certainty_reliability
+from suffice.replay.calibration import certainty_reliabilities, certainty_reliability, confidence_reliability
 from suffice.replay.compare import Comparison, Difference, compare, difference, reliabilities
 from suffice.replay.evaluate import DEFAULT_REPEATS, METRICS, Result, evaluate, executor_for, mean_over_pools
 from suffice.replay.flow import Clocked, flow_one, rounds_one
+from suffice.replay.learning import Course, Lesson, bends, learn_prior, replay_learning, serve
 from suffice.replay.reliability import Reliability, pooled
 from suffice.replay.run import Outcomes, replay, replay_arrays, replay_one_by_one, run
 
@@ -15,24 +16,31 @@ __all__ = [
     "Choice",
     "Clocked",
     "Comparison",
+    "Course",
     "Difference",
+    "Lesson",
     "Outcomes",
     "Reliability",
     "Result",
     "advise",
+    "bends",
     "certainty_reliabilities",
     "certainty_reliability",
     "compare",
+    "confidence_reliability",
     "difference",
     "evaluate",
     "executor_for",
     "flow_one",
+    "learn_prior",
     "mean_over_pools",
     "pooled",
     "reliabilities",
     "replay",
     "replay_arrays",
+    "replay_learning",
     "replay_one_by_one",
     "rounds_one",
     "run",
+    "serve",
 ]

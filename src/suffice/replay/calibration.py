@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from suffice.planning import UNIVERSAL, Prior, certainties
+from suffice.planning import UNIVERSAL, Prior, certainties, confidences
 from suffice.pools import Pool, Question, draw_episodes
 from suffice.replay.reliability import DECILES, Reliability, decile_sums, pooled
-from suffice.tally import NONE, Standings
+from suffice.tally import DEFAULT_BUDGET, NONE, Standings
 
 
 def certainty_reliability(
@@ -21,6 +21,20 @@ def certainty_reliability(
         majorities = np.repeat([_majority(question) for question in episodes.questions], repeats)
         known = ~np.isnan(sure)
         sums += decile_sums(sure[known], (episodes.standings.reference == majorities)[known])
+    return Reliability(sums)
+
+
+def confidence_reliability(
+    pool: Pool, draws: int, budget: int = DEFAULT_BUDGET, repeats: int = 20, seed: int = 0, prior: Prior = UNIVERSAL
+) -> Reliability:
+    """Confidence after so many draws, by decile, and how often the leader is the answer of the full budget."""
+    sums = np.zeros((DECILES, 3))
+    for episodes in draw_episodes(pool, budget, repeats, seed):
+        rows = np.arange(len(episodes.answers))
+        tallies = episodes.standings.at(rows, np.full(len(rows), draws))
+        sums += decile_sums(
+            confidences(tallies, prior), episodes.standings.leader[draws] == episodes.standings.reference
+        )
     return Reliability(sums)
 
 

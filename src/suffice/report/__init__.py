@@ -1,6 +1,6 @@
 """Reports: tables for the terminal, result files, and progress."""
 
-from suffice.report.files import advice_csv, advice_json, results_csv, results_json, training_json
+from suffice.report.files import advice_csv, advice_json, learning_json, results_csv, results_json, training_json
 from suffice.report.progress import batch_bar, progress_bar, training_bar
 from suffice.report.tables import (
     advice_table,
@@ -8,6 +8,7 @@ from suffice.report.tables import (
     clock_table,
     controllers_table,
     evaluation_tables,
+    learning_table,
     pool_table,
     training_table,
 )
@@ -22,6 +23,8 @@ __all__ = [
     "clock_table",
     "controllers_table",
     "evaluation_tables",
+    "learning_json",
+    "learning_table",
     "outcome_lines",
     "outcomes_summary",
     "pool_table",

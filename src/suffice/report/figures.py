@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from suffice.controllers import Controller
 from suffice.experiments.sweeps import Curves, Point
-from suffice.replay import Advice, Reliability
+from suffice.replay import Advice, Course, Lesson, Reliability
 from suffice.tally import Tally
 
 matplotlib.use("Agg")
@@ -199,3 +199,37 @@ def draw_methods(points: Mapping[str, tuple[float, float]], labels: tuple[str, s
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     _save(figure, path)
+
+
+SMOOTH = 8
+"""A learning curve's points are means over this part of the questions."""
+
+
+def draw_learning(lessons: Sequence[Lesson], path: Path) -> None:
+    """Samples and agreement against the number of questions seen, a row a pool: learning, and without."""
+    figure, grid = pyplot.subplots(
+        len(lessons), 2, figsize=(WIDTH, 2.9 * len(lessons)), squeeze=False, layout="constrained"
+    )
+    for row, lesson in zip(grid, lessons, strict=True):
+        ways = (("without", lesson.staying, METHODS["sc"][1]), ("learning", lesson.learning, METHODS["plan"][1]))
+        for name, courses, colour in ways:
+            seen, samples, agreement = _smoothed(courses)
+            row[0].plot(seen, samples, color=colour, label=name)
+            row[1].plot(seen, agreement, color=colour, label=name)
+        row[0].set(title=lesson.pool, xlabel="questions seen", ylabel="samples", ylim=(0, None))
+        row[1].set(title=lesson.pool, xlabel="questions seen", ylabel="agreement with the full vote (%)")
+        row[1].set_ylim(min(97, row[1].get_ylim()[0]), 100.2)
+        for axes in row:
+            axes.grid(alpha=0.3)
+            axes.legend(loc="lower right")
+    _save(figure, path)
+
+
+def _smoothed(courses: Sequence[Course]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Running means over the questions, and over the orders; and the middle of each."""
+    samples = np.mean([course.samples for course in courses], axis=0)
+    agreement = 100 * np.mean([course.agrees for course in courses], axis=0)
+    window = max(1, len(samples) // SMOOTH)
+    kernel = np.ones(window) / window
+    seen = np.arange(len(samples) - window + 1) + (window + 1) / 2
+    return seen, np.convolve(samples, kernel, "valid"), np.convolve(agreement, kernel, "valid")

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suffice.replay import METRICS, Advice, Choice, Comparison, Result, difference, mean_over_pools, reliabilities
+from suffice.penalties import Penalties
+from suffice.replay import (
+    METRICS,
+    Advice,
+    Choice,
+    Comparison,
+    Lesson,
+    Result,
+    bends,
+    difference,
+    mean_over_pools,
+    reliabilities,
+)
 
 if TYPE_CHECKING:
     from suffice.training import Trained
@@ -41,6 +53,21 @@ def results_json(comparisons: Sequence[Comparison], **settings: Any) -> str:
 def results_csv(comparisons: Sequence[Comparison]) -> str:
     """A line a result, under a line of names."""
     return table_csv([_row(result) for pool in comparisons for result in pool.results])
+
+
+def learning_json(lessons: Sequence[Lesson], penalties: Penalties, **settings: Any) -> str:
+    """The settings of a replay that learns, and the learning curve of each pool."""
+    pools = [
+        {
+            "pool": lesson.pool,
+            "questions": lesson.questions,
+            "curve": lesson.curve(bends(lesson.questions), penalties),
+            "plans": [list(course.plans) for course in lesson.learning],
+            "changes": [list(course.changes) for course in lesson.learning],
+        }
+        for lesson in lessons
+    ]
+    return json.dumps({**settings, "pools": pools}, indent=1, allow_nan=False) + "\n"
 
 
 def advice_json(advice: Advice, **settings: Any) -> str:

@@ -9,8 +9,19 @@ from rich.table import Table
 from rich.text import Text
 
 from suffice.controllers import LearnedController
+from suffice.penalties import Penalties
 from suffice.pools import Summary
-from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_over_pools, reliabilities
+from suffice.replay import (
+    Advice,
+    Choice,
+    Comparison,
+    Lesson,
+    Result,
+    bends,
+    difference,
+    mean_over_pools,
+    reliabilities,
+)
 
 if TYPE_CHECKING:
     from suffice.training import Trained
@@ -253,4 +264,17 @@ def advice_table(advice: Advice, tokens_per_second: float) -> Table:
             f"{choice.agreement:.1f}",
         )
         table.add_row(Text(choice_options(choice), style="bold" if choice == advice.chosen else ""), *cells)
+    return table
+
+
+def learning_table(lesson: Lesson, penalties: Penalties) -> Table:
+    """What a pool as traffic took, by the number of questions seen: without learning → with it."""
+    headings = ["samples", "agreement\n%", "reward"]
+    table = _new_table(f"{lesson.pool} as traffic: without learning → with it", "questions", headings)
+    for means in lesson.curve(bends(lesson.questions), penalties):
+        cells = [
+            f"{means[f'staying_{metric}']:.{places}f} → {means[f'learning_{metric}']:.{places}f}"
+            for metric, places in (("samples", 2), ("agreement", 2), ("reward", 4))
+        ]
+        table.add_row(f"{means['from'] + 1:.0f} to {means['to']:.0f}", *cells)
     return table

@@ -1,0 +1,169 @@
+"""Learning in a replay: a pool as traffic, in random order, served by a plan that learns from it as it goes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from suffice.controllers import Controller, get_controller
+from suffice.errors import OptionError
+from suffice.penalties import Penalties
+from suffice.planning import Plan, Prior
+from suffice.planning.learning import FEWEST, FIRST, MEMORY, Learner, Partition
+from suffice.pools import AnyPool, Episodes, Pool, draw_episodes, get_pool, get_pools
+from suffice.replay.run import replay_arrays
+from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray
+
+DEFAULT_ORDERS = 5
+"""In how many random orders a pool is replayed, where nothing else is said."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """What became of each question of some traffic, in order; with the places at which the plan was made anew."""
+
+    samples: IntArray
+    rounds: IntArray
+    agrees: np.ndarray
+    plans: tuple[int, ...] = ()
+    changes: tuple[int, ...] = ()
+    """Where a change of the traffic was noticed."""
+
+    def rewards(self, penalties: Penalties) -> FloatArray:
+        """What each question came to."""
+        rewards: FloatArray = 2.0 * self.agrees - 1 - penalties.draw * self.samples - penalties.round * self.rounds
+        return rewards
+
+
+def serve(answers: IntArray, base: Plan, learner: Learner | None = None) -> Course:
+    """Serve traffic, a row of coded answers a question: with a plan that stays, or with one that a learner makes anew.
+
+    A question is served by the plan of the moment it arrives in, and learned from before the next.
+    """
+    episodes = Episodes((), 1, 0, answers, np.zeros(answers.shape, np.int64))
+    plan, place = base, 0
+    plans: list[int] = []
+    changes: list[int] = []
+    parts: list[tuple[IntArray, IntArray, IntArray]] = []
+    while place < len(answers):
+        rows = np.arange(place, len(answers) if learner is None else min(place + FIRST, len(answers)))
+        found = replay_arrays(episodes, plan, rows)
+        taken = len(rows) if learner is None else _learn(learner, episodes, rows, found.samples)
+        parts.append((found.samples[:taken], found.rounds[:taken], found.answer[:taken]))
+        place += taken
+        if learner and learner.due:
+            if learner.changes > len(changes):
+                changes.append(place)
+            plans.append(place)
+            plan = learner.plan(base, answers.shape[1])
+    samples, rounds, answer = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return Course(samples, rounds, answer == episodes.standings.reference, tuple(plans), tuple(changes))
+
+
+def _learn(learner: Learner, episodes: Episodes, rows: IntArray, samples: IntArray) -> int:
+    """Learn from one question after another until another plan is due; how many those were."""
+    for taken, (row, draws) in enumerate(zip(rows.tolist(), samples.tolist(), strict=True), 1):
+        if draws >= FEWEST:
+            learner.observe_partition(_partition(episodes, row, draws))
+        if learner.due:
+            return taken
+    return len(rows)
+
+
+def _partition(episodes: Episodes, row: int, draws: int) -> Partition:
+    votes = [count for count in episodes.standings.votes[draws, row, :draws].tolist() if count]
+    return (*votes, *(1,) * (draws - sum(votes)))
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A pool as traffic, in several orders: served by a plan that learns, and by one that stays, on the same draws.
+
+    >>> lesson = replay_learning("smollm2-135m__arithmetic", orders=1)
+    >>> len(lesson.learning), len(lesson.learning[0].samples)
+    (1, 40)
+    """
+
+    pool: str
+    learning: tuple[Course, ...]
+    staying: tuple[Course, ...]
+
+    def curve(self, ends: Sequence[int], penalties: Penalties) -> list[dict[str, float]]:
+        """The means over the questions up to each of these ends, from the one before, with learning and without."""
+        return [self._means(start, end, penalties) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+
+    def _means(self, start: int, end: int, penalties: Penalties) -> dict[str, float]:
+        means: dict[str, float] = {"from": start, "to": end}
+        for name, courses in (("learning", self.learning), ("staying", self.staying)):
+            some = slice(start, end)
+            means[f"{name}_samples"] = float(np.mean([course.samples[some] for course in courses]))
+            means[f"{name}_agreement"] = 100 * float(np.mean([course.agrees[some] for course in courses]))
+            means[f"{name}_reward"] = float(np.mean([course.rewards(penalties)[some] for course in courses]))
+        return means
+
+    @property
+    def questions(self) -> int:
+        """How many there are in an order."""
+        return len(self.learning[0].samples)
+
+
+def bends(questions: int) -> list[int]:
+    """Numbers of questions between which a learning curve is told: finer where more is learned."""
+    return [end for end in (25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800) if end < questions * 0.8] + [questions]
+
+
+def replay_learning(
+    pool: AnyPool,
+    controller: str | Controller = "plan",
+    *,
+    budget: int = DEFAULT_BUDGET,
+    orders: int = DEFAULT_ORDERS,
+    seed: int = 0,
+    progress: Callable[[int], None] = lambda orders: None,
+) -> Lesson:
+    """Replay a pool as traffic: each question once in every order, with draws of its own, learning anew in each."""
+    base, pool = _base(controller), get_pool(pool)
+    learning, staying = [], []
+    for answers in _traffic(pool, budget, orders, seed):
+        learning.append(serve(answers, base, Learner()))
+        staying.append(serve(answers, base))
+        progress(1)
+    return Lesson(pool.name, tuple(learning), tuple(staying))
+
+
+def learn_prior(
+    pools: AnyPool | Sequence[AnyPool],
+    controller: str | Controller = "plan",
+    *,
+    budget: int = DEFAULT_BUDGET,
+    seed: int = 0,
+) -> Prior:
+    """The prior that is learned where all questions of some pools come as traffic, often enough to fill a memory.
+
+    >>> learn_prior("smollm2-135m__arithmetic", budget=8).grid.shape
+    (22, 10)
+    """
+    known = get_pools(pools)
+    together = Pool(known[0].name, tuple(question for pool in known for question in pool.questions))
+    # A question that comes again shows more of itself, but it is no other question: ten times are enough.
+    orders = min(10, -(-MEMORY // len(together.questions)))
+    learner = Learner()
+    for answers in _traffic(together, budget, orders, seed):
+        serve(answers, _base(controller), learner)
+    return Prior(learner.prior().weights)
+
+
+def _base(controller: str | Controller) -> Plan:
+    base = get_controller(controller)
+    if not isinstance(base, Plan):
+        raise OptionError(f"must be a plan to learn, not {controller}", "controller")
+    return base
+
+
+def _traffic(pool: Pool, budget: int, orders: int, seed: int) -> list[IntArray]:
+    """The answers to all questions, a row each, in several random orders."""
+    if any(question.structured for question in pool.questions):
+        raise OptionError(f"{pool.name} has structured answers: what is learned is learned from plain ones")
+    parts = [part.answers.reshape(-1, orders, budget) for part in draw_episodes(pool, budget, orders, seed)]
+    answers = np.concatenate(parts)
+    return [answers[np.random.default_rng([seed, order]).permutation(len(answers)), order] for order in range(orders)]
