@@ -44,7 +44,10 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     """What a gateway tells after requests of every kind."""
     desk = Desk(tmp_path_factory.mktemp("desk"))
     team, hasty = desk.add("team"), desk.add("hasty", requests_per_minute=1)
-    with FakeServer(always) as upstream, desk.gateway(upstream, vote="auto", prices=["fake input=1 output=2"]) as url:
+    with (
+        FakeServer(always) as upstream,
+        desk.gateway(upstream, vote="auto", prices=["fake input=1 output=2"], audit=1.0) as url,
+    ):
         httpx.get(f"{url}/healthz")
         post(url, ASK)
         post(url, b"{", headers=team)
@@ -53,6 +56,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         assert [post(url, ASK, headers=hasty).status_code for _ in range(2)] == [200, 429]
         desk.path.write_text("nonsense")
         assert until(lambda: 'result="refused"' in httpx.get(f"{url}/metrics").text)
+        assert until(lambda: "suffice_audits_total{" in httpx.get(f"{url}/metrics").text)
         return _read(httpx.get(f"{url}/metrics").text)
 
 
