@@ -20,7 +20,7 @@ from suffice.live.facts import Asking
 from suffice.live.outcome import Outcome
 from suffice.live.server import Server
 from suffice.live.tracing import TRACING, UNTRACED, Untraced
-from suffice.planning import UNIVERSAL, Plan, is_ready, prepare
+from suffice.planning import is_ready, prepare, prior_of
 from suffice.response import Response
 from suffice.tally import DEFAULT_BUDGET, Tally
 
@@ -108,7 +108,7 @@ class Vote:
         span: Untraced = UNTRACED,
     ) -> None:
         self._controller = voting.controller.for_question(random)
-        self._prior = self._controller.prior if isinstance(self._controller, Plan) else UNIVERSAL
+        self._prior = prior_of(self._controller)
         self.ballot = ballot_for(voting.extractor, voting.budget, self._prior)
         self._draws = draws
         self._watch = watch

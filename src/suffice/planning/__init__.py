@@ -4,7 +4,7 @@ from suffice.planning.certainty import certainties, certainty
 from suffice.planning.confidence import confidence, confidences, is_ready, prepare
 from suffice.planning.controller import Plan, ceiling
 from suffice.planning.learning import Learner
-from suffice.planning.mixture import Mixture
+from suffice.planning.mixture import Mixture, prior_of
 from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Model, Prior, build_model
 from suffice.planning.values import Policy, plan
 
@@ -27,4 +27,5 @@ __all__ = [
     "is_ready",
     "plan",
     "prepare",
+    "prior_of",
 ]

@@ -207,7 +207,8 @@ class Learner:
                 else:
                     known, seen = [*saved._known, *fresh][-MEMORY:], saved.seen + self._fresh
                 changes = max(self.changes, saved.changes if saved else 0)
-            write_whole(path, _packed(seen, changes, known))
+            if fresh or saved is None or known != saved._known or changes > saved.changes:
+                write_whole(path, _packed(seen, changes, known))
             with self._lock:
                 later = self._fresh - len(fresh)  # came while it was written
                 self._known = known + self._known[len(self._known) - later :]

@@ -8,7 +8,15 @@ import numpy as np
 
 from suffice.controllers import FORMAT, Controller, SavedController, file_kind
 from suffice.planning.controller import Plan
+from suffice.planning.model import UNIVERSAL, Prior
 from suffice.tally import FloatArray, IntArray, Tallies
+
+
+def prior_of(controller: Controller) -> Prior:
+    """What a controller expects of answers: how sure its outcomes are goes by that."""
+    if isinstance(controller, Mixture):
+        return controller.plans[0].prior
+    return controller.prior if isinstance(controller, Plan) else UNIVERSAL
 
 
 @file_kind("mixture")

@@ -12,7 +12,7 @@ from suffice.errors import OptionError, whole_number
 from suffice.executors import AnyExecutor, Link, Task, get_executor
 from suffice.flow import Flow
 from suffice.penalties import Penalties
-from suffice.planning import LARGEST_BUDGET
+from suffice.planning import LARGEST_BUDGET, prior_of
 from suffice.pools import AnyPool, Episodes, Pool, Question, check_draws, draw_episodes, get_pools
 from suffice.replay.fields import replay_fields
 from suffice.replay.reliability import Reliability, question_sums
@@ -206,9 +206,10 @@ def _replay_shard(questions: tuple[Question, ...], ways: Sequence[Way], setting:
     parts: list[_Measured] = []
     for episodes in draw_episodes(Pool("", questions), setting.budget, setting.repeats, setting.seed):
         parts.append([])
-        for outcomes in _outcomes(episodes, ways, setting, link):
-            sure = outcomes.confidences(episodes) if tell else np.full(len(outcomes.answer), np.nan)
-            certain = outcomes.certainties(episodes) if setting.confidence else np.full(len(outcomes.answer), np.nan)
+        for way, outcomes in zip(ways, _outcomes(episodes, ways, setting, link), strict=True):
+            prior, unknown = prior_of(way.controller), np.full(len(outcomes.answer), np.nan)
+            sure = outcomes.confidences(episodes, prior) if tell else unknown
+            certain = outcomes.certainties(episodes, prior) if setting.confidence else unknown
             sums = (
                 question_sums(sure, outcomes.agrees(episodes), episodes.repeats)
                 if tell

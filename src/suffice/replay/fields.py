@@ -9,7 +9,7 @@ import numpy as np
 
 from suffice.controllers import Controller
 from suffice.elections import FieldElection, FieldTallies, field_accuracy
-from suffice.planning import certainty, confidence
+from suffice.planning import Prior, certainty, confidence, prior_of
 from suffice.pools import Episodes, Question
 from suffice.replay.run import CERTAINTY_REPEATS, Outcomes, controllers_of
 from suffice.tally import FloatArray, IntArray
@@ -78,11 +78,11 @@ class FieldOutcomes(Outcomes):
         """The votes of the commonest whole answer."""
         return self.votes
 
-    def confidences(self, episodes: Episodes) -> FloatArray:
+    def confidences(self, episodes: Episodes, prior: Prior) -> FloatArray:
         """How sure the least sure field is."""
         return self.sure
 
-    def certainties(self, episodes: Episodes) -> FloatArray:
+    def certainties(self, episodes: Episodes, prior: Prior) -> FloatArray:
         """The same, of unlimited sampling."""
         return self.certain
 
@@ -112,14 +112,14 @@ def replay_fields(
             found.whole_right[row], found.field_right[row] = episode.right(election, gold)
             found.votes[row] = election.whole.top(1)[0] if election else 0
             certain = row % episodes.repeats < CERTAINTY_REPEATS
-            found.sure[row], found.certain[row] = _sureness(election, certain)
+            found.sure[row], found.certain[row] = _sureness(election, certain, prior_of(chosen[row]))
     return outcomes
 
 
-def _sureness(election: FieldElection | None, certain: bool) -> tuple[float, float]:
+def _sureness(election: FieldElection | None, certain: bool, prior: Prior) -> tuple[float, float]:
     """Confidence, and certainty if wanted, of the least sure field; 0 and NaN without an answer."""
     if election is None:
         return 0.0, np.nan
     tallies = [field.tally for field in election.fields.values() if field.leads] or [election.whole]
-    sure = min((confidence(tally) or 0.0 for tally in tallies), default=0.0)
-    return sure, min((certainty(tally) or 0.0 for tally in tallies), default=np.nan) if certain else np.nan
+    sure = min((confidence(tally, prior) or 0.0 for tally in tallies), default=0.0)
+    return sure, min((certainty(tally, prior) or 0.0 for tally in tallies), default=np.nan) if certain else np.nan

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from suffice.controllers import ArrayController, Controller, question_random
 from suffice.flow import Flow
-from suffice.planning import certainties, certainty, confidence, confidences
+from suffice.planning import Prior, certainties, certainty, confidence, confidences, prior_of
 from suffice.pools import Episodes
 from suffice.replay.flow import flow_one, rounds_one
 from suffice.tally import FloatArray, IntArray, Tally
@@ -60,15 +60,15 @@ class Outcomes:
         votes: IntArray = episodes.standings.votes[self.samples, np.arange(len(self.samples)), 0]
         return votes
 
-    def confidences(self, episodes: Episodes) -> FloatArray:
+    def confidences(self, episodes: Episodes, prior: Prior) -> FloatArray:
         """How sure each outcome is that the full budget would elect its answer."""
-        return confidences(episodes.standings.at(np.arange(len(self.samples)), self.samples))
+        return confidences(episodes.standings.at(np.arange(len(self.samples)), self.samples), prior)
 
-    def certainties(self, episodes: Episodes) -> FloatArray:
+    def certainties(self, episodes: Episodes, prior: Prior) -> FloatArray:
         """How sure each outcome is that unlimited sampling would; NaN where there is no answer, or it is not told."""
         rows = np.flatnonzero(_certainty_told(episodes))
         found = np.full(len(self.samples), np.nan)
-        found[rows] = certainties(episodes.standings.at(rows, self.samples[rows]))
+        found[rows] = certainties(episodes.standings.at(rows, self.samples[rows]), prior)
         return found
 
 
@@ -99,11 +99,11 @@ class ClockedOutcomes(Outcomes):
         """The votes of each answer."""
         return self.votes
 
-    def confidences(self, episodes: Episodes) -> FloatArray:
+    def confidences(self, episodes: Episodes, prior: Prior) -> FloatArray:
         """How sure each outcome is."""
         return self.sure
 
-    def certainties(self, episodes: Episodes) -> FloatArray:
+    def certainties(self, episodes: Episodes, prior: Prior) -> FloatArray:
         """The same, of unlimited sampling."""
         return self.certain
 
@@ -137,10 +137,10 @@ def replay_clocked(episodes: Episodes, controller: Controller, flow: Flow | None
         figures = (leader, one.launches, one.tally.draws, one.spent, one.latency, one.launched, votes)
         for name, figure in zip(columns, figures, strict=True):
             found[name][row] = figure
-        known = confidence(one.tally)
+        known = confidence(one.tally, prior_of(chosen))
         sure[row] = np.nan if known is None else known
         if told[row] and one.tally.leader is not None:
-            certain[row] = certainty(one.tally)
+            certain[row] = certainty(one.tally, prior_of(chosen))
     return ClockedOutcomes(**found, sure=sure, certain=certain)
 
 
