@@ -1,7 +1,8 @@
 """`suffice run`: a file of questions, each asked just enough times."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
+from statistics import fmean
 from typing import Annotated, Any
 
 import typer
@@ -37,7 +38,7 @@ from suffice.flow import MODES, Flow, get_flow
 from suffice.report import outcomes_summary
 from suffice.tally import DEFAULT_BUDGET
 
-_FIGURES = ("samples", "rounds", "tokens", "seconds", "stop_reason", "right", "fields_right")
+_FIGURES = ("samples", "rounds", "tokens", "seconds", "stop_reason", "right", "fields_right", "audit")
 """What the summary is made of."""
 
 
@@ -67,6 +68,10 @@ def run(
         bool,
         typer.Option("--learn", help="Let the plan learn from the questions that are answered."),
     ] = False,
+    audit: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="Draw this share of the questions to the full budget too, to compare."),
+    ] = 0.0,
     concurrency: Concurrency = 8,
     timeout: Timeout = 600.0,
     price: Price = 0.0,
@@ -79,6 +84,8 @@ def run(
     """Answer a file of questions, each just enough times; interrupted, it goes on where it was."""
     from suffice.live.vote import Voting
 
+    if not 0 <= audit <= 1:
+        raise OptionError(f"must be a share between 0 and 1, not {audit:g}", "audit")
     flow = get_flow(mode, order, extra)
     form = Form(answer, schema, ignore)
     voting = Voting(suffice.get_controller(controller), form.extractor, budget, flow)
@@ -95,13 +102,15 @@ def run(
             names = "\n".join(question.id for question in job.questions)
             # Who learns from whom depends on the order of the questions.
             settings["learn"] = sha256(names.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        if audit:
+            settings["audit"] = audit
         total = len(job.questions)
         work = job.lines(
             upstream,
             fields,
             settings,
             total,
-            lambda batch: batch.answer(job.questions, voting, deadline_seconds, learn),
+            lambda batch: batch.answer(job.questions, voting, deadline_seconds, learn, audit),
         )
         told: list[dict[str, Any]] = []
         with work as lines:
@@ -109,6 +118,8 @@ def run(
     answered = [line for line in told if line["samples"] and line["stop_reason"] != "failed"]
     if answered:
         typer.echo(outcomes_summary(answered, budget))
+        if audit:
+            typer.echo(f"Audited: {_proved(answered)}.")
     missing = len(job.questions) - len(answered)
     if missing and job.spent.exhausted:
         typer.echo(f"The limit on spending is reached: {missing} questions are left; raise it to go on.", err=True)
@@ -116,6 +127,19 @@ def run(
         typer.echo(f"{missing} questions failed, the last with: {job.spent.failures[-1]}", err=True)
         typer.echo("Run the same command again to try those again.", err=True)
         raise typer.Exit(1)
+
+
+def _proved(lines: Sequence[dict[str, Any]]) -> str:
+    """What the audits prove of all answers."""
+    from suffice.live.audits import Audit, Proof
+
+    audited = [line for line in lines if line["audit"]]
+    said = str(Proof.of(Audit.read(line["audit"]) for line in audited))
+    graded = [(line["right"], line["audit"]["right_full"]) for line in audited if line["right"] is not None]
+    if not graded:
+        return said
+    early, full = (fmean(column) for column in zip(*graded, strict=True))
+    return f"{said}; accuracy {early:.1%}, with the full budget {full:.1%}"
 
 
 def _noted(lines: Iterable[dict[str, Any]], told: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -129,6 +129,6 @@ class AuditLog:
 def _audit(line: bytes) -> Audit | None:
     """An audit as it was written; None for what a crash left of one."""
     try:
-        return Audit(**json.loads(line))
+        return Audit.read(json.loads(line))
     except (ValueError, TypeError):
         return None

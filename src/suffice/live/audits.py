@@ -1,7 +1,7 @@
 """Audits: votes that are drawn to the full budget after their stop, and what they prove of all others."""
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from scipy.special import betaincinv
@@ -20,6 +20,11 @@ class Audit:
     tokens_full: int
     model: str = ""
     topic: str = ""
+
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> "Audit":
+        """An audit as it was written, with whatever else is said of it; TypeError where it is none."""
+        return cls(**{name.name: told[name.name] for name in fields(cls) if name.name in told})
 
     @classmethod
     def of(cls, early: Outcome, full: Outcome, model: str = "", topic: str = "") -> "Audit":

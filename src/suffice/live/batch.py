@@ -14,11 +14,13 @@ from suffice.answers import Extractor, Keys
 from suffice.controllers import question_random
 from suffice.errors import CapReachedError, GaveUpError, OptionError, SampleError
 from suffice.jsonl import quoted
+from suffice.live.audits import Audit
 from suffice.live.ballots import read_gold
 from suffice.live.draws import Draws, Failure, ServerDraws
 from suffice.live.facts import Asking
 from suffice.live.journal import Journal
 from suffice.live.lessons import Lessons, lesson_of
+from suffice.live.outcome import Outcome
 from suffice.live.prompts import Messages, put
 from suffice.live.questions import Asked
 from suffice.live.server import Server, StatusError
@@ -280,11 +282,16 @@ class Batch:
         return line | ({"texts": [response.text for response in responses]} if self._keep_text else {})
 
     async def answer(
-        self, questions: Sequence[Asked], voting: Voting, deadline_seconds: float | None = None, learn: bool = False
+        self,
+        questions: Sequence[Asked],
+        voting: Voting,
+        deadline_seconds: float | None = None,
+        learn: bool = False,
+        audit: float = 0.0,
     ) -> Iterator[Line]:
         """Answer each question; the outcomes of those that were begun and not cut short by a limit on spending.
 
-        With `learn` the plan learns from the questions before.
+        With `learn` the plan learns from the questions before; a share of `audit` is drawn to the full budget too.
         """
         self._check_same(questions)
         lessons = self._lessons_for(questions, voting) if learn else None
@@ -324,12 +331,26 @@ class Batch:
                 failed[question.id] = line
                 self.spent.failures.append("no response before the deadline")
                 return
+            if question_random(1, question.id).random() < audit and outcome.stop_reason in ("controller", "budget"):
+                line["audit"] = await self._audit(question, vote, outcome)
             self._remember_outcome(question.id, await self._add(question, {"outcome": line}), line)
             self._progress(1)
 
         wanting = [question for question in questions if question.id not in self._outcomes]
         await _each(wanting, work, at_once=self.server.limiter.limit)
         return self._outcome_lines(questions, failed)
+
+    @staticmethod
+    async def _audit(question: Asked, vote: Vote, outcome: Outcome) -> Line | None:
+        """What the full budget elects, beside what the vote did; nothing where it could not be drawn."""
+        try:
+            full = await vote.rest(at_once=outcome.budget)
+        except CapReachedError:
+            full = None
+        if full is None:
+            return None
+        right = vote.ballot.graded(question.gold)["right"]
+        return Audit.of(outcome, full).to_json() | {"answer_full": full.answer, "right_full": right}
 
     def _outcome_lines(self, questions: Sequence[Asked], failed: Mapping[str, Line]) -> Iterator[Line]:
         for question in questions:

@@ -173,14 +173,15 @@ class Vote:
         await self._count(response)
         self.ballot.end_round()
 
-    async def rest(self, ready: Callable[[], Awaitable[None]], at_once: int = 8) -> Outcome | None:
+    async def rest(self, ready: Callable[[], Awaitable[None]] | None = None, at_once: int = 8) -> Outcome | None:
         """Draw what is left of the budget after the stop, a few at a time, whenever that is convenient: an audit.
 
         The outcome of the full budget; None where it could not be drawn.
         """
         try:
             while self.tally.left:
-                await ready()
+                if ready:
+                    await ready()
                 before = self.tally.draws
                 self._launched += len(self._draws.launch(min(at_once, self.tally.left)))
                 while self._draws.in_flight:
