@@ -20,6 +20,7 @@ about "none" costs the vote, and to be unsure costs next to nothing.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 from suffice.answers import choices, foreign, phrases, values
@@ -114,6 +115,7 @@ def _bounded(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:half]}\n\n{text[-half:]}"
 
 
+@lru_cache(maxsize=256)  # a request is read when its course is chosen, by its scout and for its vote
 def _question(asked: str, told: str) -> Question:
     instructions = _instructions(asked)
     letters, labels, told_labels = choices.letters(asked), choices.labels(_frame(asked)), choices.labels(told)

@@ -13,7 +13,7 @@ from suffice.answers.comparing import Comparison
 from suffice.answers.structure import spelled
 from suffice.controllers import Controller
 from suffice.elections import FieldElection, FieldTallies, field_accuracy, typical
-from suffice.planning import UNIVERSAL, Prior, certainty, confidence, is_ready
+from suffice.planning import UNIVERSAL, Prior, certainty, confidence, is_certainty_known, is_ready
 from suffice.response import Response
 from suffice.tally import Tally
 
@@ -123,6 +123,11 @@ class Ballot(ABC):
         ready = is_ready(tally.budget, self.prior)
         sure = None if not ready else 0.0 if tally.leader is None else confidence(tally, self.prior)
         return sure, certainty(tally, self.prior)
+
+    @property
+    def elects_at_once(self) -> bool:
+        """Whether the election takes no time to speak of."""
+        return self.quick and is_certainty_known(self.tally, self.prior)
 
     @abstractmethod
     def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:

@@ -304,7 +304,9 @@ class Vote:
         return self.ballot.field_tallies if self.ballot.quick else await think(lambda: self.ballot.field_tallies)
 
     async def _so_far(self, stop_reason: str) -> Outcome:
-        elected = await think(self.ballot.elect, self._responses, stop_reason == "repeats")
+        ballot, once = self.ballot, stop_reason == "repeats"
+        at_once = ballot.elects_at_once
+        elected = ballot.elect(self._responses, once) if at_once else await think(ballot.elect, self._responses, once)
         tally = self.tally
         ends = [*tally.round_ends] + [tally.draws] * (tally.round_ends[-1:] != [tally.draws] and tally.draws > 0)
         arrived = [one for one in self._uncounted.values() if isinstance(one, Response)]

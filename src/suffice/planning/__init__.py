@@ -1,6 +1,6 @@
 """Planning: optimal stopping under a model of answers."""
 
-from suffice.planning.certainty import certainties, certainty
+from suffice.planning.certainty import certainties, certainty, is_certainty_known
 from suffice.planning.confidence import confidence, confidences, is_ready, prepare
 from suffice.planning.controller import Plan, ceiling
 from suffice.planning.learning import Learner
@@ -24,6 +24,7 @@ __all__ = [
     "certainty",
     "confidence",
     "confidences",
+    "is_certainty_known",
     "is_ready",
     "plan",
     "prepare",

@@ -37,8 +37,18 @@ def certainty(tally: Tally, prior: Prior = UNIVERSAL) -> float | None:
     >>> round(certainty(tally), 2)
     0.88
     """
-    votes = tuple(filter(None, tally.top(tally.draws)))
+    votes = _votes(tally)
     return _certainty(votes, prior) if votes else None
+
+
+def is_certainty_known(tally: Tally, prior: Prior = UNIVERSAL) -> bool:
+    """Whether it was worked out before, so that it takes no time to speak of."""
+    votes = _votes(tally)
+    return not votes or votes in prior.certainties
+
+
+def _votes(tally: Tally) -> tuple[int, ...]:
+    return tuple(filter(None, tally.top(tally.draws)))
 
 
 def certainties(tallies: Tallies, prior: Prior = UNIVERSAL) -> FloatArray:
