@@ -4,7 +4,9 @@ import importlib.util
 import json
 import os
 import signal
+import ssl
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -62,3 +64,11 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
 def interruptible() -> None:
     """Ctrl-C works here and in processes started from here, also where this one was started in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def authorities() -> Iterator[None]:
+    """Each client would read the certificate authorities for 25 ms, though no test goes anywhere that has one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield

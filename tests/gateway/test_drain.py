@@ -1,21 +1,20 @@
 """The end of the gateway: it says so first, then nobody can connect, and every request has its reply and its line."""
 
+import asyncio
 import json
-import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import pytest
-from helpers.gateways import ASK, free_port
+from helpers.gateways import ASK, free_port, refuses
 from helpers.live import until
-from helpers.serving import serving
 
 from suffice.gateway import Gateway, Settings
+from suffice.gateway import draining as module
 from suffice.gateway.draining import DrainingServer, listen
 from suffice.testing import FakeServer, Reply, completion
 
@@ -40,7 +39,7 @@ class Asking(threading.Thread):
 
 def some_for_ever(request: dict[str, Any], number: int) -> Reply:
     said = json.dumps(request)
-    delay = 60 if "for ever" in said else 2.5 if "slowly" in said else 0
+    delay = 60 if "for ever" in said else 1.5 if "slowly" in said else 0
     return Reply(completion(["42"] * request.get("n", 1)), delay=delay)
 
 
@@ -62,17 +61,16 @@ def draining(upstream: FakeServer, **settings: Any) -> Iterator[tuple[str, Drain
 FOR_EVER = [{"role": "user", "content": "What is 6 * 7, for ever?"}]
 
 
-def refuses(url: str) -> bool:
-    with suppress(httpx.ConnectError):
-        httpx.get(f"{url}/healthz", trust_env=False)
-        return False
-    return True
+def test_it_says_that_it_is_not_ready_while_it_answers_and_then_lets_nobody_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = threading.Event()
 
+    async def until_looked(moment: float) -> None:
+        await asyncio.to_thread(looked.wait, 60)
 
-def test_it_says_that_it_is_not_ready_while_it_answers_and_then_lets_nobody_in() -> None:
+    monkeypatch.setattr(module, "_sleep_until", until_looked)
     with (
         FakeServer(some_for_ever) as upstream,
-        draining(upstream, unready_seconds=2, drain_seconds=30) as (url, server, thread),
+        draining(upstream, unready_seconds=30, drain_seconds=60) as (url, server, thread),
         httpx.Client(trust_env=False, timeout=30) as kept,
     ):
         slow = Asking(url, {**ASK, "messages": [{"role": "user", "content": "What is 6 * 7, slowly?"}]})
@@ -82,6 +80,7 @@ def test_it_says_that_it_is_not_ready_while_it_answers_and_then_lets_nobody_in()
         assert until(lambda: kept.get(f"{url}/readyz").status_code == 503)
         reply = kept.get(f"{url}/healthz")
         assert (reply.status_code, reply.headers["connection"]) == (200, "close")
+        looked.set()
         assert until(lambda: refuses(url))
         assert slow.reply.status_code == 200
         thread.join(30)
@@ -114,32 +113,6 @@ def test_what_can_not_end_in_time_has_an_error_in_its_shape_and_a_line(capfd: py
         ("/v1/completions", 503),
         ("/v1/messages", 503),
     ]
-
-
-def workers_of(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(one) for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="there is no /proc here")
-def test_workers_outlive_a_hang_up_and_drain_together() -> None:
-    options = ("--workers", "2", "--vote", "always", "--drain-seconds", "4", "--unready-seconds", "2")
-    with FakeServer(some_for_ever) as upstream, serving("--upstream", upstream.base_url, *options) as (url, process):
-        assert until(lambda: len(workers_of(process.pid)) == 2, 60)
-        workers = workers_of(process.pid)
-        process.send_signal(signal.SIGHUP)
-        quick = Asking(url, ASK)
-        slow = [Asking(url, {**ASK, "messages": FOR_EVER}) for _ in range(4)]
-        assert until(lambda: upstream.served >= 5, 60)
-        assert workers_of(process.pid) == workers
-        with httpx.Client(trust_env=False) as client:
-            assert client.get(f"{url}/readyz").status_code == 200
-            process.send_signal(signal.SIGTERM)
-            assert until(lambda: client.get(f"{url}/readyz").status_code == 503, 30)
-        assert until(lambda: refuses(url))
-        assert quick.reply.status_code == 200
-        assert [one.reply.status_code for one in slow] == [503] * 4
-        assert process.wait(60) == 0
 
 
 def test_the_head_of_a_request_has_a_deadline_too() -> None:

@@ -1,12 +1,9 @@
 """`suffice serve` as a real process: its end, its workers, its settings, and the embedded model behind it."""
 
 import importlib.util
-import os
 import signal
 import socket
 import threading
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +11,7 @@ import httpx
 import openai
 import pytest
 from helpers.commands import fails
-from helpers.gateways import ASK
+from helpers.gateways import ASK, post, refuses
 from helpers.live import until
 from helpers.serving import serving
 
@@ -22,87 +19,35 @@ from suffice.testing import FakeServer, Reply, completion
 
 
 def slow(request: dict[str, Any], number: int) -> Reply:
-    return Reply(completion(["42"] * request.get("n", 1)), delay=1.5)
+    return Reply(completion(["42"] * request.get("n", 1)), delay=1.0 if "slowly" in str(request) else 0.0)
 
 
-def test_sigterm_lets_what_is_under_way_end() -> None:
-    replies: list[int] = []
-    with FakeServer(slow) as upstream, serving("--upstream", upstream.base_url) as (url, process):
-        asking = threading.Thread(
-            target=lambda: replies.append(httpx.post(f"{url}/v1/chat/completions", json=ASK, timeout=30).status_code)
-        )
-        asking.start()
-        while not upstream.requests:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGTERM)
-        time.sleep(0.3)
-        with pytest.raises(httpx.ConnectError):
-            httpx.get(f"{url}/healthz")
-        asking.join()
-        assert process.wait(20) in (0, -signal.SIGTERM)
-    assert replies == [200]
-
-
-def test_workers_share_their_metrics() -> None:
-    quick = lambda request, number: "The answer is 42"  # noqa: E731
-    with FakeServer(quick) as upstream, serving("--upstream", upstream.base_url, "--workers", "2") as (url, _):
-        for _ in range(20):
-            assert httpx.post(f"{url}/v1/chat/completions", json=ASK, timeout=30).status_code == 200
-        figures = {httpx.get(f"{url}/metrics").text.split('suffice_requests_total{outcome="vote"}')[1].split()[0]}
-        assert figures == {"20.0"}
-        assert httpx.get(f"{url}/v1/suffice/recent").json()["workers"] == 2
-
-
-def test_what_a_worker_had_under_way_ends_with_it() -> None:
-    endless = lambda request, number: Reply(completion(["42"]), delay=120)  # noqa: E731
-
-    def in_flight(url: str) -> float:
-        text = httpx.get(f"{url}/metrics", timeout=30).text
-        return float(text.split("\nsuffice_draws_in_flight ")[1].split()[0])
-
-    with (
-        FakeServer(endless) as upstream,
-        serving(
-            "--upstream", upstream.base_url, "--workers", "2", "--controller", "sc:draws=3", "--vote", "always"
-        ) as (url, process),
-    ):
-
-        def ask() -> None:
-            with suppress(httpx.HTTPError):
-                httpx.post(f"{url}/v1/chat/completions", json=ASK, timeout=120)
-
-        threading.Thread(target=ask, daemon=True).start()
-        assert until(lambda: upstream.requests != [], 60)
-        assert in_flight(url) == 3
-        for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
-            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                os.kill(int(child), signal.SIGKILL)
-        assert until(lambda: upstream.connections == 0, 60)
-
-        def answers() -> bool:
-            with suppress(httpx.HTTPError):
-                return in_flight(url) == 0
-            return False
-
-        assert until(answers, 60), "others have taken the place of the dead, and don't count for them"
-
-
-def test_settings_come_from_a_file_and_options_go_before_it(tmp_path: Path) -> None:
+def test_settings_come_from_a_file_options_go_before_it_and_sigterm_lets_what_is_under_way_end(tmp_path: Path) -> None:
     config = tmp_path / "gateway.toml"
-    with FakeServer(lambda request, number: "42") as upstream:
+    with FakeServer(slow) as upstream:
         config.write_text(
             f'upstream = "{upstream.base_url}"\ncontroller = "sc"\nbudget = 7\nmax_budget = 9\n'
             'api_key_env = "ALICE"\ndeadline_seconds = 20\ntranslate = true\ncors_origins = ["https://chat.example"]\n'
         )
-        with serving("--config", str(config), "--budget", "5", ALICE="sk-alice") as (url, _):
+        with serving("--config", str(config), "--budget", "5", ALICE="sk-alice") as (url, process):
             headers = {"authorization": "Bearer sk-alice"}
-            told = httpx.post(f"{url}/v1/chat/completions", json=ASK, headers=headers).json()["suffice"]
+            told = post(url, ASK, headers=headers).json()["suffice"]
             assert told["samples"] == 5
-            assert httpx.post(f"{url}/v1/chat/completions", json=ASK).status_code == 401
+            assert post(url, ASK).status_code == 401
             headers["origin"] = "https://chat.example"
             reply = httpx.post(f"{url}/v1/messages", json=ASK, headers=headers)
             assert reply.headers["access-control-allow-origin"] == headers["origin"]
             assert reply.headers["x-suffice-translated"] == "chat"
+            replies: list[int] = []
+            body = {**ASK, "messages": [{"role": "user", "content": "What is 6 * 7, slowly?"}]}
+            asking = threading.Thread(target=lambda: replies.append(post(url, body, headers=headers).status_code))
+            asking.start()
+            assert until(lambda: upstream.in_flight > 0, 60)
+            process.send_signal(signal.SIGTERM)
+            assert until(lambda: refuses(url), 60)
+            asking.join()
+            assert process.wait(60) in (0, -signal.SIGTERM)
+        assert replies == [200]
 
 
 def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
@@ -133,19 +78,6 @@ def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         assert "can't be listened on" in fails("serve", *upstream, "--port", str(taken.getsockname()[1]))
-
-
-def test_workers_know_what_was_imported(tmp_path: Path) -> None:
-    mine = tmp_path / "mine.py"
-    mine.write_text(
-        "import suffice\n\n@suffice.register('mine')\nclass Mine(suffice.Controller):\n"
-        "    def decide(self, tally):\n        return 0 if tally.draws else 3\n"
-    )
-    with FakeServer(lambda request, number: "42") as upstream:
-        options = ["--upstream", upstream.base_url, "--workers", "2", "--controller", "mine"]
-        with serving(*options, before=["--import", str(mine)]) as (url, _):
-            reply = httpx.post(f"{url}/v1/chat/completions", json=ASK, timeout=30).json()
-    assert reply["suffice"]["samples"] == 3
 
 
 @pytest.mark.skipif(

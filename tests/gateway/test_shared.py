@@ -2,20 +2,16 @@
 
 import asyncio
 import os
-import signal
 import subprocess
 import sys
-import threading
 from collections import Counter
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from helpers.commands import SUFFICE
-from helpers.gateways import ASK, free_port, gateway
+from helpers.gateways import ASK, gateway
 from helpers.keys import Desk
 from helpers.live import boxed, until
 
@@ -111,54 +107,3 @@ def test_a_limiter_that_is_shared_lets_go_of_what_is_cancelled(board: Path) -> N
         mine.close()
 
     asyncio.run(main())
-
-
-def test_two_workers_share_limits_and_take_new_keys_at_a_hangup_without_dropping_a_request(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    ann, few = desk.add("ann"), desk.add("few", requests_per_minute=9)
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    options = ["--port", str(port), "--workers", "2", "--keys", str(desk.path), "--state", str(desk.state)]
-    quick = lambda request, number: boxed(42)  # noqa: E731
-    with FakeServer(quick, remember=False) as upstream:
-        command = [SUFFICE, "serve", "--upstream", upstream.base_url, "--vote", "always", *options]
-        log = (tmp_path / "log").open("w")
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
-            assert until(partial(_answers, url), 60)
-            assert all_at_once([url], 30, few) == {200: 9, 429: 21}
-            workers = _workers(process.pid)
-            ending, statuses = threading.Event(), Counter[int]()
-
-            def ask() -> None:
-                while not ending.is_set():
-                    reply = httpx.post(f"{url}/v1/chat/completions", json=ASK, headers=ann, timeout=60)
-                    statuses[reply.status_code] += 1
-
-            asking = [threading.Thread(target=ask) for _ in range(2)]
-            for thread in asking:
-                thread.start()
-            new = desk.add("new")
-            process.send_signal(signal.SIGHUP)
-            assert until(lambda: all_at_once([url], 4, new) == {200: 4}, 30)
-            ending.set()
-            for thread in asking:
-                thread.join()
-            assert set(statuses) == {200} and _workers(process.pid) == workers
-            assert until(lambda: desk.usage(url)["ann"]["requests"] == statuses[200])
-            assert desk.usage(url)["few"]["refused"] == 21
-        finally:
-            process.terminate()
-            process.wait(60)
-            log.close()
-
-
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/healthz").status_code == 200
-    except httpx.HTTPError:
-        return False
-
-
-def _workers(process: int) -> list[str]:
-    return Path(f"/proc/{process}/task/{process}/children").read_text().split()

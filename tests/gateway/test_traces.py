@@ -3,18 +3,14 @@
 import asyncio
 import importlib.util
 import os
-import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
-from helpers.collector import collector
-from helpers.commands import SUFFICE, fails
+from helpers.commands import fails
 from helpers.gateways import ASK, always, free_port, gateway, post
-from helpers.live import until
 from helpers.traces import Traces, facts, parent, span_id
 from opentelemetry.trace import SpanKind, StatusCode
 
@@ -106,38 +102,6 @@ def test_a_collector_that_fails_disturbs_nobody(traces: Traces, monkeypatch: pyt
     monkeypatch.setattr(traces.memory, "export", refuse)
     with FakeServer(always) as upstream, gateway(upstream, otel=True) as url:
         assert post(url, ASK).status_code == 200
-
-
-def test_a_real_collector_gets_them_from_all_workers() -> None:
-    """By the variable alone; what is left is sent at the end."""
-    port = free_port()
-    with FakeServer(always) as upstream, collector() as (address, spans):
-        command = [SUFFICE, "serve", "--upstream", upstream.base_url, "--port", str(port), "--workers", "2"]
-        environment = os.environ | {"OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_BSP_SCHEDULE_DELAY": "60000"}
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        url = f"http://127.0.0.1:{port}"
-        try:
-            assert until(lambda: _lives(url), 150), process.poll()
-            answered = [post(url, ASK, headers=SENT).status_code for _ in range(8)]
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=60)
-        assert answered == [200] * 8
-        got: list[dict[str, Any]] = []
-        while sum(span["name"] == "vote fake" for span in got) < 8:
-            got.append(next(spans))
-    assert {span["trace"] for span in got} == {TRACE} and {span["path"] for span in got} == {"/v1/traces"}
-    assert {span["resource"]["service.name"] for span in got} == {"suffice"}
-    ids = {span["id"] for span in got}
-    assert all(span["events"] > 1 for span in got if span["name"] == "vote fake")
-    assert any(span["parent"] in ids for span in got if span["name"] == "chat fake")
-
-
-def _lives(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/healthz").status_code == 200
-    except httpx.HTTPError:
-        return False
 
 
 def test_an_end_does_not_wait_for_a_collector_that_hangs(traces: Traces, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,12 @@
 """A gateway on a free port, in front of a scripted server, and what is posted to it."""
 
+import os
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import cycle
 from typing import Any
 
 import httpx
@@ -21,11 +23,24 @@ def always(request: dict[str, Any], number: int) -> str:
     return r"So it is \boxed{42}."
 
 
+_ports = cycle(range(10_000 + os.getpid() * 100 % 20_000, 32_000))
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that stays free until it is listened on: not one of those that are handed out to whoever asks for any."""
+    for port in _ports:
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("the ports are in a cycle")
+
+
+def refuses(url: str) -> bool:
+    """Whether nobody can connect."""
+    with suppress(httpx.ConnectError):
+        httpx.get(f"{url}/healthz", trust_env=False)
+        return False
+    return True
 
 
 @contextmanager

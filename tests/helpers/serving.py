@@ -21,14 +21,14 @@ def serving(*options: str, before: Sequence[str] = (), **variables: str) -> Iter
     command = [SUFFICE, *before, "serve", "--port", str(port), *ending, *options]
     process = subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     url = f"http://127.0.0.1:{port}"
-    end = time.monotonic() + 60
+    end = time.monotonic() + 150
     while True:
         try:
             httpx.get(f"{url}/healthz")
             break
         except httpx.HTTPError:
             assert process.poll() is None and time.monotonic() < end, process.communicate()
-            time.sleep(0.05)
+            time.sleep(0.1)
     try:
         yield url, process
     finally:
