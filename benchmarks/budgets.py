@@ -99,7 +99,10 @@ def main() -> None:
         against=against_table(found),
     )
     (OUT / "budgets.md").write_text(page)
-    print(page)
+    results = DOCS / "results.md"
+    before, _, after = results.read_text().partition("\n## The gateway\n")
+    before = before.partition("\n## Every budget\n")[0]
+    results.write_text(f"{before}\n{page}\n## The gateway\n{after}")
 
 
 def _specs() -> list[str]:

@@ -184,7 +184,7 @@ class ConditionedController(SavedController):
         self.card = {**card, "penalties": asdict(penalties)}
         self.penalties = penalties
         self.first: int = card["first"]
-        self.draws_by_action = np.array([0, *card["actions"]])
+        self._asked: list[int] = [0, *card["actions"]]
         self._known: dict[tuple[int, ...], int] = {}
         self._conditioned: dict[int, FloatArray] = {}
 
@@ -246,39 +246,42 @@ class ConditionedController(SavedController):
             self._conditioned[budget] = seen @ weights[FEATURES:] + biases
         return self._conditioned[budget]
 
-    def scores(self, inputs: FloatArray, budget: int) -> FloatArray:
+    def _scores(self, inputs: FloatArray, condition: FloatArray) -> FloatArray:
         """What the network gives each action, for one row of features or for many."""
         (first, _), (second, bias), (last, last_bias) = self._exact
-        hidden = np.maximum(on_grid(inputs) @ first[:FEATURES] + self._condition(budget), 0)
-        hidden = np.maximum(hidden @ second + bias, 0)
-        scores: FloatArray = hidden @ last + last_bias
+        hidden = np.maximum(np.dot(on_grid(inputs), first[:FEATURES]) + condition, 0)
+        hidden = np.maximum(np.dot(hidden, second) + bias, 0)
+        scores: FloatArray = np.dot(hidden, last) + last_bias
         return scores
 
     def decide(self, tally: Tally) -> int:
         """What is remembered of this state, or one pass through the network."""
-        budget, draws, top = tally.budget, tally.draws, tally.top(TOP)
-        state = (budget, draws, *top)
+        state = (tally.budget, tally.draws, *tally.top(TOP))
         if (known := self._known.get(state)) is not None:
             return known
-        self._condition(budget)
-        asked = self._first_round(budget) - draws
-        if asked <= 0:
-            scores = self.scores(np.array(features(top, draws, budget, LISTS)), budget)
-            asked = int(self.draws_by_action[scores.argmax() if top[0] else 1 + scores[1:].argmax()])
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
-        self._known[state] = asked
+        asked = self._known[state] = self.pass_through(tally)
         return asked
+
+    def pass_through(self, tally: Tally) -> int:
+        """The decision by the network itself."""
+        budget, draws, top = tally.budget, tally.draws, tally.top(TOP)
+        condition = self._condition(budget)
+        if (missing := self._first_round(budget) - draws) > 0:
+            return missing
+        scores = self._scores(np.array(features(top, draws, budget, LISTS)), condition)
+        return self._asked[scores.argmax() if top[0] else 1 + scores[1:].argmax()]
 
     def decide_many(self, tallies: Tallies) -> IntArray:
         """One pass for all states."""
         budget, draws, top = tallies.budget, tallies.draws, tallies.top(TOP)
-        self._condition(budget)
+        condition = self._condition(budget)
         states, where = np.unique(np.column_stack([draws, top]), axis=0, return_inverse=True)
         columns = states.T.astype(np.intp)
-        scores = self.scores(np.column_stack(features(columns[1:], columns[0], budget, ARRAYS)), budget)
+        scores = self._scores(np.column_stack(features(columns[1:], columns[0], budget, ARRAYS)), condition)
         scores[columns[1] == 0, 0] = -np.inf  # without a vote there is nothing to stop with
-        asked = self.draws_by_action[scores.argmax(axis=1)]
+        asked = np.array(self._asked)[scores.argmax(axis=1)]
         missing = self._first_round(budget) - columns[0]
         decided: IntArray = np.where(missing > 0, missing, asked)[where.ravel()]
         return decided

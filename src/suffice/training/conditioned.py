@@ -21,7 +21,6 @@ from suffice.training.learner import (
     FINAL_SEED,
     GAE_LAMBDA,
     GAMMA,
-    LEAST_ROUND_PENALTY,
     RULES,
     WATCH_SEED,
     Trained,
@@ -38,10 +37,13 @@ COPIES = 256
 OPTIONS: dict[str, Any] = {"n_steps": 32, "batch_size": BATCH, "n_epochs": 4, "clip_range": 0.1}
 RATE_AFTER_IMITATION, RATE_ALONE = 1e-4, 1e-3
 
+LEAST_ROUND = 1e-3
+"""What a round costs in training even where rounds are free: they take time, and this hardly costs anything else."""
+
 WATCHES = 20
 WATCHED_BUDGETS = (4, 8, 16, 32, 64, 128, 256)
 WATCHED_PENALTIES = (Penalties(0.002, 0.01), Penalties(0.0075, 0.0), Penalties(0.0075, 0.005), Penalties(0.025, 0.02))
-WATCHED_QUESTIONS = 150
+WATCHED_QUESTIONS = 300
 """The best moment is chosen by the mean reward at all of these, on so many questions of each pool and of the model."""
 
 
@@ -49,12 +51,13 @@ def learn_conditioned(job: Job, link: Link | None = None) -> Trained:
     """Imitate the planner, go on by PPO, and keep the best moment; an interrupt keeps the best so far."""
     link = link or Link()
     torch.set_num_threads(1)  # the network is so small that threads only get into each other's way
-    model = _model(job)
     watcher = _Watcher(job, link)
+    imitated = imitate(_lessons(job, watcher), job.seed, watcher.hear) if job.lessons else None
+    model = _model(job)
+    if imitated:
+        _warm_up(model, *imitated)
+    watcher.consider(model)
     try:
-        if job.lessons:
-            _warm_up(model, *imitate(_lessons(job, watcher), job.seed, watcher.hear))
-        watcher.consider(model)
         model.learn(job.steps, callback=watcher)
     except KeyboardInterrupt:
         link.stop.set()  # no other run begins
@@ -74,7 +77,7 @@ def learn_conditioned(job: Job, link: Link | None = None) -> Trained:
 
 def _lessons(job: Job, watcher: "_Watcher") -> Lessons:
     made = []
-    for budget, lessons in make_lessons(job.within, job.setting.actions, LEAST_ROUND_PENALTY, job.lessons, job.seed):
+    for budget, lessons in make_lessons(job.within, job.setting.actions, LEAST_ROUND, job.lessons, job.seed):
         watcher.hear(f"planning at a budget of {budget}")
         made.append(lessons)
     return Lessons(np.concatenate([one.inputs for one in made]), np.concatenate([one.worths for one in made]))
@@ -85,7 +88,7 @@ def _model(job: Job) -> PPO:
     rate = RATE_AFTER_IMITATION if job.lessons else RATE_ALONE
     return PPO(
         "MlpPolicy",
-        ConditionedVecEnv(supply, job.setting, COPIES, LEAST_ROUND_PENALTY),
+        ConditionedVecEnv(supply, job.setting, COPIES, LEAST_ROUND),
         gamma=GAMMA,
         gae_lambda=GAE_LAMBDA,
         policy_kwargs={"net_arch": list(HIDDEN), "activation_fn": torch.nn.ReLU},
@@ -146,7 +149,7 @@ class _Watcher(BaseCallback):
                 [pool for pool in self.pools if _responses(pool) >= budget],
                 controller.at(self.job.within.nearest(penalties)),
                 budget=budget,
-                repeats=max(1, 16 // budget),
+                repeats=max(2, 32 // budget),
                 seed=WATCH_SEED,
                 penalties=self.job.within.nearest(penalties),
                 confidence=False,

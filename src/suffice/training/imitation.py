@@ -27,8 +27,8 @@ from suffice.tally import FloatArray, IntArray
 EPISODES = 1500
 """Simulated for each budget and pair of penalties."""
 
-MOST_STATES = 6000
-"""Kept of each budget and pair of penalties."""
+MOST_STATES, STATES_A_DRAW = 8000, 200
+"""So many states are kept for each budget and pair of penalties: small budgets have few that differ."""
 
 PAST_STOP = 4
 """States this far past the planner's stop are learned from too: a network may go there."""
@@ -37,7 +37,7 @@ WITHOUT_ANSWERS = 0.25
 """In this share of the states some answers that came once are taken for responses without one."""
 
 HIDDEN = (64, 64)
-EPOCHS = 25
+EPOCHS = 12
 BATCH = 4096
 RATE = 3e-3
 SHARPNESS = 0.01
@@ -69,13 +69,16 @@ def random_penalties(random: np.random.Generator, within: Range) -> Penalties:
 def make_lessons(
     within: Range, actions: tuple[int, ...], least_round: float, prices: int, seed: int
 ) -> Iterator[tuple[int, Lessons]]:
-    """The lessons of every budget, with so many pairs of penalties each; a third of them where plans take seconds."""
+    """The lessons of every budget, with so many pairs of penalties each.
+
+    There are four times as many where plans take no time, and a third where they take seconds.
+    """
     random = np.random.default_rng(seed)
     low, high = within.budgets
     exact = [budget for budget in range(low, min(high, EXACT_BUDGET) + 1) if budget <= 16 or budget % 4 == 0]
     large = [budget for budget in LARGE_BUDGETS if low <= budget <= high]
     for budget in exact + large:
-        for _ in range(prices if budget <= EXACT_BUDGET else -(-prices // 3)):
+        for _ in range(4 * prices if budget < 8 else prices if budget <= EXACT_BUDGET else -(-prices // 3)):
             penalties = random_penalties(random, within)
             yield budget, _lessons(budget, penalties, actions, least_round, random)
 
@@ -94,7 +97,7 @@ def _lessons(
     stops[0] = False
     ended = np.cumsum(stops, axis=0) > PAST_STOP
     draws, episode = np.nonzero(~ended)
-    chosen = random.permutation(len(draws))[:MOST_STATES]
+    chosen = random.permutation(len(draws))[: min(MOST_STATES, STATES_A_DRAW * budget)]
     draws, episode = draws[chosen], episode[chosen]
     top = _without_answers(np.stack(tops)[draws, episode], random)
     inputs = seen(top, draws, budget, np.full(len(draws), penalties.draw), np.full(len(draws), penalties.round))
