@@ -82,7 +82,7 @@ def main() -> None:
     folder = Path(sys.argv[1]) if sys.argv[1:] else POOLS
     pools = bundled + [load_pool(folder / f"{name}.jsonl") for name in QWEN3 if folder.is_dir()]
     regrets = regret_grid(bundled)
-    found = {budget: {spec: replayed(pools, spec, budget) for spec in _specs()} for budget in BUDGETS}
+    found = {budget: replayed(pools, budget) for budget in BUDGETS}
     draw_regret(regrets)
     draw_fronts(found)
     write_figures(regrets, found)
@@ -118,29 +118,25 @@ def regret_grid(pools: Sequence[Pool]) -> np.ndarray:
         draw, round_ = PRICES[column]
         ours = Shipped(draw, round_)
         best = Plan(draw, round_, tuple(ours.card["actions"]))
-        rewards = [
-            mean_over_pools(
-                evaluate(
-                    pools,
-                    controller,
-                    budget=EXACT[row],
-                    repeats=MANY_REPEATS,
-                    penalties=Penalties(draw, round_),
-                    confidence=False,
-                ),
-                "reward",
-            )
-            or 0.0
-            for controller in (best, ours)
-        ]
+        results = evaluate(
+            pools,
+            [best, ours],
+            budget=EXACT[row],
+            repeats=MANY_REPEATS,
+            penalties=Penalties(draw, round_),
+            confidence=False,
+        )
+        rewards = [mean_over_pools(results[way::2], "reward") or 0.0 for way in (0, 1)]
         regrets[row, column] = rewards[0] - rewards[1]
     return regrets
 
 
-def replayed(pools: Sequence[Pool], spec: str, budget: int) -> list[Result]:
-    """One controller on all pools."""
-    print(f"{budget}: {spec}", file=sys.stderr, flush=True)
-    return evaluate(pools, spec, budget=budget, repeats=REPEATS, confidence=False)
+def replayed(pools: Sequence[Pool], budget: int) -> dict[str, list[Result]]:
+    """All controllers on all pools, on the same draws."""
+    print(f"budget {budget}", file=sys.stderr, flush=True)
+    specs = _specs()
+    results = evaluate(pools, specs, budget=budget, repeats=REPEATS, confidence=False)
+    return {spec: results[place :: len(specs)] for place, spec in enumerate(specs)}
 
 
 def reward(results: Sequence[Result], draw: float, round_: float) -> float:

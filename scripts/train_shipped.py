@@ -14,7 +14,7 @@ from suffice.report.progress import training_bar
 from suffice.training import Job, learn_each
 
 SHIPPED = Path(__file__).parents[1] / "src" / "suffice" / "controllers" / "shipped" / "rl.safetensors"
-STEPS = 3_000_000
+STEPS = 2_000_000
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ GRID = 1024
 """Inputs and weights are multiples of 1/GRID."""
 
 LARGEST_INPUT = 2.1
+OVER_LOG = float(1 / np.log(TOP))
 
 MOST_KNOWN = 200_000
 """Decisions that are remembered for single tallies, before all are forgotten."""
@@ -69,10 +70,8 @@ def features(top: Any, draws: Any, budget: Any, tables: Tables[Any]) -> tuple[An
     inverse, times_log = tables.inverse, tables.times_log
     over_budget, over_draws, left = inverse[budget], inverse[draws], budget - draws
     votes = first + second + third + fourth + fifth
-    spread = (times_log[first] + times_log[second] + times_log[third] + times_log[fourth] + times_log[fifth]) * inverse[
-        votes
-    ]
-    entropy = (times_log[votes] * inverse[votes] - spread) * _OVER_LOG
+    spread = times_log[first] + times_log[second] + times_log[third] + times_log[fourth] + times_log[fifth]
+    entropy = (times_log[votes] - spread) * inverse[votes] * OVER_LOG
     lead, further = first - second, first - third
     ahead = lead * tables.inverse_root[first + second]
     ahead_of_third = further * tables.inverse_root[first + third]
@@ -104,23 +103,31 @@ def features(top: Any, draws: Any, budget: Any, tables: Tables[Any]) -> tuple[An
     )
 
 
-_OVER_LOG = float(1 / np.log(TOP))
 FEATURES = 21
 CONDITIONS = 6
+DRAW_PENALTIES, ROUND_PENALTIES = (0.001, 0.03), (0.0, 0.05)
 
 
 @dataclass(frozen=True)
 class Range:
-    """The budgets and penalties that a network was trained for."""
+    """The budgets and penalties that a network was trained for: these, or less."""
 
     budgets: tuple[int, int] = (2, LARGEST_BUDGET)
-    draw: tuple[float, float] = (0.001, 0.03)
-    round: tuple[float, float] = (0.0, 0.05)
+    draw: tuple[float, float] = DRAW_PENALTIES
+    round: tuple[float, float] = ROUND_PENALTIES
 
     def __post_init__(self) -> None:
         least, most = (whole_number("budgets", budget, least=2) for budget in self.budgets)
         if not least <= most <= LARGEST_BUDGET:
             raise OptionError(f"must rise, to {LARGEST_BUDGET} at the most, not {least} to {most}", "budgets")
+        for name, (low, high), (lowest, highest) in (
+            ("draw", self.draw, DRAW_PENALTIES),
+            ("round", self.round, ROUND_PENALTIES),
+        ):
+            if not lowest <= low <= high <= highest:
+                raise OptionError(
+                    f"must rise, from {lowest:g} to {highest:g} at the most, not {low:g} to {high:g}", name
+                )
 
     @classmethod
     def of(cls, card: Mapping[str, Any]) -> "Range":
@@ -148,8 +155,8 @@ class Range:
 
 def conditions(budget: Any, draw: Any, round_: Any) -> FloatArray:
     """What the network sees of the budget and the penalties, numbers or columns: each on two scales."""
-    dear, waiting = np.log2(draw / 0.001) / 4, np.sqrt(round_ / 0.05)
-    parts = np.log2(budget) / 4, dear, waiting, draw / 0.03, round_ / 0.05, draw * budget / 4
+    dear, waiting = np.log2(draw / DRAW_PENALTIES[0]) / 4, np.sqrt(round_ / ROUND_PENALTIES[1])
+    parts = np.log2(budget) / 4, dear, waiting, draw / DRAW_PENALTIES[1], waiting**2, draw * budget / 4
     return np.stack(parts, axis=-1)
 
 

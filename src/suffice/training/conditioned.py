@@ -34,8 +34,8 @@ from suffice.training.mixed import ConditionedSupply, ConditionedVecEnv
 from suffice.training.setting import Job
 
 COPIES = 256
-OPTIONS: dict[str, Any] = {"n_steps": 32, "batch_size": BATCH, "n_epochs": 4, "clip_range": 0.1}
-RATE_AFTER_IMITATION, RATE_ALONE = 1e-4, 1e-3
+OPTIONS: dict[str, Any] = {"n_steps": 64, "batch_size": BATCH, "n_epochs": 4, "clip_range": 0.1}
+RATE_AFTER_IMITATION, RATE_ALONE = 3e-5, 1e-3
 
 LEAST_ROUND = 1e-3
 """What a round costs in training even where rounds are free: they take time, and this hardly costs anything else."""

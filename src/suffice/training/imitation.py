@@ -27,7 +27,7 @@ from suffice.tally import FloatArray, IntArray
 EPISODES = 1500
 """Simulated for each budget and pair of penalties."""
 
-MOST_STATES, STATES_A_DRAW = 8000, 200
+MOST_STATES, STATES_A_DRAW = 8000, 400
 """So many states are kept for each budget and pair of penalties: small budgets have few that differ."""
 
 PAST_STOP = 4
@@ -37,7 +37,7 @@ WITHOUT_ANSWERS = 0.25
 """In this share of the states some answers that came once are taken for responses without one."""
 
 HIDDEN = (64, 64)
-EPOCHS = 12
+EPOCHS = 16
 BATCH = 4096
 RATE = 3e-3
 SHARPNESS = 0.01
