@@ -47,6 +47,8 @@ STYLES = {
 }
 
 AXES = ("samples", "agreement")
+LEAST_AGREEMENT = 90
+"""The fronts are shown from here on."""
 
 PAGE = """## Every budget
 
@@ -127,7 +129,7 @@ def regret_grid(pools: Sequence[Pool]) -> np.ndarray:
             confidence=False,
         )
         rewards = [mean_over_pools(results[way::2], "reward") or 0.0 for way in (0, 1)]
-        regrets[row, column] = rewards[0] - rewards[1]
+        regrets[row, column] = round(rewards[0] - rewards[1], 4) + 0.0  # and no -0.0
     return regrets
 
 
@@ -201,8 +203,15 @@ def draw_regret(regrets: np.ndarray) -> None:
     figure, axes = pyplot.subplots(figsize=(WIDTH * 0.8, ROW_HEIGHT * 1.1), layout="constrained")
     picture = axes.imshow(regrets, cmap="Blues", vmin=0, vmax=0.015, aspect="auto")
     for row, column in np.ndindex(regrets.shape):
-        value = regrets[row, column]
-        axes.text(column, row, f"{value:.4f}", ha="center", va="center", color="white" if value > 0.009 else "black")
+        value = float(regrets[row, column])
+        axes.text(
+            column,
+            row,
+            f"{round(value, 4) + 0:.4f}",
+            ha="center",
+            va="center",
+            color="white" if value > 0.009 else "black",
+        )
     axes.set_xticks(range(len(PRICES)), [f"{draw:g} / {round_:g}" for draw, round_ in PRICES])
     axes.set_yticks(range(len(EXACT)), [str(budget) for budget in EXACT])
     axes.set(xlabel="penalty for a draw / for a round", ylabel="budget")
@@ -216,12 +225,15 @@ def draw_fronts(found: Found) -> None:
     figure, grid = pyplot.subplots(2, 3, figsize=(WIDTH * 1.2, ROW_HEIGHT * 2), layout="constrained")
     panels: list[Axes] = list(grid.flat)
     for axes, (budget, by_spec) in zip(panels, found.items(), strict=False):
+        seen: list[float] = []
         for method, specs in SWEEPS.items():
             label, colour, marker = STYLES[method]
             samples, agreement = ([mean_over_pools(by_spec[spec], what) or 0.0 for spec in specs] for what in AXES)
             axes.plot(samples, agreement, color=colour, marker=marker, label=label, markersize=5, linewidth=1.4)
+            seen += [cost for cost, quality in zip(samples, agreement, strict=True) if quality >= LEAST_AGREEMENT]
         axes.set(title=f"budget {budget}", xlabel="samples", ylabel="agreement with the full vote (%)")
-        axes.set_ylim(90, 100.4)
+        margin = 0.05 * (max(seen) - min(seen))
+        axes.set(xlim=(min(seen) - margin, max(seen) + margin), ylim=(LEAST_AGREEMENT, 100.4))
         axes.grid(alpha=0.3)
     panels[-1].axis("off")
     panels[-1].legend(*panels[0].get_legend_handles_labels(), loc="center", fontsize=12, frameon=False)
