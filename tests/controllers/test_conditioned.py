@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def network(seed: int = 0, penalties: Penalties = DEFAULT, **card: object) -> Co
 NETWORK = network()
 
 
-def tally_of(budget: int, answers: list[str | None]) -> Tally:
+def tally_of(budget: int, answers: Sequence[str | None]) -> Tally:
     tally = Tally(budget)
     tally.add_round(answers)
     return tally
@@ -96,6 +97,12 @@ def test_random_networks_do_take_every_action() -> None:
 def test_the_first_round_is_fixed_where_it_is_at_most_half_of_the_budget(budget: int, first: int) -> None:
     assert NETWORK.decide(Tally(budget)) == first
     assert NETWORK.decide(tally_of(budget, ["a", None])) == first - 2
+
+
+def test_it_stops_where_nobody_can_pass_the_leader_any_more() -> None:
+    for seed in range(5):
+        assert network(seed).decide(tally_of(32, ["a"] * 16 + ["b"] * 15)) == 0
+        assert network(seed).decide(tally_of(3, ["a"] * 2)) == 0
 
 
 def test_without_a_vote_it_draws_on() -> None:

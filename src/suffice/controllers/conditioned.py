@@ -170,7 +170,8 @@ def on_grid(values: FloatArray) -> FloatArray:
 class ConditionedController(SavedController):
     """Takes the network's best action at one pair of penalties and at whatever budget it is asked for.
 
-    The first round is fixed where it is at most half of the budget; below that the network chooses it too.
+    The first round is fixed where it is at most half of the budget; below that the network chooses it too. Without a
+    vote it draws on, and where nobody can pass the leader any more it stops.
     `layers` are pairs of weights (outputs × inputs) and biases: inputs are the features and then the conditions.
 
     >>> from suffice import get_controller
@@ -277,6 +278,8 @@ class ConditionedController(SavedController):
         condition = self._condition(budget)
         if (missing := self._first_round(budget) - draws) > 0:
             return missing
+        if top[0] and top[0] - top[1] >= tally.left:  # nobody can pass the leader any more
+            return 0
         scores = self._scores(np.array(features(top, draws, budget, LISTS)), condition)
         return self._asked[scores.argmax() if top[0] else 1 + scores[1:].argmax()]
 
@@ -289,6 +292,7 @@ class ConditionedController(SavedController):
         scores = self._scores(np.column_stack(features(columns[1:], columns[0], budget, ARRAYS)), condition)
         scores[columns[1] == 0, 0] = -np.inf  # without a vote there is nothing to stop with
         asked = np.array(self._asked)[scores.argmax(axis=1)]
+        asked[(columns[1] > 0) & (columns[1] - columns[2] >= budget - columns[0])] = 0
         missing = self._first_round(budget) - columns[0]
         decided: IntArray = np.where(missing > 0, missing, asked)[where.ravel()]
         return decided
