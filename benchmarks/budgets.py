@@ -14,6 +14,7 @@ from statistics import fmean
 import numpy as np
 from matplotlib import pyplot
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from suffice import Penalties, Plan, Pool, evaluate, load_pool
 from suffice.controllers.shipped import Shipped
@@ -58,15 +59,16 @@ within its range ([training](training.md)).
 ### How far from the best plan
 
 Regret: how much more reward the exact [plan](planner.md) with the same actions has, on the three bundled test pools,
-{repeats} repeats. Over all {cells} cells it is {mean:.4f} on average and {worst:.4f} at the worst. In the column of
-dear draws and free rounds half a hundredth is the first round: the plan begins with 2 draws there, the network with 4.
+{repeats} repeats. Over all {cells} cells it is {mean:.4f} on average and {worst:.4f} at the worst. Where draws are dear
+and rounds free half a hundredth of it is the first round: the plan begins with 2 draws there, the network with 4.
 
 {regret}
 ![The network's regret by budget and price](results/budgets/regret.png)
 
 ### All controllers at 8 to 128
 
-{pools} pools with 128 responses a question ({names}), each counting the same, {few} repeats, defaults throughout.
+{pools} pools with 128 responses a question ({names}),
+each counting the same, {few} repeats, defaults throughout.
 
 {table}
 ![Agreement against samples, by budget](results/budgets/fronts.png)
@@ -95,7 +97,7 @@ def main() -> None:
         worst=regrets.max(),
         regret=regret_table(regrets),
         pools=len(pools),
-        names="the three bundled test pools, and Qwen3-0.6B and 1.7B on AIME24, AIME25 and HMMT25",
+        names="the three bundled test pools; Qwen3-0.6B and 1.7B on AIME24, AIME25 and HMMT25",
         few=REPEATS,
         table=budget_table(found),
         against=against_table(found),
@@ -234,6 +236,7 @@ def draw_fronts(found: Found) -> None:
         axes.set(title=f"budget {budget}", xlabel="samples", ylabel="agreement with the full vote (%)")
         margin = 0.05 * (max(seen) - min(seen))
         axes.set(xlim=(min(seen) - margin, max(seen) + margin), ylim=(LEAST_AGREEMENT, 100.4))
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
         axes.grid(alpha=0.3)
     panels[-1].axis("off")
     panels[-1].legend(*panels[0].get_legend_handles_labels(), loc="center", fontsize=12, frameon=False)

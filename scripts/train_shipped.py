@@ -2,7 +2,7 @@
 
     python scripts/train_shipped.py
 
-It plans, imitates the plans, and goes on by PPO: a quarter of an hour of one core. Ctrl-C keeps the best so far. What
+It plans, imitates the plans, and goes on by PPO: seven minutes of one core. Ctrl-C keeps the best so far. What
 is there already is kept: delete src/suffice/controllers/shipped/rl.safetensors to begin anew.
 """
 
