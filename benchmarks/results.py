@@ -42,7 +42,8 @@ PAPER = {
 
 HEAD = """# Results
 
-All of this page is made by `python benchmarks/results.py` from two commands; pictures and CSV files are beside it.
+All of this page down to [every budget](#every-budget) is made by `python benchmarks/results.py` from two commands;
+pictures and CSV files are beside it.
 
 - `suffice reproduce all` trains on the bundled training pool and tests on the three others;
 - `suffice reproduce WHAT --leave-one-out --test POOL…` trains for each of six Qwen3 pools on the same model's other two
@@ -100,6 +101,7 @@ def main() -> None:
         _section("The bundled pools", "bundled", EXPERIMENTS),
         _section("Qwen3 on AIME and HMMT, leaving one benchmark out", "qwen3", QWEN3),
         _beside(),
+        (DOCS / "results" / "budgets" / "budgets.md").read_text(),  # from benchmarks/budgets.py
     ]
     page = DOCS / "results.md"
     written_by_hand = page.read_text().partition("\n## The gateway\n")  # from what benchmarks/gateway.py prints

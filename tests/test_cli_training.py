@@ -156,14 +156,27 @@ def test_transfer_is_skipped_with_a_sentence_where_there_is_one_model(toys: list
     assert (done.returncode, "needs pools of two models" in done.stdout) == (0, True)
 
 
-def test_shipped_controllers_are_listed_and_used(tmp_path: Path) -> None:
-    names = [line.split()[0] for line in suffice("controllers").stdout.splitlines() if line.strip().startswith("rl:")]
-    assert len(names) >= 8
-    chosen = [option for name in ["rl", *names] for option in ("--controller", name)]
-    done = suffice("evaluate", POOL, *chosen, "--controller", "asc", "--repeats", "10", "--json", tmp_path / "r.json")
-    assert done.returncode == 0, done.stderr
+def test_the_shipped_controller_is_listed_and_serves_its_range(tmp_path: Path) -> None:
+    listed = works("controllers")
+    assert "2–256" in listed and "0.001–0.03" in listed and "0–0.05" in listed
+    names = [f"rl:penalty_draw={draw}" for draw in (0.001, 0.01, 0.03)]
+    chosen = [option for name in ["rl", *names, "asc"] for option in ("--controller", name)]
+    works("evaluate", POOL, *chosen, "--budget", "16", "--repeats", "10", "--json", tmp_path / "r.json")
     results = {row["controller"]: row for row in json.loads((tmp_path / "r.json").read_text())["results"]}
-    sweep = [results[name]["samples"] for name in names if name.endswith("penalty_round=0")]
+    sweep = [results[name]["samples"] for name in names]
     assert sweep == sorted(sweep, reverse=True), "dearer draws, fewer samples"
     assert results["rl"]["rounds"] < results["asc"]["rounds"] / 2
-    assert "there are (draw/round) 0.001/0" in fails("evaluate", POOL, "--controller", "rl:penalty_draw=0.5")
+    refused = fails("evaluate", POOL, "--controller", "rl:penalty_draw=0.5")
+    assert "penalty_draw must be between 0.001 and 0.03, not 0.5" in refused
+
+
+def test_one_network_for_many_budgets_is_trained_by_a_command(toys: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "c.safetensors"
+    options = ["--budget", "6", "--budgets", "5-6", "--lessons", "1", "--steps", "1", "--seeds", "1"]
+    done = suffice("train", toys[0], "--out", out, *options)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(works("controllers", out))["ranges"]["budget"] == [5, 6]
+    used = works("evaluate", toys[1], "--controller", f"rl:penalty_draw=0.02,file={out}", "--budget", "5")
+    assert "penalty_draw=0.02" in used
+    refused = fails("train", toys[0], "--out", out, "--budgets", "few")
+    assert '--budgets must be two whole numbers with a dash between, as in 2-256, not "few"' in refused

@@ -93,11 +93,11 @@ def test_every_room_has_its_place() -> None:
 
 
 NAMES = """
-Advice ArrayController CapReachedError Choice Comparison Controller ControllerError Costs Difference Flow GaveUpError
-LearnedController LocalServer OptionError Outcome Penalties Plan Pool PoolError Question Response Result SampleError
-SavedController SufficeError Summary Tallies Tally advise answers aparse asample bundled_pools certainty compare
-confidence controller_names difference evaluate get_controller load_controller load_pool parse register sample
-save_controller shipped_controllers summarise trace
+Advice ArrayController CapReachedError Choice Comparison ConditionedController Controller ControllerError Costs
+Difference Flow GaveUpError LearnedController LocalServer OptionError Outcome Penalties Plan Pool PoolError Question
+Response Result SampleError SavedController SufficeError Summary Tallies Tally advise answers aparse asample
+bundled_pools certainty compare confidence controller_names difference evaluate get_controller load_controller
+load_pool parse register sample save_controller shipped_controllers summarise trace
 """
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from suffice import answers
 from suffice.controllers import (
     ArrayController,
+    ConditionedController,
     Controller,
     LearnedController,
     SavedController,
@@ -50,6 +51,7 @@ __all__ = [
     "CapReachedError",
     "Choice",
     "Comparison",
+    "ConditionedController",
     "Controller",
     "ControllerError",
     "Costs",

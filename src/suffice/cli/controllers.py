@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import suffice
-from suffice import OptionError
+from suffice import OptionError, Penalties
 from suffice.cli.app import app, show
 from suffice.paths import is_there
 from suffice.report import controllers_table
@@ -20,9 +20,9 @@ def controllers(
         typer.Argument(metavar="FILE", help="A controller file, or a shipped one's name: its card is printed."),
     ] = None,
 ) -> None:
-    """List the shipped controllers, or print the card of a controller file."""
+    """Tell what the shipped controller can be asked for, or print the card of a controller file."""
     if file is None:
-        show(controllers_table(suffice.shipped_controllers()))
+        show(controllers_table(suffice.shipped_controllers()[Penalties.draw, Penalties.round]))
         return
     known = not is_there(Path(file)) and file.partition(":")[0] in suffice.controller_names()
     chosen = suffice.get_controller(file) if known else suffice.load_controller(file)

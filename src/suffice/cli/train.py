@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import suffice
-from suffice import Penalties
+from suffice import OptionError, Penalties
 from suffice.cli.app import app, need, show, whole_numbers
 from suffice.cli.options import (
     Actions,
@@ -23,6 +23,7 @@ from suffice.cli.options import (
     Wait,
     penalties_of,
 )
+from suffice.controllers.conditioned import Range
 from suffice.paths import check_writable, write_whole
 from suffice.report import training_bar, training_json, training_table
 from suffice.training.setting import Job, Setting
@@ -55,6 +56,13 @@ def train(
     actions: Actions = ACTIONS,
     first: Annotated[int, typer.Option(help="The draws of the first round.")] = Setting.first,
     budget: Budget = Setting.budget,
+    budgets: Annotated[
+        str | None,
+        typer.Option(metavar="2-256", help="One network for all these budgets, and for all penalties of its range."),
+    ] = None,
+    lessons: Annotated[
+        int, typer.Option(help="With --budgets: plans of each budget that are imitated first; 0 for none.")
+    ] = Job.lessons,
     top: Annotated[int, typer.Option(help="How many vote counts the controller sees.")] = Setting.top,
     mean_samples: Annotated[
         float | None, typer.Option(help="Find the penalty for a draw with which so many are drawn on average.")
@@ -73,7 +81,8 @@ def train(
     pools = tuple(suffice.load_pool(name) for name in chosen)
     penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer)
     setting = Setting(penalties, whole_numbers("actions", actions), first, budget, top, target)
-    job = Job(pools, setting, algorithm, preset, steps, seed, mean_samples, mean_rounds)
+    ranges = None if budgets is None else Range(_budget_range(budgets))
+    job = Job(pools, setting, algorithm, preset, steps, seed, mean_samples, mean_rounds, ranges, lessons)
     with training_bar(seeds, steps) as watch:
         trained = training.train(job, seeds, watch)
     if not trained:
@@ -95,3 +104,11 @@ def train(
     if any(one.controller.card["steps"] < steps for one in trained):
         typer.echo("Interrupted: these are the best so far.", err=True)
     typer.echo(f"The controller of seed {trained[0].seed} is in {out}: use it as file:{out}")
+
+
+def _budget_range(text: str) -> tuple[int, int]:
+    """The value of --budgets."""
+    low, _, high = text.partition("-")
+    if not (low.isdecimal() and high.isdecimal()):
+        raise OptionError(f'must be two whole numbers with a dash between, as in 2-256, not "{text}"', "budgets")
+    return int(low), int(high)

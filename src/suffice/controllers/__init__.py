@@ -2,6 +2,7 @@
 
 from suffice.controllers import boinf, consol, rules
 from suffice.controllers.base import ArrayController, Controller, question_random
+from suffice.controllers.conditioned import ConditionedController
 from suffice.controllers.files import FORMAT, SavedController, file_kind, load_controller, save_controller
 from suffice.controllers.learned import LearnedController
 from suffice.controllers.registry import controller_names, get_controller, register
@@ -10,6 +11,7 @@ from suffice.controllers.shipped import Shipped, shipped_controllers
 __all__ = [
     "FORMAT",
     "ArrayController",
+    "ConditionedController",
     "Controller",
     "LearnedController",
     "SavedController",

@@ -15,16 +15,32 @@ FORMAT = 1
 CARD = "suffice"
 """The key of the file's metadata that holds the card, as JSON."""
 
+ROUNDING = 1e-9
+
 
 class SavedController(ArrayController):
     """A controller that can be saved; its card names its kind and format.
 
     >>> from suffice import get_controller
     >>> get_controller("rl").card["kind"], get_controller("plan").card["kind"]
-    ('learned', 'planned')
+    ('conditioned', 'planned')
     """
 
     card: Mapping[str, Any]
+
+    def no_better_than(self) -> list[str]:
+        """The simple rules that did better on the training pools, or as well and as cheaply, by the card's figures."""
+        own = self.card
+        return [
+            f"{rule} (reward {known['reward']:.3f} against {own['reward']:.3f})"
+            for rule, known in own.get("rules", {}).items()
+            if known["reward"] > own["reward"] + ROUNDING
+            or (
+                known["reward"] > own["reward"] - ROUNDING
+                and known["samples"] <= own["samples"]
+                and known["rounds"] <= own["rounds"]
+            )
+        ]
 
     @abstractmethod
     def tensors(self) -> dict[str, FloatArray]:

@@ -11,7 +11,6 @@ from suffice.errors import ControllerError
 from suffice.tally import FloatArray, IntArray, Tallies, Tally, state
 
 ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
-ROUNDING = 1e-9
 MOST_STATES = 2_000_000
 """A table larger than this is refused: it would take minutes and gigabytes."""
 
@@ -23,10 +22,10 @@ class LearnedController(SavedController):
     `layers` are pairs of weights (outputs × inputs) and biases. `card` says what the network was trained for:
     budget, top, actions, first and activation are used here, the rest is for the reader.
 
-    >>> from suffice import get_controller
-    >>> rl = get_controller("rl")
-    >>> rl.budget, rl.first, rl.decide(Tally())
-    (32, 4, 4)
+    >>> card = {"budget": 8, "top": 2, "first": 3, "actions": [1, 2], "activation": "tanh"}
+    >>> stops = LearnedController([(np.zeros((3, 4)), np.array([1, 0, 0]))], card)
+    >>> stops.budget, stops.first, stops.decide(Tally(8))
+    (8, 3, 3)
     """
 
     def __init__(self, layers: Sequence[tuple[FloatArray, FloatArray]], card: Mapping[str, Any]) -> None:
@@ -70,20 +69,6 @@ class LearnedController(SavedController):
 
     def __str__(self) -> str:
         return f"the controller learned for a budget of {self.budget}"
-
-    def no_better_than(self) -> list[str]:
-        """The simple rules that did better on the training pools, or as well and as cheaply, by the card's figures."""
-        own = self.card
-        return [
-            f"{rule} (reward {known['reward']:.3f} against {own['reward']:.3f})"
-            for rule, known in own.get("rules", {}).items()
-            if known["reward"] > own["reward"] + ROUNDING
-            or (
-                known["reward"] > own["reward"] - ROUNDING
-                and known["samples"] <= own["samples"]
-                and known["rounds"] <= own["rounds"]
-            )
-        ]
 
     def scores(self, states: FloatArray) -> FloatArray:
         """What the network gives each action in each state."""

@@ -1,39 +1,50 @@
-"""The learned controllers that come with the package, trained on its own training pool."""
+"""The learned controller that comes with the package: one network for all budgets and penalties of its range."""
 
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from suffice.controllers.conditioned import ConditionedController
 from suffice.controllers.files import load_controller
-from suffice.controllers.learned import LearnedController
 from suffice.controllers.registry import register
 from suffice.errors import ControllerError
 from suffice.penalties import Penalties
 
+SWEEP = [(draw, 0.0) for draw in (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)]
+WITH_ROUNDS = [(0.0075, 0.005), (0.0075, 0.01), (0.02, 0.01)]
+
 
 @cache
-def shipped_controllers() -> dict[tuple[float, float], LearnedController]:
-    """The shipped controllers by their penalties for a draw and a round.
+def shipped_controllers() -> dict[tuple[float, float], ConditionedController]:
+    """The shipped network at the paper's penalties for a draw and a few for a round; it serves all between them too.
 
     >>> shipped_controllers()[0.0075, 0.0].card["actions"]
     [1, 2, 4]
     """
-    folder = Path(str(files("suffice.controllers") / "shipped"))
-    loaded = (load_controller(path) for path in folder.glob("*.safetensors"))
-    shipped = [one for one in loaded if isinstance(one, LearnedController)]
-    return dict(sorted(((one.card["penalties"]["draw"], one.card["penalties"]["round"]), one) for one in shipped))
+    return {pair: _shipped().at(Penalties(*pair)) for pair in sorted(SWEEP + WITH_ROUNDS)}
+
+
+@cache
+def _shipped() -> ConditionedController:
+    return _conditioned(Path(str(files("suffice.controllers") / "shipped" / "rl.safetensors")))
+
+
+def _conditioned(path: Path) -> ConditionedController:
+    loaded = load_controller(path)
+    if not isinstance(loaded, ConditionedController):
+        raise ControllerError(f"{path} has its own budget and penalties: use it as file:{path}")
+    return loaded
 
 
 @register("rl")
-class Shipped(LearnedController):
-    """RL-guided sampling (Dai et al., 2026): a network trained by PPO for these penalties, and shipped."""
+class Shipped(ConditionedController):
+    """RL-guided sampling (Dai et al., 2026): a network for any penalties of its range, the shipped one unless told."""
 
-    def __init__(self, penalty_draw: float = Penalties.draw, penalty_round: float = Penalties.round) -> None:
-        shipped = shipped_controllers()
-        if (penalty_draw, penalty_round) not in shipped:
-            there = ", ".join(f"{draw:g}/{round_:g}" for draw, round_ in shipped)
-            raise ControllerError(
-                f"none is shipped for these penalties; there are (draw/round) {there}; or use suffice train"
-            )
-        chosen = shipped[penalty_draw, penalty_round]
-        super().__init__(chosen.layers, chosen.card)
+    def __init__(
+        self,
+        penalty_draw: float = Penalties.draw,
+        penalty_round: float = Penalties.round,
+        file: str | None = None,
+    ) -> None:
+        chosen = _shipped() if file is None else _conditioned(Path(file))
+        super().__init__(chosen.layers, chosen.card, Penalties(penalty_draw, penalty_round))

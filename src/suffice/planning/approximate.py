@@ -126,6 +126,14 @@ def fit_plan(
     sure: Fitted, prior: Prior, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1
 ) -> tuple[Policy, Fitted]:
     """The plan of the first draws, by partition, and after them what is expected of each action, by state."""
+    ahead, later = fit_later(sure, prior, penalties, actions)
+    model, confidence = build_model(sure.first, prior), first_confidences(sure, prior)
+    policy = plan_before(model.levels, model.probabilities, confidence, ahead, sure.budget, penalties, actions, fewest)
+    return policy, later
+
+
+def fit_later(sure: Fitted, prior: Prior, penalties: Penalties, actions: tuple[int, ...]) -> tuple[FloatArray, Fitted]:
+    """What is expected of the last exact partitions, after each draw more, and then of each action, by state."""
     budget, first, moments = sure.budget, sure.first, _moments(sure.budget, prior)
     later = Fitted(budget, np.zeros((len(moments), CELLS, len(actions)), np.float32))
     values: dict[int, FloatArray] = {budget: np.ones(len(moments[0].state))}
@@ -146,10 +154,7 @@ def fit_plan(
     regression = start.regression()
     fit = regression.fit([after(start, draws) for draws in reach], 2 * regression.basis.guess - 1)
     basis = Basis.of(model.levels[-1].parts[:, :3], first, budget)
-    ahead = np.minimum(2 * basis.guess[:, None] - 1 + basis.weights @ fit, 1)
-    confidence = first_confidences(sure, prior)
-    policy = plan_before(model.levels, model.probabilities, confidence, ahead, budget, penalties, actions, fewest)
-    return policy, later
+    return np.minimum(2 * basis.guess[:, None] - 1 + basis.weights @ fit, 1), later
 
 
 @dataclass(frozen=True)
@@ -166,9 +171,7 @@ def decide(
 ) -> Decisions:
     """The better of stopping and of the action that is worth most."""
     asked = np.minimum(actions, later.budget - draws)
-    expected = np.minimum(2 * basis.guess[:, None] - 1 + later.at(basis, draws), 1)
-    small = np.array(actions) < min((draws - later.first) // SMALLEST_PART, max(actions))
-    worth = expected - penalties.round - penalties.draw * asked - np.where(small, np.inf, 0)
+    worth = drawing_worths(later, basis, draws, penalties, actions)
     best = worth.max(axis=1)
     largest = np.where(worth >= best[:, None] - CLOSE, asked, 0).max(axis=1)
     stop = 2 * confidence_of(sure, basis, draws) - 1
@@ -176,9 +179,20 @@ def decide(
     return Decisions(np.where(stops, 0, largest), largest, np.where(stops, stop, best))
 
 
+def drawing_worths(
+    later: Fitted, basis: Basis, draws: int, penalties: Penalties, actions: tuple[int, ...]
+) -> FloatArray:
+    """What each action is worth in each state, a column each."""
+    asked = np.minimum(actions, later.budget - draws)
+    expected = np.minimum(2 * basis.guess[:, None] - 1 + later.at(basis, draws), 1)
+    small = np.array(actions) < min((draws - later.first) // SMALLEST_PART, max(actions))
+    worths: FloatArray = expected - penalties.round - penalties.draw * asked - np.where(small, np.inf, 0)
+    return worths
+
+
 def confidence_table(budget: int, prior: Prior) -> LargeTable:
     """The confidence for every tally of a large budget."""
-    arrays = _cached_confidence(budget, prior)
+    arrays = cached_confidence(budget, prior)
     sure = Fitted(budget, arrays["fit"])
 
     def later(column: str, top: IntArray, draws: int) -> np.ndarray:
@@ -193,7 +207,7 @@ def plan_table(
     budget: int, prior: Prior, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1
 ) -> LargeTable:
     """The decisions for every tally of a large budget."""
-    sure = Fitted(budget, _cached_confidence(budget, prior)["fit"])
+    sure = Fitted(budget, cached_confidence(budget, prior)["fit"])
 
     def build() -> Arrays:
         policy, later = fit_plan(sure, prior, penalties, actions, fewest)
@@ -212,7 +226,9 @@ def plan_table(
     return LargeTable(_first_table(sure, **arrays), later)
 
 
-def _cached_confidence(budget: int, prior: Prior) -> Arrays:
+def cached_confidence(budget: int, prior: Prior) -> Arrays:
+    """The confidence of a large budget: `fit`, its coefficients, and `first`, by partition of the first draws."""
+
     def build() -> Arrays:
         sure = fit_confidence(budget, prior)
         return {"fit": sure.coefficients, "first": np.concatenate(first_confidences(sure, prior))}

@@ -8,6 +8,7 @@ import numpy as np
 
 from suffice.controllers import (
     FORMAT,
+    ConditionedController,
     Controller,
     LearnedController,
     SavedController,
@@ -21,7 +22,7 @@ from suffice.planning.approximate import plan_table
 from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Prior, build_model
 from suffice.planning.tables import Lookup, Table
 from suffice.planning.values import plan
-from suffice.tally import FloatArray, IntArray, Tallies, Tally
+from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray, Tallies, Tally
 
 LARGE_ACTIONS = (24, 32, 48, 64)
 EXTENT = f"exact up to a budget of {EXACT_BUDGET}, approximate up to {LARGEST_BUDGET}"
@@ -146,9 +147,9 @@ def _plan(budget: int, chosen: Plan) -> Lookup:
     return Table.of(model.levels, asked=policy.asked, asked_without_stop=policy.asked_without_stop)
 
 
-def ceiling(controller: str | Controller, penalties: Penalties) -> Plan | None:
+def ceiling(controller: str | Controller, penalties: Penalties, budget: int = DEFAULT_BUDGET) -> Plan | None:
     """The planner that a learned controller is measured against: the same actions, these penalties."""
     learned = get_controller(controller)
-    if not isinstance(learned, LearnedController) or learned.budget > EXACT_BUDGET:
+    if not isinstance(learned, LearnedController | ConditionedController) or budget > EXACT_BUDGET:
         return None
     return Plan(penalties.draw, penalties.round, tuple(learned.card["actions"]))

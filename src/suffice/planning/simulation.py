@@ -12,16 +12,19 @@ from suffice.tally import IntArray
 
 @dataclass(frozen=True)
 class Step:
-    """Many episodes after the same number of draws: the three largest vote counts, the leader, the partitions' keys."""
+    """Many episodes after the same number of draws: the last answer, the largest vote counts, the leader, the keys."""
 
     draws: int
+    answer: IntArray
     top: IntArray
     leader: IntArray
     keys: np.ndarray
 
 
-def simulate(prior: Prior, budget: int, episodes: int, seed: int = 0) -> Iterator[Step]:
-    """The episodes after each draw, in step. The arrays are overwritten by the next step.
+def simulate(prior: Prior, budget: int, episodes: int, seed: int = 0, counts: int = 3) -> Iterator[Step]:
+    """The episodes after each draw, in step, with so many of the largest vote counts.
+
+    The arrays are overwritten by the next step, but for the answer.
 
     A draw of before is chosen, and its answer comes again unless, by d in c, it is a new one after all: that makes
     (c − d)/(n + α) for an answer with c votes.
@@ -36,7 +39,7 @@ def simulate(prior: Prior, budget: int, episodes: int, seed: int = 0) -> Iterato
     votes = np.zeros((budget + 1) * episodes, np.int16)
     at_least = np.zeros((budget + 2) * episodes, np.int16)
     known, leader = np.zeros(episodes, np.int16), np.zeros(episodes, np.int16)
-    top, keys = np.zeros((3, episodes), np.int16), np.zeros(episodes, np.uint64)
+    top, keys = np.zeros((counts, episodes), np.int16), np.zeros(episodes, np.uint64)
     for draws in range(budget):
         chosen = random.random(episodes) * (draws + alpha)
         place = np.minimum(chosen.astype(np.int64), max(draws - 1, 0))
@@ -52,8 +55,8 @@ def simulate(prior: Prior, budget: int, episodes: int, seed: int = 0) -> Iterato
         level = count * np.int64(episodes) + every
         rank = at_least[level]
         at_least[level] = rank + 1
-        for place_at_top in range(3):
+        for place_at_top in range(counts):
             np.copyto(top[place_at_top], count, where=rank == place_at_top)
         keys += SIZE_KEYS[count] - SIZE_KEYS[count - 1]
         np.copyto(leader, answer, where=rank == 0)
-        yield Step(draws + 1, top, leader, keys)
+        yield Step(draws + 1, answer, top, leader, keys)

@@ -1,5 +1,6 @@
 """The best policy under the model: what each partition is worth, and how many more to draw there."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,14 +45,51 @@ def plan_before(
     actions: tuple[int, ...],
     fewest: int = 1,
 ) -> Policy:
+    """The policy of all levels up to the last of these; the rest is as for `worths_before`."""
+    asked: list[IntArray] = []
+    without_stop: list[IntArray] = []
+    value: list[FloatArray] = []
+    for worths in worths_before(levels, probabilities, confidence, later, budget, penalties, actions, fewest):
+        largest = np.where(worths.drawing >= worths.best[:, None] - CLOSE, worths.draws, 0).max(axis=1)
+        asked.insert(0, np.where(worths.stops, 0, largest).astype(np.int16))
+        without_stop.insert(0, largest.astype(np.int16))
+        value.insert(0, worths.value)
+    return Policy(asked, without_stop, value)
+
+
+@dataclass(frozen=True)
+class Worths:
+    """What stopping and each number of draws are worth at the partitions of one level."""
+
+    votes: int
+    draws: IntArray
+    stopping: FloatArray
+    drawing: FloatArray
+    """A column for each of `draws`."""
+    best: FloatArray
+    stops: np.ndarray
+
+    @property
+    def value(self) -> FloatArray:
+        """What each partition is worth."""
+        return np.where(self.stops, self.stopping, self.best)
+
+
+def worths_before(
+    levels: list[Level],
+    probabilities: list[FloatArray],
+    confidence: list[FloatArray],
+    later: FloatArray,
+    budget: int,
+    penalties: Penalties,
+    actions: tuple[int, ...],
+    fewest: int = 1,
+) -> Iterator[Worths]:
     """V = max(2·confidence − 1, max over k of −costs + E[V after k more]), backwards from the last level.
 
     `later` has a column for each draw after that level: what is expected of its partitions then.
     """
     last = len(levels) - 1
-    asked: list[IntArray] = []
-    without_stop: list[IntArray] = []
-    value: list[FloatArray] = []
     # Column j: the expected value after j more votes.
     ahead = np.zeros((len(levels[-1].parts), max(min(action, budget) for action in actions) + 1))
     ahead[:, 1 : later.shape[1] + 1] = later
@@ -61,14 +99,10 @@ def plan_before(
             shape = (len(level.parts), len(levels[votes + 1].parts))
             step = csr_array((probabilities[votes], (level.parent, level.child)), shape=shape)
             ahead = np.column_stack([np.zeros(shape[0]), step @ ahead[:, :-1]])
-        stop = 2 * confidence[votes] - 1
         draws = np.unique(np.minimum(actions, budget - votes))
-        worth = ahead[:, draws] - penalties.round - penalties.draw * draws
-        best = worth.max(axis=1)
-        largest = np.where(worth >= best[:, None] - CLOSE, draws, 0).max(axis=1)
-        stops = ((stop >= best - EXACT) & (votes >= fewest)) | (votes == budget)
-        asked.insert(0, np.where(stops, 0, largest).astype(np.int16))
-        without_stop.insert(0, largest.astype(np.int16))
-        value.insert(0, np.where(stops, stop, best))
-        ahead[:, 0] = value[0]
-    return Policy(asked, without_stop, value)
+        drawing = ahead[:, draws] - penalties.round - penalties.draw * draws
+        best, stopping = drawing.max(axis=1), 2 * confidence[votes] - 1
+        stops = ((stopping >= best - EXACT) & (votes >= fewest)) | (votes == budget)
+        worths = Worths(votes, draws, stopping, drawing, best, stops)
+        yield worths
+        ahead[:, 0] = worths.value

@@ -72,7 +72,7 @@ def compare(
     whole_number("budget", budget)
     loaded = get_pools(pools)
     asked = [Way(get_controller(controller), flow, str(controller)) for controller in controllers]
-    planners = [(way.name, plan) for way in asked if (plan := ceiling(way.controller, penalties))]
+    planners = [(way.name, plan) for way in asked if (plan := ceiling(way.controller, penalties, budget))]
     own = next((number for number, one in enumerate(controllers) if not flow and one == baseline), len(asked))
     ways = [
         *asked,

@@ -52,7 +52,7 @@ def training_bar(runs: int, steps: int) -> Iterator[Callable[[int, "Watched"], N
 
         def advance(run: int, now: "Watched") -> None:
             done[run] = min(now.steps, steps)
-            standing = f"reward {now.reward:.3f}, {now.samples:.1f} samples in {now.rounds:.1f} rounds"
+            standing = now.note or f"reward {now.reward:.3f}, {now.samples:.1f} samples in {now.rounds:.1f} rounds"
             bar.update(task, completed=sum(done.values()), description=f"run {run + 1} of {runs}: {standing}")
 
         yield advance

@@ -1,6 +1,6 @@
 """Tables for the terminal: what a replay measured and what a pool looks like."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -8,7 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from suffice.controllers import LearnedController
+from suffice.controllers import ConditionedController
 from suffice.penalties import Penalties
 from suffice.pools import Summary
 from suffice.replay import (
@@ -110,19 +110,18 @@ def training_table(trained: "Sequence[Trained]") -> Table:
     return table
 
 
-def controllers_table(shipped: Mapping[tuple[float, float], LearnedController]) -> Table:
-    """The shipped controllers and their names."""
-    table = _new_table("Shipped controllers", "name", ["actions", "first", "budget", "reward", "trained on"])
-    for (draw, round_), controller in shipped.items():
-        card = controller.card
-        table.add_row(
-            f"rl:penalty_draw={draw:g},penalty_round={round_:g}",
-            "+".join(map(str, card["actions"])),
-            str(card["first"]),
-            str(card["budget"]),
-            f"{card['reward']:.3f}",
-            ", ".join(pool["name"] for pool in card["pools"]),
-        )
+def controllers_table(shipped: ConditionedController) -> Table:
+    """The shipped controller, and what it can be asked for."""
+    headings = ["budgets", "penalty_draw", "penalty_round", "actions", "first", "trained on"]
+    table = _new_table("The shipped controller", "name", headings)
+    ranges = (shipped.range.budgets, shipped.range.draw, shipped.range.round)
+    table.add_row(
+        "rl",
+        *(f"{low:g}–{high:g}" for low, high in ranges),
+        "+".join(map(str, shipped.card["actions"])),
+        str(shipped.first),
+        ", ".join(pool["name"] for pool in shipped.card["pools"]),
+    )
     return table
 
 

@@ -81,7 +81,30 @@ def majority(answers: Sequence[str | None]) -> str | None:
     return tally.leader
 
 
-class SamplingVecEnv(VecEnv):
+class Copies(VecEnv):
+    """Episodes in step that share all attributes, since they are rows of the same arrays."""
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """The copies share all attributes."""
+        return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """The copies share all attributes."""
+        setattr(self, attr_name, value)
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        """There are no copies to call one by one."""
+        raise AttributeError(method_name)
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        """The copies are never wrapped."""
+        return [False] * len(list(self._get_indices(indices)))
+
+
+class SamplingVecEnv(Copies):
     """Many episodes of the same process in step, each a look-up in tables that were made beforehand."""
 
     def __init__(self, supply: "Supply", copies: int) -> None:
@@ -115,25 +138,6 @@ class SamplingVecEnv(VecEnv):
             self._states[ended], self._right[ended] = self._supply.take(int(ended.sum()))
             self._draws[ended] = self.setting.first
         return self._states[copies, self._draws], rewards.astype(np.float32), ended, self._infos
-
-    def close(self) -> None:
-        """Nothing to release."""
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """The copies share all attributes."""
-        return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """The copies share all attributes."""
-        setattr(self, attr_name, value)
-
-    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """There are no copies to call one by one."""
-        raise AttributeError(method_name)
-
-    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """The copies are never wrapped."""
-        return [False] * len(list(self._get_indices(indices)))
 
 
 class Supply:

@@ -12,6 +12,8 @@ from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 
+from suffice.controllers.base import Controller
+from suffice.controllers.conditioned import ConditionedController
 from suffice.controllers.files import FORMAT
 from suffice.controllers.learned import LearnedController
 from suffice.executors import Link
@@ -106,13 +108,15 @@ class Watched:
     reward: float
     samples: float
     rounds: float
+    note: str = ""
+    """What is under way, where there are no steps yet."""
 
 
 @dataclass(frozen=True)
 class Trained:
     """A controller and its figures on the training pools, a result a pool."""
 
-    controller: LearnedController
+    controller: LearnedController | ConditionedController
     results: list[Result]
 
     @property
@@ -149,19 +153,20 @@ def learn(job: Job, link: Link | None = None) -> Trained:
         "penalties": asdict(watcher.best_penalties),
         "steps": model.num_timesteps,
         "best_after_steps": watcher.best_steps,
-        **_figures(results),
+        **figures(results),
         "target_reward": target_reward(watcher.best, job, FINAL_SEED, repeats=100),
-        "rules": {rule: _figures(measure(rule, job.pools, job.setting, FINAL_SEED, repeats=100)) for rule in RULES},
+        "rules": {rule: figures(measure(rule, job.pools, job.setting, FINAL_SEED, repeats=100)) for rule in RULES},
     }
     return Trained(LearnedController(watcher.best.layers, card), results)
 
 
-def _figures(results: Sequence[Result]) -> dict[str, float | None]:
+def figures(results: Sequence[Result]) -> dict[str, float | None]:
+    """What a card tells of replays."""
     return {metric: mean_over_pools(results, metric) for metric in ("reward", "samples", "rounds")}
 
 
 def measure(
-    controller: str | LearnedController, pools: Sequence[Pool], setting: Setting, seed: int, repeats: int
+    controller: str | Controller, pools: Sequence[Pool], setting: Setting, seed: int, repeats: int
 ) -> list[Result]:
     """Replay a controller over the training pools."""
     return evaluate(
@@ -314,8 +319,11 @@ def _card(job: Job, model: BaseAlgorithm) -> dict[str, Any]:
         "activation": "relu" if isinstance(model, DQN) else "tanh",
         "seed": job.seed,
         "pools": [{"name": pool.name, "sha256": pool.sha256} for pool in job.pools],
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("suffice", "numpy", "torch", "gymnasium", "stable-baselines3")},
-        },
+        "versions": versions(),
     }
+
+
+def versions() -> dict[str, str]:
+    """What a controller was trained with."""
+    names = ("suffice", "numpy", "torch", "gymnasium", "stable-baselines3")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}

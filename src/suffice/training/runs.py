@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from suffice.controllers.conditioned import TOP
 from suffice.errors import OptionError, whole_number
 from suffice.executors import AnyExecutor, Task, get_executor
 from suffice.replay import mean_over_pools
+from suffice.training.conditioned import learn_conditioned
 from suffice.training.learner import ALGORITHMS, PRESETS, Trained, Watched, learn
 from suffice.training.setting import Job
 
@@ -27,7 +29,25 @@ def check_job(job: Job) -> None:
         raise OptionError(f"must lie between {between}, not {job.mean_samples:g}", "mean_samples")
     if job.mean_rounds is not None and not 1 < job.mean_rounds < budget:
         raise OptionError(f"must lie between 1 and the budget of {budget}, not {job.mean_rounds:g}", "mean_rounds")
-    job.setting.check(job.pools)
+    if job.ranges:
+        _check_ranges(job)
+    else:
+        job.setting.check(job.pools)
+
+
+def _check_ranges(job: Job) -> None:
+    """Refuse what one network for all is not trained for."""
+    setting, within = job.setting, job.within
+    usual = ("ppo", "fast", "running", None, None)
+    if (job.algorithm, job.preset, setting.target, job.mean_samples, job.mean_rounds) != usual:
+        raise OptionError("one network for many budgets is trained by PPO, fast, for the running target, with no means")
+    if setting.top != TOP:
+        raise OptionError(f"must be {TOP} where one network serves many budgets, not {setting.top}", "top")
+    whole_number("lessons", job.lessons, least=0)
+    within.check(setting.penalties)
+    within.check_budget(setting.budget)
+    for pool in job.pools:
+        pool.check_budget(setting.budget)
 
 
 def train(
@@ -54,7 +74,7 @@ def learn_each(
     """
     for job in jobs:
         check_job(job)
-    tasks: list[Task[Trained]] = [(learn, (job,)) for job in jobs]
+    tasks: list[Task[Trained]] = [(learn_conditioned if job.ranges else learn, (job,)) for job in jobs]
     for number, trained in get_executor(executor).run(tasks, watch):
         if trained.controller.card["steps"]:  # else it was interrupted before it began
             yield number, trained

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from suffice.controllers.conditioned import Range
 from suffice.errors import OptionError, PoolError, whole_number
 from suffice.penalties import Penalties
 from suffice.pools import Pool, get_pools
@@ -67,9 +68,18 @@ class Job:
     mean_samples: float | None = None
     mean_rounds: float | None = None
     """Where a mean is given, the penalty for it is found on the way, from the setting's on."""
+    ranges: Range | None = None
+    """Where given, one network for all of these; the setting's budget and penalties are those that its card is for."""
+    lessons: int = 24
+    """With ranges: pairs of penalties for each budget whose plans are imitated first; 0 for none."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pools", tuple(get_pools(self.pools)))
+
+    @property
+    def within(self) -> Range:
+        """The ranges of one network for all."""
+        return self.ranges or Range()
 
     def excess(self, samples: float, rounds: float) -> tuple[float, float]:
         """By which share the samples and the rounds are over what was asked for; 0 where nothing was."""

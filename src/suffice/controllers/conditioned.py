@@ -1,0 +1,301 @@
+"""The conditioned controller: one small network for every budget and price within its range.
+
+All its arithmetic is exact: inputs and weights are multiples of 1/1024, so that no sum in double precision is ever
+rounded, and a decision is the same alone, in a batch and on any machine.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from suffice.controllers.files import SavedController, file_kind
+from suffice.errors import ControllerError, OptionError, SufficeError, whole_number
+from suffice.penalties import Penalties
+from suffice.tally import FloatArray, IntArray, Tallies, Tally
+
+TOP = 5
+LARGEST_BUDGET = 256
+GRID = 1024
+"""Inputs and weights are multiples of 1/GRID."""
+
+LARGEST_INPUT = 2.1
+OVER_LOG = float(1 / np.log(TOP))
+
+MOST_KNOWN = 200_000
+"""Decisions that are remembered for single tallies, before all are forgotten."""
+
+V = TypeVar("V", list[float], FloatArray)
+
+
+@dataclass(frozen=True)
+class Tables(Generic[V]):
+    """Functions of whole numbers, as lists for one tally and as arrays for many: the same numbers in both."""
+
+    inverse: V
+    root: V
+    inverse_root: V
+    log: V
+    times_log: V
+
+    @classmethod
+    def as_arrays(cls) -> "Tables[FloatArray]":
+        """Work them out, with 0 where there is no value."""
+        whole = np.arange(2 * LARGEST_BUDGET + 1, dtype=float)
+        positive = np.maximum(whole, 1)
+        some = whole > 0
+        return Tables(
+            some / positive, np.sqrt(whole), some / np.sqrt(positive), np.log2(whole + 1), whole * np.log(positive)
+        )
+
+    def as_lists(self) -> "Tables[list[float]]":
+        """The same for one tally, for which lists are quicker."""
+        return Tables(*(column.tolist() for column in vars(self).values()))
+
+
+ARRAYS = Tables.as_arrays()
+LISTS = ARRAYS.as_lists()
+
+
+def features(top: Any, draws: Any, budget: Any, tables: Tables[Any]) -> tuple[Any, ...]:
+    """What the network sees of a tally, from the top 5 counts (a list of numbers or of columns) and the draws.
+
+    These are the paper's state (counts, draws, entropy), and the same numbers on scales that suit every budget: shares
+    of the draws, and leads in standard deviations. Only products and sums of table entries: they are exact to the last
+    bit alike for one tally and for many.
+    """
+    first, second, third, fourth, fifth = top
+    inverse, times_log = tables.inverse, tables.times_log
+    over_budget, over_draws, left = inverse[budget], inverse[draws], budget - draws
+    votes = first + second + third + fourth + fifth
+    spread = times_log[first] + times_log[second] + times_log[third] + times_log[fourth] + times_log[fifth]
+    entropy = (times_log[votes] - spread) * inverse[votes] * OVER_LOG
+    lead, further = first - second, first - third
+    ahead = lead * tables.inverse_root[first + second]
+    ahead_of_third = further * tables.inverse_root[first + third]
+    to_come = tables.root[budget] * tables.inverse_root[left]
+    return (
+        first * over_budget,
+        second * over_budget,
+        third * over_budget,
+        (fourth + fifth) * over_budget,
+        draws * over_budget,
+        entropy,
+        first * over_draws,
+        second * over_draws,
+        third * over_draws,
+        fourth * over_draws,
+        fifth * over_draws,
+        votes * over_draws,
+        over_draws,
+        tables.log[draws] * 0.25,
+        tables.log[left] * 0.25,
+        # In standard deviations, of the votes so far and of what may still come, on scales that end at 1.
+        ahead / (ahead + 2),
+        ahead_of_third / (ahead_of_third + 2),
+        ahead * to_come / (ahead * to_come + 2),
+        ahead_of_third * to_come / (ahead_of_third * to_come + 2),
+        # Above ½ the vote is settled.
+        lead * inverse[lead + left],
+        further * inverse[further + left],
+    )
+
+
+FEATURES = 21
+CONDITIONS = 6
+DRAW_PENALTIES, ROUND_PENALTIES = (0.001, 0.03), (0.0, 0.05)
+
+
+@dataclass(frozen=True)
+class Range:
+    """The budgets and penalties that a network was trained for: these, or less."""
+
+    budgets: tuple[int, int] = (2, LARGEST_BUDGET)
+    draw: tuple[float, float] = DRAW_PENALTIES
+    round: tuple[float, float] = ROUND_PENALTIES
+
+    def __post_init__(self) -> None:
+        least, most = (whole_number("budgets", budget, least=2) for budget in self.budgets)
+        if not least <= most <= LARGEST_BUDGET:
+            raise OptionError(f"must rise, to {LARGEST_BUDGET} at the most, not {least} to {most}", "budgets")
+        for name, (low, high), (lowest, highest) in (
+            ("draw", self.draw, DRAW_PENALTIES),
+            ("round", self.round, ROUND_PENALTIES),
+        ):
+            if not lowest <= low <= high <= highest:
+                raise OptionError(
+                    f"must rise, from {lowest:g} to {highest:g} at the most, not {low:g} to {high:g}", name
+                )
+
+    @classmethod
+    def of(cls, card: Mapping[str, Any]) -> "Range":
+        """What a card says."""
+        ranges = card["ranges"]
+        (least, most), draw, round_ = ranges["budget"], ranges["penalty_draw"], ranges["penalty_round"]
+        return cls((least, most), (float(draw[0]), float(draw[1])), (float(round_[0]), float(round_[1])))
+
+    def check(self, penalties: Penalties) -> None:
+        """Refuse penalties that the network knows nothing of."""
+        for name, value, (low, high) in (("draw", penalties.draw, self.draw), ("round", penalties.round, self.round)):
+            if not low <= value <= high:
+                raise ControllerError(f"penalty_{name} must be between {low:g} and {high:g}, not {value:g}")
+
+    def nearest(self, penalties: Penalties) -> Penalties:
+        """The penalties, or the nearest of the range."""
+        return Penalties(float(np.clip(penalties.draw, *self.draw)), float(np.clip(penalties.round, *self.round)))
+
+    def check_budget(self, budget: int) -> None:
+        """Refuse a budget that the network knows nothing of."""
+        low, high = self.budgets
+        if not low <= budget <= high:
+            raise ControllerError(f"rl serves budgets from {low} to {high}, not {budget}")
+
+
+def conditions(budget: Any, draw: Any, round_: Any) -> FloatArray:
+    """What the network sees of the budget and the penalties, numbers or columns: each on two scales."""
+    dear, waiting = np.log2(draw / DRAW_PENALTIES[0]) / 4, np.sqrt(round_ / ROUND_PENALTIES[1])
+    parts = np.log2(budget) / 4, dear, waiting, draw / DRAW_PENALTIES[1], waiting**2, draw * budget / 4
+    return np.stack(parts, axis=-1)
+
+
+def on_grid(values: FloatArray) -> FloatArray:
+    """The nearest multiples of 1/GRID."""
+    rounded: FloatArray = np.rint(values * GRID) / GRID
+    return rounded
+
+
+@file_kind("conditioned")
+class ConditionedController(SavedController):
+    """Takes the network's best action at one pair of penalties and at whatever budget it is asked for.
+
+    The first round is fixed where it is at most half of the budget; below that the network chooses it too. Without a
+    vote it draws on, and where nobody can pass the leader any more it stops.
+    `layers` are pairs of weights (outputs × inputs) and biases: inputs are the features and then the conditions.
+
+    >>> from suffice import get_controller
+    >>> rl = get_controller("rl:penalty_draw=0.01,penalty_round=0.002")
+    >>> rl.first, rl.decide(Tally(16)), rl.decide(Tally(64))
+    (4, 4, 4)
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[tuple[FloatArray, FloatArray]],
+        card: Mapping[str, Any],
+        penalties: Penalties,
+    ) -> None:
+        self.range = Range.of(card)
+        self.range.check(penalties)
+        self.layers = layers
+        self.card = {**card, "penalties": asdict(penalties)}
+        self.penalties = penalties
+        self.first: int = card["first"]
+        self._asked: list[int] = [0, *card["actions"]]
+        self._known: dict[tuple[int, ...], int] = {}
+        self._conditioned: dict[int, FloatArray] = {}
+
+    def at(self, penalties: Penalties) -> "ConditionedController":
+        """The same network at other penalties."""
+        return ConditionedController(self.layers, self.card, penalties)
+
+    def __str__(self) -> str:
+        return f"rl:penalty_draw={self.penalties.draw:g},penalty_round={self.penalties.round:g}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def tensors(self) -> dict[str, FloatArray]:
+        """The weights and biases, layer by layer."""
+        return {
+            f"layers.{number}.{name}": np.ascontiguousarray(tensor, np.float32)
+            for number, layer in enumerate(self.layers)
+            for name, tensor in zip(("weight", "bias"), layer, strict=True)
+        }
+
+    @classmethod
+    def from_file(cls, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> "ConditionedController":
+        """The layers in order; ValueError where they don't fit each other and the card."""
+        names = [(f"layers.{number}.weight", f"layers.{number}.bias") for number in range(3)]
+        layers = [(tensors[weight], tensors[bias]) for weight, bias in names]
+        width, numbers = FEATURES + CONDITIONS, [card["first"], *card["actions"]]
+        if len(tensors) != 6 or any(type(number) is not int or number < 1 for number in numbers):
+            raise ValueError
+        high, bound = np.full(width, LARGEST_INPUT), 0.0
+        for weights, biases in layers:
+            if weights.dtype.kind != "f" or weights.shape != (*biases.shape, width):
+                raise ValueError
+            width = len(biases)
+            # Inputs and what is hidden are never below 0, so a sum lies between these two.
+            most, least = (np.maximum(side, 0) @ high + np.abs(biases) for side in (weights, -weights))
+            high, bound = most, float(np.maximum(most, least).max())
+        # Three layers and an input on the grid make multiples of 2⁻⁴⁰: up to 2¹³ they are exact in 53 bits.
+        if width != len(numbers) or not bound < 2**13:
+            raise ValueError
+        try:
+            return ConditionedController(layers, card, Penalties(**card["penalties"]))
+        except SufficeError:
+            raise ValueError from None
+
+    @cached_property
+    def _exact(self) -> tuple[tuple[FloatArray, FloatArray], ...]:
+        """The weights, inputs × outputs, and biases, on the grid."""
+        return tuple(
+            (on_grid(weights.astype(float)).T.copy(), on_grid(biases.astype(float))) for weights, biases in self.layers
+        )
+
+    def _condition(self, budget: int) -> FloatArray:
+        """What budget and prices add to the first layer, its biases included."""
+        if budget not in self._conditioned:
+            self.range.check_budget(budget)
+            weights, biases = self._exact[0]
+            seen = on_grid(conditions(budget, self.penalties.draw, self.penalties.round))
+            self._conditioned[budget] = seen @ weights[FEATURES:] + biases
+        return self._conditioned[budget]
+
+    def _scores(self, inputs: FloatArray, condition: FloatArray) -> FloatArray:
+        """What the network gives each action, for one row of features or for many."""
+        (first, _), (second, bias), (last, last_bias) = self._exact
+        hidden = np.maximum(np.dot(on_grid(inputs), first[:FEATURES]) + condition, 0)
+        hidden = np.maximum(np.dot(hidden, second) + bias, 0)
+        scores: FloatArray = np.dot(hidden, last) + last_bias
+        return scores
+
+    def decide(self, tally: Tally) -> int:
+        """What is remembered of this state, or one pass through the network."""
+        state = (tally.budget, tally.draws, *tally.top(TOP))
+        if (known := self._known.get(state)) is not None:
+            return known
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        asked = self._known[state] = self.pass_through(tally)
+        return asked
+
+    def pass_through(self, tally: Tally) -> int:
+        """The decision by the network itself."""
+        budget, draws, top = tally.budget, tally.draws, tally.top(TOP)
+        condition = self._condition(budget)
+        if (missing := self._first_round(budget) - draws) > 0:
+            return missing
+        if top[0] and top[0] - top[1] >= tally.left:  # nobody can pass the leader any more
+            return 0
+        scores = self._scores(np.array(features(top, draws, budget, LISTS)), condition)
+        return self._asked[scores.argmax() if top[0] else 1 + scores[1:].argmax()]
+
+    def decide_many(self, tallies: Tallies) -> IntArray:
+        """One pass for all states."""
+        budget, draws, top = tallies.budget, tallies.draws, tallies.top(TOP)
+        condition = self._condition(budget)
+        states, where = np.unique(np.column_stack([draws, top]), axis=0, return_inverse=True)
+        columns = states.T.astype(np.intp)
+        scores = self._scores(np.column_stack(features(columns[1:], columns[0], budget, ARRAYS)), condition)
+        scores[columns[1] == 0, 0] = -np.inf  # without a vote there is nothing to stop with
+        asked = np.array(self._asked)[scores.argmax(axis=1)]
+        asked[(columns[1] > 0) & (columns[1] - columns[2] >= budget - columns[0])] = 0
+        missing = self._first_round(budget) - columns[0]
+        decided: IntArray = np.where(missing > 0, missing, asked)[where.ravel()]
+        return decided
+
+    def _first_round(self, budget: int) -> int:
+        return self.first if 2 * self.first <= budget else 0

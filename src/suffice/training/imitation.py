@@ -1,0 +1,181 @@
+"""Imitating the planner: what it holds of the states that episodes pass through, and a network that learns it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch.nn import Linear, ReLU, Sequential
+
+from suffice.controllers.conditioned import ARRAYS, CONDITIONS, FEATURES, TOP, Range, conditions, features
+from suffice.penalties import Penalties
+from suffice.planning.approximate import (
+    Fitted,
+    cached_confidence,
+    confidence_of,
+    drawing_worths,
+    first_confidences,
+    fit_later,
+)
+from suffice.planning.model import EXACT_BUDGET, UNIVERSAL, build_model
+from suffice.planning.regression import Basis
+from suffice.planning.simulation import simulate
+from suffice.planning.values import worths_before
+from suffice.tally import FloatArray, IntArray
+
+EPISODES = 1500
+"""Simulated for each budget and pair of penalties."""
+
+MOST_STATES, STATES_A_DRAW = 8000, 400
+"""So many states are kept for each budget and pair of penalties: small budgets have few that differ."""
+
+PAST_STOP = 4
+"""States this far past the planner's stop are learned from too: a network may go there."""
+
+WITHOUT_ANSWERS = 0.25
+"""In this share of the states some answers that came once are taken for responses without one."""
+
+HIDDEN = (64, 64)
+EPOCHS = 16
+BATCH = 4096
+RATE = 3e-3
+SHARPNESS = 0.01
+"""A loss of this much against the planner's best makes an action e times less likely to be imitated."""
+
+LIKENESS = 0.02
+"""The weight, at the start, of acting alike where it hardly matters: that leads the way to what does."""
+
+LARGE_BUDGETS = (56, 64, 80, 96, 112, 128, 160, 192, 224, 256)
+"""Above the exact budgets these are planned: plans take seconds there."""
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """States as the network sees them, and what the planner holds each action to be worth there, stopping first."""
+
+    inputs: FloatArray
+    worths: FloatArray
+
+
+def random_penalties(random: np.random.Generator, within: Range) -> Penalties:
+    """Any penalties of the range: draws by their logarithm; rounds free in a third of all cases."""
+    low, high = np.log(within.draw)
+    draw = float(np.exp(random.uniform(low, high)))
+    low, high = within.round
+    return Penalties(draw, 0.0 if low == 0 and random.random() < 1 / 3 else low + (high - low) * random.random() ** 2)
+
+
+def make_lessons(
+    within: Range, actions: tuple[int, ...], least_round: float, prices: int, seed: int
+) -> Iterator[tuple[int, Lessons]]:
+    """The lessons of every budget, with so many pairs of penalties each.
+
+    There are four times as many where plans take no time, and a third where they take seconds.
+    """
+    random = np.random.default_rng(seed)
+    low, high = within.budgets
+    exact = [budget for budget in range(low, min(high, EXACT_BUDGET) + 1) if budget <= 16 or budget % 4 == 0]
+    large = [budget for budget in LARGE_BUDGETS if low <= budget <= high]
+    for budget in exact + large:
+        for _ in range(4 * prices if budget < 8 else prices if budget <= EXACT_BUDGET else -(-prices // 3)):
+            penalties = random_penalties(random, within)
+            yield budget, _lessons(budget, penalties, actions, least_round, random)
+
+
+def _lessons(
+    budget: int, penalties: Penalties, actions: tuple[int, ...], least_round: float, random: np.random.Generator
+) -> Lessons:
+    """Simulated episodes up to a little after the planner's stop, and the planner's worths along them."""
+    tops, keys = [np.zeros((EPISODES, TOP), np.int64)], [np.zeros(EPISODES, np.uint64)]
+    for step in simulate(UNIVERSAL, budget, EPISODES, seed=int(random.integers(2**31)), counts=TOP):
+        tops.append(step.top.T.astype(np.int64))
+        keys.append(step.keys.copy())
+    paid = Penalties(penalties.draw, max(penalties.round, least_round))
+    worths = _worths(budget, paid, actions, tops, keys)
+    stops = worths[..., 0] >= worths[..., 1:].max(axis=2)
+    stops[0] = False
+    ended = np.cumsum(stops, axis=0) > PAST_STOP
+    draws, episode = np.nonzero(~ended)
+    chosen = random.permutation(len(draws))[: min(MOST_STATES, STATES_A_DRAW * budget)]
+    draws, episode = draws[chosen], episode[chosen]
+    top = _without_answers(np.stack(tops)[draws, episode], random)
+    inputs = seen(top, draws, budget, np.full(len(draws), penalties.draw), np.full(len(draws), penalties.round))
+    return Lessons(inputs, worths[draws, episode].astype(np.float32))
+
+
+def seen(top: IntArray, draws: IntArray, budget: int | IntArray, draw: FloatArray, round_: FloatArray) -> FloatArray:
+    """What the network sees, a row a state: of the tally, and of budget and penalties."""
+    condition = conditions(np.broadcast_to(budget, draws.shape), draw, round_)
+    return np.column_stack([*features(top.T, draws, budget, ARRAYS), condition]).astype(np.float32)
+
+
+def _without_answers(top: IntArray, random: np.random.Generator) -> IntArray:
+    """The planner takes a response without an answer for an answer of its own: so some of these become such again."""
+    singles = (top == 1).sum(axis=1)
+    kept = np.where(random.random(len(top)) < WITHOUT_ANSWERS, random.integers(0, singles + 1), singles)
+    kept = np.maximum(kept, top[:, 0] == 1)  # with a leader there is something to stop with
+    place = np.arange(top.shape[1]) - (top > 1).sum(axis=1)[:, None]
+    return np.where((top == 1) & (place >= kept[:, None]), 0, top)
+
+
+def _worths(
+    budget: int, penalties: Penalties, actions: tuple[int, ...], tops: Sequence[IntArray], keys: Sequence[np.ndarray]
+) -> FloatArray:
+    """What stopping and each action are worth, by draws made, episode and action; the last draws have no decision."""
+    found = np.empty((budget, len(keys[0]), len(actions) + 1))
+    if budget <= EXACT_BUDGET:
+        model = build_model(budget, UNIVERSAL)
+        confidence = model.confidence
+        ahead: FloatArray = np.zeros((len(model.levels[-1].parts), 0))
+    else:
+        sure = Fitted(budget, cached_confidence(budget, UNIVERSAL)["fit"])
+        model, confidence = build_model(sure.first, UNIVERSAL), first_confidences(sure, UNIVERSAL)
+        ahead, later = fit_later(sure, UNIVERSAL, penalties, actions)
+        for draws in range(sure.first, budget):
+            basis = Basis.of(tops[draws][:, :3], draws, budget)
+            found[draws, :, 0] = 2 * confidence_of(sure, basis, draws) - 1
+            found[draws, :, 1:] = drawing_worths(later, basis, draws, penalties, actions)
+    for worths in worths_before(model.levels, model.probabilities, confidence, ahead, budget, penalties, actions):
+        if worths.votes < budget:
+            rows = np.searchsorted(model.levels[worths.votes].keys, keys[worths.votes])
+            columns = np.searchsorted(worths.draws, np.minimum(actions, budget - worths.votes))
+            found[worths.votes, :, 0] = worths.stopping[rows]
+            found[worths.votes, :, 1:] = worths.drawing[rows][:, columns]
+    found[0, :, 0] = -1  # nothing to stop with
+    return found
+
+
+def imitate(lessons: Lessons, seed: int, hear: Callable[[str], None]) -> tuple[Sequential, Sequential]:
+    """A network that acts as the planner would, by what it thereby loses, and one that tells what a state is worth."""
+    torch.manual_seed(seed)
+    inputs = torch.as_tensor(lessons.inputs)
+    worths = torch.as_tensor(lessons.worths)
+    value = worths.max(dim=1).values
+    losses = (value[:, None] - worths).clamp(max=0.5)
+    actor, critic = _network(worths.shape[1]), _network(1)
+    weights = [*actor.parameters(), *critic.parameters()]
+    batch = min(BATCH, len(inputs))
+    rounds = len(inputs) // batch
+    optimiser = torch.optim.Adam(weights, lr=RATE)
+    rate = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=EPOCHS * rounds, pct_start=0.1)
+    for epoch in range(EPOCHS):
+        hear(f"imitating the planner, {epoch + 1} of {EPOCHS}")
+        for number, rows in enumerate(torch.randperm(len(inputs))[: rounds * batch].reshape(rounds, batch)):
+            scores, lost = actor(inputs[rows]), losses[rows]
+            likely = (-lost / SHARPNESS).softmax(dim=1)
+            alike = -(likely * scores.log_softmax(dim=1)).sum(dim=1).mean()
+            loss = (scores.softmax(dim=1) * lost).sum(dim=1).mean()
+            likeness = LIKENESS * (1 - (epoch + number / rounds) / EPOCHS)
+            error = torch.nn.functional.mse_loss(critic(inputs[rows])[:, 0], value[rows])
+            optimiser.zero_grad()
+            (loss + likeness * alike + error).backward()
+            optimiser.step()
+            rate.step()
+    return actor, critic
+
+
+def _network(outputs: int) -> Sequential:
+    sizes = (FEATURES + CONDITIONS, *HIDDEN)
+    hidden = [part for size, next_ in pairwise(sizes) for part in (Linear(size, next_), ReLU())]
+    return Sequential(*hidden, Linear(sizes[-1], outputs))
