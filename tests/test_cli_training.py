@@ -1,13 +1,18 @@
-"""Training and the paper's experiments as a user meets them: real processes on toys."""
+"""Training and the paper's experiments as a user meets them, on toys."""
 
 import csv
 import importlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from helpers.commands import POOL, fails, interrupted, suffice, works
+
+from suffice.executors.here import Here
+from suffice.executors.processes import Processes
+from suffice.training.learner import PRESETS
 
 Write = Callable[..., Path]
 
@@ -28,6 +33,16 @@ def toys(write_pool: Write) -> list[Path]:
     return paths
 
 
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would run in processes runs in this one, which has loaded torch, on few copies; Ctrl-C below is real."""
+    monkeypatch.setattr(Processes, "run", Here.run)
+    fast = PRESETS["ppo", "fast"]
+    few = replace(fast, copies=8, options=fast.options | {"batch_size": 512})
+    monkeypatch.setitem(PRESETS, ("ppo", "fast"), few)
+
+
+@pytest.mark.usefixtures("here")
 def test_train_makes_a_controller_that_can_be_used(toys: list[Path], tmp_path: Path) -> None:
     out, figures = tmp_path / "c.safetensors", tmp_path / "c.json"
     done = suffice(
@@ -98,6 +113,7 @@ def test_bad_training_options_get_one_sentence(toys: list[Path], tmp_path: Path)
     assert "not a whole controller file" in fails("controllers", tmp_path / "foreign")
 
 
+@pytest.mark.usefixtures("here")
 def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
     toys: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +150,7 @@ def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
     }
 
 
+@pytest.mark.usefixtures("here")
 def test_leave_one_out_trains_on_the_same_model_s_other_benchmarks(toys: list[Path], tmp_path: Path) -> None:
     options: list[str | Path] = ["--leave-one-out", "--out", tmp_path / "r", "--steps", "1", "--seeds", "1"]
     done = suffice("reproduce", "explain", "--test", *toys[:3], "--repeats", "2", *options)
@@ -150,6 +167,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
+@pytest.mark.usefixtures("here")
 def test_transfer_is_skipped_with_a_sentence_where_there_is_one_model(toys: list[Path], tmp_path: Path) -> None:
     options: list[str | Path] = ["--train", toys[0], "--test", toys[1], "--out", tmp_path / "r", "--steps", "1"]
     done = suffice("reproduce", "transfer", *options)

@@ -75,6 +75,7 @@ NEEDS: dict[str, tuple[list[str], str]] = {
     "train": (["train", POOL, "--out", "c.safetensors"], "train"),
     "reproduce": (["reproduce", "main", "--out", "r"], "train,plot"),
     "serve": (["serve", "--upstream", "http://127.0.0.1:9/v1"], "serve"),
+    "keys": (["keys", "list"], "serve"),
     "ask": (["ask", "What is 6 * 7?"], "local"),
     "evaluate": (["evaluate", POOL, "--repeats", "1", "--figure", "f.png"], "plot"),
     "advise": (["advise", POOL, "--repeats", "1", "--max-latency", "1", "--figure", "f.png"], "plot"),
@@ -101,9 +102,12 @@ def test_without_extras_every_command_works_or_says_what_it_needs(plain: Path, t
             "evaluate": ["evaluate", POOL, "--repeats", "1", "--controller", "rl"],
             "advise": ["advise", "pool.jsonl", "--budget", "2", "--repeats", "1", "--max-latency", "10000"],
             "plan": ["plan", "--budget", "8"],
+            "fit": ["fit", "smollm2-135m__arithmetic", "--budget", "8", "--out", "f.safetensors"],
         }
         every = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
-        assert set(works) | set(NEEDS) == every, "a command that is new must be tried here"
+        assert {*works, *NEEDS, "top"} == every, "a command that is new must be tried here"
+        at_no_gateway = run(*programs, "top", server.base_url, cwd=tmp_path)
+        assert "answers, and not as a gateway of suffice does" in at_no_gateway.stderr
         for arguments in works.values():
             done = run(*programs, *arguments, cwd=tmp_path)
             assert (done.returncode, done.stderr) == (0, ""), (arguments, done.stderr)

@@ -1,8 +1,5 @@
 """The registry for any kind of thing, and what other packages offer to it."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,13 +80,15 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_packages_offer_things_that_are_loaded_when_asked_for(packages: Path) -> None:
     code = "def star(points: int = 5) -> str:\n    return f'star with {points}'\n"
-    install(packages, "stars", code, star="stars:star")
+    install(packages, "stars", code, star="stars:star", gone="stars:gone")
     install(packages, "broken", "raise RuntimeError('half\\na star')\n", half="broken:half")
     registry = shapes()
-    assert registry.names() == ["dot", "half", "star"]
+    assert registry.names() == ["dot", "gone", "half", "star"]
     assert registry.get("star:points=6") == "star with 6"
     with pytest.raises(OptionError, match=r'the shape "half" of the package broken can\'t be loaded: half a star'):
         registry.get("half")
+    with pytest.raises(OptionError, match=r'the shape "gone" of the package stars can\'t be loaded'):
+        registry.get("gone")
     assert registry.get("star") == "star with 5"
 
 
@@ -103,55 +102,3 @@ def test_two_packages_that_offer_the_same_name_are_told_apart_by_the_user(packag
 def test_a_package_can_not_take_the_name_of_what_is_here(packages: Path) -> None:
     install(packages, "dots", "def dot():\n    return 'another'\n", dot="dots:dot")
     assert shapes().get("dot") == "dot of 1"
-
-
-PROJECT = """
-[build-system]
-requires = ["setuptools"]
-build-backend = "setuptools.build_meta"
-
-[project]
-name = "lead-rules"
-version = "1.0"
-
-[project.entry-points."suffice.controllers"]
-lead = "lead_rules:Lead"
-gone = "lead_rules:Gone"
-
-[tool.setuptools]
-py-modules = ["lead_rules"]
-"""
-
-MODULE = """
-import suffice
-
-
-class Lead(suffice.Controller):
-    def __init__(self, votes: int = 4):
-        self.votes = votes
-
-    def decide(self, tally):
-        first, second = tally.top(2)
-        return 0 if first - second >= self.votes else 2
-"""
-
-
-def test_an_installed_package_s_controllers_have_their_names(tmp_path: Path) -> None:
-    source, site = tmp_path / "source", tmp_path / "site"
-    source.mkdir()
-    (source / "pyproject.toml").write_text(PROJECT)
-    (source / "lead_rules.py").write_text(MODULE)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--target", str(site), str(source)], check=True, capture_output=True)
-    paths = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
-
-    def suffice(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from suffice.cli import main; main()", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths})
-
-    options = ["evaluate", "smollm2-135m__arithmetic", "--repeats", "2", "--controller"]
-    done = suffice(*options, "lead:votes=3")
-    assert (done.returncode, done.stderr) == (0, "") and "lead:votes=3" in done.stdout
-    gone = suffice(*options, "gone")
-    assert gone.returncode == 2 and 'the controller "gone" of the package lead-rules can\'t be loaded' in gone.stderr
-    assert "gone, lead, plan" in suffice(*options, "asd").stderr

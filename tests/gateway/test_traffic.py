@@ -13,7 +13,7 @@ from helpers.gateways import gateway
 from suffice.answers import Keys
 from suffice.testing import FakeServer, Reply, completion
 
-RUNS = 6
+RUNS = 4
 TEXTS, ANSWERS = list(kinds("texts")), list(kinds("answers"))
 
 

@@ -122,12 +122,12 @@ def test_collect_and_replay_the_real_model(tmp_path: Path) -> None:
     questions = tmp_path / "questions.jsonl"
     questions.write_text('{"id": "a", "question": "What is 3 + 5?", "gold": 8}\n')
     out = tmp_path / "pool.jsonl.gz"
-    done = command("collect", str(questions), "--samples", "8", "--out", str(out), "--max-tokens", "48", "--seed", "1")
+    done = command("collect", str(questions), "--samples", "6", "--out", str(out), "--max-tokens", "48", "--seed", "1")
     assert done.returncode == 0, done.stderr
     (question,) = load_pool(out).questions
-    assert question.gold == "8" and question.answers.count("8") >= 4
+    assert question.gold == "8" and question.answers.count("8") >= 3
     assert question.tokens is not None and all(count is not None and count > 3 for count in question.tokens)
-    (result,) = suffice.evaluate(load_pool(out), "asc", budget=8, repeats=5)
+    (result,) = suffice.evaluate(load_pool(out), "asc", budget=6, repeats=5)
     assert result.accuracy == 100
 
 
