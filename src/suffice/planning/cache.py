@@ -34,7 +34,8 @@ def cached(build: Callable[[], Arrays], *identity: object, keep: bool = True) ->
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, SystemError):
+        # A SystemError is Python 3.11's own, where two threads read the heads of arrays at the same moment.
         arrays: dict[str, Any] = build()
     data = BytesIO()
     np.savez(data, **arrays)

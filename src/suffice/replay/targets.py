@@ -75,8 +75,9 @@ def replayed_means(pools: AnyPool | Sequence[AnyPool], budget: int) -> Measure:
 def _report(found: Budgeted, on_pools: bool, agreement: float | None) -> str:
     means = found.means
     lines = [
-        f"{max(share, 0):7.1%} of the questions: penalty_draw={plan.penalty_draw:.5g}, penalty_round={plan.penalty_round:.5g}"
+        f"{share:7.1%} of the questions: penalty_draw={plan.penalty_draw:.5g}, penalty_round={plan.penalty_round:.5g}"
         for plan, share in zip(found.mixture.plans, found.mixture.shares, strict=True)
+        if share > 0.0005
     ]
     where = "on the pools" if on_pools else "by the model"
     lines.append(
