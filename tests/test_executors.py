@@ -1,6 +1,7 @@
 """Where work runs: here and in processes, with the same results."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.commands import POOL, fails
 from helpers.pools import make_pool
 
 from suffice import Flow, OptionError, Result, SufficeError, advise, compare, evaluate, load_pool
@@ -75,6 +77,15 @@ def test_executors_have_names_and_parameters() -> None:
         get_executor("proceses")
     with pytest.raises(OptionError, match="workers must be a whole number, at least 1, not 0"):
         get_executor("processes:workers=0")
+
+
+def test_ray_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    needs = "this needs ray, of the extra ray: pip install 'suffice[ray]'"
+    with pytest.raises(OptionError, match=re.escape(needs)):
+        get_executor("ray:address=local")
+    for command in (["evaluate", POOL], ["advise", POOL, "--max-tokens", "1"], ["train", POOL, "--out", "c"]):
+        assert fails(*command, "--ray", "auto") == f"suffice: {needs}\n"
 
 
 def same(ours: Sequence[Result], theirs: Sequence[Result]) -> bool:

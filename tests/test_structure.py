@@ -30,7 +30,7 @@ STANDS_ON = {
     "training": {"replay"},
     "experiments": {"training"},
     "report": {"experiments"},
-    "live": {"planning", "elections", "flow"},
+    "live": {"planning", "elections", "flow", "executors"},
     "gateway": {"live"},
     "testing": {"replay", "live"},
     "cli": {"report", "gateway", "testing"},

@@ -15,9 +15,12 @@ from suffice.cli.options import (
     DrawSeed,
     Json,
     Pools,
+    RayAddress,
     Repeats,
     Slots,
     TokensPerSecond,
+    on_ray,
+    standing_of,
 )
 from suffice.paths import check_writable, write_whole
 from suffice.replay import executor_for
@@ -47,6 +50,7 @@ def advise(
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw tokens against latency as a PNG file.")
     ] = None,
+    ray: RayAddress = None,
 ) -> None:
     """Say which mode, order, extra and controller to use for pools: the cheapest in time, or the quickest in budget.
 
@@ -59,7 +63,8 @@ def advise(
     pools = [suffice.load_pool(name) for name in chosen]
     speed = tokens_per_second or 1.0
     tried = controllers or PLANS
-    with progress_bar("sweep", 1) as advance:
+    cluster = on_ray(ray)
+    with progress_bar("sweep", 1, standing_of(cluster)) as advance:
         advice = suffice.advise(
             pools,
             tried,
@@ -71,7 +76,7 @@ def advise(
             seed=seed,
             slots=slots,
             progress=advance,
-            executor=executor_for(pools, len(tried) * len(FLOWS), repeats, clocked=True),
+            executor=cluster or executor_for(pools, len(tried) * len(FLOWS), repeats, clocked=True),
         )
     if json:
         settings = {"budget": budget, "repeats": repeats, "seed": seed, "slots": slots, "min_agreement": min_agreement}

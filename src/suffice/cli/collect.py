@@ -7,6 +7,7 @@ import typer
 import suffice
 from suffice import OptionError
 from suffice.cli.app import app, show
+from suffice.cli.options import RayAddress
 from suffice.cli.sampling import (
     Answer,
     Concurrency,
@@ -53,13 +54,14 @@ def collect(
     price: Price = 0.0,
     prompt_price: PromptPrice = 0.0,
     keep_text: Annotated[bool, typer.Option("--keep-text", help="Keep the responses' text in the pool.")] = False,
+    ray: RayAddress = None,
 ) -> None:
     """Make a pool: sample a server many times for each question; interrupted, it goes on where it was."""
     if samples < 1:
         raise OptionError(f"--samples must be at least 1, not {samples}")
     warn_of_temperature(temperature)
     form = Form(answer, schema, ignore)
-    job = Job(questions, out, form, prompt, concurrency, timeout, price, prompt_price, keep_text=keep_text)
+    job = Job(questions, out, form, prompt, concurrency, timeout, price, prompt_price, keep_text=keep_text, ray=ray)
     with upstream_of(base_url, model, gguf, threads) as upstream:
         fields = upstream.fields(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed)
         settings = {"samples": samples, "keep_text": keep_text}

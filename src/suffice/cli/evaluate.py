@@ -22,13 +22,16 @@ from suffice.cli.options import (
     PenaltyRound,
     Pools,
     Price,
+    RayAddress,
     Repeats,
     Second,
     Slots,
     Tokens,
     TokensPerSecond,
     Wait,
+    on_ray,
     penalties_of,
+    standing_of,
 )
 from suffice.flow import MODES, get_flow
 from suffice.paths import check_writable, write_whole
@@ -82,6 +85,7 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FILE", help="Draw the reliability diagram, or the learning curves, as a PNG file."),
     ] = None,
+    ray: RayAddress = None,
     advise: Annotated[bool, typer.Option("--advise", hidden=True)] = False,
     max_latency: Annotated[float | None, typer.Option(hidden=True)] = None,
     max_tokens: Annotated[float | None, typer.Option(hidden=True)] = None,
@@ -106,6 +110,7 @@ def evaluate(
             json,
             csv,
             figure,
+            ray,
         )
         return
     flow = get_flow(mode, order, extra)
@@ -122,7 +127,8 @@ def evaluate(
     figures = need("suffice.report.figures", "plot") if figure else None
     pools = [suffice.load_pool(name) for name in chosen]
     penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer)
-    with progress_bar("replay", 1) as advance:
+    cluster = on_ray(ray)
+    with progress_bar("replay", 1, standing_of(cluster)) as advance:
         comparisons = suffice.compare(
             pools,
             controllers,
@@ -134,7 +140,7 @@ def evaluate(
             flow=flow,
             slots=slots,
             progress=advance,
-            executor=executor_for(pools, len(controllers), repeats, clocked=bool(flow or slots)),
+            executor=cluster or executor_for(pools, len(controllers), repeats, clocked=bool(flow or slots)),
         )
     if json:
         about: dict[str, Any] = {"penalty_draw": penalties.draw, "penalty_round": penalties.round, "mode": mode}

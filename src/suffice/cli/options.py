@@ -1,6 +1,6 @@
 """Options that several commands share, each declared once; their defaults are those of what they configure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +8,7 @@ import typer
 
 import suffice
 from suffice import OptionError, Penalties
+from suffice.executors import Executor, Ray
 
 Pools = Annotated[list[str], typer.Argument(metavar="POOL", help="Names of bundled pools, or paths.")]
 Controllers = Annotated[
@@ -22,6 +23,10 @@ Actions = Annotated[str, typer.Option(metavar="1,2,4", help="The numbers of draw
 Preset = Annotated[str, typer.Option(metavar="fast|paper", help="How the algorithm is run.")]
 Json = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the results as JSON.")]
 Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the results as CSV.")]
+RayAddress = Annotated[
+    str | None,
+    typer.Option("--ray", metavar="ADDRESS", help="Work on a Ray cluster: auto, ray://HOST:PORT or local (extra ray)."),
+]
 
 Mode = Annotated[str, typer.Option(metavar="rounds|flow", help="Whole rounds, or a decision on every arrival.")]
 Order = Annotated[str, typer.Option(metavar="launch|arrival", help="In flow, the order in which votes count.")]
@@ -46,6 +51,16 @@ Second = Annotated[float | None, typer.Option("--value-of-a-second", help="What 
 Answer = Annotated[
     float | None, typer.Option("--value-of-an-answer", help="What the right answer is worth, in the same money.")
 ]
+
+
+def on_ray(address: str | None) -> Executor | None:
+    """The Ray cluster at an address, where one is given."""
+    return Ray(address) if address else None
+
+
+def standing_of(executor: Executor | None) -> Callable[[], str]:
+    """What a progress bar shows of where the work is."""
+    return lambda: executor.standing if executor else ""
 
 
 def penalties_of(

@@ -1,5 +1,6 @@
 """The command that runs the paper's experiments."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,7 @@ import typer
 
 from suffice import OptionError, load_pool
 from suffice.cli.app import ManyValues, app, need
-from suffice.cli.options import FirstSeed, Preset, Repeats
+from suffice.cli.options import FirstSeed, Preset, RayAddress, Repeats, on_ray, standing_of
 from suffice.experiments import EXPERIMENTS, Bench
 from suffice.report import training_bar
 
@@ -36,6 +37,11 @@ def reproduce(
     seeds: Annotated[int, typer.Option(help="How many controllers the tables are means of.")] = Bench.seeds,
     repeats: Repeats = Bench.repeats,
     seed: FirstSeed = Bench.seed,
+    cache: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where trained controllers are kept; with the pages by default."),
+    ] = None,
+    ray: RayAddress = None,
 ) -> None:
     """Run the paper's experiments on any pools; interrupted, it goes on where it was."""
     need("suffice.training.runs", "train,plot")
@@ -46,6 +52,7 @@ def reproduce(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(f"--out {out}: it can't be made a folder: {error.strerror}") from None
+    cluster = on_ray(ray)
     bench = Bench(
         train=tuple(map(load_pool, train)),
         test=tuple(map(load_pool, test)),
@@ -56,8 +63,10 @@ def reproduce(
         repeats=repeats,
         seed=seed,
         preset=preset,
-        progress=training_bar,
+        progress=partial(training_bar, standing=standing_of(cluster)),
         warn=lambda message: typer.echo(f"WARNING: {message}", err=True),
+        cache=cache,
+        executor=cluster,
     )
     bench.check(allow_overlap)
     try:

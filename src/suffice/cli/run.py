@@ -10,7 +10,7 @@ import typer
 import suffice
 from suffice import OptionError
 from suffice.cli.app import app
-from suffice.cli.options import Budget, Extra, Mode, Order
+from suffice.cli.options import Budget, Extra, Mode, Order, RayAddress
 from suffice.cli.sampling import (
     Answer,
     Concurrency,
@@ -80,6 +80,7 @@ def run(
         int | None, typer.Option(help="Start nothing more once so many tokens, prompts and all, are spent.")
     ] = None,
     max_cost: Annotated[float | None, typer.Option(help="Start nothing more once so much money is spent.")] = None,
+    ray: RayAddress = None,
 ) -> None:
     """Answer a file of questions, each just enough times; interrupted, it goes on where it was."""
     from suffice.live.vote import Voting
@@ -92,7 +93,8 @@ def run(
     warn_of_temperature(temperature)
     if max_cost is not None and not (price or prompt_price):
         raise OptionError("--max-cost needs a price: give --price-per-million-tokens")
-    job = Job(questions, out, form, prompt, concurrency, timeout, price, prompt_price, max_tokens_total, max_cost)
+    prices = price, prompt_price, max_tokens_total, max_cost
+    job = Job(questions, out, form, prompt, concurrency, timeout, *prices, ray=ray)
     with upstream_of(base_url, model, gguf, threads) as upstream:
         fields = upstream.fields(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed)
         settings = {"controller": controller, "budget": budget, "deadline_seconds": deadline_seconds}
@@ -110,7 +112,10 @@ def run(
             fields,
             settings,
             total,
-            lambda batch: batch.answer(job.questions, voting, deadline_seconds, learn, audit),
+            lambda batch: batch.answer(job.questions, learn),
+            voting=voting,
+            deadline_seconds=deadline_seconds,
+            audit=audit,
         )
         told: list[dict[str, Any]] = []
         with work as lines:

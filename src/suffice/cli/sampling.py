@@ -116,6 +116,7 @@ class Job:
         max_tokens: int | None = None,
         max_cost: float | None = None,
         keep_text: bool = True,
+        ray: str | None = None,
     ) -> None:
         from suffice.live.batch import Spent
         from suffice.live.limiter import Limiter
@@ -133,6 +134,7 @@ class Job:
         self._limiter = Limiter(concurrency)
         self._timeout = timeout
         self._keep_text = keep_text
+        self._ray = ray
 
     @contextmanager
     def lines(
@@ -142,42 +144,34 @@ class Job:
         settings: dict[str, Any],
         total: int,
         work: Callable[[Any], Awaitable[Iterator[dict[str, Any]]]],
+        **voting: Any,
     ) -> Iterator[Iterator[dict[str, Any]]]:
         """Open the journal and do the work; its lines are read from the journal as they are needed.
 
         Ctrl-C leaves it ready to go on.
         """
+        from suffice.live.asker import Terms
         from suffice.live.batch import Batch
-        from suffice.live.clients import server_of
         from suffice.live.journal import Journal
         from suffice.live.prompts import get_prompt
         from suffice.live.sample import run_in_thread
 
         prompt = self._prompt or get_prompt(upstream.prompt)
         fields = fields | self._form.request
+        terms = Terms(fields, prompt, self._form.extractor, self._keep_text, **voting)
+        crew = self._crew(upstream, terms)
         journal = Journal(self._journal, {**settings, **self._form.settings, "prompt": prompt, **fields})
 
         async def main() -> Iterator[dict[str, Any]]:
-            openai = need("openai", "")
             async with AsyncExitStack() as stack:
-                clients = [
-                    await stack.enter_async_context(openai.AsyncOpenAI(**settings)) for settings in upstream.settings
-                ]
-                server = server_of(clients, self._limiter, timeout=self._timeout, weights=upstream.weights)
-                batch = Batch(
-                    server,
-                    fields,
-                    journal,
-                    prompt,
-                    self._form.extractor,
-                    self.spent,
-                    keep_text=self._keep_text,
-                    progress=advance,
-                )
-                return await work(batch)
+                if crew:
+                    stack.push_async_callback(crew.close)
+                shards = crew.shards if crew else [await self._asker(upstream, terms, stack)]
+                return await work(Batch(shards, terms, journal, self.spent, advance))
 
+        title = self._journal.name.removesuffix(".journal")
         try:
-            with batch_bar(self._journal.name.removesuffix(".journal"), total, self.spent) as advance:
+            with batch_bar(title, total, self.spent, lambda: crew.standing if crew else "") as advance:
                 lines: Iterator[dict[str, Any]] = run_in_thread(main)
             yield lines
         except KeyboardInterrupt:
@@ -185,6 +179,25 @@ class Job:
             raise
         finally:
             journal.close()
+
+    def _crew(self, upstream: Upstream, terms: Any) -> Any:
+        """Those who ask on a Ray cluster, where that is asked for."""
+        if not self._ray:
+            return None
+        if upstream.is_here:
+            raise OptionError("needs a server that all nodes can reach: give --base-url", "ray")
+        from suffice.live.shards import Crew
+
+        return Crew(self._ray, upstream.settings, upstream.weights, terms, self._limiter.limit, self._timeout)
+
+    async def _asker(self, upstream: Upstream, terms: Any, stack: AsyncExitStack) -> Any:
+        """The one who asks in this process."""
+        from suffice.live.asker import Asker
+        from suffice.live.clients import server_of
+
+        openai = need("openai", "")
+        clients = [await stack.enter_async_context(openai.AsyncOpenAI(**one)) for one in upstream.settings]
+        return Asker(server_of(clients, self._limiter, timeout=self._timeout, weights=upstream.weights), terms)
 
 
 def write_lines(out: Path, lines: Iterable[dict[str, Any]]) -> None:

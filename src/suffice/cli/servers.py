@@ -37,6 +37,8 @@ class Upstream:
     prompt: str
     request: dict[str, Any]
     weights: tuple[float, ...] = ()
+    is_here: bool = False
+    """Whether it is a model that is served by this process."""
 
     def fields(self, **options: Any) -> dict[str, Any]:
         """The fields of a request: the model, what suits it, and the options that are given."""
@@ -58,7 +60,7 @@ def upstream_of(
     if gguf or not (targets or default.key != PLACEHOLDER_KEY):
         with suffice.LocalServer(gguf, threads=threads) as server:
             settings = {"base_url": server.base_url, "api_key": PLACEHOLDER_KEY}
-            yield Upstream([settings], server.model, *suited(server.model))
+            yield Upstream([settings], server.model, *suited(server.model), is_here=True)
         return
     if model:
         targets = tuple(one for one in targets if not one.models or model in one.models) or targets

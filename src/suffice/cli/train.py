@@ -18,10 +18,13 @@ from suffice.cli.options import (
     Pools,
     Preset,
     Price,
+    RayAddress,
     Second,
     Tokens,
     Wait,
+    on_ray,
     penalties_of,
+    standing_of,
 )
 from suffice.controllers.conditioned import Range
 from suffice.paths import check_writable, write_whole
@@ -74,6 +77,7 @@ def train(
     seeds: Annotated[int, typer.Option(help="How many controllers to train; the best is kept.")] = 5,
     seed: FirstSeed = Job.seed,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures of all seeds as JSON.")] = None,
+    ray: RayAddress = None,
 ) -> None:
     """Train a controller on pools; Ctrl-C keeps the best so far."""
     training = need("suffice.training.runs", "train")
@@ -83,8 +87,9 @@ def train(
     setting = Setting(penalties, whole_numbers("actions", actions), first, budget, top, target)
     ranges = None if budgets is None else Range(_budget_range(budgets))
     job = Job(pools, setting, algorithm, preset, steps, seed, mean_samples, mean_rounds, ranges, lessons)
-    with training_bar(seeds, steps) as watch:
-        trained = training.train(job, seeds, watch)
+    cluster = on_ray(ray)
+    with training_bar(seeds, steps, standing_of(cluster)) as watch:
+        trained = training.train(job, seeds, watch, cluster or "processes")
     if not trained:
         raise KeyboardInterrupt  # before there was anything to keep
     best = trained[0].controller

@@ -3,5 +3,6 @@
 from suffice.executors.base import AnyExecutor, Executor, Link, Task, get_executor, register_executor
 from suffice.executors.here import Here
 from suffice.executors.processes import Processes
+from suffice.executors.ray import Ray
 
-__all__ = ["AnyExecutor", "Executor", "Here", "Link", "Processes", "Task", "get_executor", "register_executor"]
+__all__ = ["AnyExecutor", "Executor", "Here", "Link", "Processes", "Ray", "Task", "get_executor", "register_executor"]

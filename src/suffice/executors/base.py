@@ -51,6 +51,9 @@ class Executor(ABC):
     workers = 1
     """How many tasks run at once: who cuts work into tasks cuts it for so many."""
 
+    standing = ""
+    """Where the work is and how much of it is in flight, for whoever shows progress."""
+
     @abstractmethod
     def run(self, tasks: Sequence[Task[R]], watch: Watch = ignore) -> Iterator[tuple[int, R]]:
         """Run tasks; the result of each comes with its number as it is done.

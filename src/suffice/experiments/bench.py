@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from suffice.controllers import Controller, LearnedController, load_controller, save_controller
 from suffice.errors import ControllerError, OptionError, PoolError, whole_number
+from suffice.executors import AnyExecutor
 from suffice.jsonl import quoted
 from suffice.penalties import Penalties
 from suffice.pools import Pool, get_pools
@@ -42,7 +43,11 @@ def benchmark_of(pool: Pool) -> str:
 
 @dataclass(frozen=True)
 class Bench:
-    """Pools to train and test on, and how. Trained controllers are kept in `out`, and used again from there."""
+    """Pools to train and test on, how, and where.
+
+    Trained controllers are kept in `cache`, by default in `out`, and used again from there. Without an executor all
+    cores are used where it is worth it.
+    """
 
     train: Training
     test: Training
@@ -55,6 +60,8 @@ class Bench:
     preset: str = Job.preset
     progress: Progress = silent
     warn: Callable[[str], None] = lambda message: None
+    cache: Path | None = None
+    executor: AnyExecutor | None = None
 
     def __post_init__(self) -> None:
         for name in ("train", "test"):
@@ -103,12 +110,12 @@ class Bench:
         """The controllers of these jobs, in order: trained on all cores, or taken from an earlier run."""
         from suffice.training import learn_each
 
-        folder = self.out / "controllers"
+        folder = self.cache or self.out / "controllers"
         folder.mkdir(parents=True, exist_ok=True)
         paths = [folder / f"{_key(job)}.safetensors" for job in jobs]
         missing = {path: job for path, job in zip(paths, jobs, strict=True) if not _is_whole(path)}
         with self.progress(len(missing), self.steps) as watch:
-            for number, trained in learn_each(list(missing.values()), watch):
+            for number, trained in learn_each(list(missing.values()), watch, self.executor or "processes"):
                 if trained.controller.card["steps"] >= self.steps:
                     save_controller(trained.controller, list(missing)[number])
                     for rule in trained.controller.no_better_than():
@@ -119,7 +126,7 @@ class Bench:
 
     def evaluate(self, pool: Pool, controllers: Sequence[str | Controller]) -> list[Result]:
         """Replay over a test pool."""
-        executor = executor_for([pool], len(controllers), self.repeats)
+        executor = self.executor or executor_for([pool], len(controllers), self.repeats)
         return evaluate(pool, controllers, repeats=self.repeats, seed=self.seed, executor=executor)
 
 

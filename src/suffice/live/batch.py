@@ -1,37 +1,30 @@
-"""Many questions on one server: collecting a pool, and answering a file of questions."""
+"""Many questions: collecting a pool, and answering a file of questions, with a journal of what arrived."""
 
 import asyncio
 import json
 import math
+import zlib
 from array import array
+from bisect import bisect
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count, islice
-from typing import Any
+from itertools import accumulate
 
-from suffice.answers import Extractor, Keys
-from suffice.controllers import question_random
-from suffice.errors import CapReachedError, GaveUpError, OptionError, SampleError
+from suffice.answers import Keys
+from suffice.errors import CapReachedError, GaveUpError, OptionError
 from suffice.jsonl import quoted
-from suffice.live.audits import Audit
+from suffice.live.asker import Line, LostError, Shard, Terms
 from suffice.live.ballots import read_gold
-from suffice.live.draws import Draws, Failure, ServerDraws
-from suffice.live.facts import Asking
 from suffice.live.journal import Journal
 from suffice.live.lessons import Lessons, lesson_of
-from suffice.live.outcome import Outcome
-from suffice.live.prompts import Messages, put
 from suffice.live.questions import Asked
-from suffice.live.server import Server, StatusError
-from suffice.live.vote import Vote, Voting
+from suffice.live.vote import Voting
 from suffice.planning.learning import Partition
 from suffice.response import Response
 
 FEWEST_FAILURES = 10
 """So many draws in a row must fail before all is given up."""
-
-Line = dict[str, Any]
 
 
 @dataclass
@@ -71,16 +64,16 @@ class Spent:
         self._failed_in_a_row = 0
         self._failing.clear()
 
-    def fail(self, failure: Failure, question: str, at_once: int) -> None:
+    def fail(self, message: str, question: str, at_once: int, unreachable: bool) -> None:
         """Count a draw that failed, and give up where they all do, question after question.
 
         What a server says about one question is no reason to give up others; that it can't be reached at all is.
         """
-        self.failures.append(failure.message)
+        self.failures.append(message)
         self._failing.add(question)
-        self._failed_in_a_row += not isinstance(failure.cause, StatusError) or failure.cause.status >= 500
+        self._failed_in_a_row += unreachable
         if max(self._failed_in_a_row, len(self._failing)) >= max(FEWEST_FAILURES, at_once):
-            raise GaveUpError(f"nothing but failures, the last with: {failure.message}; run again to go on")
+            raise GaveUpError(f"nothing but failures, the last with: {message}; run again to go on")
 
 
 @dataclass
@@ -96,87 +89,23 @@ class Drawn:
         self.draws.append(draw)
 
 
-class Recorder:
-    """Draws whose responses are in the journal before they are taken; those that are there already come first."""
-
-    def __init__(self, batch: "Batch", question: Asked, draws: Draws, there: Iterable[Response]) -> None:
-        self._batch = batch
-        self._question = question
-        self._draws = draws
-        self._there = deque(there)
-        self._ready = 0
-
-    @property
-    def in_flight(self) -> int:
-        """How many draws were launched and not yet taken."""
-        return self._ready + self._draws.in_flight
-
-    @property
-    def arriving_tokens(self) -> int:
-        """What the draws in flight have generated so far, where they stream."""
-        return self._draws.arriving_tokens
-
-    @property
-    def cancelled_tokens(self) -> int:
-        """What draws had generated that were ended before they arrived."""
-        return self._draws.cancelled_tokens
-
-    @property
-    def runs_on(self) -> bool:
-        """Whether draws that are ended may run on, on the server."""
-        return self._draws.runs_on
-
-    def launch(self, draws: int) -> list[int]:
-        """Start so many draws, less those that the journal has."""
-        ready = min(draws, len(self._there) - self._ready)
-        numbers = [response.draw for response in islice(self._there, self._ready, self._ready + ready)]
-        self._ready += ready
-        if draws > ready:
-            if self._batch.spent.exhausted:
-                raise CapReachedError
-            numbers += self._draws.launch(draws - ready)
-        return numbers
-
-    async def next(self) -> Response | Failure:
-        """Wait for the next draw to arrive, and take it."""
-        if self._ready:
-            self._ready -= 1
-            return self._there.popleft()
-        arrived = await self._draws.next()
-        if isinstance(arrived, Failure):
-            self._batch.spent.fail(arrived, self._question.id, self._batch.server.limiter.limit)
-        else:
-            arrived = await self._batch.record(self._question, arrived)
-        return arrived
-
-    async def close(self) -> None:
-        """End what is in flight, at once."""
-        await self._draws.close()
-
-
 class Batch:
-    """Questions that share a server, the fields of its requests, a prompt and a journal."""
+    """Questions that share a journal, and those who ask them; it is the ledger of these."""
 
     def __init__(
         self,
-        server: Server,
-        fields: Mapping[str, Any],
+        shards: Sequence[Shard],
+        terms: Terms,
         journal: Journal,
-        prompt: Messages,
-        extractor: Extractor,
         spent: Spent,
-        *,
-        keep_text: bool = True,
         progress: Callable[[int], None] = lambda steps: None,
     ) -> None:
-        self.server = server
         self.spent = spent
-        self._fields = fields
+        self._shards = shards
+        self._terms = terms
         self._journal = journal
-        self._prompt = prompt
-        self._extractor = extractor
-        self._keep_text = keep_text
         self._progress = progress
+        self._step = 0
         self._there: dict[str, Drawn] = defaultdict(Drawn)
         self._outcomes: dict[str, int] = {}
         self._digests: dict[str, str] = {}
@@ -196,25 +125,20 @@ class Batch:
         except (TypeError, LookupError):
             raise OptionError(f"{journal.path}: there is a line in it that is no journal's; move it away") from None
 
-    def _check_same(self, questions: Sequence[Asked]) -> None:
-        """Refuse questions that were others when the journal was begun; new ones are new work."""
-        now = {question.id: question.digest for question in questions}
-        for identity, digest in self._digests.items():
-            if now.get(identity) != digest:
-                change = "is another question now" if identity in now else "is no longer asked"
-                raise OptionError(
-                    f"{self._journal.path} was begun with other questions: {quoted(identity)} {change}; "
-                    "go on with those, or use another output"
-                )
+    @property
+    def exhausted(self) -> bool:
+        """Whether a limit on spending is reached."""
+        return self.spent.exhausted
 
-    async def record(self, question: Asked, response: Response) -> Response:
+    async def record(self, question: Asked, entry: Line) -> None:
         """Put a response into the journal, and count it."""
-        extractor = self._extractor.for_request(self._request(question)["messages"])
-        extracted = await asyncio.to_thread(extractor.extract, response)
-        kept = response.to_json() | ({} if self._keep_text else {"text": None, "reasoning": None, "tool_calls": None})
-        place = await self._add(question, {"extracted": extracted, "response": kept})
-        self._remember(question.id, place, response)
-        return response
+        place = await self._add(question, entry)
+        self._remember(question.id, place, Response(**entry["response"]))
+        self._progress(self._step)
+
+    def fail(self, question: Asked, message: str, unreachable: bool) -> None:
+        """Count a draw that failed."""
+        self.spent.fail(message, question.id, sum(shard.at_once for shard in self._shards), unreachable)
 
     async def _add(self, question: Asked, entry: Line) -> int:
         return await self._journal.add({"id": question.id, "question": question.digest, **entry})
@@ -234,9 +158,6 @@ class Batch:
             entry = self._journal.at(place)
             yield Response(**entry["response"]), entry["extracted"]
 
-    def _request(self, question: Asked) -> dict[str, Any]:
-        return {**self._fields, "messages": put(question.question, self._prompt)}
-
     async def collect(self, questions: Sequence[Asked], samples: int) -> Iterator[Line]:
         """Draw so many responses to each question; the pool's lines, of the questions that have them all.
 
@@ -244,27 +165,23 @@ class Batch:
         """
         self._check_same(questions)
         self._progress(self.spent.responses)
+        self._step = 1
 
-        async def work(question: Asked) -> None:
-            missing = sorted(set(range(samples)) - set(self._there[question.id].draws))
-            asking = Asking(self._request(question), single=True)  # so that every count of tokens is exact
-            draws = Recorder(self, question, ServerDraws(self.server.for_question(), asking, missing), ())
-            try:
-                draws.launch(len(missing))
-                while draws.in_flight:
-                    if isinstance(await draws.next(), Response):
-                        self._progress(1)
-            finally:
-                await draws.close()
+        def wanting(question: Asked) -> bool:
+            return question.id not in self._there or len(self._there[question.id].draws) < samples
 
-        wanting = [question for question in questions if len(self._there[question.id].draws) < samples]
-        await _each(wanting, work, at_once=math.ceil(self.server.limiter.limit / samples) + 1)
-        return (self._pool_line(one) for one in questions if len(self._there[one.id].draws) >= samples)
+        async def work(question: Asked, shard: Shard) -> None:
+            drawn = self._there[question.id].draws if question.id in self._there else ()
+            missing = sorted(set(range(samples)) - set(drawn))
+            await shard.collect(question, missing, self)
+
+        await self._each(questions, wanting, work, lambda limit: math.ceil(limit / samples) + 1)
+        return (self._pool_line(one) for one in questions if not wanting(one))
 
     def _pool_line(self, question: Asked) -> Line:
         """A question's line in the pool; its answers stand in the order in which they were asked for."""
-        structured = self._extractor.structure
-        keys = Keys(self._extractor.exact)
+        structured = self._terms.extractor.structure
+        keys = Keys(self._terms.extractor.exact)
         read = sorted(self.read(question), key=lambda one: one[0].draw)
         responses = [response for response, _ in read]
         line: Line = {
@@ -279,78 +196,44 @@ class Batch:
             line["answers"] = [answer and json.loads(answer) for answer in line["answers"]]
             line["gold"] = read_gold(question.gold)
             line |= {"ignore": list(structured.ignore)} if structured.ignore else {}
-        return line | ({"texts": [response.text for response in responses]} if self._keep_text else {})
+        return line | ({"texts": [response.text for response in responses]} if self._terms.keep_text else {})
 
-    async def answer(
-        self,
-        questions: Sequence[Asked],
-        voting: Voting,
-        deadline_seconds: float | None = None,
-        learn: bool = False,
-        audit: float = 0.0,
-    ) -> Iterator[Line]:
+    async def answer(self, questions: Sequence[Asked], learn: bool = False) -> Iterator[Line]:
         """Answer each question; the outcomes of those that were begun and not cut short by a limit on spending.
 
-        With `learn` the plan learns from the questions before; a share of `audit` is drawn to the full budget too.
+        With `learn` the plan learns from the questions before.
         """
         self._check_same(questions)
-        lessons = self._lessons_for(questions, voting) if learn else None
+        lessons = self._lessons_for(questions) if learn else None
         self._progress(len(self._outcomes))
         failed: dict[str, Line] = {}
 
-        async def work(question: Asked) -> None:
+        async def work(question: Asked, shard: Shard) -> None:
             if lessons is None:
-                await hold(question, voting)
+                await hold(question, shard)
                 return
             try:
                 learned = await lessons.voting(question.id)
             except CapReachedError:
                 return
-            await hold(question, learned)
+            await hold(question, shard, learned)
             lessons.end(question.id, self._lessons.get(question.id))
 
-        async def hold(question: Asked, voting: Voting) -> None:
+        async def hold(question: Asked, shard: Shard, learned: Voting | None = None) -> None:
             there = [response for response, _ in self.read(question)]
-            first = max((response.draw for response in there), default=-1) + 1
-            vote = voting.begin(
-                self.server.for_question(),
-                self._request(question),
-                question_random(0, question.id),
-                through=lambda draws: Recorder(self, question, draws, there),
-                numbers=count(first),
-            )
-            try:
-                outcome = await vote.outcome(deadline_seconds)
-            except CapReachedError:
+            answered = await shard.answer(question, there, self, learned)
+            if answered is None:
                 return
-            except SampleError as error:
-                failed[question.id] = self._line(question, vote, error.outcome.to_json())
+            if answered.complaint is not None:
+                failed[question.id] = answered.line
+                self.spent.failures += [answered.complaint] if answered.complaint else []
                 return
-            line = self._line(question, vote, outcome.to_json())
-            if not outcome.samples:  # the deadline came first
-                failed[question.id] = line
-                self.spent.failures.append("no response before the deadline")
-                return
-            if question_random(1, question.id).random() < audit and outcome.stop_reason in ("controller", "budget"):
-                line["audit"] = await self._audit(question, vote, outcome)
-            self._remember_outcome(question.id, await self._add(question, {"outcome": line}), line)
+            place = await self._add(question, {"outcome": answered.line})
+            self._remember_outcome(question.id, place, answered.line)
             self._progress(1)
 
-        wanting = [question for question in questions if question.id not in self._outcomes]
-        await _each(wanting, work, at_once=self.server.limiter.limit)
+        await self._each(questions, lambda question: question.id not in self._outcomes, work, lambda limit: limit)
         return self._outcome_lines(questions, failed)
-
-    @staticmethod
-    async def _audit(question: Asked, vote: Vote, outcome: Outcome) -> Line | None:
-        """What the full budget elects, beside what the vote did; nothing where it could not be drawn."""
-        try:
-            full = await vote.rest(at_once=outcome.budget)
-        except CapReachedError:
-            full = None
-        if full is None:
-            return None
-        right = vote.ballot.graded(question.gold)["right"]
-        return Audit.of(outcome, full).to_json() | {"answer_full": full.answer, "right_full": right}
 
     def _outcome_lines(self, questions: Sequence[Asked], failed: Mapping[str, Line]) -> Iterator[Line]:
         for question in questions:
@@ -359,31 +242,67 @@ class Batch:
             elif question.id in failed:
                 yield failed[question.id]
 
-    def _lessons_for(self, questions: Sequence[Asked], voting: Voting) -> Lessons:
+    def _lessons_for(self, questions: Sequence[Asked]) -> Lessons:
         async def record(generation: int, left_out: list[str]) -> None:
             if self.spent.exhausted:  # what was not begun may be yet: it isn't left out for good
                 raise CapReachedError
             await self._journal.add({"generation": generation, "left_out": left_out})
 
         names = [question.id for question in questions]
-        return Lessons(voting, names, dict(self._lessons), self._left_out, record)
+        return Lessons(self._terms.voting, names, dict(self._lessons), self._left_out, record)
 
-    @staticmethod
-    def _line(question: Asked, vote: Vote, outcome: Line) -> Line:
-        return {"id": question.id, **vote.ballot.graded(question.gold), **outcome}
+    def _check_same(self, questions: Sequence[Asked]) -> None:
+        """Refuse questions that were others when the journal was begun; new ones are new work."""
+        gone = dict.fromkeys(self._digests)
+        for question in questions if gone else ():
+            if gone.pop(question.id, self) is None and self._digests[question.id] != question.digest:
+                raise self._other_questions(question.id, "is another question now")
+        for identity in gone:
+            raise self._other_questions(identity, "is no longer asked")
 
+    def _other_questions(self, identity: str, change: str) -> OptionError:
+        return OptionError(
+            f"{self._journal.path} was begun with other questions: {quoted(identity)} {change}; "
+            "go on with those, or use another output"
+        )
 
-async def _each(questions: Iterable[Asked], work: Callable[[Asked], Awaitable[None]], at_once: int) -> None:
-    """Work on the questions in order, so many at once: enough that the server is never idle."""
-    waiting = deque(questions)
+    async def _each(
+        self,
+        questions: Sequence[Asked],
+        wanting: Callable[[Asked], bool],
+        work: Callable[[Asked, Shard], Awaitable[None]],
+        at_once: Callable[[int], int],
+    ) -> None:
+        """Work on the questions in order, so many at once in each shard: enough that no server is ever idle.
 
-    async def worker() -> None:
-        while waiting:
-            await work(waiting.popleft())
+        Where a shard lost a question, it goes on with it from what the journal has.
+        """
+        shares = self._shared_out(questions, wanting)
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(at_once, len(waiting))):
-                group.create_task(worker())
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+        async def worker(shard: Shard, waiting: deque[int]) -> None:
+            while waiting:
+                question = questions[waiting.popleft()]
+                while wanting(question):
+                    try:
+                        await work(question, shard)
+                        break
+                    except LostError:
+                        continue
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for shard, waiting in zip(self._shards, shares, strict=True):
+                    for _ in range(min(at_once(shard.at_once), len(waiting))):
+                        group.create_task(worker(shard, waiting))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+
+    def _shared_out(self, questions: Sequence[Asked], wanting: Callable[[Asked], bool]) -> list[deque[int]]:
+        """The places of the questions of each shard: which one a question has depends on its id and nothing else."""
+        bounds = list(accumulate(shard.weight for shard in self._shards))
+        shares = [deque[int]() for _ in self._shards]
+        for place, question in enumerate(questions):
+            if wanting(question):
+                chance = zlib.crc32(question.id.encode()) / (1 << 32)
+                shares[bisect(bounds, chance * bounds[-1], hi=len(bounds) - 1)].append(place)
+        return shares

@@ -44,7 +44,10 @@ WORTH_PROCESSES = 5
 """About how long an episode takes, by arrays, on the clock and by fields, and how long work must take for processes."""
 
 SHARDS_EACH = 4
-"""Into how many parts the questions are cut for each worker, so that none waits long for the slowest."""
+"""Into how many parts the work is cut for each worker, so that none waits long for the slowest."""
+
+FEWEST_QUESTIONS = 16
+"""Parts of fewer questions than this are slow as arrays: ways are cut apart first."""
 
 
 @dataclass(frozen=True)
@@ -166,14 +169,19 @@ def replay_ways(
     """The results of each pool, a result a way."""
     setting.check(pools, ways)
     runner = get_executor(executor)
-    shards = list(_shards(pools, runner.workers))
-    tasks: list[Task[_Measured]] = [(_replay_shard, (questions, tuple(ways), setting)) for _, questions in shards]
+    size, each = _cut(sum(len(pool.questions) for pool in pools), len(ways), runner.workers)
+    shards = list(_shards(pools, size))
+    parted = [tuple(ways[start : start + each]) for start in range(0, len(ways), each)]
+    tasks: list[Task[_Measured]] = [
+        (_replay_shard, (questions, some, setting)) for _, questions in shards for some in parted
+    ]
     found = dict(runner.run(tasks, lambda number, questions: progress(questions)))
     if len(found) < len(tasks):
         raise KeyboardInterrupt
     results = []
     for place, pool in enumerate(pools):
-        parts = [found[number] for number, (owner, _) in enumerate(shards) if owner == place]
+        numbers = [number * len(parted) for number, (owner, _) in enumerate(shards) if owner == place]
+        parts = [[one for part in range(len(parted)) for one in found[number + part]] for number in numbers]
         results.append(
             [_result(pool, way.name, part) for way, part in zip(ways, zip(*parts, strict=True), strict=True)]
         )
@@ -189,10 +197,17 @@ def executor_for(pools: Sequence[Pool], ways: int, repeats: int, clocked: bool =
     return "processes" if seconds > WORTH_PROCESSES else "here"
 
 
-def _shards(pools: Sequence[Pool], workers: int) -> Iterator[tuple[int, tuple[Question, ...]]]:
+def _cut(questions: int, ways: int, workers: int) -> tuple[int, int]:
+    """How many questions, in how many ways, are one task: they share their draws, so that ways stay together."""
+    if workers == 1:
+        return max(questions, 1), max(ways, 1)
+    size = max(1, -(-questions // (workers * SHARDS_EACH)))
+    parts = max(1, min(ways, FEWEST_QUESTIONS // size))
+    return size * parts, max(1, -(-ways // parts))
+
+
+def _shards(pools: Sequence[Pool], size: int) -> Iterator[tuple[int, tuple[Question, ...]]]:
     """Parts of the questions, each with the number of its pool: a question's figures depend on no other."""
-    total = sum(len(pool.questions) for pool in pools)
-    size = total if workers == 1 else -(-total // (workers * SHARDS_EACH))
     for number, pool in enumerate(pools):
         for _, alike in groupby(pool.questions, lambda question: question.structured):
             questions = tuple(alike)

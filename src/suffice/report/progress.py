@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 1.0
 
+Standing = Callable[[], str]
+"""Where the work is and how much of it is in flight, where that is worth showing."""
+
 
 @contextmanager
-def progress_bar(title: str, total: float) -> Iterator[Callable[[float], None]]:
+def progress_bar(title: str, total: float, standing: Standing = str) -> Iterator[Callable[[float], None]]:
     """Give a function that is told of each step's size; the bar shows when the work takes more than a second."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
@@ -25,7 +28,7 @@ def progress_bar(title: str, total: float) -> Iterator[Callable[[float], None]]:
     begun = time.monotonic()
 
     def advance(steps: float) -> None:
-        bar.advance(task, steps)
+        bar.update(task, advance=steps, description=_described(title, standing))
         if console.is_terminal and not bar.live.is_started and time.monotonic() - begun > PATIENCE_SECONDS:
             bar.start()
 
@@ -37,7 +40,7 @@ def progress_bar(title: str, total: float) -> Iterator[Callable[[float], None]]:
 
 
 @contextmanager
-def training_bar(runs: int, steps: int) -> Iterator[Callable[[int, "Watched"], None]]:
+def training_bar(runs: int, steps: int, standing: Standing = str) -> Iterator[Callable[[int, "Watched"], None]]:
     """Give a function that is told how each of several training runs stands; one bar for all."""
     columns = (
         TextColumn("{task.description}"),
@@ -52,14 +55,15 @@ def training_bar(runs: int, steps: int) -> Iterator[Callable[[int, "Watched"], N
 
         def advance(run: int, now: "Watched") -> None:
             done[run] = min(now.steps, steps)
-            standing = now.note or f"reward {now.reward:.3f}, {now.samples:.1f} samples in {now.rounds:.1f} rounds"
-            bar.update(task, completed=sum(done.values()), description=f"run {run + 1} of {runs}: {standing}")
+            stands = now.note or f"reward {now.reward:.3f}, {now.samples:.1f} samples in {now.rounds:.1f} rounds"
+            title = _described(f"run {run + 1} of {runs}: {stands}", standing)
+            bar.update(task, completed=sum(done.values()), description=title)
 
         yield advance
 
 
 @contextmanager
-def batch_bar(title: str, total: int, spent: "Spent") -> Iterator[Callable[[int], None]]:
+def batch_bar(title: str, total: int, spent: "Spent", standing: Standing = str) -> Iterator[Callable[[int], None]]:
     """Give a function that is told of each step; the bar shows tokens a second, the cost and the time left."""
     columns = (
         TextColumn("{task.description}"),
@@ -80,6 +84,12 @@ def batch_bar(title: str, total: int, spent: "Spent") -> Iterator[Callable[[int]
                 return
             speed = (spent.tokens - begun[0][1]) / max(now - begun[0][0], 1e-9)
             cost = f", {spent.cost:.2f} spent" if spent.price or spent.prompt_price else ""
-            bar.update(task, advance=steps, description=f"{title}: {speed:,.0f} tokens/s{cost}")
+            described = _described(f"{title}: {speed:,.0f} tokens/s{cost}", standing)
+            bar.update(task, advance=steps, description=described)
 
         yield advance
+
+
+def _described(title: str, standing: Standing) -> str:
+    stands = standing()
+    return f"{title} ({stands})" if stands else title

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from suffice.controllers.conditioned import TOP
 from suffice.errors import OptionError, whole_number
@@ -74,7 +75,13 @@ def learn_each(
     """
     for job in jobs:
         check_job(job)
-    tasks: list[Task[Trained]] = [(learn_conditioned if job.ranges else learn, (job,)) for job in jobs]
+    tasks: list[Task[Trained]] = [(_learn, (replace(job, pools=()), *job.pools)) for job in jobs]
     for number, trained in get_executor(executor).run(tasks, watch):
         if trained.controller.card["steps"]:  # else it was interrupted before it began
             yield number, trained
+
+
+def _learn(job: Job, *pools_and_link: Any) -> Trained:
+    """A task of a job: its pools are arguments of their own, so that an executor sends those that jobs share once."""
+    *pools, link = pools_and_link
+    return (learn_conditioned if job.ranges else learn)(replace(job, pools=tuple(pools)), link)

@@ -1,0 +1,216 @@
+"""On a Ray cluster: tasks go to whatever nodes there are, and to others where a node dies."""
+
+import importlib
+import logging
+import os
+import signal
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from suffice.errors import OptionError, SufficeError
+from suffice.executors.base import Executor, Link, R, Task, Watch, ignore, register_executor
+
+LISTEN_SECONDS = 0.2
+"""How often what the tasks tell is passed on."""
+
+RETRIES = 5
+"""How often a task is begun again whose node, or process, died."""
+
+QUEUED_EACH = 2
+"""How many tasks are with the cluster for each that can run: the next one is there when one ends."""
+
+PLAIN = (str, bytes, int, float, bool, type(None))
+"""What travels with a task, however many share it."""
+
+
+def connect(address: str = "auto") -> Any:
+    """The module `ray`, connected: to the cluster that this process is connected to, or to that at the address."""
+    try:
+        ray = importlib.import_module("ray")
+    except ModuleNotFoundError:
+        raise OptionError("this needs ray, of the extra ray: pip install 'suffice[ray]'") from None
+    if ray.is_initialized():
+        return ray
+    named = os.environ.get("RAY_ADDRESS", address) if address == "auto" else address
+    if named.startswith(("http://", "https://")):
+        raise OptionError(
+            f"{named} takes whole jobs: use RAY_ADDRESS={named} ray job submit --working-dir . -- suffice … --ray auto"
+        )
+    options = {"include_dashboard": False} if named == "local" else {}
+    try:
+        ray.init(address=named, log_to_driver=False, logging_level=logging.ERROR, **options)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise OptionError(f'there is no Ray cluster at "{named}": ray start --head starts one ({reason})') from None
+    return ray
+
+
+@register_executor("ray")
+class Ray(Executor):
+    """Runs tasks on a Ray cluster: `auto` is the one at hand or at RAY_ADDRESS, `local` one that is begun here."""
+
+    def __init__(self, address: str = "auto") -> None:
+        self._ray = connect(address)
+        self._remote = self._ray.remote(max_retries=RETRIES)(_work)
+        self._board: Any = None
+        self._runs = 0
+        self._count(in_flight=0)
+
+    def run(self, tasks: Sequence[Task[R]], watch: Watch = ignore) -> Iterator[tuple[int, R]]:
+        """All over the cluster; an interrupt tells them all to stop, and what they have by then still comes.
+
+        What several tasks share is sent once.
+        """
+        ray, errors = self._ray, self._ray.exceptions
+        shared = _Shared(ray, tasks)
+        self._runs += 1
+        heard = _Heard(ray, None if watch is ignore else self._open_board(), self._runs, watch)
+        running, waiting, looked = dict[Any, int](), deque(enumerate(tasks)), 0.0
+        try:
+            while True:
+                try:
+                    if time.monotonic() - looked >= LISTEN_SECONDS:
+                        self._count(len(running))
+                        heard.listen()
+                        looked = time.monotonic()
+                    while len(running) < QUEUED_EACH * self.workers and waiting:
+                        number, (function, arguments) = waiting.popleft()
+                        sent = map(shared.sent, arguments)
+                        running[self._remote.remote(heard.board, self._runs, number, function, *sent)] = number
+                    if not running:
+                        break
+                    done = _done(ray, list(running))
+                except KeyboardInterrupt:
+                    waiting.clear()
+                    for reference in running:
+                        ray.cancel(reference)
+                    continue
+                for reference in done:
+                    number = running.pop(reference)
+                    try:
+                        told, result = ray.get(reference)
+                    except errors.TaskCancelledError:
+                        continue
+                    for place, message in enumerate(told):
+                        heard.hear(self._runs, number, place, message)
+                    yield number, result
+            self._count(in_flight=0)
+        except errors.RayTaskError as error:
+            raise error.cause from None
+        except (errors.WorkerCrashedError, errors.ObjectLostError, errors.OutOfMemoryError):
+            raise SufficeError("a process ended before its work was done: is there enough memory?") from None
+        finally:
+            for reference in running:
+                ray.cancel(reference)
+
+    def _count(self, in_flight: int) -> None:
+        """See what there is, now: nodes come and go."""
+        nodes = sum(node["Alive"] for node in self._ray.nodes())
+        self.workers = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        self.standing = f"{_counted(nodes, 'node')}, {_counted(in_flight, 'task')} in flight"
+
+    def _open_board(self) -> Any:
+        """Where tasks write what they tell while they run; one serves all runs, and no core is kept for it."""
+        if self._board is None:
+            self._board = self._ray.remote(num_cpus=0)(_Board).remote()
+        return self._board
+
+
+class _Shared:
+    """Arguments that several tasks have, by identity: each is put into the object store once."""
+
+    def __init__(self, ray: Any, tasks: Sequence[Task[Any]]) -> None:
+        self._ray = ray
+        self._uses = Counter(id(one) for _, arguments in tasks for one in arguments if not isinstance(one, PLAIN))
+        self._put: dict[int, Any] = {}
+
+    def sent(self, argument: Any) -> Any:
+        """What goes in an argument's place."""
+        if self._uses[id(argument)] < 2:
+            return argument
+        if id(argument) not in self._put:
+            self._put[id(argument)] = self._ray.put(argument)
+        return self._put[id(argument)]
+
+
+class _Heard:
+    """Passes on what the tasks of a run tell, once: it comes by the board, and again with a task's result.
+
+    So all is heard though the board may be lost with its node, and nothing twice though a task may be begun again.
+    """
+
+    def __init__(self, ray: Any, board: Any, run: int, watch: Watch) -> None:
+        self.board = board
+        self._ray = ray
+        self._run = run
+        self._watch = watch
+        self._places: Counter[int] = Counter()
+        self._asked: Any = None
+
+    def listen(self) -> None:
+        """Hear what is on the board, without waiting for it."""
+        if self.board is None:
+            return
+        self._asked = self._asked or self.board.take.remote()
+        if self._ray.wait([self._asked], timeout=0)[0]:
+            asked, self._asked = self._asked, None
+            try:
+                told = self._ray.get(asked)
+            except self._ray.exceptions.RayActorError:
+                self.board = None
+                return
+            for one in told:
+                self.hear(*one)
+
+    def hear(self, run: int, number: int, place: int, message: Any) -> None:
+        """A task's message, with its place among the messages of that task."""
+        if run == self._run and place >= self._places[number]:
+            self._places[number] = place + 1
+            self._watch(number, message)
+
+
+class _Board:
+    """An actor that keeps what tasks tell until it is taken."""
+
+    def __init__(self) -> None:
+        self._told: list[tuple[Any, ...]] = []
+
+    def tell(self, *told: Any) -> None:
+        """Keep this."""
+        self._told.append(told)
+
+    def take(self) -> list[tuple[Any, ...]]:
+        """All that is there, which is then gone."""
+        told, self._told = self._told, []
+        return told
+
+
+def _work(board: Any, run: int, number: int, function: Any, *arguments: Any) -> tuple[list[Any], Any]:
+    """One task, on some node: what it told, and its result. An interrupt stops it by its link."""
+    told: list[Any] = []
+
+    def tell(message: Any) -> None:
+        if board is not None:
+            board.tell.remote(run, number, len(told), message)
+        told.append(message)
+
+    link = Link(tell)
+    before = signal.signal(signal.SIGINT, lambda *received: link.stop.set())  # so does a task hear that it is cancelled
+    try:
+        return told, function(*arguments, link)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _done(ray: Any, running: list[Any]) -> list[Any]:
+    """Those that have ended, once one has or there is something else to look after."""
+    done, _ = ray.wait(running, timeout=LISTEN_SECONDS)
+    if done:
+        done, _ = ray.wait(running, num_returns=len(running), timeout=0)
+    return list(done)
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -1,0 +1,49 @@
+"""Tasks for executors; what runs them on other nodes imports this file, and nothing heavy with it."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from suffice.errors import OptionError
+from suffice.executors import Link
+
+
+def square(number: int, link: Link) -> int:
+    link.tell(f"at {number}")
+    return number * number
+
+
+def fail(link: Link) -> None:
+    raise OptionError("must be better", "work")
+
+
+def length(texts: list[str], link: Link) -> int:
+    return len(texts)
+
+
+def wait(number: int, link: Link) -> int:
+    """Only to be stopped has an end."""
+    link.tell("begun")
+    while not link.stop.is_set():
+        time.sleep(0.01)
+    return number
+
+
+@dataclass(frozen=True)
+class At:
+    """On which node a task runs."""
+
+    node: str
+
+
+def hold(folder: Path, number: int, function: Any, arguments: tuple[Any, ...], link: Link) -> Any:
+    """A task that leaves a mark, tells where it is, and goes on when it may."""
+    import ray
+
+    with (folder / str(number)).open("a") as file:
+        file.write("begun\n")
+    link.tell(At(ray.get_runtime_context().get_node_id()))
+    while not (folder / "go").exists():
+        time.sleep(0.01)
+    return function(*arguments, link)

@@ -1,0 +1,253 @@
+"""Ray: real clusters of two nodes on this machine, of which one is killed in the middle of the work."""
+
+import fcntl
+import json
+import os
+import random
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.commands import fails, suffice, works
+from helpers.pools import make_pool
+from helpers.tasks import At, fail, hold, length, square, wait
+
+from suffice import OptionError, evaluate, load_pool
+from suffice.executors import Executor, Ray, Task
+from suffice.testing import FakeServer, Reply, completion
+
+ray: Any = pytest.importorskip("ray", reason="Ray is not installed: it is the extra ray")
+
+SMALL: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
+
+
+class Nodes:
+    """A cluster of two nodes of one core each, the second of which can be killed, and comes back."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        self.cluster: Any = Cluster(initialize_head=True, head_node_args=SMALL)
+        self.second = self.cluster.add_node(**SMALL)
+
+    def kill(self) -> None:
+        self.cluster.remove_node(self.second, allow_graceful=False)
+        self.second = None
+
+    def mend(self) -> None:
+        if self.second is None:
+            self.second = self.cluster.add_node(**SMALL)
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    """One cluster at a time, however many processes run tests."""
+    before = dict(os.environ)
+    here = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": here}
+    os.environ.pop("RAY_ADDRESS", None)
+    with (tmp_path_factory.getbasetemp().parent / "ray.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        nodes = Nodes()
+        yield nodes
+        ray.shutdown()
+        nodes.cluster.shutdown()
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture
+def executor(nodes: Nodes) -> Iterator[Ray]:
+    nodes.mend()
+    yield Ray(nodes.cluster.address)
+
+
+class Deadly(Executor):
+    """Kills the second node as soon as it is at work on a task, and only then lets any task go on."""
+
+    def __init__(self, ray: Ray, nodes: Nodes, folder: Path) -> None:
+        self.workers = ray.workers
+        self._ray = ray
+        self._nodes = nodes
+        self._folder = folder
+
+    def run(self, tasks: Sequence[Task[Any]], watch: Any = None) -> Iterator[tuple[int, Any]]:
+        def kill(number: int, told: Any) -> None:
+            if not isinstance(told, At):
+                watch(number, told)
+            elif self._nodes.second and told.node == self._nodes.second.node_id:
+                self._nodes.kill()
+                (self._folder / "go").touch()
+
+        held = [(hold, (self._folder, number, *task)) for number, task in enumerate(tasks)]
+        yield from self._ray.run(held, kill)
+        begun = [len((self._folder / str(number)).read_text().splitlines()) for number in range(len(tasks))]
+        assert sorted(begun) == [1] * (len(tasks) - 1) + [2], "what was running there is begun again, and nothing else"
+
+
+def test_results_come_with_the_numbers_of_their_tasks_and_what_they_told(executor: Ray) -> None:
+    told: list[tuple[int, Any]] = []
+    tasks: list[Task[int]] = [(square, (number,)) for number in range(9)]
+    done = dict(executor.run(tasks, lambda number, message: told.append((number, message))))
+    assert done == {number: number * number for number in range(9)}
+    assert sorted(told) == [(number, f"at {number}") for number in range(9)]
+    assert (executor.workers, executor.standing) == (2, "2 nodes, 0 tasks in flight")
+
+
+def test_a_task_s_error_is_the_run_s(executor: Ray) -> None:
+    with pytest.raises(OptionError, match="work must be better") as caught:
+        list(executor.run([(fail, ()), (fail, ())]))
+    assert caught.value.argument == "work"
+
+
+def test_what_tasks_share_is_sent_once(executor: Ray, monkeypatch: pytest.MonkeyPatch) -> None:
+    put: list[Any] = []
+    original = ray.put
+    monkeypatch.setattr(ray, "put", lambda value: put.append(value) or original(value))  # type: ignore[func-returns-value]
+    one, other = ["a"], ["a", "b"]
+    tasks: list[Task[int]] = [(length, (texts,)) for texts in (one, one, one, other)]
+    assert dict(executor.run(tasks)) == {0: 1, 1: 1, 2: 1, 3: 2}
+    assert put == [one]
+
+
+def test_an_interrupt_stops_what_runs_and_what_waits(executor: Ray) -> None:
+    def interrupt(number: int, told: str) -> None:
+        begun.append(number)
+        if len(begun) == 1:
+            raise KeyboardInterrupt
+
+    begun: list[int] = []
+    done = dict(executor.run([(wait, (number,)) for number in range(50)], interrupt))
+    assert set(begun) == set(done), "what had begun ends with what it has"
+    assert len(done) <= 2, "nothing else begins"
+
+
+def script(request: dict[str, Any], number: int) -> Reply:
+    """An answer that depends on the question and the seed alone, after a moment."""
+    question = request["messages"][-1]["content"].split("\n")[0]
+    chance = random.Random(f"{question}{request.get('seed')}")
+    right = int(question.split()[2]) + 1
+    text = rf"\boxed{{{right if chance.random() < 0.6 else chance.randint(0, 3)}}}"
+    return Reply(completion([text] * request.get("n", 1), tokens=chance.randint(5, 50), prompt_tokens=3), delay=0.02)
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    path = tmp_path / "questions.jsonl"
+    lines = [{"id": f"q{number}", "question": f"What is {number} + 1?", "gold": number + 1} for number in range(12)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def entries(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.with_name(f"{out.name}.journal").read_text().splitlines()[1:]]
+
+
+def asked(server: FakeServer) -> set[str]:
+    return {request["messages"][-1]["content"] for request in server.requests}
+
+
+def untimed(out: Path) -> str:
+    return re.sub(r'"seconds": [\d.]+', "", out.read_text())
+
+
+def test_a_run_stops_at_the_limit_for_all_and_a_rerun_goes_on(
+    executor: Ray, nodes: Nodes, questions: Path, tmp_path: Path
+) -> None:
+    here, there = tmp_path / "here.jsonl", tmp_path / "there.jsonl"
+    with FakeServer(script) as server:
+        options: list[str | Path] = ["--controller", "asc", "--budget", "8", "--seed", "5", "--model", "fake"]
+        options += ["--base-url", server.base_url]
+        works("run", questions, "--out", here, *options)
+        limited: list[str | Path] = ["--max-tokens-total", "300", "--ray", nodes.cluster.address]
+        done = suffice("run", questions, "--out", there, *options, *limited)
+        assert done.returncode == 0 and "The limit on spending is reached" in done.stderr
+        spent = sum(one["response"]["tokens"] + 3 for one in entries(there) if "response" in one)
+        assert 300 <= spent <= 300 + 8 * 53, "no more than was in flight"
+        before = len(server.requests)
+        works("run", questions, "--out", there, *options)  # on one machine or on many, the journal is the same
+        again = len(server.requests) - before
+    assert untimed(there) == untimed(here)
+    kept = [(entry["id"], entry["response"]["draw"]) for entry in entries(there) if "response" in entry]
+    assert len(kept) == len(set(kept)) and again < len(kept)
+
+
+def test_a_server_that_fails_is_given_up(executor: Ray, nodes: Nodes, questions: Path, tmp_path: Path) -> None:
+    with FakeServer(lambda request, number: Reply({"error": {"message": "no"}}, status=400)) as server:
+        options: list[str | Path] = ["--out", tmp_path / "out.jsonl", "--base-url", server.base_url, "--model", "fake"]
+        said = fails("collect", questions, *options, "--concurrency", "1", "--ray", nodes.cluster.address)
+    assert "nothing but failures" in said
+
+
+def test_addresses_are_answered(monkeypatch: pytest.MonkeyPatch, questions: Path, tmp_path: Path) -> None:
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    line = "ray job submit --working-dir . -- suffice"
+    assert line in fails("evaluate", "smollm2-135m__arithmetic", "--ray", "http://head:8265")
+    monkeypatch.setenv("RAY_ADDRESS", "http://head:8265")
+    assert line in fails("advise", "smollm2-135m__arithmetic", "--max-tokens", "900", "--ray", "auto")
+    monkeypatch.setattr(ray, "init", refuse)
+    assert 'no Ray cluster at "10.0.0.1:6379"' in fails(
+        "evaluate", "smollm2-135m__arithmetic", "--ray", "10.0.0.1:6379"
+    )
+    command: list[str | Path] = ["collect", questions, "--out", tmp_path / "out.jsonl"]
+    urls: list[str | Path] = ["--base-url", "http://127.0.0.1:1/v1", "--base-url", "http://127.0.0.1:2/v1"]
+    said = fails(*command, *urls, "--model", "x", "--concurrency", "1", "--ray", "auto")
+    assert "--concurrency must be 2 or more" in said
+
+
+def refuse(**options: Any) -> None:
+    raise ConnectionError("nobody\nis there")
+
+
+def test_figures_are_the_same_to_the_last_digit_though_a_node_dies(executor: Ray, nodes: Nodes, tmp_path: Path) -> None:
+    pools, controllers = ["smollm2-135m__arithmetic", "qwen2.5-coder-1.5b__gsm8k"], ["asc", "boinf", "plan", "rl"]
+    told: list[int] = []
+    deadly = Deadly(executor, nodes, tmp_path)
+    there = evaluate(pools, controllers, repeats=7, executor=deadly, progress=told.append)
+    assert sum(told) == 4 * sum(len(load_pool(pool).questions) for pool in pools), "nothing is told twice"
+    for ours, theirs in zip(there, evaluate(pools, controllers, repeats=7), strict=True):
+        assert ours.reward == theirs.reward and ours.certainty == theirs.certainty
+        for metric, values in ours.by_question.items():
+            np.testing.assert_array_equal(values, theirs.by_question[metric])
+
+
+def test_controllers_are_the_same_though_a_node_dies_in_the_sweep(executor: Ray, nodes: Nodes, tmp_path: Path) -> None:
+    from suffice.training import Job, train
+
+    job = Job((make_pool("a" * 40, "ab" * 20, "aab" * 14),), steps=2_000, algorithm="a2c")
+    there = train(job, seeds=2, executor=Deadly(executor, nodes, tmp_path))
+    here = train(job, seeds=2, executor="here")
+    assert [one.seed for one in there] == [one.seed for one in here]
+    for ours, theirs in zip(there, here, strict=True):
+        assert ours.controller.card == theirs.controller.card
+        for (weights, _), (others, _) in zip(ours.controller.layers, theirs.controller.layers, strict=True):
+            np.testing.assert_array_equal(weights, others)
+
+
+def test_a_collection_is_the_same_file_though_a_node_dies(
+    executor: Ray, nodes: Nodes, questions: Path, tmp_path: Path
+) -> None:
+    def deadly(request: dict[str, Any], number: int) -> Reply:
+        if number == 15:
+            killer.start()
+        return script(request, number)
+
+    killer = threading.Thread(target=nodes.kill)
+    options: list[str | Path] = ["--samples", "8", "--seed", "5", "--model", "fake", "--keep-text"]
+    here, there = tmp_path / "here.jsonl", tmp_path / "there.jsonl"
+    with FakeServer(script) as server:
+        works("collect", questions, "--out", here, "--base-url", server.base_url, *options)
+    with FakeServer(deadly) as one, FakeServer(script) as other:
+        urls: list[str | Path] = ["--base-url", one.base_url, "--base-url", other.base_url]
+        works("collect", questions, "--out", there, *urls, *options, "--ray", nodes.cluster.address)
+        asked_for = len(one.requests) + len(other.requests)
+        assert asked(one) and asked(other) and not asked(one) & asked(other), "a question stays on one server"
+    killer.join()
+    assert there.read_bytes() == here.read_bytes()
+    kept = [(entry["id"], entry["response"]["draw"]) for entry in entries(there)]
+    assert sorted(kept) == sorted((f"q{number}", draw) for number in range(12) for draw in range(8))
+    assert asked_for <= 12 * 8 + 2 * 8, "only what was in flight, or had just arrived, is asked for again"
