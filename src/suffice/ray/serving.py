@@ -1,0 +1,9 @@
+"""x
+
+y."""
+
+from typing import Any
+
+
+def deployment(settings: Any) -> Any:
+    """z."""
