@@ -117,9 +117,9 @@ def test_what_can_not_be_meant_is_refused(server: FakeServer) -> None:
 def test_the_docs_example_runs_on_ray(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ray = pytest.importorskip("ray", reason="the extra ray is not installed")
     pytest.importorskip("pyarrow", reason="Ray Data needs pyarrow: pip install 'ray[data]'")
-    import ray.data
+    ray = pytest.importorskip("ray", reason="the extra ray is not installed: pip install 'suffice[ray]'")
+    pytest.importorskip("ray.data")
 
     (block,) = re.findall(r"^```py\n(.*?)^```$", DOCS.read_text(), re.DOTALL | re.MULTILINE)
     block = block.replace("http://localhost:8000/v1", server.base_url).replace("size=2", "size=1")

@@ -162,11 +162,12 @@ class Usage:
             with self._counting:
                 self._leaving, self._pending = self._pending, {}
             try:
+                self._elsewhere = self._store.elsewhere(lambda: self._minute(list(self._windows)), now)
                 if self._leaving:
                     self._store.add(self._leaving, self._minute(self._leaving.keys() & self._windows.keys()), now)
                 known = self._store.spent(day, month_of(day))
-                self._elsewhere = self._store.elsewhere(lambda: self._minute(list(self._windows)), now)
             except (sqlite3.Error, OSError) as error:
+                self._elsewhere = {}  # what is not renewed would never be over
                 self._keep_pending()
                 self._complain(f"the usage of keys can't be kept on disk, and is counted in memory: {error}")
                 return

@@ -91,7 +91,8 @@ class ask:  # noqa: N801 - it is used as a function is
         self._fields = {**request, "model": model}
         self._deadline = deadline_seconds
         self._limiter = Limiter(concurrency)
-        self._times = {"retries": retries, "timeout": timeout}
+        self._retries = retries
+        self._timeout = timeout
         self._columns = {name: prefix + name for name in _KINDS if response or name != "response"}
         self._strict = strict
         self._clients: list[Any] = []
@@ -136,12 +137,11 @@ class ask:  # noqa: N801 - it is used as a function is
     def _open(self) -> Server:
         import openai
 
-        urls = [{"base_url": whole_url(one.url, "base_url")} if one.url else {} for one in self._targets]
-        self._clients = [
-            openai.AsyncOpenAI(api_key=one.key, **url) for one, url in zip(self._targets, urls, strict=True)
-        ]
+        urls = [whole_url(one.url, "base_url") if one.url else None for one in self._targets]
+        keys = [one.key for one in self._targets]
+        self._clients = [openai.AsyncOpenAI(api_key=key, base_url=url) for key, url in zip(keys, urls, strict=True)]
         weights = [one.weight for one in self._targets]
-        return server_of(self._clients, self._limiter, weights=weights, **self._times)
+        return server_of(self._clients, self._limiter, self._retries, self._timeout, weights=weights)
 
     async def _ask(self, server: Server, question: Any) -> Row:
         try:
@@ -200,5 +200,7 @@ def _with(batch: Any, columns: Mapping[str, tuple[type, list[Any]]]) -> Any:
         for name, (kind, values) in columns.items():
             batch = batch.append_column(name, pyarrow.array(values, types[kind]))
         return batch
-    arrays = {name: np.array(values, object if kind is str else kind) for name, (kind, values) in columns.items()}
+    arrays: dict[str, Any] = {
+        name: np.array(values, object if kind is str else kind) for name, (kind, values) in columns.items()
+    }
     return {**batch, **arrays} if isinstance(batch, Mapping) else batch.assign(**arrays)
