@@ -19,6 +19,7 @@ import suffice.ray
 from suffice import OptionError
 from suffice.gateway import Settings
 from suffice.gateway.errors import GatewayError
+from suffice.gateway.learning import SYNC_SECONDS
 from suffice.gateway.shared import BOARD, REQUESTS, Board
 from suffice.gateway.store import Counts, Store
 from suffice.gateway.usage import LAG_SECONDS, Usage
@@ -27,6 +28,8 @@ from suffice.testing import FakeServer, Reply
 from suffice.testing.replies import reply_at
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
+
+DOCS = Path(__file__).parents[1] / "docs" / "ray.md"
 
 AGREED_SECONDS = 30.0
 """Far more than the lag, for a busy machine."""
@@ -199,7 +202,7 @@ def test_nodes_count_together_by_their_owner(tmp_path: Path) -> None:
     again.admit(key, spends=True)
     with pytest.raises(GatewayError, match="3 requests a minute"):
         again.admit(key, spends=True)
-    assert LAG_SECONDS == 1.0, "as docs/ray.md says"
+    assert (LAG_SECONDS, SYNC_SECONDS) == (1, 2), "as docs/ray.md says"
 
 
 def test_replicas_of_a_node_share_one_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,6 +235,17 @@ def test_settings_that_can_not_be_are_refused_before_anything_is_deployed(
 ) -> None:
     with pytest.raises(OptionError, match=message):
         suffice.ray.deployment(settings)
+
+
+@needs_serve
+def test_the_docs_file_can_be_deployed() -> None:
+    from ray.serve.schema import ServeDeploySchema
+
+    yaml = pytest.importorskip("yaml")
+    (block,) = re.findall(r"^```yaml\n(.*?)^```$", DOCS.read_text(), re.DOTALL | re.MULTILINE)
+    (application,) = ServeDeploySchema.model_validate(yaml.safe_load(block)).applications
+    assert application.import_path == "suffice.ray:deployment"
+    assert suffice.ray.deployment(application.args)._bound_deployment.name == application.deployments[0].name
 
 
 @needs_serve
