@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,9 @@ RUNS, STEPS = 50 * 20, 1_000_000
 ASKED, SAMPLES, ANSWERED = 1_000_000, 8, 20.0
 """Questions, draws of each, and responses a second of one server; a node has one."""
 
+CALLS_EACH = 2
+"""Calls that a question takes at least: one to ask it, and one to take what was drawn."""
+
 TASKS_EACH = 4
 """Into how many tasks a replay is cut for each core, as `suffice.replay` does."""
 
@@ -45,6 +49,8 @@ class Measured:
     """What one machine tells."""
 
     tasks_a_second: float
+    calls_a_second: float
+    """Of an actor's methods."""
     replay_seconds: float
     """One controller over one question, all its repeats, on one core."""
     question_bytes: float
@@ -88,18 +94,27 @@ def nothing(number: int) -> int:
     return number
 
 
-def tasks_a_second(count: int) -> tuple[float, float]:
-    """Small tasks a second on a local Ray: with two waiting for each core, as the executor has it, and with 1,000."""
+class Idle:
+    async def nothing(self, number: int) -> int:
+        return number
+
+
+def handed_out(count: int) -> list[float]:
+    """Small tasks a second on a local Ray, with 4 under way, as the executor has them on 2 cores, and with 1,000; and
+    calls of an actor a second, with 1,000 under way.
+    """
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray
 
     quiet = {"include_dashboard": False, "log_to_driver": False, "object_store_memory": 200 << 20}
     ray.init("local", num_cpus=2, **quiet)  # type: ignore[arg-type]
     try:
-        remote: Any = ray.remote(nothing)
-        ray.get([remote.remote(number) for number in range(200)])
+        task: Any = ray.remote(nothing)
+        actor: Any = ray.remote(num_cpus=0)(Idle)
+        call = actor.remote().nothing
+        ray.get([one.remote(number) for one in (task, call) for number in range(200)])
         rates = []
-        for window in (4, 1000):
+        for remote, window in ((task, 4), (task, 1000), (call, 1000)):
             begun = time.perf_counter()
             running: list[Any] = []
             for number in range(count):
@@ -111,7 +126,7 @@ def tasks_a_second(count: int) -> tuple[float, float]:
             rates.append(count / (time.perf_counter() - begun))
     finally:
         ray.shutdown()
-    return rates[0], rates[1]
+    return rates
 
 
 def replay() -> tuple[float, float, float]:
@@ -162,14 +177,14 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def memory(path: Path, count: int) -> tuple[float, float]:
-    """What a question takes in memory, in a process of its own: read from its file, and with its place in a journal."""
+def memory(path: Path, count: int) -> tuple[float, float, float]:
+    """What a question takes in memory: read from its file, by id with its place in a journal, and while it is read."""
     with path.open("w") as file:
         for number in range(count):
             file.write(json.dumps({"id": f"question-{number:07}", "question": f"What is {number} * 7? " * 10}) + "\n")
     done = subprocess.run([sys.executable, __file__, "--hold", str(path)], capture_output=True, text=True, check=True)
-    loaded, placed = map(int, done.stdout.split())
-    return loaded / count, placed / count
+    loaded, placed, peak = map(int, done.stdout.split())
+    return loaded / count, placed / count, peak / count
 
 
 def hold(path: Path) -> None:
@@ -177,9 +192,9 @@ def hold(path: Path) -> None:
 
     before = resident()
     questions = load_questions(path)
-    loaded = resident()
+    loaded, peak = resident(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     places = {question.id: number * 1000 for number, question in enumerate(questions)}
-    print(loaded - before, resident() - loaded if places else 0)
+    print(loaded - before, resident() - loaded if places else 0, peak - before)
 
 
 def size(count: float) -> str:
@@ -226,10 +241,12 @@ def replays(of: Measured) -> None:
             "the driver's network": max(sent, got) / LINK / seconds,
         }
         rows.append(
-            (f"{nodes:,}", span(seconds), f"{tasks / seconds:,.3g}", size(sent), size(got), size(sent + got),
+            (f"{nodes:,}", span(seconds), f"{tasks / seconds:,.0f}", size(sent), size(got), size(sent + got),
              bottleneck(busy, "cores"))
         )  # fmt: skip
     table(f"Replay: {POOLS:,} pools of {QUESTIONS} questions, {CONTROLLERS} controllers, 100 repeats.", HEAD, rows)
+    best = sqrt(questions * CONTROLLERS * of.replay_seconds * of.tasks_a_second / TASKS_EACH)
+    print(f"\nIt is quickest on {best:,.0f} cores: on more, the driver has more tasks to hand out than it can.")
 
 
 def trainings(of: Measured) -> None:
@@ -252,14 +269,17 @@ def collections(of: Measured) -> None:
     rows = []
     responses = ASKED * SAMPLES
     for nodes in NODES:
-        rate = min(nodes * ANSWERED, of.journal_a_second)
+        rate = min(nodes * ANSWERED, of.journal_a_second, of.calls_a_second / CALLS_EACH * SAMPLES)
         seconds = responses / rate
         sent, got = ASKED * 250.0, responses * float(of.entry_bytes)
-        wanted = nodes * ANSWERED / of.journal_a_second
-        busy = {"the driver's journal": min(1.0, wanted), "the driver's network": got / LINK / seconds}
+        busy = {
+            "the driver's calls": rate / SAMPLES * CALLS_EACH / of.calls_a_second,
+            "the driver's journal": rate / of.journal_a_second,
+            "the driver's network": got / LINK / seconds,
+        }
         held = ASKED * (of.questions_bytes + of.place_bytes)
         rows.append(
-            (f"{nodes:,}", span(seconds), f"{rate:,.3g} responses", size(sent), size(got), size(held),
+            (f"{nodes:,}", span(seconds), f"{rate:,.0f} responses", size(sent), size(got), size(held),
              bottleneck(busy, "the servers"))
         )  # fmt: skip
     title = (
@@ -279,21 +299,22 @@ def main() -> None:
         hold(options.hold)
         return
     print(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    close, wide = tasks_a_second(options.tasks)
+    close, wide, calls = handed_out(options.tasks)
     with tempfile.TemporaryDirectory() as folder:
         entry_bytes, journal_a_second = journal(Path(folder), 20_000)
-        questions_bytes, place_bytes = memory(Path(folder) / "questions.jsonl", options.questions)
+        questions_bytes, place_bytes, peak_bytes = memory(Path(folder) / "questions.jsonl", options.questions)
     of = Measured(
-        close, *replay(), *training(options.steps), entry_bytes, journal_a_second, questions_bytes, place_bytes
+        close, calls, *replay(), *training(options.steps), entry_bytes, journal_a_second, questions_bytes, place_bytes
     )
-    print(f"{options.tasks:,} small tasks: {close:,.0f} a second with 2 waiting a core, {wide:,.0f} with 1,000 waiting")
+    print(f"{options.tasks:,} small tasks: {close:,.0f} a second with 4 under way, {wide:,.0f} with 1,000; ", end="")
+    print(f"calls of an actor: {calls:,.0f} a second")
     print(f"replay: {1e3 * of.replay_seconds:.2f} ms for a question and controller, 100 repeats; ", end="")
     print(f"a question is {size(of.question_bytes)} in a task, its figures {size(of.result_bytes)} a controller")
     print(f"training: {1e6 * of.step_seconds:.0f} µs a step; a job is {size(of.job_bytes)}, ", end="")
     print(f"its result {size(of.trained_bytes)}")
     print(f"journal: {size(of.entry_bytes)} a response, {of.journal_a_second:,.0f} responses a second, synced to disk")
     print(f"{options.questions:,} questions: {of.questions_bytes:.0f} bytes each, ", end="")
-    print(f"and {of.place_bytes:.0f} for an id with its place in the journal")
+    print(f"{peak_bytes:.0f} while they are read, and {of.place_bytes:.0f} for an id with its place in the journal")
     replays(of)
     trainings(of)
     collections(of)

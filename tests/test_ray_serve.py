@@ -104,6 +104,7 @@ def test_replicas_answer_and_agree_and_end_what_they_began(served: Served) -> No
     _answers(served)
     _agrees_on_keys(served)
     _learns_together(served)
+    _forgets_nothing_when_the_owner_dies(served)
     _ends(served)
 
 
@@ -150,6 +151,21 @@ def _learns_together(served: Served) -> None:
         return [json.loads(path.read_bytes().partition(b"\n")[2])["seen"] for path in kept]
 
     assert until(lambda: seen() == [votes], AGREED_SECONDS), "one file has the votes of both"
+
+
+def _forgets_nothing_when_the_owner_dies(served: Served) -> None:
+    import ray
+
+    votes = served.usage("ann")["votes"]
+    (owner,) = [one for one in ray.util.list_named_actors(all_namespaces=True) if one["namespace"] == "suffice"]
+    ray.kill(ray.get_actor(**owner), no_restart=False)
+    assert post(served.url, ASK, headers=served.ann).status_code == 200
+
+    def told() -> Any:
+        reply = httpx.get(f"{served.url}/v1/suffice/usage", headers=served.desk.operator)
+        return reply.status_code == 200 and {one["name"]: one["votes"] for one in reply.json()["keys"]}["ann"]
+
+    assert until(lambda: told() == votes + 1, AGREED_SECONDS), "it is begun again, and told what it missed"
 
 
 def _ends(served: Served) -> None:
