@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import ray
-
 from suffice.gateway.store import Counts, Store
 from suffice.gateway.windows import SECONDS
 
@@ -89,6 +87,8 @@ class Owner(Counters):
     def _end_idle(self) -> None:
         while time.monotonic() - self._asked < IDLE_SECONDS:
             time.sleep(1)
+        import ray
+
         ray.kill(ray.get_actor(self._name, namespace=NAMESPACE), no_restart=True)
 
 
@@ -129,14 +129,18 @@ class SharedStore(Store):
 
     def _ask(self, method: str, *arguments: Any) -> Any:
         """Ask the owner; OSError where it does not answer, as where a disk is gone."""
+        from ray.exceptions import RayError
+
         try:
             self._owner = self._owner or self._found()
             return getattr(self._owner, method).remote(*arguments).future().result(PATIENCE_SECONDS)
-        except ray.exceptions.RayError as error:
+        except RayError as error:
             self._owner = None
             raise OSError(f"who counts does not answer: {type(error).__name__}") from None
 
     def _found(self) -> Any:
+        import ray
+
         name = f"usage-{hashlib.sha256(str(self._path).encode()).hexdigest()[:12]}"
         options = {"namespace": NAMESPACE, "lifetime": "detached", "get_if_exists": True}
         owner: Any = ray.remote(Owner)
