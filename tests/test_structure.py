@@ -33,7 +33,8 @@ STANDS_ON = {
     "live": {"planning", "elections", "flow", "executors"},
     "gateway": {"live"},
     "testing": {"replay", "live"},
-    "cli": {"report", "gateway", "testing"},
+    "ray": {"gateway", "executors"},
+    "cli": {"report", "gateway", "testing", "ray"},
 }
 """Each room and those right below it; it may know all below, and no other."""
 
@@ -116,7 +117,7 @@ def test_help_shows_what_is_imported_only_when_it_is_used() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["suffice", "suffice.answers", "suffice.replay", "suffice.executors", "suffice.live"]
+    "module", ["suffice", "suffice.answers", "suffice.replay", "suffice.executors", "suffice.live", "suffice.ray"]
 )
 def test_the_library_loads_nothing_of_the_extras(module: str) -> None:
     heavy = {"torch", "ray", "starlette", "pydantic", "gymnasium", "matplotlib", "openai", "sympy", "typer", "rich"}

@@ -23,7 +23,7 @@ from suffice.gateway.errors import GatewayError
 from suffice.gateway.prices import Prices
 from suffice.gateway.settings import LOOPBACK, Settings
 from suffice.gateway.shared import REQUESTS, WAITING, Board, Turns
-from suffice.gateway.store import Counts
+from suffice.gateway.store import Counts, Store
 from suffice.gateway.usage import Usage
 from suffice.live.dialects import CHAT, Dialect
 
@@ -39,13 +39,13 @@ Handler = Callable[[Request, Line], Awaitable[Response]]
 class Access:
     """The door: every request comes in by it, and leaves by it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, store: Store | None = None) -> None:
         self._keys = settings.unnamed_keys()
         self.asks_for_key = bool(self._keys or settings.keys)
         self.board = Board.of_machine()
         limits = settings.max_requests, settings.max_queue
         self.places = SharedPlaces(self.board, *limits) if self.board else Places(*limits)
-        self.usage = Usage(settings, self.board) if settings.keys else None
+        self.usage = Usage(settings, self.board, store) if settings.keys else None
         self._prices = Prices(settings.prices)
         self._settings = settings
         self._begun = time.time()

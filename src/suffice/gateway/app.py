@@ -26,6 +26,7 @@ from suffice.gateway.errors import GatewayError
 from suffice.gateway.learning import Learning
 from suffice.gateway.settings import Settings
 from suffice.gateway.shared import shared_folder
+from suffice.gateway.store import Store
 from suffice.gateway.traces import Requests, traces, wanted
 from suffice.gateway.upstreams import Upstreams
 from suffice.gateway.wishes import check_samples, relayed_body, samples_asked
@@ -59,9 +60,9 @@ def handed_over() -> tuple["Gateway", Settings]:
 class Gateway:
     """One process of the gateway: it keeps counts, and nothing that an answer depends on."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, store: Store | None = None) -> None:
         self._settings = settings
-        self._access = Access(settings)
+        self._access = Access(settings, store)
         self._draining = False
         guard = self._access.guard
         self.app = Starlette(

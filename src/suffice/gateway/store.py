@@ -104,6 +104,10 @@ class Store:
         """The requests of the last minute: name, second, number."""
         return self._sound(lambda connection: connection.execute("SELECT * FROM minute").fetchall())
 
+    def elsewhere(self, here: Callable[[], Iterable[tuple[str, int, int]]], now: float) -> dict[str, int]:
+        """The requests of the last minute on other machines, by name, who hear of those `here`: none share a file."""
+        return {}
+
     def totals(self) -> dict[str, Counts]:
         """All that each name has taken."""
         sums = ", ".join(f"SUM({name})" for name in _NAMES)

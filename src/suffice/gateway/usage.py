@@ -43,17 +43,19 @@ class Spent(NamedTuple):
 class Usage:
     """The keys in force, and the counters of each."""
 
-    def __init__(self, settings: Settings, board: Board | None = None) -> None:
+    def __init__(self, settings: Settings, board: Board | None = None, store: Store | None = None) -> None:
         assert settings.keys  # noqa: S101
         self._path = Path(settings.keys)
         self._priced = bool(settings.prices)
         self._board = board
-        self._store = Store(settings.usage_file)
+        self._store = store or Store(settings.usage_file)
         self._seen = _look(self._path)
         self._keys = self._read()
         self._windows: dict[str, Window] = {}
         self._known: dict[str, tuple[int, float]] = {}
         self._known_day = 0
+        self._elsewhere: dict[str, int] = {}
+        """The requests of the last minute on other machines."""
         self._pending: Waiting = {}
         self._leaving: Waiting = {}
         """What is being written."""
@@ -121,6 +123,7 @@ class Usage:
         )  # fmt: skip
 
     def _take(self, name: str, most: int, now: float) -> int:
+        most -= self._elsewhere.get(name, 0)
         if self._board:
             with self._board.lock():
                 return self._window(name).take(most, now)
@@ -159,18 +162,22 @@ class Usage:
             with self._counting:
                 self._leaving, self._pending = self._pending, {}
             try:
+                self._elsewhere = self._store.elsewhere(lambda: self._minute(list(self._windows)), now)
                 if self._leaving:
-                    names = self._leaving.keys() & self._windows.keys()
-                    minute = [(name, *bucket) for name in names for bucket in self._windows[name].buckets()]
-                    self._store.add(self._leaving, minute, now)
+                    self._store.add(self._leaving, self._minute(self._leaving.keys() & self._windows.keys()), now)
                 known = self._store.spent(day, month_of(day))
             except (sqlite3.Error, OSError) as error:
+                self._elsewhere = {}  # what is not renewed would never be over
                 self._keep_pending()
                 self._complain(f"the usage of keys can't be kept on disk, and is counted in memory: {error}")
                 return
             with self._counting:
                 self._known, self._known_day, self._leaving = known, day, {}
             self._troubled = False
+
+    def _minute(self, names: Iterable[str]) -> list[tuple[str, int, int]]:
+        """The requests of the last minute: name, second, number."""
+        return [(name, *bucket) for name in names for bucket in self._windows[name].buckets()]
 
     def _keep_pending(self) -> None:
         with self._counting:
@@ -235,7 +242,8 @@ class Usage:
         }
         spent = self.spent(name, now)
         used = {
-            "requests_per_minute": self._windows[name].count(now) if name in self._windows else 0,
+            "requests_per_minute": self._elsewhere.get(name, 0)
+            + (self._windows[name].count(now) if name in self._windows else 0),
             "tokens_per_day": spent.tokens,
             "money_per_month": round(spent.cost, 9),
         }

@@ -64,9 +64,7 @@ async def asample(
     """
     clients = several(client)
     dialect = dialect_of(clients, api)
-    for name, reason in _NOT_IN_REQUESTS.items():
-        if name in request:
-            raise OptionError(reason, name)
+    check_request(request)
     if dialect.name == "messages" and "max_tokens" not in request:
         raise OptionError("must be given: Messages asks for it", "max_tokens")
     voting = Voting(get_controller(controller), get_extractor(answer), budget, flow)
@@ -78,6 +76,13 @@ async def asample(
     fields = {**request, "model": model, **dialect.asking(list(messages), form)}
     vote = voting.begin(server_of(clients, Limiter(concurrency), retries, timeout, dialect), fields, random, watch)
     return await vote.outcome(deadline_seconds)
+
+
+def check_request(request: Mapping[str, Any]) -> None:
+    """Refuse fields of a request that are not the caller's to set."""
+    for name, reason in _NOT_IN_REQUESTS.items():
+        if name in request:
+            raise OptionError(reason, name)
 
 
 def sample(

@@ -1,0 +1,206 @@
+"""A vote as a stage of a Ray Data pipeline: a batch of questions comes in, and goes out with its answers.
+
+Nothing of Ray is needed here: Ray Data makes an actor of the class, and calls it in the actor's event loop.
+"""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from suffice.answers import Extractor, Read, get_extractor
+from suffice.controllers import Controller, get_controller, question_random
+from suffice.errors import OptionError, SampleError
+from suffice.flow import Flow
+from suffice.live import Outcome, Voting
+from suffice.live.clients import server_of
+from suffice.live.limiter import Limiter
+from suffice.live.prompts import Messages, get_prompt, put
+from suffice.live.sample import CONCURRENCY, check_request
+from suffice.live.server import RETRIES, TIMEOUT, Server
+from suffice.live.targets import Target, read_targets, whole_url
+from suffice.tally import DEFAULT_BUDGET
+
+_KINDS: dict[str, type] = {
+    "answer": str,
+    "confidence": float,
+    "certainty": float,
+    "samples": int,
+    "rounds": int,
+    "tokens": int,
+    "stop_reason": str,
+    "error": str,
+    "response": str,
+}
+"""The columns that are added, and what is in each."""
+
+Row = dict[str, Any]
+
+
+class ask:  # noqa: N801 - it is used as a function is
+    r"""Answer each question of a batch, asking just enough times: a stage for Ray Data's `Dataset.map_batches`.
+
+    The column `question` has texts, which are put into the `prompt`, or lists of messages. These columns are added:
+    `answer`, `confidence`, `certainty`, `samples`, `rounds`, `tokens`, `stop_reason` and `error`, and with
+    `response=True` the text of a typical response; a `prefix` goes before their names. A question that fails has its
+    `error`, and fails nothing else unless `strict`. Of all batches that an actor has at once, no more than
+    `concurrency` draws are in flight. Servers are named as for `suffice run`, and what else is given goes into every
+    request.
+
+    >>> import asyncio
+    >>> from suffice.testing import FakeServer
+    >>> async def main(base_url):
+    ...     stage = ask(base_url=base_url, model="fake")
+    ...     async for batch in stage({"question": np.array(["What is 6 * 7?"])}):
+    ...         print(batch["answer"], batch["samples"], batch["error"])
+    ...     await stage.close()
+    >>> with FakeServer(lambda request, number: r"\boxed{42}") as server:
+    ...     asyncio.run(main(server.base_url))
+    ['42'] [4] [None]
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        base_url: str | Iterable[str | Mapping[str, Any] | Target] | None = None,
+        question: str = "question",
+        controller: str | Controller = "plan",
+        budget: int = DEFAULT_BUDGET,
+        answer: str | Extractor | Read = "auto",
+        prompt: str = "paper",
+        deadline_seconds: float | None = None,
+        concurrency: int = CONCURRENCY,
+        retries: int = RETRIES,
+        timeout: float = TIMEOUT,
+        flow: Flow | None = None,
+        response: bool = False,
+        prefix: str = "",
+        strict: bool = False,
+        **request: Any,
+    ) -> None:
+        check_request(request)
+        given = os.environ.get("OPENAI_BASE_URL", "") if base_url is None else base_url
+        self._targets = read_targets(given, "base_url") or (Target(""),)
+        self._voting = Voting(get_controller(controller), get_extractor(answer), budget, flow)
+        self._prompt = get_prompt(prompt)
+        self._question = question
+        self._fields = {**request, "model": model}
+        self._deadline = deadline_seconds
+        self._limiter = Limiter(concurrency)
+        self._retries = retries
+        self._timeout = timeout
+        self._columns = {name: prefix + name for name in _KINDS if response or name != "response"}
+        self._strict = strict
+        self._clients: list[Any] = []
+        self._server: Server | None = None
+
+    async def __call__(self, batch: Any) -> AsyncIterator[Any]:
+        """The batch with the columns added, in the format it has: a dict of arrays, or a table of pandas or Arrow."""
+        names = _names(batch)
+        if self._question not in names:
+            raise OptionError(f'must be one of {", ".join(names)}, not "{self._question}"', "question")
+        taken = sorted(set(names) & set(self._columns.values()))
+        if taken:
+            raise OptionError(f"must be given: there is a column {taken[0]} already", "prefix")
+        rows = await self._ask_all(_values(batch, self._question))
+        yield _with(batch, {to: (_KINDS[name], [row[name] for row in rows]) for name, to in self._columns.items()})
+
+    async def close(self) -> None:
+        """Close the connections; where an actor ends, that does so too."""
+        for client in self._clients:
+            await client.close()
+        self._clients, self._server = [], None
+
+    async def _ask_all(self, questions: Sequence[Any]) -> list[Row]:
+        """The rows of all questions in their order; so many are under way that the servers are never idle."""
+        server = self._server = self._server or self._open()
+        rows: list[Row] = [{}] * len(questions)
+        waiting = deque(enumerate(questions))
+
+        async def work() -> None:
+            while waiting:
+                place, question = waiting.popleft()
+                rows[place] = await self._ask(server.for_question(), question)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self._limiter.limit, len(questions))):
+                    group.create_task(work())
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        return rows
+
+    def _open(self) -> Server:
+        import openai
+
+        urls = [whole_url(one.url, "base_url") if one.url else None for one in self._targets]
+        keys = [one.key for one in self._targets]
+        self._clients = [openai.AsyncOpenAI(api_key=key, base_url=url) for key, url in zip(keys, urls, strict=True)]
+        weights = [one.weight for one in self._targets]
+        return server_of(self._clients, self._limiter, self._retries, self._timeout, weights=weights)
+
+    async def _ask(self, server: Server, question: Any) -> Row:
+        try:
+            messages = _messages(question, self._prompt)
+            random = question_random(0, str(question))
+            vote = self._voting.begin(server, {**self._fields, "messages": messages}, random)
+            outcome = await vote.outcome(self._deadline)
+            error = None if outcome.samples else "no response before the deadline"
+        except SampleError as failed:
+            outcome, error = failed.outcome, str(failed)
+            if self._strict:
+                raise
+        except OptionError as wrong:
+            if self._strict:
+                raise
+            return {**dict.fromkeys(_KINDS), "samples": 0, "rounds": 0, "tokens": 0, "error": str(wrong)}
+        if error and self._strict:
+            raise SampleError(error, outcome)
+        return _row(outcome, error)
+
+
+def _row(outcome: Outcome, error: str | None) -> Row:
+    return {
+        **{name: getattr(outcome, name) for name in _KINDS if name not in ("error", "response")},
+        "error": error,
+        "response": outcome.response.text if outcome.response else None,
+    }
+
+
+def _messages(question: Any, prompt: Messages) -> Messages:
+    """A question as it is sent: a text in the prompt's place for it, or the messages that it is."""
+    if isinstance(question, str) and question.strip():
+        return put(str(question), prompt)
+    if isinstance(question, list | tuple | np.ndarray) and len(question):
+        messages = list(question)
+        if all(isinstance(one, Mapping) for one in messages):
+            return [dict(one) for one in messages]
+    raise OptionError("must be a text, or a list of messages", "question")
+
+
+def _names(batch: Any) -> list[str]:
+    return list(batch) if isinstance(batch, Mapping) else list(getattr(batch, "column_names", batch))
+
+
+def _values(batch: Any, name: str) -> list[Any]:
+    column = batch[name]
+    return column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+
+
+def _with(batch: Any, columns: Mapping[str, tuple[type, list[Any]]]) -> Any:
+    """A batch with more columns; missing numbers are NaN, or null where the format has that."""
+    if hasattr(batch, "append_column"):
+        import pyarrow
+
+        types = {str: pyarrow.string(), float: pyarrow.float64(), int: pyarrow.int64()}
+        for name, (kind, values) in columns.items():
+            batch = batch.append_column(name, pyarrow.array(values, types[kind]))
+        return batch
+    arrays: dict[str, Any] = {
+        name: np.array(values, object if kind is str else kind) for name, (kind, values) in columns.items()
+    }
+    return {**batch, **arrays} if isinstance(batch, Mapping) else batch.assign(**arrays)

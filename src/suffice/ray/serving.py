@@ -1,0 +1,146 @@
+"""The gateway as a Ray Serve application: an ASGI ingress, with as many replicas as there are to be workers.
+
+Nothing of the gateway is imported before a replica has said where the figures of its node are.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from suffice.errors import OptionError
+from suffice.imports import IMPORTED, import_module
+
+if TYPE_CHECKING:
+    from suffice.gateway import Gateway, Settings
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - Serve decides where it listens: who may come in goes by keys
+_NUMBERS = ("max_budget", "min_agreement", "max_mean_samples")
+"""Settings with a number in them, or nothing."""
+
+
+def deployment(settings: "Settings | Mapping[str, Any]") -> Any:
+    """The gateway as an application for Ray Serve, by its settings: those of `suffice serve`, as a mapping or Settings.
+
+    Run it by `ray.serve.run`, or name it as `suffice.ray:deployment` to the command `serve run`, or in a configuration
+    file with the settings as its `args`. `workers` is the number of replicas; where it listens is for Serve to say.
+
+    >>> deployment({"upstream": "http://localhost:8000/v1"})
+    Traceback (most recent call last):
+    ...
+    suffice.errors.OptionError: Serve may let others in: ask for a key, or allow none (allow_no_key) ...
+    """
+    from suffice.gateway import Settings
+
+    chosen = settings if isinstance(settings, Settings) else Settings(**_read(settings, Settings))
+    if not (chosen.allow_no_key or chosen.keys or chosen.api_key_env or chosen.api_key_file):
+        raise OptionError(
+            "Serve may let others in: ask for a key, or allow none (allow_no_key) if that is what you want"
+        )
+    try:
+        from ray import serve
+    except ImportError:
+        raise OptionError("this needs Ray Serve: pip install 'suffice[ray,serve]' 'ray[serve]'") from None
+
+    @serve.deployment(
+        name="suffice",
+        num_replicas=chosen.workers,
+        max_ongoing_requests=chosen.max_requests + chosen.max_queue,
+        graceful_shutdown_timeout_s=chosen.drain_seconds,
+        graceful_shutdown_wait_loop_s=max(0.1, min(chosen.unready_seconds, chosen.drain_seconds)),
+    )
+    @serve.ingress(App(asdict(replace(chosen, host=EVERYWHERE)), list(IMPORTED)))
+    class Replica:
+        app: App
+
+        async def check_health(self) -> None:
+            await self.app.check_health()
+
+    bind: Any = Replica
+    return bind.bind()
+
+
+class App:
+    """The gateway of a replica as an ASGI application, which is made where it runs."""
+
+    def __init__(self, settings: dict[str, Any], modules: list[str]) -> None:
+        self._settings = settings
+        self._modules = modules
+        self._gateway: Gateway | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request; the first thing that is asked of it is to start."""
+        if self._gateway is None:
+            self._gateway = await asyncio.to_thread(self._made)
+        await self._gateway.app(scope, receive, send)
+
+    async def check_health(self) -> None:
+        """Fail where /healthz does: that the upstream is down is no reason to start another replica."""
+        said: list[Any] = []
+
+        async def send(message: Any) -> None:
+            said.append(message)
+
+        scope = {"type": "http", "method": "GET", "path": "/healthz", "headers": [], "query_string": b""}
+        await self(scope, asyncio.Event().wait, send)
+        if said[0]["status"] != 200:
+            raise RuntimeError(f"/healthz says {said[0]['status']}")
+
+    def _made(self) -> "Gateway":
+        import ray
+        from ray import serve
+
+        node = ray.get_runtime_context().get_node_id()
+        share_node(f"{node} {serve.get_replica_context().app_name}")
+        from suffice.gateway import Gateway, Settings
+        from suffice.gateway.warming import warm_up
+        from suffice.ray.counters import SharedStore
+
+        for name in self._modules:
+            import_module(name)
+        settings = Settings(**self._settings)
+        settings.check_safe()
+        warm_up(settings)
+        return Gateway(settings, SharedStore(settings.usage_file, node) if settings.keys else None)
+
+
+def share_node(name: str) -> None:
+    """Let the replicas of a node share limits and figures, and what is learned where no state is named."""
+    mark = hashlib.sha256(name.encode()).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir()) / f"suffice-{mark}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+        raise OptionError(f"{folder}: it is somebody else's, and replicas can't share what they know there")
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)  # before anything imports the figures
+    from suffice.gateway.shared import BOARD, Board
+
+    fresh, board = folder / f"board-{os.getpid()}", folder / "board"
+    Board.make(fresh)
+    with suppress(FileExistsError):  # one of them is the first
+        os.link(fresh, board)
+    fresh.unlink()
+    os.environ[BOARD] = str(board)
+
+
+def _read(given: Mapping[str, Any], kind: type) -> dict[str, Any]:
+    """Settings as they are given, also by a command line, where all are texts."""
+    known = {one.name: one.default for one in fields(kind)}
+    read = {}
+    for name, value in given.items():
+        if name not in known:
+            raise OptionError(f'there is no setting "{name}"; there are {", ".join(known)}')
+        if isinstance(value, str) and (type(known[name]) in (int, float, bool) or name in _NUMBERS):
+            try:
+                value = json.loads(value.lower())
+            except ValueError:
+                raise OptionError(f"can't be {value!r}", name) from None
+        elif isinstance(known[name], tuple) and name != "prices":
+            value = tuple(value.split(",") if isinstance(value, str) else value)
+        read[name] = value
+    return read
