@@ -35,6 +35,7 @@ def reproduce(
     preset: Preset = Bench.preset,
     steps: Annotated[int, typer.Option(help="Decisions to learn from, for each controller.")] = Bench.steps,
     seeds: Annotated[int, typer.Option(help="How many controllers the tables are means of.")] = Bench.seeds,
+    budget: Annotated[int, typer.Option(help="The most draws of a question, for scaling and frontier.")] = Bench.budget,
     repeats: Repeats = Bench.repeats,
     seed: FirstSeed = Bench.seed,
     cache: Annotated[
@@ -48,6 +49,8 @@ def reproduce(
     pages = need("suffice.report.experiments", "train,plot")
     if what not in (*EXPERIMENTS, "all"):
         raise OptionError(f'WHAT must be one of {", ".join(EXPERIMENTS)} or all, not "{what}"')
+    if budget != Bench.budget and what not in ("scaling", "frontier"):
+        raise OptionError(f"is for scaling and frontier; {what} is the paper's, at {Bench.budget}", "budget")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -62,6 +65,7 @@ def reproduce(
         seeds=seeds,
         repeats=repeats,
         seed=seed,
+        budget=budget,
         preset=preset,
         progress=partial(training_bar, standing=standing_of(cluster)),
         warn=lambda message: typer.echo(f"WARNING: {message}", err=True),

@@ -14,6 +14,7 @@ from suffice.jsonl import quoted
 from suffice.penalties import Penalties
 from suffice.pools import Pool, get_pools
 from suffice.replay import DEFAULT_REPEATS, Result, evaluate, executor_for
+from suffice.tally import DEFAULT_BUDGET
 from suffice.training.setting import Job, Setting
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Bench:
     seeds: int = 5
     repeats: int = DEFAULT_REPEATS
     seed: int = 0
+    budget: int = DEFAULT_BUDGET
     preset: str = Job.preset
     progress: Progress = silent
     warn: Callable[[str], None] = lambda message: None
@@ -76,7 +78,7 @@ class Bench:
             if twice := next((name for name in names if names.count(name) > 1), None):
                 raise PoolError(f"there are two pools of the name {twice}: give one of them another")
         for pool in self.test:
-            pool.check_budget(Setting().budget)
+            pool.check_budget(self.budget)
             if not self.training_for(pool):
                 raise OptionError(
                     f"{pool.name}: there is nothing to train on; leaving one out needs other benchmarks of the same "
@@ -84,7 +86,7 @@ class Bench:
                 )
             for model in self.models():
                 for other in self.training_for(pool, model):
-                    other.check_budget(Setting().budget)
+                    other.check_budget(self.budget)
                     if not allow_overlap:
                         _check_overlap(other, pool)
 
@@ -103,7 +105,7 @@ class Bench:
         self, training: Training, penalty: float = Penalties.draw, target: str = Setting.target, seed: int = 0
     ) -> Job:
         """A training run on these pools, otherwise as in the paper."""
-        setting = Setting(Penalties(penalty), target=target)
+        setting = Setting(Penalties(penalty), target=target, budget=self.budget)
         return Job(training, setting, preset=self.preset, steps=self.steps, seed=self.seed + seed)
 
     def learned(self, jobs: Sequence[Job]) -> list[LearnedController]:
@@ -127,7 +129,7 @@ class Bench:
     def evaluate(self, pool: Pool, controllers: Sequence[str | Controller]) -> list[Result]:
         """Replay over a test pool."""
         executor = self.executor or executor_for([pool], len(controllers), self.repeats)
-        return evaluate(pool, controllers, repeats=self.repeats, seed=self.seed, executor=executor)
+        return evaluate(pool, controllers, budget=self.budget, repeats=self.repeats, seed=self.seed, executor=executor)
 
 
 def _check_overlap(training: Pool, tested: Pool) -> None:

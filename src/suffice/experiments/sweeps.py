@@ -52,8 +52,9 @@ def _swept(bench: Bench, methods: Sequence[str]) -> dict[str, Curves]:
 
 def _sweeps(bench: Bench, pool: Pool, learned: Sequence[Controller], methods: Sequence[str]) -> Curves:
     """The curve of each method on one pool."""
+    sizes = sorted({max(1, round(size * bench.budget / SIZES[-1])) for size in SIZES})
     sweeps: dict[str, dict[str, str | Controller]] = {
-        "sc": {f"draws={size}": f"sc:draws={size}" for size in SIZES},
+        "sc": {f"draws={size}": f"sc:draws={size}" for size in sizes},
         "asc": {f"threshold={threshold}": f"asc:threshold={threshold}" for threshold in THRESHOLDS},
         "esc": {f"window={window}": f"esc:window={window}" for window in WINDOWS},
         "rl": {f"penalty_draw={penalty}": learned[number] for number, penalty in enumerate(PENALTIES)},
