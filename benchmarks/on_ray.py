@@ -56,9 +56,8 @@ class Fluent(Actor):
         return self
 
     async def collect(self, question: Asked, missing: Sequence[int], ledger: Ledger) -> None:
-        for draw in missing:
-            response = Response(TEXT, "stop", tokens=100, draw=draw)
-            await ledger.record(question, {"extracted": "42", "response": response.to_json()})
+        responses = [Response(TEXT, "stop", tokens=100, draw=draw).to_json() for draw in missing]
+        await asyncio.gather(*(ledger.record(question, {"extracted": "42", "response": one}) for one in responses))
 
 
 class Instant:
