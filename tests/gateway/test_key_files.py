@@ -221,3 +221,17 @@ def test_a_disk_that_can_t_be_written_stops_nobody(tmp_path: Path, monkeypatch: 
             assert [post(url, ASK, headers=ann).status_code for _ in range(3)] == [200, 200, 429]
             assert "counted in memory: no space left" in awaited(capfd, "\n")
         assert until(lambda: desk.usage(url)["ann"]["tokens"] == 90)
+
+
+def test_an_empty_file_is_one_that_somebody_is_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usage, "LAG_SECONDS", 0.01)
+    desk = Desk(tmp_path)
+    team = desk.add("team")
+    with FakeServer(always) as upstream, desk.gateway(upstream) as url:
+        written = desk.path.read_text()
+        desk.path.write_text("")
+        assert {post(url, ASK, headers=team).status_code for _ in range(40)} == {200}
+        desk.path.write_text(written)
+        works("keys", "remove", "team", "--file", desk.path)
+        works("keys", "remove", "boss", "--file", desk.path)
+        assert until(lambda: post(url, ASK, headers=team).status_code == 401)

@@ -158,7 +158,7 @@ def remove_key(path: Path, name: str) -> None:
             kept = {}
         if kept != before:
             raise OptionError(f'"{name}" is not in a table of its own: take it out by hand')
-        return rest
+        return rest or "# There is no key here.\n"  # an empty file is one that somebody is about to write
 
     _rewrite(path, removed, there=True)
 

@@ -204,8 +204,10 @@ class Usage:
         if seen == self._seen and not self._reload_asked:
             return
         time.sleep(SETTLE_SECONDS)
-        if seen != (seen := _look(self._path)) and not self._ending:
-            self._wake.set()  # somebody is still writing
+        settled = _look(self._path)
+        if settled != seen or settled[1:2] == (0,):  # somebody is still writing
+            if settled != seen and not self._ending:
+                self._wake.set()
             return
         self._seen, self._reload_asked = seen, False
         try:
