@@ -4,7 +4,9 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from tempfile import TemporaryFile
+from typing import IO
 
 import httpx
 
@@ -19,18 +21,27 @@ def serving(*options: str, before: Sequence[str] = (), **variables: str) -> Iter
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")} | variables
     ending = () if "--unready-seconds" in options else ("--unready-seconds", "0")
     command = [SUFFICE, *before, "serve", "--port", str(port), *ending, *options]
-    process = subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     url = f"http://127.0.0.1:{port}"
-    end = time.monotonic() + 150
-    while True:
+    with TemporaryFile("w+") as said:  # a pipe that nobody reads would fill, and hold it up
+        process = subprocess.Popen(command, env=environment, text=True, stdout=said, stderr=subprocess.STDOUT)
         try:
-            httpx.get(f"{url}/healthz")
-            break
-        except httpx.HTTPError:
-            assert process.poll() is None and time.monotonic() < end, process.communicate()
-            time.sleep(0.1)
-    try:
-        yield url, process
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
+            end = time.monotonic() + 150
+            while not _answers(url):
+                assert process.poll() is None and time.monotonic() < end, _read(said)
+                time.sleep(0.1)
+            yield url, process
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def _answers(url: str) -> bool:
+    with suppress(httpx.HTTPError):
+        httpx.get(f"{url}/healthz")
+        return True
+    return False
+
+
+def _read(said: IO[str]) -> str:
+    said.seek(0)
+    return said.read()
