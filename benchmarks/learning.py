@@ -3,14 +3,20 @@
 python benchmarks/learning.py [POOL …]
 """
 
+import asyncio
 import sys
+import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from statistics import fmean
+from typing import Any
 
 import numpy as np
+from gateway import gateway, load
 
 from suffice import Penalties, Plan, Pool, Tally, bundled_pools, load_pool
 from suffice.planning import UNIVERSAL, Prior, build_model
@@ -25,6 +31,7 @@ from suffice.replay import (
     serve,
 )
 from suffice.tally import FloatArray, IntArray
+from suffice.testing import FakeServer
 
 BUDGET = 32
 PLAN = Plan()
@@ -38,6 +45,7 @@ def main() -> None:
         "easy process": process(0.03, 0.0, 1500, 1),
         "two answers": two_answers(1500),
     }
+    live(kinds["easy process"])
     costs(kinds)
     halves([pool for pool in pools if len(pool.questions) >= 100])
     online(kinds)
@@ -75,6 +83,31 @@ def two_answers(questions: int) -> IntArray:
     """Two answers, of which one has between half and nine tenths: the first draws agree, and may yet be wrong."""
     random = np.random.default_rng(7)
     return (random.random((questions, BUDGET)) > random.uniform(0.5, 0.9, (questions, 1))).astype(int)
+
+
+def live(answers: IntArray) -> None:
+    """600 requests to a gateway before a server that gives these answers, four at once; and 50 after a restart."""
+    asked: Counter[int] = Counter()
+
+    def script(request: dict[str, Any], number: int) -> list[str]:
+        row, draws = int(request["messages"][-1]["content"].split()[-1]), request.get("n", 1)
+        place = asked[row]
+        asked[row] += draws
+        return [rf"\boxed{{{answer}}}" for answer in answers[row, place : place + draws]]
+
+    def body(first: int, number: int) -> dict[str, Any]:
+        return {"model": "easy", "messages": [{"role": "user", "content": f"This is question {first + number}"}]}
+
+    with tempfile.TemporaryDirectory() as state, FakeServer(script, remember=False) as upstream:
+        options = (upstream.base_url.removesuffix("/v1"), "--vote", "always", "--state", state)
+        told: list[float] = []
+        for first, requests in ((0, 600), (600, 50)):
+            with gateway(*options) as (url, _):
+                replies, _, _ = asyncio.run(load(url, 4, requests, partial(body, first)))
+            told += [reply["suffice"]["samples"] for _, reply in sorted(replies, key=lambda one: one[0])]
+    parts = (told[:50], told[250:300], told[550:600], told[600:])
+    means = ", ".join(f"{fmean(part):.2f}" for part in parts)
+    print(f"through the gateway: {means} samples in the first 50, to 300, to 600, and after a restart")
 
 
 def costs(kinds: dict[str, IntArray]) -> None:
