@@ -33,6 +33,9 @@ def reproduce(
         bool, typer.Option("--allow-overlap", help="Let training and test share questions.")
     ] = False,
     preset: Preset = Bench.preset,
+    keep: Annotated[
+        str, typer.Option(metavar="best|last", help="The best network of each training, or the last, as in the paper.")
+    ] = Bench.keep,
     steps: Annotated[int, typer.Option(help="Decisions to learn from, for each controller.")] = Bench.steps,
     seeds: Annotated[int, typer.Option(help="How many controllers the tables are means of.")] = Bench.seeds,
     budget: Annotated[int, typer.Option(help="The most draws of a question, for scaling and frontier.")] = Bench.budget,
@@ -67,6 +70,7 @@ def reproduce(
         seed=seed,
         budget=budget,
         preset=preset,
+        keep=keep,
         progress=partial(training_bar, standing=standing_of(cluster)),
         warn=lambda message: typer.echo(f"WARNING: {message}", err=True),
         cache=cache,

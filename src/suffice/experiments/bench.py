@@ -18,7 +18,9 @@ from suffice.tally import DEFAULT_BUDGET
 from suffice.training.setting import Job, Setting
 
 if TYPE_CHECKING:
-    from suffice.training import Watched
+    from suffice.training import Trained, Watched
+
+KEPT = ("best", "last")
 
 Training = tuple[Pool, ...]
 
@@ -60,6 +62,8 @@ class Bench:
     seed: int = 0
     budget: int = DEFAULT_BUDGET
     preset: str = Job.preset
+    keep: str = "best"
+    """Of each run: the best of the looks, or the last network, as the paper does."""
     progress: Progress = silent
     warn: Callable[[str], None] = lambda message: None
     cache: Path | None = None
@@ -73,6 +77,8 @@ class Bench:
         """Refuse what can't be run, and pools that share questions between training and test."""
         for name, value in (("seeds", self.seeds), ("repeats", self.repeats), ("steps", self.steps)):
             whole_number(name, value)
+        if self.keep not in KEPT:
+            raise OptionError(f'must be best or last, not "{self.keep}"', "keep")
         for pools in (self.train, self.test):
             names = [pool.name for pool in pools]
             if twice := next((name for name in names if names.count(name) > 1), None):
@@ -114,12 +120,12 @@ class Bench:
 
         folder = self.cache or self.out / "controllers"
         folder.mkdir(parents=True, exist_ok=True)
-        paths = [folder / f"{_key(job)}.safetensors" for job in jobs]
-        missing = {path: job for path, job in zip(paths, jobs, strict=True) if not _is_whole(path)}
+        paths = [_path(folder, job, self.keep) for job in jobs]
+        missing = [job for path, job in zip(paths, jobs, strict=True) if not _is_whole(path)]
         with self.progress(len(missing), self.steps) as watch:
-            for number, trained in learn_each(list(missing.values()), watch, self.executor or "processes"):
+            for number, trained in learn_each(missing, watch, self.executor or "processes"):
                 if trained.controller.card["steps"] >= self.steps:
-                    save_controller(trained.controller, list(missing)[number])
+                    save_trained(trained, missing[number], folder)
                     for rule in trained.controller.no_better_than():
                         self.warn(f"a controller learned nothing: it is no better than {rule}")
         if not all(path.exists() for path in paths):
@@ -140,6 +146,16 @@ def _check_overlap(training: Pool, tested: Pool) -> None:
             f"{training.name} and {tested.name} share {len(shared)} questions, {quoted(shared[0])} for one; "
             "train on others, or allow the overlap"
         )
+
+
+def save_trained(trained: "Trained", job: Job, folder: Path) -> None:
+    """Keep both the best network of a run and its last one, for a bench to find."""
+    for keep, controller in zip(KEPT, (trained.controller, trained.last), strict=True):
+        save_controller(cast(LearnedController, controller), _path(folder, job, keep))
+
+
+def _path(folder: Path, job: Job, keep: str) -> Path:
+    return folder / f"{_key(job)}{'-last' if keep == 'last' else ''}.safetensors"
 
 
 def _is_whole(path: Path) -> bool:

@@ -2,15 +2,16 @@
 
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.policies import ActorCriticPolicy
 
 from suffice.controllers.base import Controller
 from suffice.controllers.conditioned import ConditionedController
@@ -22,6 +23,7 @@ from suffice.pools import Pool
 from suffice.replay import Result, evaluate, mean_over_pools
 from suffice.tally import FloatArray
 from suffice.training.env import SamplingVecEnv, Supply, majority
+from suffice.training.policy import QuickPolicy
 from suffice.training.setting import Job, Setting
 
 HIDDEN = (32, 64, 64, 32)
@@ -61,12 +63,14 @@ class Preset:
     """Whether the learning rate falls to 0 with the steps."""
     sharpness: float = 1.0
     """A factor on the first layer's weights at the start: one vote moves a state by 1/budget only."""
+    policy: str | type[ActorCriticPolicy] = "MlpPolicy"
+    policy_options: dict[str, Any] = field(default_factory=dict)
 
 
 _PAPER = {"learning_rate": 1e-5}
 PRESETS = {
-    ("ppo", "paper"): Preset(1, _PAPER),
-    ("a2c", "paper"): Preset(1, _PAPER),
+    ("ppo", "paper"): Preset(1, _PAPER, policy=QuickPolicy, policy_options={"optimizer_kwargs": {"fused": True}}),
+    ("a2c", "paper"): Preset(1, _PAPER, policy=QuickPolicy),
     ("dqn", "paper"): Preset(1, _PAPER),
     ("ppo", "fast"): Preset(
         256,
@@ -114,10 +118,14 @@ class Watched:
 
 @dataclass(frozen=True)
 class Trained:
-    """A controller and its figures on the training pools, a result a pool."""
+    """A controller and its figures on the training pools, a result a pool.
+
+    `last` is the network at the end of the run, where the controller is the best of the looks.
+    """
 
     controller: LearnedController | ConditionedController
     results: list[Result]
+    last: LearnedController | None = None
 
     @property
     def seed(self) -> int:
@@ -146,18 +154,27 @@ def learn(job: Job, link: Link | None = None) -> Trained:
     except KeyboardInterrupt:
         link.stop.set()  # no other run begins
     watcher.consider(model)
-    job = replace(job, setting=replace(job.setting, penalties=watcher.best_penalties))
-    results = measure(watcher.best, job.pools, job.setting, FINAL_SEED, repeats=100)
+    best = replace(job, setting=replace(job.setting, penalties=watcher.best_penalties))
+    steps = {"steps": model.num_timesteps, "best_after_steps": watcher.best_steps}
+    trained = _finished(watcher.best, best, steps)
+    if watcher.last is watcher.best:
+        return replace(trained, last=cast(LearnedController, trained.controller))
+    last = replace(job, setting=replace(job.setting, penalties=watcher.last_penalties))
+    return replace(trained, last=cast(LearnedController, _finished(watcher.last, last, steps).controller))
+
+
+def _finished(controller: LearnedController, job: Job, steps: dict[str, int]) -> Trained:
+    """A controller with the figures that its card tells, of the job with the penalties that it has by then."""
+    results = measure(controller, job.pools, job.setting, FINAL_SEED, repeats=100)
     card = {
-        **watcher.best.card,
-        "penalties": asdict(watcher.best_penalties),
-        "steps": model.num_timesteps,
-        "best_after_steps": watcher.best_steps,
+        **controller.card,
+        "penalties": asdict(job.setting.penalties),
+        **steps,
         **figures(results),
-        "target_reward": target_reward(watcher.best, job, FINAL_SEED, repeats=100),
+        "target_reward": target_reward(controller, job, FINAL_SEED, repeats=100),
         "rules": {rule: figures(measure(rule, job.pools, job.setting, FINAL_SEED, repeats=100)) for rule in RULES},
     }
-    return Trained(LearnedController(watcher.best.layers, card), results)
+    return Trained(LearnedController(controller.layers, card), results)
 
 
 def figures(results: Sequence[Result]) -> dict[str, float | None]:
@@ -210,10 +227,10 @@ def _model(job: Job, preset: Preset) -> BaseAlgorithm:
         options["learning_rate"] = lambda remaining: rate * max(remaining, 0)
     algorithm: Any = ALGORITHMS[job.algorithm]
     model: BaseAlgorithm = algorithm(
-        "MlpPolicy",
+        preset.policy,
         SamplingVecEnv(Supply(job.pools, setting, job.seed), preset.copies),
         gamma=GAMMA,
-        policy_kwargs={"net_arch": list(HIDDEN)},
+        policy_kwargs={"net_arch": list(HIDDEN), **preset.policy_options},
         seed=job.seed,
         device="cpu",
         **options,
@@ -270,6 +287,7 @@ class _Watcher(BaseCallback):
             own = agreement / 100 - WEIGHT_OF_MEANS * max(0, abs(over[0]) - NEAR, over[1] - NEAR)
         else:
             own = reward if job.setting.target == "running" else target_reward(controller, job, WATCH_SEED, repeats)
+        self.last, self.last_penalties = controller, self.penalties
         if own > self.best_reward:
             self.best, self.best_reward, self.best_steps = controller, own, model.num_timesteps
             self.best_penalties = self.penalties
