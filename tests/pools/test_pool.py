@@ -4,9 +4,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from suffice import PoolError, bundled_pools, load_pool, summarise
+from suffice.pools import signal_columns
 
 Write = Callable[..., Path]
 GOOD = {"id": "q", "gold": "1", "answers": ["1", None], "tokens": [3, 4]}
@@ -57,6 +59,13 @@ def without(name: str) -> dict[str, object]:
         ({**GOOD, "tokens": [1, -2]}, ['"tokens" must lie between', "-2"]),
         ({**GOOD, "tokens": [1, 10**30]}, ['"tokens" must lie between']),
         ({**GOOD, "tokens": [1]}, ["2 entries", '"tokens" 1']),
+        ({**GOOD, "signals": [1, 2]}, ['"signals" must be null or an object of lists', "[1, 2]"]),
+        ({**GOOD, "signals": {"tail": 7}}, ['"signals", "tail" must be a list', "7"]),
+        ({**GOOD, "signals": {"tail": [1, "2"]}}, ['"signals", "tail" must hold finite numbers', '"2"']),
+        ({**GOOD, "signals": {"tail": [1, True]}}, ['"signals", "tail" must hold finite numbers', "true"]),
+        ({**GOOD, "signals": {"tail": [1, float("nan")]}}, ['"signals", "tail" must hold finite numbers', "NaN"]),
+        ({**GOOD, "signals": {"tail": [1, 10**400]}}, ['"signals", "tail" must hold finite numbers']),
+        ({**GOOD, "signals": {"tail": [1]}}, ["2 entries", '"signals", "tail" 1']),
         (GOOD, ["was used before", '"q"']),
     ],
 )
@@ -94,7 +103,7 @@ def test_a_broken_gzip_file_is_named(tmp_path: Path, data: bytes) -> None:
 def test_a_missing_file_gets_near_misses() -> None:
     with pytest.raises(PoolError, match=r"did you mean qwen2\.5-coder-1\.5b__gsm8k"):
         load_pool("qwen2.5-coder-1.5b_gsm8k")
-    with pytest.raises(PoolError, match=r"did you mean qwen2\.5-coder-1\.5b__gsm8k\?"):
+    with pytest.raises(PoolError, match=r"did you mean qwen2\.5-coder-0\.5b__gsm8k or qwen2\.5-coder-1\.5b__gsm8k\?"):
         load_pool("gsm8k")
     with pytest.raises(PoolError, match='"suffice pools" lists'):
         load_pool("nothing/like/it.jsonl")
@@ -104,13 +113,28 @@ def test_bundled_pools_are_as_their_card_says() -> None:
     bundled = bundled_pools()
     folder = next(iter(bundled.values())).parent
     entries = [entry for card in folder.glob("CARD*.json") for entry in json.loads(card.read_text())["pools"].values()]
-    assert len(bundled) == len(entries) == 5
+    assert len(bundled) == len(entries) == 9
     for entry in entries:
         name = entry["file"].removesuffix(".jsonl")
         assert hashlib.sha256(gzip.decompress(bundled[name].read_bytes())).hexdigest() == entry["sha256"]
         questions = load_pool(name).questions
         assert len(questions) == entry["questions"]
         assert {len(question.answers) for question in questions} == {entry["samples_per_question"]}
+
+
+def test_signals_are_numbers_for_each_response(write_pool: Write) -> None:
+    columns = signal_columns([{"tail": 2}, {"logprob": -0.5}])
+    (question,) = load_pool(write_pool({**GOOD, "signals": columns})).questions
+    assert question.signals == {"tail": (2, None), "logprob": (None, -0.5)} and "signals" not in question.extra
+    np.testing.assert_equal(question.signal_values["tail"], [2, np.nan])
+    for without in (GOOD, {**GOOD, "signals": None}):
+        assert load_pool(write_pool(without)).questions[0].signal_values == {}
+
+
+def test_lengths_are_known_or_not(write_pool: Write) -> None:
+    lines = [{**GOOD, "tokens": [3, None]}, {**GOOD, "id": "r", "tokens": None}]
+    lengths = [question.lengths for question in load_pool(write_pool(*lines)).questions]
+    np.testing.assert_equal(lengths, [[3, np.nan], [np.nan, np.nan]])
 
 
 def test_summary_of_a_pool(write_pool: Write) -> None:

@@ -1,4 +1,4 @@
-"""The pool and its file format: a JSON line a question with id, gold, answers and tokens."""
+"""The pool and its file format: a JSON line a question with id, gold, answers, tokens and, perhaps, signals."""
 
 import hashlib
 import json
@@ -15,7 +15,8 @@ import numpy as np
 from suffice.errors import PoolError
 from suffice.jsonl import json_object, lines, quoted, read_unpacked
 from suffice.paths import is_there
-from suffice.tally import NONE, IntArray
+from suffice.pools.signals import Signals, read_signals
+from suffice.tally import NONE, FloatArray, IntArray
 
 ABSENT = -2
 """The code of an answer that no response gave."""
@@ -41,6 +42,8 @@ class Question:
     extra: dict[str, Any] = field(default_factory=dict)
     structured: bool = False
     """Whether the answers have fields."""
+    signals: Signals = field(default_factory=dict)
+    """By name, a number for each response, None where it isn't known."""
 
     @cached_property
     def values(self) -> tuple[Any, ...]:
@@ -62,6 +65,16 @@ class Question:
     def token_counts(self) -> IntArray:
         """The tokens of each response, 0 where they are not known."""
         return np.array([count or 0 for count in self.tokens or (0,) * len(self.answers)], np.int64)
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """The tokens of each response, NaN where they are not known."""
+        return np.array(self.tokens or (None,) * len(self.answers), float)
+
+    @cached_property
+    def signal_values(self) -> dict[str, FloatArray]:
+        """The signals as arrays, NaN where they are not known."""
+        return {name: np.array(column, float) for name, column in self.signals.items()}
 
     def code(self, answer: str | None) -> int:
         """The code of an answer: NONE for none, and ABSENT for what no response gave."""
@@ -165,8 +178,9 @@ def _question(text: str) -> Question:
     _check(gold is None or isinstance(gold, str), '"gold" must be a string or null', gold)
     for answer in answers:
         _check(answer is None or isinstance(answer, str), '"answers" must hold strings and nulls alone', answer)
+    signals = read_signals(record.pop("signals", None), len(answers))
     if tokens is None:
-        return Question(identity, gold, tuple(answers), None, record, structured)
+        return Question(identity, gold, tuple(answers), None, record, structured, signals)
     _check(isinstance(tokens, list), '"tokens" must be null or a list of integers and nulls', tokens)
     for count in tokens:
         integer = isinstance(count, int) and not isinstance(count, bool)
@@ -174,7 +188,7 @@ def _question(text: str) -> Question:
         _check(count is None or 0 <= count <= LONGEST, f'"tokens" must lie between 0 and {LONGEST}', count)
     if len(tokens) != len(answers):
         raise ValueError(f'"answers" has {len(answers)} entries and "tokens" {len(tokens)}; they must be as many')
-    return Question(identity, gold, tuple(answers), tuple(tokens), record, structured)
+    return Question(identity, gold, tuple(answers), tuple(tokens), record, structured, signals)
 
 
 def _spelled(answer: Any) -> str | None:
