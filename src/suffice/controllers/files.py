@@ -15,6 +15,9 @@ FORMAT = 1
 CARD = "suffice"
 """The key of the file's metadata that holds the card, as JSON."""
 
+BROKEN = (OSError, KeyError, ValueError, TypeError, AttributeError, RecursionError)
+"""What reading a file that is not whole, or not ours, ends in."""
+
 ROUNDING = 1e-9
 
 
@@ -77,9 +80,7 @@ def save_controller(controller: SavedController, path: str | Path) -> None:
     ...     print(get_controller(f"file:{folder}/mine.safetensors"))
     plan:penalty_draw=0.01,penalty_round=0.005,actions=1+4
     """
-    from safetensors.numpy import save
-
-    write_whole(Path(path), save(controller.tensors(), metadata={CARD: json.dumps(dict(controller.card))}))
+    write_tensors(path, controller.tensors(), controller.card)
 
 
 def load_controller(path: str | Path) -> SavedController:
@@ -90,19 +91,35 @@ def load_controller(path: str | Path) -> SavedController:
     ...
     suffice.errors.ControllerError: no-such-file.safetensors: there is no such controller file
     """
-    from safetensors import SafetensorError, safe_open
-
     if not is_there(Path(path)):
         raise ControllerError(f"{path}: there is no such controller file")
+    try:
+        tensors, card = read_tensors(path)
+        if card["format"] > FORMAT:
+            raise ControllerError(f"{path}: this controller has format {card['format']}, newer than this suffice knows")
+        return _kinds[card["kind"]].from_file(tensors, card)
+    except BROKEN:
+        raise ControllerError(f"{path}: this is not a whole controller file; make one with suffice train") from None
+
+
+def write_tensors(path: str | Path, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> None:
+    """Write numbers and the card that says what they are."""
+    from safetensors.numpy import save
+
+    write_whole(Path(path), save(tensors, metadata={CARD: json.dumps(dict(card))}))
+
+
+def read_tensors(path: str | Path) -> tuple[dict[str, FloatArray], dict[str, Any]]:
+    """The numbers of a file and its card, which has a format; one of BROKEN where they can't be read."""
+    from safetensors import SafetensorError, safe_open
+
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        card = json.loads(metadata[CARD])
-        if type(card["format"]) is not int or card["format"] < 1:
-            raise ValueError
-        if card["format"] > FORMAT:
-            raise ControllerError(f"{path}: this controller has format {card['format']}, newer than this suffice knows")
-        return _kinds[card["kind"]].from_file(tensors, card)
-    except (SafetensorError, OSError, KeyError, ValueError, TypeError, AttributeError, RecursionError):
-        raise ControllerError(f"{path}: this is not a whole controller file; make one with suffice train") from None
+    except SafetensorError as error:
+        raise ValueError(str(error)) from None
+    card: dict[str, Any] = json.loads(metadata[CARD])
+    if type(card["format"]) is not int or card["format"] < 1:
+        raise ValueError("the format must be a whole number")
+    return tensors, card

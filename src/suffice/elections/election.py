@@ -1,0 +1,90 @@
+"""The election by weight: from the answers of a stopped vote and their signals to the one that is given."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+
+from suffice.tally import NONE, FloatArray, IntArray
+
+LENGTH = "length"
+"""The signal that every response with a count of its tokens has."""
+
+TIED = 1e-9
+"""Sums that differ by less than this share of the larger are equal: in another order they might have been."""
+
+
+class Election(ABC):
+    """How much each response's vote weighs; stopping is by counts, whatever the election.
+
+    Arrays have the responses in order of arrival on their last axis; before it there may be others, for many votes at
+    once. What is not known is NaN, and weighs neither more nor less for it.
+
+    >>> class Terse(Election):
+    ...     signals = ("length",)
+    ...
+    ...     def weights(self, signals, tokens):
+    ...         return 1 / tokens
+    >>> int(Terse().elect(np.array([0, 0, 1]), {}, np.array([90.0, 80.0, 20.0])))
+    1
+    """
+
+    signals: tuple[str, ...] = ()
+    """What it weighs with; `length` is the number of tokens."""
+
+    @abstractmethod
+    def weights(self, signals: Mapping[str, FloatArray], tokens: FloatArray) -> FloatArray:
+        """The weight of each response, at least 0, on any scale."""
+
+    def elect(self, codes: IntArray, signals: Mapping[str, FloatArray], tokens: FloatArray) -> IntArray:
+        """The code of the answer with the largest sum of weights; NONE where there is no answer.
+
+        Responses without an answer (NONE) have no vote, and no part in what is usual among the question's. Among equals
+        the answer that reached its sum first wins, so that with equal weights this is the plain vote.
+        """
+        codes = np.asarray(codes)
+        answered = codes != NONE
+        known = {name: np.where(answered, signals[name], np.nan) for name in self.signals if name != LENGTH}
+        weights = self.weights(known, np.where(answered, tokens, np.nan))
+        return largest(codes, usual_where_unknown(np.where(answered, weights, np.nan)))
+
+
+def largest(codes: IntArray, weights: FloatArray) -> IntArray:
+    """The code with the largest sum of weights in each row, the first to reach it among equals; NONE for none."""
+    rows = codes.reshape(-1, codes.shape[-1])
+    row, place = np.nonzero(rows != NONE)
+    kinds = int(rows.max(initial=0)) + 1
+    there = row * kinds + rows[row, place]
+    weight = np.broadcast_to(weights, codes.shape).reshape(rows.shape)[row, place]
+    sums = np.bincount(there, weight, minlength=len(rows) * kinds).reshape(-1, kinds)
+    reached = np.full(sums.shape, rows.shape[1])
+    voted = np.bincount(there, minlength=sums.size).reshape(sums.shape) > 0
+    counts = weight > 0  # a vote that weighs nothing lifts no sum
+    reached.reshape(-1)[there[~counts]] = place[~counts]
+    reached.reshape(-1)[there[counts]] = place[counts]
+    best = np.where(voted, sums, -1).max(axis=1, keepdims=True)
+    tied = voted & (sums >= best * (1 - TIED))
+    winner = np.where(tied, reached, rows.shape[1] + 1).argmin(axis=1)
+    elected: IntArray = np.where(tied.any(axis=1), winner, NONE).reshape(codes.shape[:-1])
+    return elected
+
+
+def standardised(values: FloatArray) -> FloatArray:
+    """How many deviations each value lies above its row's mean; 0 where it is not known, or all are alike."""
+    known = ~np.isnan(values)
+    number = np.maximum(known.sum(axis=-1, keepdims=True), 1)
+    gaps = np.where(known, values - np.where(known, values, 0).sum(axis=-1, keepdims=True) / number, 0)
+    deviation = np.sqrt((gaps**2).sum(axis=-1, keepdims=True) / number)
+    size = np.where(known, np.abs(values), 0).max(axis=-1, keepdims=True, initial=0)
+    alike = deviation <= 1e-9 * size
+    scores: FloatArray = np.where(alike, 0, gaps / np.where(alike, 1, deviation))
+    return scores
+
+
+def usual_where_unknown(weights: FloatArray) -> FloatArray:
+    """The weights, with the mean of the known ones in the place of those that are not; all 1 where none is above 0."""
+    known = np.isfinite(weights)
+    total = np.where(known, weights, 0).sum(axis=-1, keepdims=True)
+    mean = total / np.maximum(known.sum(axis=-1, keepdims=True), 1)
+    filled: FloatArray = np.where(total > 0, np.where(known, weights, mean), 1)
+    return filled
