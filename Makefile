@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TEST_POOLS := qwen2.5-coder-1.5b__dapo qwen2.5-coder-1.5b__gsm8k qwen2.5-coder-1.5b__math500
 
-.PHONY: install browser demo test lint docs mutants bench
+.PHONY: install browser demo test lint docs site mutants bench
 
 install: $(VENV)/.installed
 
@@ -37,6 +37,10 @@ lint: install
 # Writes what the commands print now into the pages that show it.
 docs: install
 	SUFFICE_UPDATE_DOCS=1 $(BIN)/pytest tests/test_docs.py
+
+# Builds the documentation site into site/, which works from disk; a dead link or an undescribed name fails.
+site: install
+	$(BIN)/python scripts/build_site.py
 
 # Breaks a room, or a file of it as in ROOM=planning/values, in many small ways, and shows what no test noticed.
 ROOM ?= tally
