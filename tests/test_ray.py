@@ -5,42 +5,59 @@ import json
 import os
 import random
 import re
+import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 from helpers.commands import fails, suffice, works
 from helpers.pools import make_pool
-from helpers.tasks import At, fail, hold, length, square, wait
+from helpers.tasks import At, ForgottenError, fail, hold, length, square, wait
 
-from suffice import OptionError, evaluate, load_pool
+from suffice import OptionError, Result, evaluate, load_pool
 from suffice.executors import Executor, Ray, Task
 from suffice.testing import FakeServer, Reply, completion
 
 ray: Any = pytest.importorskip("ray", reason="Ray is not installed: it is the extra ray")
 
+T = TypeVar("T")
+
 SMALL: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
+
+CONFIG = {"health_check_period_ms": 1000, "worker_niceness": 0}
+"""A dead node is known to be one after five seconds and not fifteen, and work is done while other tests run."""
 
 
 class Nodes:
     """A cluster of two nodes of one core each, the second of which can be killed, and comes back."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
         from ray.cluster_utils import Cluster
 
-        self.cluster: Any = Cluster(initialize_head=True, head_node_args=SMALL)
+        self.cluster: Any = Cluster(initialize_head=True, head_node_args=SMALL | {"_system_config": CONFIG})
         self.second = self.cluster.add_node(**SMALL)
 
     def kill(self) -> None:
+        """The cluster does not know it at once."""
         self.cluster.remove_node(self.second, allow_graceful=False)
         self.second = None
 
     def mend(self) -> None:
+        """Two nodes, and no other that the cluster takes for alive."""
         if self.second is None:
             self.second = self.cluster.add_node(**SMALL)
+        self.cluster.wait_for_nodes(timeout=60)
+
+    def end(self) -> None:
+        ray.shutdown()
+        self.cluster.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +71,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         nodes = Nodes()
         yield nodes
-        ray.shutdown()
-        nodes.cluster.shutdown()
+        nodes.end()
     os.environ.clear()
     os.environ.update(before)
 
@@ -81,12 +97,27 @@ class Deadly(Executor):
                 watch(number, told)
             elif self._nodes.second and told.node == self._nodes.second.node_id:
                 self._nodes.kill()
+                with suppress(ProcessLookupError):  # it would end by itself, but perhaps not before its work is done
+                    os.kill(told.process, signal.SIGKILL)
                 (self._folder / "go").touch()
 
         held = [(hold, (self._folder, number, *task)) for number, task in enumerate(tasks)]
         yield from self._ray.run(held, kill)
         begun = [len((self._folder / str(number)).read_text().splitlines()) for number in range(len(tasks))]
         assert sorted(begun) == [1] * (len(tasks) - 1) + [2], "what was running there is begun again, and nothing else"
+
+
+def though_a_node_dies(nodes: Nodes, folder: Path, work: Callable[[Executor], T]) -> T:
+    """What comes of work in which a node dies; it is begun anew, elsewhere, where Ray gave that node nothing to do."""
+    for attempt in range(3):
+        place = folder / f"attempt {attempt}"
+        place.mkdir()
+        nodes.mend()
+        with suppress(ForgottenError):
+            return work(Deadly(Ray(nodes.cluster.address), nodes, place))
+        nodes.end()
+        nodes.begin()
+    raise AssertionError("the second node was never at work")
 
 
 def test_results_come_with_the_numbers_of_their_tasks_and_what_they_told(executor: Ray) -> None:
@@ -203,11 +234,13 @@ def refuse(**options: Any) -> None:
     raise ConnectionError("nobody\nis there")
 
 
-def test_figures_are_the_same_to_the_last_digit_though_a_node_dies(executor: Ray, nodes: Nodes, tmp_path: Path) -> None:
+def test_figures_are_the_same_to_the_last_digit_though_a_node_dies(nodes: Nodes, tmp_path: Path) -> None:
+    def there_and_told(executor: Executor) -> tuple[list[Result], list[int]]:
+        told: list[int] = []
+        return evaluate(pools, controllers, repeats=7, executor=executor, progress=told.append), told
+
     pools, controllers = ["smollm2-135m__arithmetic", "qwen2.5-coder-1.5b__gsm8k"], ["asc", "boinf", "plan", "rl"]
-    told: list[int] = []
-    deadly = Deadly(executor, nodes, tmp_path)
-    there = evaluate(pools, controllers, repeats=7, executor=deadly, progress=told.append)
+    there, told = though_a_node_dies(nodes, tmp_path, there_and_told)
     assert sum(told) == 4 * sum(len(load_pool(pool).questions) for pool in pools), "nothing is told twice"
     for ours, theirs in zip(there, evaluate(pools, controllers, repeats=7), strict=True):
         assert ours.reward == theirs.reward and ours.certainty == theirs.certainty
@@ -215,11 +248,21 @@ def test_figures_are_the_same_to_the_last_digit_though_a_node_dies(executor: Ray
             np.testing.assert_array_equal(values, theirs.by_question[metric])
 
 
-def test_controllers_are_the_same_though_a_node_dies_in_the_sweep(executor: Ray, nodes: Nodes, tmp_path: Path) -> None:
+def test_what_is_told_is_heard_while_a_task_runs_though_a_node_has_just_died(nodes: Nodes, tmp_path: Path) -> None:
+    if nodes.second:
+        nodes.kill()
+    for folder in map(tmp_path.joinpath, "abc"):  # the dead node is not chosen each time
+        folder.mkdir()
+        task: Task[int] = (hold, (folder, 0, square, (3,)))
+        heard = Ray(nodes.cluster.address).run([task], lambda number, told, go=folder / "go": go.touch())  # type: ignore[misc]
+        assert dict(heard) == {0: 9}
+
+
+def test_controllers_are_the_same_though_a_node_dies_in_the_sweep(nodes: Nodes, tmp_path: Path) -> None:
     from suffice.training import Job, train
 
     job = Job((make_pool("a" * 40, "ab" * 20, "aab" * 14),), steps=2_000, algorithm="a2c")
-    there = train(job, seeds=2, executor=Deadly(executor, nodes, tmp_path))
+    there = though_a_node_dies(nodes, tmp_path, lambda executor: train(job, seeds=2, executor=executor))
     here = train(job, seeds=2, executor="here")
     assert [one.seed for one in there] == [one.seed for one in here]
     for ours, theirs in zip(there, here, strict=True):

@@ -1,5 +1,6 @@
 """Tasks for executors; what runs them on other nodes imports this file, and nothing heavy with it."""
 
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,11 +31,20 @@ def wait(number: int, link: Link) -> int:
     return number
 
 
+HELD_SECONDS = 45.0
+"""How long a task waits to be let go on, before it is clear that nobody will."""
+
+
+class ForgottenError(Exception):
+    """A task that nobody let go on."""
+
+
 @dataclass(frozen=True)
 class At:
-    """On which node a task runs."""
+    """Where a task runs."""
 
     node: str
+    process: int
 
 
 def hold(folder: Path, number: int, function: Any, arguments: tuple[Any, ...], link: Link) -> Any:
@@ -43,7 +53,11 @@ def hold(folder: Path, number: int, function: Any, arguments: tuple[Any, ...], l
 
     with (folder / str(number)).open("a") as file:
         file.write("begun\n")
-    link.tell(At(ray.get_runtime_context().get_node_id()))
+    link.tell(At(ray.get_runtime_context().get_node_id(), os.getpid()))
+    end = time.monotonic() + HELD_SECONDS
     while not (folder / "go").exists():
+        link.check()
+        if time.monotonic() > end:
+            raise ForgottenError(number)
         time.sleep(0.01)
     return function(*arguments, link)

@@ -112,9 +112,17 @@ class Ray(Executor):
         self.standing = f"{_counted(nodes, 'node')}, {_counted(in_flight, 'task')} in flight"
 
     def _open_board(self) -> Any:
-        """Where tasks write what they tell while they run; one serves all runs, and no core is kept for it."""
+        """Where tasks write what they tell while they run; one serves all runs, and no core is kept for it.
+
+        It is on this process's node, so that it can't die without it.
+        """
         if self._board is None:
-            self._board = self._ray.remote(num_cpus=0)(_Board).remote()
+            here = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+                self._ray.get_runtime_context().get_node_id(), soft=False
+            )
+            # What needs nothing is sent to any node first, be it one that has died a moment ago: so it needs one byte.
+            options = {"num_cpus": 0, "memory": 1, "scheduling_strategy": here}
+            self._board = self._ray.remote(**options)(_Board).remote()
         return self._board
 
 
