@@ -14,6 +14,7 @@ from suffice.cli.options import (
     Controllers,
     Csv,
     DrawSeed,
+    Elect,
     Extra,
     Json,
     Mode,
@@ -72,6 +73,7 @@ def evaluate(
     order: Order = Flow.order,
     extra: Extra = Flow.extra,
     slots: Slots = None,
+    elect: Elect = "majority",
     tokens_per_second: TokensPerSecond = None,
     baseline: Annotated[
         str, typer.Option(metavar="C", help="The controller that changes and differences are against.")
@@ -117,6 +119,8 @@ def evaluate(
     if learn:
         if flow or slots or csv:
             raise OptionError("is for rounds with no clock, and writes no CSV", "learn")
+        if elect != "majority":
+            raise OptionError("tells samples and agreement, which an election by weight doesn't change", "learn")
         orders = DEFAULT_ORDERS if repeats == DEFAULT_REPEATS else repeats
         pools = [suffice.load_pool(name) for name in chosen]
         penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer)
@@ -139,11 +143,13 @@ def evaluate(
             penalties=penalties,
             flow=flow,
             slots=slots,
+            elect=elect,
             progress=advance,
             executor=cluster or executor_for(pools, len(controllers), repeats, clocked=bool(flow or slots)),
         )
     if json:
         about: dict[str, Any] = {"penalty_draw": penalties.draw, "penalty_round": penalties.round, "mode": mode}
+        about["elect"] = elect
         if flow:
             about |= {"order": order, "extra": extra}
         if slots or tokens_per_second:

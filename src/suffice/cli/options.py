@@ -15,6 +15,10 @@ Controllers = Annotated[
     list[str],
     typer.Option("--controller", metavar="C", help="A controller, as NAME or NAME:key=value,…; repeat for more."),
 ]
+Elect = Annotated[
+    str,
+    typer.Option(metavar="E", help="How the answer is elected: majority, weighted:signal=logprob,strength=0.4, …"),
+]
 Budget = Annotated[int, typer.Option(help="The most draws for a question.")]
 Repeats = Annotated[int, typer.Option(help="How often each question is replayed.")]
 DrawSeed = Annotated[int, typer.Option(help="Chooses the draws.")]

@@ -1,7 +1,7 @@
 """Elections: from the answers of a vote to the one that is given."""
 
 from suffice.elections.accuracy import FieldAccuracy, field_accuracy
-from suffice.elections.election import LENGTH, Election
+from suffice.elections.election import LENGTH, Election, check_signals
 from suffice.elections.fields import Field, FieldElection, FieldTallies
 from suffice.elections.learned import LearnedWeights, load_weights, save_weights
 from suffice.elections.registry import election_names, get_election, register_election
@@ -20,6 +20,7 @@ __all__ = [
     "LearnedWeights",
     "Majority",
     "Weighted",
+    "check_signals",
     "election_names",
     "field_accuracy",
     "get_election",

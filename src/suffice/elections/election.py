@@ -1,10 +1,12 @@
 """The election by weight: from the answers of a stopped vote and their signals to the one that is given."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from suffice.errors import PoolError
+from suffice.pools import Pool
 from suffice.tally import NONE, FloatArray, IntArray
 
 LENGTH = "length"
@@ -47,6 +49,34 @@ class Election(ABC):
         known = {name: np.where(answered, signals[name], np.nan) for name in self.signals if name != LENGTH}
         weights = self.weights(known, np.where(answered, tokens, np.nan))
         return largest(codes, usual_where_unknown(np.where(answered, weights, np.nan)))
+
+
+def check_signals(election: Election, pool: Pool) -> None:
+    """Refuse a pool that the election has nothing to weigh with in.
+
+    >>> from suffice import load_pool
+    >>> from suffice.elections import get_election
+    >>> check_signals(get_election("weighted"), load_pool("smollm2-135m__arithmetic"))
+    Traceback (most recent call last):
+    ...
+    suffice.errors.PoolError: smollm2-135m__arithmetic has no signal "logprob", which the election needs: it has length
+    """
+    if election.signals and any(question.structured for question in pool.questions):
+        raise PoolError(f"{pool.name} has structured answers, which are elected field by field and not by weight")
+    there = {name for question in pool.questions for name, column in question.signals.items() if any_known(column)}
+    if any(any_known(question.tokens or ()) for question in pool.questions):
+        there.add(LENGTH)
+    for name in election.signals:
+        if name not in there:
+            raise PoolError(
+                f'{pool.name} has no signal "{name}", which the election needs: it has '
+                f"{', '.join(sorted(there)) or 'none'}"
+            )
+
+
+def any_known(column: Iterable[float | None]) -> bool:
+    """Whether any of the numbers is known."""
+    return any(value is not None for value in column)
 
 
 def largest(codes: IntArray, weights: FloatArray) -> IntArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from suffice.errors import OptionError, whole_number
 from suffice.pools.pool import AnyPool, Pool, Question, get_pool
-from suffice.tally import NONE, IntArray, Standings
+from suffice.tally import NONE, FloatArray, IntArray, Standings
 
 BATCH_CELLS = 6_000_000
 """How many vote counts the standings of one batch hold: enough for array speed, and a few megabytes."""
@@ -54,6 +54,29 @@ class Episodes:
     def spent(self) -> IntArray:
         """The tokens of the first n draws of each row, at [n, row]."""
         return np.cumsum(np.vstack([np.zeros(len(self.tokens), np.int64), self.tokens.T]), axis=0)
+
+    @cached_property
+    def places(self) -> IntArray:
+        """Where each draw stands among its question's responses: drawn again, since few replays look."""
+        budget = self.answers.shape[1]
+        return _orders(self.questions, budget, self.repeats, self.seed).swapaxes(1, 2).reshape(-1, budget)
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """The tokens of each draw, NaN where they are not known."""
+        return self._by_draw([question.lengths for question in self.questions])
+
+    def signal(self, name: str) -> FloatArray:
+        """A signal of each draw, NaN where it is not known."""
+        unknown = (np.full(len(question.answers), np.nan) for question in self.questions)
+        return self._by_draw(
+            [question.signal_values.get(name, none) for question, none in zip(self.questions, unknown, strict=True)]
+        )
+
+    def _by_draw(self, values: list[FloatArray]) -> FloatArray:
+        """The values of each question's responses, in the order in which they are drawn."""
+        places = self.places.reshape(len(values), self.repeats, -1)
+        return np.concatenate([given[chosen] for given, chosen in zip(values, places, strict=True)])
 
 
 def draw_episodes(pool: AnyPool, budget: int, repeats: int, seed: int) -> Iterator[Episodes]:

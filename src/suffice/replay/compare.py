@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from suffice.controllers import get_controller
+from suffice.elections import Election, Majority, get_election
 from suffice.errors import whole_number
 from suffice.executors import AnyExecutor
 from suffice.flow import Flow
@@ -57,12 +58,14 @@ def compare(
     penalties: Penalties = Penalties(),
     flow: Flow | None = None,
     slots: int | None = None,
+    elect: str | Election = "majority",
     progress: Callable[[float], None] = lambda share: None,
     executor: AnyExecutor = "here",
 ) -> list[Comparison]:
-    """Replay controllers over pools and what they are compared with, which is always in rounds; one a pool.
+    """Replay controllers over pools and what they are compared with; one a pool.
 
-    The arguments are those of `evaluate`; `progress` hears which share of the work each step was.
+    What they are compared with is always in rounds, and elects by majority. The arguments are those of `evaluate`;
+    `progress` hears which share of the work each step was.
 
     >>> (pool,) = compare("smollm2-135m__arithmetic", ["asc"], repeats=10)
     >>> gap = difference(pool.results, [pool.baseline], "samples")
@@ -71,9 +74,11 @@ def compare(
     """
     whole_number("budget", budget)
     loaded = get_pools(pools)
-    asked = [Way(get_controller(controller), flow, str(controller)) for controller in controllers]
+    election = get_election(elect)
+    asked = [Way(get_controller(controller), flow, str(controller), election, str(elect)) for controller in controllers]
     planners = [(way.name, plan) for way in asked if (plan := ceiling(way.controller, penalties, budget))]
-    own = next((number for number, one in enumerate(controllers) if not flow and one == baseline), len(asked))
+    plain = not flow and isinstance(election, Majority)
+    own = next((number for number, one in enumerate(controllers) if plain and one == baseline), len(asked))
     ways = [
         *asked,
         Way(get_controller(baseline), None, str(baseline)),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from suffice.controllers import Controller, get_controller, question_random
+from suffice.elections import Election, Majority, check_signals, get_election
 from suffice.errors import OptionError, whole_number
 from suffice.executors import AnyExecutor, Link, Task, get_executor
 from suffice.flow import Flow
@@ -57,7 +58,8 @@ class Result:
     Accuracy is over the questions with a gold answer and token figures over those whose every response has a count;
     None where there are none. Confidence is None for a budget that is too large to tell it. `by_question` holds each
     metric's mean over the repeats, NaN where unknown. Of structured answers, accuracy and agreement are those of whole
-    objects, and `field_accuracy` is the share of their fields that are right; None for others.
+    objects, and `field_accuracy` is the share of their fields that are right; None for others. Accuracy is that of the
+    answers that the `election` gives; all else is of counts, whatever elects.
 
     >>> (result,) = evaluate("smollm2-135m__arithmetic", "asc", repeats=2)
     >>> result.samples < 32, result.by_question["samples"].shape
@@ -83,6 +85,7 @@ class Result:
     share: float
     reliability: Reliability | None = field(repr=False)
     by_question: Mapping[str, FloatArray] = field(repr=False, compare=False)
+    election: str = "majority"
 
 
 AnyController = str | Controller
@@ -100,6 +103,7 @@ def evaluate(
     confidence: bool = True,
     flow: Flow | None = None,
     slots: int | None = None,
+    elect: str | Election = "majority",
     progress: Callable[[int], None] = lambda questions: None,
     executor: AnyExecutor = "here",
 ) -> list[Result]:
@@ -107,25 +111,29 @@ def evaluate(
 
     A pool is a `Pool`, the name of a bundled one or a path. `confidence=False` leaves it out, which is quicker. With
     `flow` there are no rounds: a decision on every arrival, and what is in flight at the stop is cancelled. `slots`
-    bounds how many responses a server works on at once. `progress` hears how many questions each step took.
+    bounds how many responses a server works on at once. `elect` is the election that accuracy is told of: it needs
+    pools with the signals that it weighs with. `progress` hears how many questions each step took.
     `executor="processes"` uses all cores; the figures are the same.
 
     >>> [f"{result.controller}: {result.samples:.0f}" for result in evaluate("smollm2-135m__arithmetic", ["sc", "asc"])]
     ['sc: 32', 'asc: 23']
     """
     asked = [controllers] if isinstance(controllers, AnyController) else controllers
-    ways = [Way(get_controller(controller), flow, str(controller)) for controller in asked]
+    election = get_election(elect)
+    ways = [Way(get_controller(controller), flow, str(controller), election, str(elect)) for controller in asked]
     setting = Replay(budget, repeats, seed, penalties, confidence, slots)
     return [one for results in replay_ways(get_pools(pools), ways, setting, progress, executor) for one in results]
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to sample: a controller, under the name it was asked for by, in flow or in rounds."""
+    """One way to sample and elect: a controller, under the name it was asked for by, in flow or in rounds."""
 
     controller: Controller
     flow: Flow | None
     name: str
+    election: Election = field(default_factory=Majority)
+    elect: str = "majority"
 
 
 @dataclass(frozen=True)
@@ -150,6 +158,7 @@ class Replay:
                 chosen.next_round(Tally(self.budget))
                 if way.flow:
                     way.flow.check(chosen)
+                check_signals(way.election, pool)
             structured = any(question.structured for question in pool.questions)
             if structured and (self.slots or any(way.flow for way in ways)):
                 raise OptionError(f"{pool.name} has structured answers, which are replayed in rounds and with no clock")
@@ -182,9 +191,7 @@ def replay_ways(
     for place, pool in enumerate(pools):
         numbers = [number * len(parted) for number, (owner, _) in enumerate(shards) if owner == place]
         parts = [[one for part in range(len(parted)) for one in found[number + part]] for number in numbers]
-        results.append(
-            [_result(pool, way.name, part) for way, part in zip(ways, zip(*parts, strict=True), strict=True)]
-        )
+        results.append([_result(pool, way, part) for way, part in zip(ways, zip(*parts, strict=True), strict=True)])
     return results
 
 
@@ -230,7 +237,8 @@ def _replay_shard(questions: tuple[Question, ...], ways: Sequence[Way], setting:
                 if tell
                 else np.empty((len(episodes.questions), 0, 0))
             )
-            parts[-1].append((_measure(episodes, outcomes, sure, certain, setting.penalties), sums))
+            given = outcomes.elected(episodes, way.election)
+            parts[-1].append((_measure(episodes, outcomes, given, sure, certain, setting.penalties), sums))
             link.tell(len(episodes.questions))
     return [_joined(batches) for batches in zip(*parts, strict=True)]
 
@@ -255,9 +263,14 @@ def _joined(parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> tuple[
 
 
 def _measure(
-    episodes: Episodes, outcomes: Outcomes, sure: FloatArray, certain: FloatArray, penalties: Penalties
+    episodes: Episodes,
+    outcomes: Outcomes,
+    given: Outcomes,
+    sure: FloatArray,
+    certain: FloatArray,
+    penalties: Penalties,
 ) -> dict[str, FloatArray]:
-    """Each metric by question, the mean over its repeats."""
+    """Each metric by question, the mean over its repeats; `given` are the outcomes with the answers elected."""
 
     def mean(values: np.ndarray) -> FloatArray:
         means: FloatArray = values.reshape(-1, episodes.repeats).mean(axis=1)
@@ -268,7 +281,7 @@ def _measure(
     rounds, samples = mean(outcomes.rounds), mean(outcomes.samples)
     leader = outcomes.leader_votes(episodes)
     return {
-        "accuracy": 100 * mean(outcomes.right(episodes)),
+        "accuracy": 100 * mean(given.right(episodes)),
         "field_accuracy": 100 * mean(outcomes.fields_right(episodes)),
         "agreement": 100 * agreement,
         "rounds": rounds,
@@ -292,11 +305,19 @@ def _known_mean(rows: FloatArray) -> FloatArray:
     return np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan)
 
 
-def _result(pool: Pool, name: str, parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> Result:
+def _result(pool: Pool, way: Way, parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> Result:
     by_question, sums = _joined(parts)
     means: dict[str, Any] = {metric: _mean(values) for metric, values in by_question.items()}
     reliability = Reliability(sums.sum(axis=0)) if sums.size else None
-    return Result(pool.name, name, len(pool.questions), **means, reliability=reliability, by_question=by_question)
+    return Result(
+        pool.name,
+        way.name,
+        len(pool.questions),
+        **means,
+        reliability=reliability,
+        by_question=by_question,
+        election=way.elect,
+    )
 
 
 def _mean(values: FloatArray) -> float | None:

@@ -14,13 +14,17 @@ from suffice.tally import Tally
 
 @dataclass(frozen=True)
 class Clocked:
-    """How one question ended: its tally, when that was, how many draws were started, how often, and what they took."""
+    """How one question ended: its tally, when that was, how many draws were started, how often, and what they took.
+
+    `counted` are the draws in the tally, in its order.
+    """
 
     tally: Tally
     latency: int
     launched: int
     launches: int
     spent: int
+    counted: Sequence[int]
 
 
 def rounds_one(
@@ -34,7 +38,7 @@ def rounds_one(
         while clock.under_way:
             clock.next_arrivals()
         tally.add_round(answers[tally.draws : tally.draws + asked])
-    return Clocked(tally, clock.now, clock.launched, tally.rounds, clock.spent())
+    return Clocked(tally, clock.now, clock.launched, tally.rounds, clock.spent(), range(tally.draws))
 
 
 def flow_one(
@@ -52,9 +56,10 @@ def flow_one(
     tally = Tally(len(answers))
     clock = _Clock(tokens, slots)
     arrived: set[int] = set()
-    counted = launches = 0
+    counted: list[int] = []
+    launches = 0
     while asked := controller.next_round(tally):
-        wanted = flow.wanted(asked, tally, clock.launched - counted)
+        wanted = flow.wanted(asked, tally, clock.launched - len(counted))
         clock.launch(wanted)
         launches += wanted > 0
         arrivals = clock.next_arrivals()
@@ -63,12 +68,12 @@ def flow_one(
         else:
             arrived.update(arrivals)
             counting = []
-            while counted + len(counting) in arrived:
-                counting.append(counted + len(counting))
+            while len(counted) + len(counting) in arrived:
+                counting.append(len(counted) + len(counting))
         for draw in counting:
             tally.add(answers[draw])
-        counted += len(counting)
-    return Clocked(tally, clock.now, clock.launched, launches, clock.spent())
+        counted += counting
+    return Clocked(tally, clock.now, clock.launched, launches, clock.spent(), counted)
 
 
 class _Clock:

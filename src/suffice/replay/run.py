@@ -1,18 +1,19 @@
 """The replay itself: one controller over episodes, as arrays where it can and one question at a time where not."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.controllers import ArrayController, Controller, question_random
+from suffice.elections import LENGTH, Election, Majority
 from suffice.flow import Flow
 from suffice.planning import Prior, certainties, certainty, confidence, confidences, prior_of
 from suffice.pools import Episodes
 from suffice.replay.flow import flow_one, rounds_one
-from suffice.tally import FloatArray, IntArray, Tally
+from suffice.tally import NONE, FloatArray, IntArray, Tally
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,24 @@ class Outcomes:
         golds = [question.gold for question in episodes.questions]
         known = np.repeat([gold is not None for gold in golds], episodes.repeats)
         return np.where(known, self.answer == episodes.codes(golds), np.nan)
+
+    def counted(self, episodes: Episodes) -> IntArray:
+        """The draws that each outcome rests on, in the order in which they count, and NONE for what was not drawn."""
+        draws = np.arange(episodes.answers.shape[1])
+        return np.where(draws < self.samples[:, None], draws, NONE)
+
+    def elected(self, episodes: Episodes, election: Election) -> "Outcomes":
+        """The same outcomes, with the answers that an election by weight gives."""
+        if isinstance(election, Majority):
+            return self
+        counted = self.counted(episodes)
+
+        def of(values: NDArray[Any]) -> NDArray[Any]:
+            return np.take_along_axis(values, np.maximum(counted, 0), axis=1)
+
+        codes = np.where(counted == NONE, NONE, of(episodes.answers))
+        signals = {name: of(episodes.signal(name)) for name in election.signals if name != LENGTH}
+        return replace(self, answer=election.elect(codes, signals, of(episodes.lengths)))
 
     def fields_right(self, episodes: Episodes) -> FloatArray:
         """Which share of an answer's fields is right; NaN where it has none."""
@@ -89,6 +108,7 @@ class ClockedOutcomes(Outcomes):
     votes: IntArray
     sure: FloatArray
     certain: FloatArray
+    order: IntArray
 
     @property
     def launched(self) -> IntArray:
@@ -98,6 +118,10 @@ class ClockedOutcomes(Outcomes):
     def leader_votes(self, episodes: Episodes) -> IntArray:
         """The votes of each answer."""
         return self.votes
+
+    def counted(self, episodes: Episodes) -> IntArray:
+        """The draws that each outcome rests on."""
+        return self.order
 
     def confidences(self, episodes: Episodes, prior: Prior) -> FloatArray:
         """How sure each outcome is."""
@@ -129,6 +153,7 @@ def replay_clocked(episodes: Episodes, controller: Controller, flow: Flow | None
     columns = ("answer", "rounds", "samples", "total_tokens", "sequential_tokens", "started", "votes")
     found = {name: np.zeros(len(episodes.answers), np.int64) for name in columns}
     sure, certain = np.full((2, len(episodes.answers)), np.nan)
+    order = np.full(episodes.answers.shape, NONE)
     told = _certainty_told(episodes)
     for row, chosen in enumerate(controllers_of(episodes, controller)):
         answers, tokens = episodes.row(row), episodes.tokens[row].tolist()
@@ -137,11 +162,12 @@ def replay_clocked(episodes: Episodes, controller: Controller, flow: Flow | None
         figures = (leader, one.launches, one.tally.draws, one.spent, one.latency, one.launched, votes)
         for name, figure in zip(columns, figures, strict=True):
             found[name][row] = figure
+        order[row, : one.tally.draws] = one.counted
         known = confidence(one.tally, prior_of(chosen))
         sure[row] = np.nan if known is None else known
         if told[row] and one.tally.leader is not None:
             certain[row] = certainty(one.tally, prior_of(chosen))
-    return ClockedOutcomes(**found, sure=sure, certain=certain)
+    return ClockedOutcomes(**found, sure=sure, certain=certain, order=order)
 
 
 def replay(episodes: Episodes, controller: Controller) -> Outcomes:

@@ -47,6 +47,8 @@ def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     base = comparisons[0].baseline.controller
     others = [(title, [row for row in rows if not row.is_baseline]) for title, rows in blocks]
     cost = f"change against {base} in brackets"
+    for election in {result.election for result in comparisons[0].results} - {"majority"}:
+        cost, base = f"elected by {election}; {cost}", f"{base}, elected by majority"
     metrics = ["accuracy", "agreement", "rounds", "samples", "reward"]
     if any(pool.baseline.field_accuracy is not None for pool in comparisons):
         metrics.insert(1, "field_accuracy")
