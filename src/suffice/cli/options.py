@@ -9,6 +9,9 @@ import typer
 import suffice
 from suffice import OptionError, Penalties
 from suffice.executors import Executor, Ray
+from suffice.training.setting import Setting
+
+PAPER_ACTIONS = ",".join(map(str, Setting.actions))
 
 Pools = Annotated[list[str], typer.Argument(metavar="POOL", help="Names of bundled pools, or paths.")]
 Controllers = Annotated[
@@ -24,6 +27,12 @@ Repeats = Annotated[int, typer.Option(help="How often each question is replayed.
 DrawSeed = Annotated[int, typer.Option(help="Chooses the draws.")]
 FirstSeed = Annotated[int, typer.Option(help="The first seed.")]
 Actions = Annotated[str, typer.Option(metavar="1,2,4", help="The numbers of draws that may be asked for.")]
+Algorithm = Annotated[str, typer.Option(metavar="ppo|dqn|a2c", help="The learning algorithm.")]
+First = Annotated[int, typer.Option(help="The draws of the first round.")]
+Steps = Annotated[int, typer.Option(help="Decisions to learn from, for each controller.")]
+Keep = Annotated[
+    str, typer.Option(metavar="best|last", help="The best network of each training, or the last, as in the paper.")
+]
 Preset = Annotated[str, typer.Option(metavar="fast|paper", help="How the algorithm is run.")]
 Json = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the results as JSON.")]
 Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the results as CSV.")]

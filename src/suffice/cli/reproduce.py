@@ -6,11 +6,28 @@ from typing import Annotated
 
 import typer
 
-from suffice import OptionError, load_pool
-from suffice.cli.app import ManyValues, app, need
-from suffice.cli.options import FirstSeed, Preset, RayAddress, Repeats, on_ray, standing_of
-from suffice.experiments import EXPERIMENTS, Bench
+from suffice import OptionError, Penalties, load_pool
+from suffice.cli.app import ManyValues, app, need, whole_numbers
+from suffice.cli.options import (
+    PAPER_ACTIONS,
+    Actions,
+    Algorithm,
+    Budget,
+    First,
+    FirstSeed,
+    Keep,
+    PenaltyDraw,
+    PenaltyRound,
+    Preset,
+    RayAddress,
+    Repeats,
+    Steps,
+    on_ray,
+    standing_of,
+)
+from suffice.experiments import EXPERIMENTS, JOBS, Bench, forecast
 from suffice.report import training_bar
+from suffice.training.setting import Setting
 
 TRAINING_POOL = "qwen2.5-coder-1.5b__train"
 TEST_POOLS = ["qwen2.5-coder-1.5b__dapo", "qwen2.5-coder-1.5b__gsm8k", "qwen2.5-coder-1.5b__math500"]
@@ -18,9 +35,7 @@ TEST_POOLS = ["qwen2.5-coder-1.5b__dapo", "qwen2.5-coder-1.5b__gsm8k", "qwen2.5-
 
 @app.command(cls=ManyValues)
 def reproduce(
-    what: Annotated[
-        str, typer.Argument(metavar="WHAT", help="main, scaling, frontier, ablation, explain, transfer or all.")
-    ],
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=", ".join(EXPERIMENTS) + " or all.")],
     train: Annotated[list[str], typer.Option(metavar="POOL…", help="Pools to train on.")] = [TRAINING_POOL],  # noqa: B006
     test: Annotated[list[str], typer.Option(metavar="POOL…", help="Pools to test on.")] = TEST_POOLS,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the pages, tables and pictures go.")] = Path(
@@ -32,19 +47,24 @@ def reproduce(
     allow_overlap: Annotated[
         bool, typer.Option("--allow-overlap", help="Let training and test share questions.")
     ] = False,
+    penalty_draw: PenaltyDraw = Penalties.draw,
+    penalty_round: PenaltyRound = Penalties.round,
+    actions: Actions = PAPER_ACTIONS,
+    first: First = Setting.first,
+    budget: Budget = Setting.budget,
+    algorithm: Algorithm = Bench.algorithm,
     preset: Preset = Bench.preset,
-    keep: Annotated[
-        str, typer.Option(metavar="best|last", help="The best network of each training, or the last, as in the paper.")
-    ] = Bench.keep,
-    steps: Annotated[int, typer.Option(help="Decisions to learn from, for each controller.")] = Bench.steps,
-    seeds: Annotated[int, typer.Option(help="How many controllers the tables are means of.")] = Bench.seeds,
-    budget: Annotated[int, typer.Option(help="The most draws of a question, for scaling and frontier.")] = Bench.budget,
+    steps: Steps = Bench.steps,
+    keep: Keep = Bench.keep,
+    seeds: Annotated[int, typer.Option(help="How many controllers rows and curves are means of.")] = Bench.seeds,
     repeats: Repeats = Bench.repeats,
     seed: FirstSeed = Bench.seed,
     cache: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where trained controllers are kept; with the pages by default."),
-    ] = None,
+        list[Path],
+        typer.Option(
+            metavar="DIR", help="Where trained controllers are kept; with the pages by default. Repeat to look in more."
+        ),
+    ] = [],  # noqa: B006
     ray: RayAddress = None,
 ) -> None:
     """Run the paper's experiments on any pools; interrupted, it goes on where it was."""
@@ -52,8 +72,6 @@ def reproduce(
     pages = need("suffice.report.experiments", "train,plot")
     if what not in (*EXPERIMENTS, "all"):
         raise OptionError(f'WHAT must be one of {", ".join(EXPERIMENTS)} or all, not "{what}"')
-    if budget != Bench.budget and what not in ("scaling", "frontier"):
-        raise OptionError(f"is for scaling and frontier; {what} is the paper's, at {Bench.budget}", "budget")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -64,12 +82,13 @@ def reproduce(
         test=tuple(map(load_pool, test)),
         out=out,
         leave_one_out=leave_one_out,
+        setting=Setting(Penalties(penalty_draw, penalty_round), whole_numbers("actions", actions), first, budget),
+        algorithm=algorithm,
+        preset=preset,
         steps=steps,
         seeds=seeds,
         repeats=repeats,
         seed=seed,
-        budget=budget,
-        preset=preset,
         keep=keep,
         progress=partial(training_bar, standing=standing_of(cluster)),
         warn=lambda message: typer.echo(f"WARNING: {message}", err=True),
@@ -77,11 +96,14 @@ def reproduce(
         executor=cluster,
     )
     bench.check(allow_overlap)
+    names = list(EXPERIMENTS) if what == "all" else [what]
+    if jobs := [job for name in names if name in JOBS for job in JOBS[name](bench).values()]:
+        typer.echo(forecast([(bench, jobs)]), err=True)
     try:
-        for name in EXPERIMENTS if what == "all" else [what]:
+        for name in names:
             pages.write_page(name, EXPERIMENTS[name](bench), bench)
         if what == "all":
-            pages.write_index(EXPERIMENTS, bench)
+            pages.write_index(names, bench)
     except KeyboardInterrupt:
         typer.echo("Interrupted: run the same command again to go on.", err=True)
         raise

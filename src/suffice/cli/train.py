@@ -9,10 +9,14 @@ import suffice
 from suffice import OptionError, Penalties
 from suffice.cli.app import app, need, show, whole_numbers
 from suffice.cli.options import (
+    PAPER_ACTIONS,
     Actions,
+    Algorithm,
     Answer,
     Budget,
+    First,
     FirstSeed,
+    Keep,
     PenaltyDraw,
     PenaltyRound,
     Pools,
@@ -20,6 +24,7 @@ from suffice.cli.options import (
     Price,
     RayAddress,
     Second,
+    Steps,
     Tokens,
     Wait,
     on_ray,
@@ -31,8 +36,6 @@ from suffice.paths import check_writable, write_whole
 from suffice.report import training_bar, training_json, training_table
 from suffice.training.setting import Job, Setting
 
-ACTIONS = ",".join(map(str, Setting.actions))
-
 MISSED = 0.05
 """A mean that is further off than this share is said to be missed."""
 
@@ -41,7 +44,7 @@ MISSED = 0.05
 def train(
     chosen: Pools,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the controller goes, as a .safetensors file.")],
-    algorithm: Annotated[str, typer.Option(metavar="ppo|dqn|a2c", help="The learning algorithm.")] = Job.algorithm,
+    algorithm: Algorithm = Job.algorithm,
     preset: Preset = Job.preset,
     target: Annotated[
         str,
@@ -56,8 +59,8 @@ def train(
     wait: Wait = None,
     second: Second = None,
     answer: Answer = None,
-    actions: Actions = ACTIONS,
-    first: Annotated[int, typer.Option(help="The draws of the first round.")] = Setting.first,
+    actions: Actions = PAPER_ACTIONS,
+    first: First = Setting.first,
     budget: Budget = Setting.budget,
     budgets: Annotated[
         str | None,
@@ -73,9 +76,10 @@ def train(
     mean_rounds: Annotated[
         float | None, typer.Option(help="Find the penalty for a round with which there are at most so many on average.")
     ] = None,
-    steps: Annotated[int, typer.Option(help="Decisions to learn from, for each seed.")] = Job.steps,
+    steps: Steps = Job.steps,
     seeds: Annotated[int, typer.Option(help="How many controllers to train; the best is kept.")] = 5,
     seed: FirstSeed = Job.seed,
+    keep: Keep = "best",
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures of all seeds as JSON.")] = None,
     ray: RayAddress = None,
 ) -> None:
@@ -89,7 +93,7 @@ def train(
     job = Job(pools, setting, algorithm, preset, steps, seed, mean_samples, mean_rounds, ranges, lessons)
     cluster = on_ray(ray)
     with training_bar(seeds, steps, standing_of(cluster)) as watch:
-        trained = training.train(job, seeds, watch, cluster or "processes")
+        trained = training.train(job, seeds, watch, cluster or "processes", keep)
     if not trained:
         raise KeyboardInterrupt  # before there was anything to keep
     best = trained[0].controller

@@ -1,11 +1,11 @@
 """The ground of the paper's experiments: which pools train and test, and the controllers trained on them."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from suffice.controllers import Controller, LearnedController, load_controller, save_controller
 from suffice.errors import ControllerError, OptionError, PoolError, whole_number
@@ -14,13 +14,12 @@ from suffice.jsonl import quoted
 from suffice.penalties import Penalties
 from suffice.pools import Pool, get_pools
 from suffice.replay import DEFAULT_REPEATS, Result, evaluate, executor_for
-from suffice.tally import DEFAULT_BUDGET
-from suffice.training.setting import Job, Setting
+from suffice.training.setting import KEPT, Job, Setting, check_keep
 
 if TYPE_CHECKING:
     from suffice.training import Trained, Watched
 
-KEPT = ("best", "last")
+K = TypeVar("K")
 
 Training = tuple[Pool, ...]
 
@@ -48,37 +47,51 @@ def benchmark_of(pool: Pool) -> str:
 class Bench:
     """Pools to train and test on, how, and where.
 
-    Trained controllers are kept in `cache`, by default in `out`, and used again from there. Without an executor all
-    cores are used where it is worth it.
+    Trained controllers are kept in `cache`, by default in `out`, and used again from there; of several folders the
+    first is for new ones. Without an executor all cores are used where it is worth it.
     """
 
     train: Training
     test: Training
     out: Path
     leave_one_out: bool = False
+    setting: Setting = Setting()
+    """What controllers are trained for, and where an experiment doesn't change it, measured by."""
+    algorithm: str = Job.algorithm
+    preset: str = Job.preset
     steps: int = Job.steps
     seeds: int = 5
     repeats: int = DEFAULT_REPEATS
     seed: int = 0
-    budget: int = DEFAULT_BUDGET
-    preset: str = Job.preset
     keep: str = "best"
     """Of each run: the best of the looks, or the last network, as the paper does."""
     progress: Progress = silent
     warn: Callable[[str], None] = lambda message: None
-    cache: Path | None = None
+    cache: Path | Sequence[Path] | None = None
+    only_cached: bool = False
+    """Train nothing: rows and curves are of the controllers that there are."""
     executor: AnyExecutor | None = None
 
     def __post_init__(self) -> None:
         for name in ("train", "test"):
             object.__setattr__(self, name, tuple(get_pools(getattr(self, name))))
 
+    @property
+    def budget(self) -> int:
+        """The most draws of a question."""
+        return self.setting.budget
+
+    @property
+    def folders(self) -> list[Path]:
+        """Where controllers are looked for; new ones go into the first."""
+        cache = self.cache or self.out / "controllers"
+        return [cache] if isinstance(cache, Path) else list(cache)
+
     def check(self, allow_overlap: bool) -> None:
         """Refuse what can't be run, and pools that share questions between training and test."""
         for name, value in (("seeds", self.seeds), ("repeats", self.repeats), ("steps", self.steps)):
             whole_number(name, value)
-        if self.keep not in KEPT:
-            raise OptionError(f'must be best or last, not "{self.keep}"', "keep")
+        check_keep(self.keep)
         for pools in (self.train, self.test):
             names = [pool.name for pool in pools]
             if twice := next((name for name in names if names.count(name) > 1), None):
@@ -97,45 +110,83 @@ class Bench:
                         _check_overlap(other, pool)
 
     def training_for(self, tested: Pool, model: str | None = None) -> Training:
-        """The pools that a controller for this test pool is trained on, of one model where that is asked for."""
+        """The pools that a controller for this test pool is trained on.
+
+        Those of the model that is asked for; else those of the tested model, or all where there are none of it.
+        """
         if self.leave_one_out:
             model = model or model_of(tested)
             return tuple(p for p in self.test if model_of(p) == model and benchmark_of(p) != benchmark_of(tested))
-        return tuple(p for p in self.train if model in (None, model_of(p)))
+        chosen = tuple(p for p in self.train if model_of(p) == (model or model_of(tested)))
+        return chosen if chosen or model else self.train
 
     def models(self) -> list[str]:
         """The models that there are training pools of."""
         return list(dict.fromkeys(map(model_of, self.test if self.leave_one_out else self.train)))
 
     def job(
-        self, training: Training, penalty: float = Penalties.draw, target: str = Setting.target, seed: int = 0
+        self,
+        training: Training,
+        penalties: Penalties | None = None,
+        target: str | None = None,
+        seed: int = 0,
+        mean_samples: float | None = None,
+        mean_rounds: float | None = None,
     ) -> Job:
-        """A training run on these pools, otherwise as in the paper."""
-        setting = Setting(Penalties(penalty), target=target, budget=self.budget)
-        return Job(training, setting, preset=self.preset, steps=self.steps, seed=self.seed + seed)
+        """A training run on these pools, where nothing else is said in the bench's own setting."""
+        own = self.setting
+        setting = replace(own, penalties=penalties or own.penalties, target=target or own.target)
+        seed += self.seed
+        return Job(training, setting, self.algorithm, self.preset, self.steps, seed, mean_samples, mean_rounds)
 
-    def learned(self, jobs: Sequence[Job]) -> list[LearnedController]:
-        """The controllers of these jobs, in order: trained on all cores, or taken from an earlier run."""
+    def missing(self, jobs: Iterable[Job]) -> dict[str, Job]:
+        """Of these jobs those that no controller is there of, each once, by what tells them apart."""
+        return {key: job for key, job in {job_key(job): job for job in jobs}.items() if self._find(job) is None}
+
+    def learned(self, jobs: Mapping[K, Job]) -> dict[K, LearnedController]:
+        """The controllers of these jobs: trained on all cores, or taken from an earlier run.
+
+        Where nothing is to be trained, those that there are.
+        """
+        if not self.only_cached:
+            self._train(list(self.missing(jobs.values()).values()))
+        found = {name: self._find(job) for name, job in jobs.items()}
+        if not self.only_cached and None in found.values():
+            raise KeyboardInterrupt
+        return {name: controller for name, controller in found.items() if controller}
+
+    def _train(self, jobs: Sequence[Job]) -> None:
         from suffice.training import learn_each
 
-        folder = self.cache or self.out / "controllers"
-        folder.mkdir(parents=True, exist_ok=True)
-        paths = [_path(folder, job, self.keep) for job in jobs]
-        missing = [job for path, job in zip(paths, jobs, strict=True) if not _is_whole(path)]
-        with self.progress(len(missing), self.steps) as watch:
-            for number, trained in learn_each(missing, watch, self.executor or "processes"):
+        self.folders[0].mkdir(parents=True, exist_ok=True)
+        with self.progress(len(jobs), self.steps) as watch:
+            for number, trained in learn_each(jobs, watch, self.executor or "processes"):
                 if trained.controller.card["steps"] >= self.steps:
-                    save_trained(trained, missing[number], folder)
+                    save_trained(trained, jobs[number], self.folders[0])
                     for rule in trained.controller.no_better_than():
                         self.warn(f"a controller learned nothing: it is no better than {rule}")
-        if not all(path.exists() for path in paths):
-            raise KeyboardInterrupt
-        return [cast(LearnedController, load_controller(path)) for path in paths]
+
+    def _find(self, job: Job) -> LearnedController | None:
+        """The controller of a job from an earlier run, where there is a whole one."""
+        for folder in self.folders:
+            try:
+                return cast(LearnedController, load_controller(_path(folder, job, self.keep)))
+            except ControllerError:
+                continue
+        return None
 
     def evaluate(self, pool: Pool, controllers: Sequence[str | Controller]) -> list[Result]:
         """Replay over a test pool."""
         executor = self.executor or executor_for([pool], len(controllers), self.repeats)
-        return evaluate(pool, controllers, budget=self.budget, repeats=self.repeats, seed=self.seed, executor=executor)
+        return evaluate(
+            pool,
+            controllers,
+            budget=self.budget,
+            repeats=self.repeats,
+            seed=self.seed,
+            penalties=self.setting.penalties,
+            executor=executor,
+        )
 
 
 def _check_overlap(training: Pool, tested: Pool) -> None:
@@ -150,24 +201,17 @@ def _check_overlap(training: Pool, tested: Pool) -> None:
 
 def save_trained(trained: "Trained", job: Job, folder: Path) -> None:
     """Keep both the best network of a run and its last one, for a bench to find."""
-    for keep, controller in zip(KEPT, (trained.controller, trained.last), strict=True):
-        save_controller(cast(LearnedController, controller), _path(folder, job, keep))
+    for keep, one in zip(KEPT, (trained, trained.last or trained), strict=True):
+        save_controller(one.controller, _path(folder, job, keep))
 
 
 def _path(folder: Path, job: Job, keep: str) -> Path:
-    return folder / f"{_key(job)}{'-last' if keep == 'last' else ''}.safetensors"
+    return folder / f"{job_key(job)}{'-last' if keep == 'last' else ''}.safetensors"
 
 
-def _is_whole(path: Path) -> bool:
-    """Whether a controller is there from an earlier run, and can be read."""
-    try:
-        load_controller(path)
-    except ControllerError:
-        return False
-    return True
-
-
-def _key(job: Job) -> str:
+def job_key(job: Job) -> str:
     """What tells one training run from another, for a file name."""
     told = [(pool.name, pool.sha256) for pool in job.pools], job.setting, job.algorithm, job.preset, job.steps, job.seed
+    if job.mean_samples or job.mean_rounds:
+        told = (*told, job.mean_samples, job.mean_rounds)  # type: ignore[assignment]
     return hashlib.sha256(repr(told).encode()).hexdigest()[:16]

@@ -9,6 +9,7 @@ from scipy.special import entr
 from suffice.experiments.bench import Bench
 from suffice.pools import Question
 from suffice.tally import IntArray
+from suffice.training.setting import Job
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,17 @@ class Explained:
         return [(effort.accuracy, effort.samples) for effort in self.efforts if effort.accuracy is not None]
 
 
+def explain_jobs(bench: Bench) -> dict[str, Job]:
+    """A controller for each test pool."""
+    return {pool.name: bench.job(bench.training_for(pool)) for pool in bench.test}
+
+
 def explain(bench: Bench) -> list[Explained]:
     """What the learned controller draws for each question, pool by pool."""
-    learned = bench.learned([bench.job(bench.training_for(pool)) for pool in bench.test])
+    learned = bench.learned(explain_jobs(bench))
     explained = []
-    for pool, controller in zip(bench.test, learned, strict=True):
-        samples = bench.evaluate(pool, [controller])[0].by_question["samples"].tolist()
+    for pool in (pool for pool in bench.test if pool.name in learned):
+        samples = bench.evaluate(pool, [learned[pool.name]])[0].by_question["samples"].tolist()
         efforts = [
             Effort(question.id, _entropy(question.codes), _share_right(question), drawn)
             for question, drawn in zip(pool.questions, samples, strict=True)

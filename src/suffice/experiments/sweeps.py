@@ -1,15 +1,21 @@
 """Figures 2, 4 and 7 of the paper: sweeps of each method's parameter, and beyond it the exact planner's frontier."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
 
-from suffice.controllers import Controller
+from suffice.controllers import Controller, LearnedController
 from suffice.experiments.bench import Bench
+from suffice.penalties import Penalties
+from suffice.planning import Plan
 from suffice.pools import Pool
 from suffice.replay import Result, mean_over_pools
+from suffice.training.setting import Job, Setting
 
 PENALTIES = (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)
+ROUND_PENALTY = 0.01
+"""What a round costs in the second sweep of learned controllers, where it costs nothing in the first."""
+
 THRESHOLDS = (0.6, 0.65, 0.75, 0.8, 0.87, 0.92, 0.95, 0.98, 0.99)
 WINDOWS = (2, 3, 5, 7)
 SIZES = (1, 2, 4, 8, 12, 16, 20, 24, 28, 32)
@@ -18,51 +24,111 @@ FIGURES = ("accuracy", "agreement", "rounds", "samples", "sequential_tokens", "t
 
 @dataclass(frozen=True)
 class Point:
-    """One setting of a method: its parameter, and its figures."""
+    """One setting of a method: its parameter, its figures, and where there are several seeds, how far these differ.
+
+    `deviations` are standard deviations over the seeds; None where there is one seed, or the figure isn't known.
+    """
 
     parameter: str
     figures: Mapping[str, float | None]
+    deviations: Mapping[str, float | None] = field(default_factory=dict)
+    seeds: int = 1
+
+    @property
+    def row(self) -> dict[str, float | None]:
+        """Figures and deviations, for a table."""
+        return {
+            name: value
+            for metric in FIGURES
+            for name, value in ((metric, self.figures[metric]), (f"{metric}_std", self.deviations.get(metric)))
+        }
 
 
 Curves = Mapping[str, Sequence[Point]]
 """The sweep of each method."""
 
+Jobs = Mapping[tuple[str, str, float, int], Job]
+"""By test pool, method, price of a draw and seed."""
 
-def point(parameter: str, results: Sequence[Result]) -> Point:
-    """A setting's figures, averaged over results."""
-    return Point(parameter, {metric: mean_over_pools(results, metric) for metric in FIGURES})
+
+def point(parameter: str, runs: Sequence[Sequence[Result]]) -> Point:
+    """A setting's figures: of each seed the mean over its results, and of these mean and deviation."""
+    figures: dict[str, float | None] = {}
+    deviations: dict[str, float | None] = {}
+    for metric in FIGURES:
+        values = [value for run in runs if (value := mean_over_pools(run, metric)) is not None]
+        known = len(values) == len(runs)
+        figures[metric] = fmean(values) if known else None
+        deviations[metric] = stdev(values) if known and len(values) > 1 else None
+    return Point(parameter, figures, deviations, len(runs))
+
+
+def scaling_jobs(bench: Bench) -> Jobs:
+    """Controllers with the bench's price of a round, and with dear rounds."""
+    return _jobs(bench, {"rl": bench.setting.penalties.round, "rl_rounds": ROUND_PENALTY})
 
 
 def scaling(bench: Bench) -> dict[str, Curves]:
     """Sweeps of each method's parameter, by test pool."""
-    return _swept(bench, ("sc", "asc", "esc", "rl"))
+    return _swept(bench, ("sc", "asc", "esc"), scaling_jobs(bench))
+
+
+def frontier_jobs(bench: Bench) -> Jobs:
+    """Controllers with the bench's price of a round."""
+    return _jobs(bench, {"rl": bench.setting.penalties.round})
 
 
 def frontier(bench: Bench) -> dict[str, Curves]:
     """The same sweeps, and the exact planner's."""
-    return _swept(bench, ("sc", "asc", "esc", "rl", "plan"))
+    return _swept(bench, ("sc", "asc", "esc", "plan"), frontier_jobs(bench))
 
 
-def _swept(bench: Bench, methods: Sequence[str]) -> dict[str, Curves]:
-    # All pools' jobs at once keep all cores busy.
-    jobs = [bench.job(bench.training_for(pool), penalty) for pool in bench.test for penalty in PENALTIES]
-    learned = iter(bench.learned(jobs))
-    return {pool.name: _sweeps(bench, pool, list(islice(learned, len(PENALTIES))), methods) for pool in bench.test}
+def draw_penalties(bench: Bench) -> list[float]:
+    """What a draw costs in a sweep: the paper's penalties, and the bench's own."""
+    return sorted({*PENALTIES, bench.setting.penalties.draw})
 
 
-def _sweeps(bench: Bench, pool: Pool, learned: Sequence[Controller], methods: Sequence[str]) -> Curves:
-    """The curve of each method on one pool."""
-    sizes = sorted({max(1, round(size * bench.budget / SIZES[-1])) for size in SIZES})
-    sweeps: dict[str, dict[str, str | Controller]] = {
-        "sc": {f"draws={size}": f"sc:draws={size}" for size in sizes},
-        "asc": {f"threshold={threshold}": f"asc:threshold={threshold}" for threshold in THRESHOLDS},
-        "esc": {f"window={window}": f"esc:window={window}" for window in WINDOWS},
-        "rl": {f"penalty_draw={penalty}": learned[number] for number, penalty in enumerate(PENALTIES)},
-        "plan": {f"penalty_draw={penalty}": f"plan:penalty_draw={penalty}" for penalty in PENALTIES},
+def _jobs(bench: Bench, sweeps: Mapping[str, float]) -> Jobs:
+    """For every test pool the sweeps of learned controllers, by what a round costs in them: all at once."""
+    return {
+        (pool.name, method, draw, seed): bench.job(bench.training_for(pool), Penalties(draw, round_), seed=seed)
+        for pool in bench.test
+        for method, round_ in sweeps.items()
+        for draw in draw_penalties(bench)
+        for seed in range(bench.seeds)
     }
-    settings = [(method, *setting) for method in methods for setting in sweeps[method].items()]
-    results = bench.evaluate(pool, [controller for _, _, controller in settings])
-    curves: dict[str, list[Point]] = {method: [] for method in methods}
-    for (method, parameter, _), result in zip(settings, results, strict=True):
-        curves[method].append(point(parameter, [result]))
+
+
+def _swept(bench: Bench, methods: Sequence[str], jobs: Jobs) -> dict[str, Curves]:
+    learned: dict[str, dict[tuple[str, str], list[LearnedController]]] = {pool.name: {} for pool in bench.test}
+    for (pool, method, penalty, _), controller in bench.learned(jobs).items():
+        learned[pool].setdefault((method, f"penalty_draw={penalty}"), []).append(controller)
+    return {pool.name: _curves(bench, pool, methods, learned[pool.name]) for pool in bench.test}
+
+
+def _curves(
+    bench: Bench, pool: Pool, methods: Sequence[str], learned: Mapping[tuple[str, str], Sequence[Controller]]
+) -> Curves:
+    """The curve of each method on one pool."""
+    rules = {(method, parameter): [rule] for method in methods for parameter, rule in _sweep(bench, method).items()}
+    settings: dict[tuple[str, str], Sequence[str | Controller]] = {**rules, **learned}
+    results = iter(bench.evaluate(pool, [controller for runs in settings.values() for controller in runs]))
+    curves: dict[str, list[Point]] = {}
+    for (method, parameter), runs in settings.items():
+        curves.setdefault(method, []).append(point(parameter, [[next(results)] for _ in runs]))
     return curves
+
+
+def _sweep(bench: Bench, method: str) -> dict[str, str | Controller]:
+    """The settings of a rule, or of the planner: with the bench's actions and price of a round where it has its own."""
+    if method == "sc":
+        sizes = sorted({max(1, round(size * bench.budget / SIZES[-1])) for size in SIZES})
+        return {f"draws={size}": f"sc:draws={size}" for size in sizes}
+    if method == "asc":
+        return {f"threshold={threshold}": f"asc:threshold={threshold}" for threshold in THRESHOLDS}
+    if method == "esc":
+        return {f"window={window}": f"esc:window={window}" for window in WINDOWS}
+    own = bench.setting
+    round_ = own.penalties.round or Plan.penalty_round
+    actions = Plan.actions if own.actions == Setting.actions else own.actions
+    return {f"penalty_draw={penalty}": Plan(penalty, round_, actions) for penalty in draw_penalties(bench)}

@@ -1,47 +1,85 @@
 """The pages of experiments: each from its figures to Markdown, CSV and PNG."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from statistics import fmean, stdev
+from dataclasses import asdict, dataclass, field
+from statistics import fmean
 from typing import Any
 
-from suffice.experiments import Bench, Curves, Explained, Measured, Methods, Transfer, benchmark_of, model_of
+from suffice.experiments import Bench, Curves, Explained, Kept, Measured, Methods, Transfer, benchmark_of, model_of
+from suffice.experiments.budgets import SLACK, WAYS
 from suffice.experiments.explain import rank_correlation
-from suffice.experiments.methods import LEARNED, RULES
-from suffice.experiments.sweeps import PENALTIES, point
+from suffice.experiments.methods import COMPARED, LEARNED
+from suffice.experiments.sweeps import ROUND_PENALTY, Point, point
 from suffice.paths import write_whole
-from suffice.penalties import Penalties
 from suffice.pools import Pool
-from suffice.replay import Result, mean_over_pools
-from suffice.report.figures import draw_explanation, draw_scaling, draw_transfer
+from suffice.replay import mean_over_pools
+from suffice.report.figures import draw_budgets, draw_explanation, draw_scaling, draw_transfer
 from suffice.report.files import table_csv
+from suffice.report.markdown import (
+    cell,
+    gap_columns,
+    gap_text,
+    markdown_table,
+    pictures,
+    spread_columns,
+    text_of,
+    with_spread,
+)
+from suffice.training.setting import TARGETS, Job, Setting
 
 SAMPLES = {"accuracy": "acc. %", "rounds": "rounds", "samples": "samples"}
 TOKENS = {"accuracy": "acc. %", "sequential_tokens": "seq. tokens", "total_tokens": "total tokens"}
+METHODS_OF_ROWS = {"ASC": "asc", "ESC": "esc", LEARNED: "rl"}
+LEARNED_ROWS = (LEARNED, *TARGETS)
 SKIPPED = "Skipped: it needs pools of two models, named MODEL__BENCHMARK, and there are of one only."
 
 
 @dataclass(frozen=True)
 class Page:
-    """An experiment to be read: a title, Markdown, and a table for machines."""
+    """An experiment to be read: a title, Markdown, and tables for machines, the main one and others by name."""
 
     title: str
     text: str
     rows: list[dict[str, Any]]
+    more: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
 def write_page(name: str, found: Any, bench: Bench) -> None:
     """Write what an experiment found on a bench into its folder: a page, a table and pictures."""
     bench.out.mkdir(parents=True, exist_ok=True)
     page = PAGES[name](found, bench)
-    how = "for each, on the same model's other benchmarks" if bench.leave_one_out else "on " + _listed(bench.train)
-    setting = (
-        f"Trained {how}; tested on {_listed(bench.test)}; preset {bench.preset}, {bench.steps:,} steps; "
-        f"{bench.repeats} repeats."
+    write_whole(bench.out / f"{name}.md", f"## {page.title}\n\n{_how(bench)}\n\n{page.text}\n".encode())
+    for suffix, rows in {"": page.rows, **{f"_{suffix}": rows for suffix, rows in page.more.items()}}.items():
+        if rows:
+            write_whole(bench.out / f"{name}{suffix}.csv", table_csv(rows).encode())
+
+
+def _how(bench: Bench) -> str:
+    """The setting of an experiment, in a sentence: where it is the paper's, in few words."""
+    how = (
+        "on " + _listed(bench.train) + (", of the tested model where there are any" if len(bench.models()) > 1 else "")
     )
-    write_whole(bench.out / f"{name}.md", f"## {page.title}\n\n{setting}\n\n{page.text}\n".encode())
-    if page.rows:
-        write_whole(bench.out / f"{name}.csv", table_csv(page.rows).encode())
+    if bench.leave_one_out:
+        how = "for each, on the same model's other benchmarks"
+    own, usual = bench.setting, Setting()
+    changed = [
+        f"{name} {value}"
+        for name, value, paper in (
+            ("penalty for a draw", own.penalties.draw, usual.penalties.draw),
+            ("penalty for a round", own.penalties.round, usual.penalties.round),
+            ("actions", ", ".join(map(str, own.actions)), ", ".join(map(str, usual.actions))),
+            ("first round", own.first, usual.first),
+            ("budget", own.budget, usual.budget),
+            ("algorithm", bench.algorithm, Job.algorithm),
+        )
+        if value != paper
+    ]
+    kept = ", the last network" if bench.keep == "last" else ""
+    return (
+        f"Trained {how}; tested on {_listed(bench.test)}; "
+        + "".join(f"{change}; " for change in changed)
+        + f"preset {bench.preset}, {bench.steps:,} steps{kept}; {bench.repeats} repeats."
+    )
 
 
 def write_index(names: Iterable[str], bench: Bench) -> None:
@@ -57,29 +95,49 @@ def main_page(found: Methods, bench: Bench) -> Page:
         for columns in (SAMPLES, TOKENS)
         for table in _paper_tables(bench.test, found.measured, columns, found.base)
     ]
-    methods = {**RULES, LEARNED: "rl"}
     panels = {
-        pool: {method: [point("", results[name])] for name, method in methods.items()}
-        for pool, results in found.measured.items()
+        pool: {
+            METHODS_OF_ROWS.get(name, "sc"): [point("", [[result] for result in seeds])]
+            for name, seeds in methods.items()
+        }
+        for pool, methods in found.measured.items()
     }
     draw_scaling(panels, ("rounds", "samples"), "agreement", bench.out / "main.png")
-    own, best = found.rewards
-    regret = (
-        f"Mean reward: {LEARNED} {own:.4f}, the exact planner with the same actions and penalties {best:.4f}: "
-        f"a regret of {best - own:.4f}.\n"
-    )
-    text = "\n".join(tables) + f"{regret}\n{_pictures(['main.png'])}"
-    return Page("SC, ASC, ESC and the learned controller", text, _long_rows(found.measured))
+    regret = ""
+    if rewards := found.rewards:
+        own, best = rewards
+        regret = (
+            f"Mean reward: {LEARNED} {own:.4f}, the exact planner with the same actions and penalties {best:.4f}: "
+            f"a regret of {best - own:.4f}.\n\n"
+        )
+    differences, rows = _differences(found, bench.test)
+    text = "\n".join(tables) + f"{regret}{differences}{pictures(['main.png'])}"
+    return Page("SC, ASC, ESC and the learned controller", text, _long_rows(found.measured), {"differences": rows})
 
 
 def ablation_page(found: Methods, bench: Bench) -> Page:
     """Table 2."""
-    text = "\n".join(_paper_tables(bench.test, found.measured, SAMPLES, found.base))
-    return Page("Reward targets: running majority, full majority, gold answer", text, _long_rows(found.measured))
+    differences, rows = _differences(found, bench.test)
+    text = "\n".join([*_paper_tables(bench.test, found.measured, SAMPLES, found.base), differences])
+    title = "Reward targets: running majority, full majority, gold answer"
+    return Page(title, text, _long_rows(found.measured), {"differences": rows})
+
+
+def _differences(found: Methods, pools: Sequence[Pool]) -> tuple[str, list[dict[str, Any]]]:
+    """The differences between methods over each model's pools, as Markdown and as rows."""
+    lines, rows = [], []
+    for model, group in _by_model(pools).items():
+        for (ours, theirs), gaps in found.differences([pool.name for pool in group]).items():
+            lines.append([model, f"{ours} − {theirs}", *(gap_text(gaps[metric], metric) for metric in COMPARED)])
+            rows.append({"model": model, "method": ours, "against": theirs, **gap_columns(gaps)})
+    if not lines:
+        return "", []
+    table = markdown_table(["model", "difference", *COMPARED], lines)
+    return f"Differences, with 95 % intervals over questions (paired bootstrap):\n\n{table}\n", rows
 
 
 def scaling_page(found: dict[str, Curves], bench: Bench) -> Page:
-    """Figures 2, 4 and 7."""
+    """Figures 2, 4 and 7, and beyond them what a price for rounds does."""
     pictures = (
         ("samples", ("rounds", "samples"), "accuracy"),
         ("tokens", ("sequential_tokens", "total_tokens"), "accuracy"),
@@ -95,22 +153,39 @@ def frontier_page(found: dict[str, Curves], bench: Bench) -> Page:
 
 
 def _sweeps_page(
-    found: dict[str, Curves], bench: Bench, name: str, title: str, pictures: Sequence[tuple[str, Sequence[str], str]]
+    found: dict[str, Curves], bench: Bench, name: str, title: str, panels_of: Sequence[tuple[str, Sequence[str], str]]
 ) -> Page:
     """For each model, each picture's costs and quality."""
     files = []
     for model, pools in _by_model(bench.test).items():
         panels = {pool.name: found[pool.name] for pool in pools}
-        for suffix, costs, quality in pictures:
+        for suffix, costs, quality in panels_of:
             files.append(f"{name}_{model}_{suffix}.png")
             draw_scaling(panels, costs, quality, bench.out / files[-1])
     rows = [
-        {"pool": pool, "method": method, "parameter": p.parameter, **p.figures}
+        {"pool": pool, "method": method, "parameter": p.parameter, "seeds": p.seeds, **p.row}
         for pool, curves in found.items()
         for method, points in curves.items()
         for p in points
     ]
-    return Page(title, _pictures(files), rows)
+    learned = {
+        method: [p for curves in found.values() for p in curves.get(method, [])] for method in ("rl", "rl_rounds")
+    }
+    caption = _seeds(learned["rl"], "Learned controllers")
+    if learned["rl_rounds"]:
+        caption += f" {_seeds(learned['rl_rounds'], f'Those with {ROUND_PENALTY} for a round')}"
+    return Page(title, f"{caption}\n{pictures(files)}", rows)
+
+
+def _seeds(points: Sequence[Point], which: str) -> str:
+    """How many seeds the points of learned controllers are means of."""
+    counts = sorted({p.seeds for p in points})
+    if not counts:
+        return f"{which}: there are none."
+    if counts == [1]:
+        return f"{which} are of one seed."
+    many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+    return f"{which} are means over {many} seeds; bands and bars are ± one standard deviation over these."
 
 
 def explain_page(found: list[Explained], bench: Bench) -> Page:
@@ -124,9 +199,9 @@ def explain_page(found: list[Explained], bench: Bench) -> Page:
         for pool in found:
             panels[pool.pool]["answer accuracy (share of responses right)"] = pool.by_accuracy
     draw_explanation(panels, bench.out / "explain.png")
-    table = _markdown(["pool", "with entropy", "with accuracy"], lines)
+    table = markdown_table(["pool", "with entropy", "with accuracy"], lines)
     rows = [{"pool": pool.pool, **asdict(effort)} for pool in found for effort in pool.efforts]
-    text = f"Rank correlation (Spearman) of the samples drawn for a question:\n\n{table}\n{_pictures(['explain.png'])}"
+    text = f"Rank correlation (Spearman) of the samples drawn for a question:\n\n{table}\n{pictures(['explain.png'])}"
     return Page("Where the samples go", text, rows)
 
 
@@ -135,26 +210,90 @@ def transfer_page(found: Transfer | None, bench: Bench) -> Page:
     title = "Transfer between models"
     if found is None:
         return Page(title, SKIPPED, [])
-    draw_transfer(found.curves, bench.out / "transfer.png")
-    default = PENALTIES.index(Penalties.draw)
-    sources = next(iter(found.curves.values()))
+    curves = {
+        tested: {name: points for name, points in some.items() if points} for tested, some in found.curves.items()
+    }
+    draw_transfer(curves, bench.out / "transfer.png")
+    penalty = f"{bench.setting.penalties.draw}"
     matrix = [
-        [source, *(_transferred(curves[source][default].figures) for curves in found.curves.values())]
-        for source in sources
+        [source, *(_transferred(some.get(source, []), penalty) for some in curves.values())]
+        for source in bench.models()
     ]
-    table = _markdown(["trained on", *(f"tested on {target}" for target in found.curves)], matrix)
+    table = markdown_table(["trained on", *(f"tested on {target}" for target in curves)], matrix)
+    lines = [
+        [source, target, *(gap_text(gaps[metric], metric) for metric in COMPARED)]
+        for (target, source), gaps in found.differences.items()
+        if gaps
+    ]
+    gaps = markdown_table(["trained on", "tested on", *COMPARED], lines)
     rows = [
-        {"trained": source, "tested": target, "penalty_draw": p.parameter, **p.figures}
-        for target, curves in found.curves.items()
-        for source, points in curves.items()
+        {"trained": source, "tested": target, "penalty_draw": p.parameter, "seeds": p.seeds, **p.row}
+        for target, some in curves.items()
+        for source, points in some.items()
         for p in points
     ]
-    text = f"Accuracy % / agreement % / samples / rounds, at a penalty of {Penalties.draw}:\n\n{table}\n"
-    return Page(title, text + _pictures(["transfer.png"]), rows)
+    more = [
+        {"trained": source, "tested": target, **gap_columns(gaps)}
+        for (target, source), gaps in found.differences.items()
+    ]
+    every = [p for some in curves.values() for points in some.values() for p in points]
+    text = (
+        f"{_seeds(every, 'All')} Accuracy % / agreement % / samples / rounds, at a penalty of {penalty}:\n\n{table}\n"
+        "Against controllers trained on the tested model, with 95 % intervals over questions (paired bootstrap):\n\n"
+        f"{gaps}\n"
+    )
+    return Page(title, text + pictures(["transfer.png"]), rows, {"differences": more})
 
 
-def _transferred(figures: Mapping[str, float | None]) -> str:
-    return " / ".join(_text(figures[metric]) for metric in ("accuracy", "agreement", "samples", "rounds"))
+def _transferred(points: Sequence[Point], penalty: str) -> str:
+    """The figures at one penalty, with their deviations over the seeds."""
+    found = next((p for p in points if p.parameter == penalty), None)
+    if found is None:
+        return "–"
+    metrics = ("accuracy", "agreement", "samples", "rounds")
+    return " / ".join(with_spread(found.figures[metric], found.deviations.get(metric), metric) for metric in metrics)
+
+
+def budgets_page(found: Sequence[Kept], bench: Bench) -> Page:
+    """The proposition: whether budgets on average are kept out of sample, and how often the answers agree."""
+    pools = [pool.name for pool in bench.test]
+    by_row: dict[tuple[tuple[float, float], str], dict[str, Kept]] = {}
+    for kept in found:
+        by_row.setdefault((kept.limits, kept.way), {})[kept.pool] = kept
+    lines, rows = [], []
+    for (limits, way), kept_on in sorted(by_row.items(), key=lambda row: (row[0][0], WAYS.index(row[0][1]))):
+        lines.append([f"{limits[0]:g} in {limits[1]:g}", way, *(_kept_cell(kept_on.get(pool)) for pool in pools)])
+        rows += [_kept_row(kept_on[pool]) for pool in pools if pool in kept_on]
+    draw_budgets(found, bench.out / "budgets.png")
+    table = markdown_table(["samples in rounds", "way", *pools], lines)
+    text = (
+        "Penalties are found, or chosen among fixed ones, on the training pools, so that there are so many samples and "
+        "rounds on average. On each test pool: samples in rounds, agreement with the full vote; **bold** where neither "
+        f"mean is over its budget by more than {SLACK:.0%}, and how many of the seeds keep to it where there are "
+        f"several.\n\n{table}\n"
+    )
+    return Page("Budgets on average", text + pictures(["budgets.png"]), rows)
+
+
+def _kept_cell(kept: Kept | None) -> str:
+    if kept is None:
+        return "–"
+    samples, rounds, agreement = (cell(metric, kept.results) for metric in ("samples", "rounds", "agreement"))
+    seeds = f" ({kept.met} of {len(kept.results)})" if len(kept.results) > 1 else ""
+    mark = "**" if kept.met == len(kept.results) else ""
+    return f"{mark}{samples} in {rounds}{mark}, {agreement} %{seeds}"
+
+
+def _kept_row(kept: Kept) -> dict[str, Any]:
+    return {
+        "samples_limit": kept.limits[0],
+        "rounds_limit": kept.limits[1],
+        "way": kept.way,
+        "pool": kept.pool,
+        "seeds": len(kept.results),
+        "kept": kept.met,
+        **spread_columns(kept.results, ("samples", "rounds", "agreement", "accuracy")),
+    }
 
 
 PAGES: dict[str, Callable[[Any, Bench], Page]] = {
@@ -164,6 +303,7 @@ PAGES: dict[str, Callable[[Any, Bench], Page]] = {
     "ablation": ablation_page,
     "explain": explain_page,
     "transfer": transfer_page,
+    "budgets": budgets_page,
 }
 
 
@@ -175,16 +315,20 @@ def _paper_tables(pools: Sequence[Pool], measured: Measured, columns: dict[str, 
         heads = [f"{benchmark_of(pool)} {label}" for pool in group for label in columns.values()]
         heads += [f"avg. {label}" for label in columns.values()]
         rows = []
-        for method in measured[names[0]]:
-            cells = [_cell(metric, measured[name][method]) for name in names for metric in columns]
+        for method in dict.fromkeys(method for name in names for method in measured[name]):
+            if not all(method in measured[name] for name in names):
+                continue  # not trained yet for all of them
+            counts = list(dict.fromkeys(str(len(measured[name][method])) for name in names))
+            seeds = "" if counts == ["1"] and method not in LEARNED_ROWS else ", ".join(counts)
+            cells = [cell(metric, measured[name][method]) for name in names for metric in columns]
             for metric in columns:
                 value = _average(measured, names, method, metric)
                 against = _average(measured, names, base, metric)
                 changes = metric != "accuracy" and method != base and value is not None and against
                 change = f" ({100 * ((value or 0) / (against or 1) - 1):+.0f} %)" if changes else ""
-                cells.append(_text(value, metric) + change)
-            rows.append([method, *cells])
-        tables.append(f"**{model}**\n\n" + _markdown(["", *heads], rows))
+                cells.append(text_of(value, metric) + change)
+            rows.append([method, seeds, *cells])
+        tables.append(f"**{model}**\n\n" + markdown_table(["", "seeds", *heads], rows))
     return tables
 
 
@@ -193,46 +337,17 @@ def _by_model(pools: Sequence[Pool]) -> dict[str, list[Pool]]:
 
 
 def _average(measured: Measured, names: Sequence[str], method: str, metric: str) -> float | None:
-    return mean_over_pools([result for name in names for result in measured[name][method]], metric)
-
-
-def _cell(metric: str, results: Sequence[Result]) -> str:
-    """The mean over the seeds, with the deviation of accuracy where there are several."""
-    text = _text(mean_over_pools(results, metric), metric)
-    values = [getattr(result, metric) for result in results]
-    return f"{text} ±{stdev(values):.2f}" if metric == "accuracy" and len(values) > 1 and None not in values else text
+    means = [mean_over_pools(measured[name][method], metric) for name in names]
+    return None if None in means else fmean(mean or 0.0 for mean in means)
 
 
 def _long_rows(measured: Measured) -> list[dict[str, Any]]:
     """A row for each pool and method: means and deviations over the seeds."""
-    rows = []
-    for pool, methods in measured.items():
-        for method, results in methods.items():
-            row: dict[str, Any] = {"pool": pool, "method": method, "seeds": len(results)}
-            for metric in results[0].by_question:
-                values = [getattr(result, metric) for result in results]
-                known = None not in values
-                row[metric] = fmean(values) if known else None
-                row[f"{metric}_std"] = stdev(values) if known and len(values) > 1 else None
-            rows.append(row)
-    return rows
-
-
-def _text(value: float | None, metric: str = "") -> str:
-    if value is None:
-        return "–"
-    if metric.endswith("tokens"):
-        return f"{value:.0f}" if value < 1000 else f"{value / 1000:.1f}k"
-    return f"{value:.1f}"
-
-
-def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
-
-
-def _pictures(names: Iterable[str]) -> str:
-    return "".join(f"\n![{name}]({name})\n" for name in names)
+    return [
+        {"pool": pool, "method": method, "seeds": len(results), **spread_columns(results, results[0].by_question)}
+        for pool, methods in measured.items()
+        for method, results in methods.items()
+    ]
 
 
 def _listed(pools: Sequence[Pool]) -> str:

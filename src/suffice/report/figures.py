@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import matplotlib
@@ -11,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from suffice.controllers import Controller
+from suffice.experiments.budgets import Kept
 from suffice.experiments.sweeps import Curves, Point
 from suffice.replay import Advice, Course, Lesson, Reliability
 from suffice.tally import Tally
@@ -22,12 +24,13 @@ METHODS = {
     "asc": ("ASC", "#e6862a"),
     "esc": ("ESC", "#3c9d57"),
     "rl": ("RL-guided", "#2f66c5"),
+    "rl_rounds": ("RL-guided, rounds cost too", "#12306b"),
     "plan": ("exact plan", "#c0392b"),
 }
-MARKERS = {"sc": "s", "asc": "^", "esc": "D", "rl": "o", "plan": "*"}
+MARKERS = {"sc": "s", "asc": "^", "esc": "D", "rl": "o", "rl_rounds": "v", "plan": "*"}
 AXES = {
     "accuracy": "accuracy (%)",
-    "agreement": "agreement with SC@32 (%)",
+    "agreement": "agreement with the full vote (%)",
     "rounds": "rounds",
     "samples": "samples",
     "sequential_tokens": "sequential tokens (thousands)",
@@ -78,6 +81,34 @@ def draw_transfer(panels: Mapping[str, Curves], path: Path) -> None:
             axes.set(title=f"tested on {title}", xlabel=AXES[cost], ylabel=AXES["accuracy"])
             axes.grid(alpha=0.3)
             axes.legend()
+    _save(figure, path)
+
+
+def draw_budgets(found: Sequence[Kept], path: Path) -> None:
+    """Samples over their limit against rounds over theirs, a panel a pool and a point a way and budget; the left
+    lower quarter is what was asked for."""
+    pools = list(dict.fromkeys(kept.pool for kept in found))
+    rows = -(-len(pools) // 2)
+    figure, grid = pyplot.subplots(rows, 2, figsize=(WIDTH, 4.4 * rows), squeeze=False, layout="constrained")
+    for axes, pool in zip(grid.flat, pools, strict=False):
+        for number, way in enumerate(dict.fromkeys(kept.way for kept in found)):
+            mine = [kept for kept in found if (kept.pool, kept.way) == (pool, way)]
+            axes.scatter(
+                [fmean(result.samples for result in kept.results) / kept.limits[0] for kept in mine],
+                [fmean(result.rounds for result in kept.results) / kept.limits[1] for kept in mine],
+                s=[12 * kept.limits[0] for kept in mine],
+                color=(METHODS["rl"][1], "#7fa8ea", METHODS["plan"][1], "#e8a49b")[number],
+                marker="o^*v"[number],
+                alpha=0.8,
+                label=way,
+            )
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.axhline(1, color="black", linewidth=0.8)
+        axes.set(title=pool, xlabel="samples / the most on average", ylabel="rounds / the most on average")
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8)
+    for axes in grid.flat[len(pools) :]:
+        axes.set_visible(False)
     _save(figure, path)
 
 
@@ -144,16 +175,21 @@ def _draw_deciles(axes: Axes, reliabilities: Mapping[str, Reliability], what: st
     axes.legend()
 
 
-def _line(axes: Axes, points: Sequence[Point], cost: str, quality: str, **style: Any) -> None:
+def _line(axes: Axes, points: Sequence[Point], cost: str, quality: str, label: str, color: str, **style: Any) -> None:
+    """A curve; where its points are means over seeds, with a band and bars of one standard deviation."""
     scale = 1000 if cost.endswith("tokens") else 1
-    known = [p.figures for p in points if p.figures[cost] is not None and p.figures[quality] is not None]
-    axes.plot(
-        [(figures[cost] or 0) / scale for figures in known],
-        [figures[quality] or 0 for figures in known],
-        markersize=5,
-        linewidth=1.4,
-        **style,
-    )
+    known = [p for p in points if p.figures[cost] is not None and p.figures[quality] is not None]
+    costs, values = (np.array([p.figures[metric] for p in known], float) for metric in (cost, quality))
+    spread = max((p.seeds for p in known), default=1)
+    if spread > 1:
+        label += f" (± s.d. of {spread} seeds)"
+    axes.plot(costs / scale, values, label=label, color=color, markersize=5, linewidth=1.4, **style)
+    if spread > 1:
+        wide, high = (np.array([p.deviations.get(metric) or 0.0 for p in known]) for metric in (cost, quality))
+        axes.fill_between(costs / scale, values - high, values + high, color=color, alpha=0.18, linewidth=0)
+        axes.errorbar(
+            costs / scale, values, xerr=wide / scale, yerr=high, fmt="none", ecolor=color, elinewidth=0.8, alpha=0.6
+        )
 
 
 def _save(figure: Figure, path: Path) -> None:

@@ -4,7 +4,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -48,6 +48,7 @@ WEIGHT_OF_MEANS = 10.0
 WATCH_EPISODES = 6000
 WATCH_SEED = 1_000_000
 FINAL_SEED = 2_000_000
+FINAL_REPEATS = 100
 """Training episodes, the choice of the best moment and the reported figures are each on draws of their own."""
 
 
@@ -120,12 +121,12 @@ class Watched:
 class Trained:
     """A controller and its figures on the training pools, a result a pool.
 
-    `last` is the network at the end of the run, where the controller is the best of the looks.
+    The controller is the best of the looks; `last` is the same of the network at the end of the run.
     """
 
     controller: LearnedController | ConditionedController
     results: list[Result]
-    last: LearnedController | None = None
+    last: "Trained | None" = None
 
     @property
     def seed(self) -> int:
@@ -146,8 +147,8 @@ def learn(job: Job, link: Link | None = None) -> Trained:
     link = link or Link()
     torch.set_num_threads(1)  # the network is so small that threads only get into each other's way
     preset = PRESETS[job.algorithm, job.preset]
-    watcher = _Watcher(job, preset, link)
-    model = _model(job, preset)
+    watcher = Watcher(job, preset, link)
+    model = new_model(job, preset)
     watcher.consider(model)
     try:
         model.learn(job.steps, callback=watcher)
@@ -158,21 +159,23 @@ def learn(job: Job, link: Link | None = None) -> Trained:
     steps = {"steps": model.num_timesteps, "best_after_steps": watcher.best_steps}
     trained = _finished(watcher.best, best, steps)
     if watcher.last is watcher.best:
-        return replace(trained, last=cast(LearnedController, trained.controller))
+        return replace(trained, last=trained)
     last = replace(job, setting=replace(job.setting, penalties=watcher.last_penalties))
-    return replace(trained, last=cast(LearnedController, _finished(watcher.last, last, steps).controller))
+    return replace(trained, last=_finished(watcher.last, last, steps))
 
 
 def _finished(controller: LearnedController, job: Job, steps: dict[str, int]) -> Trained:
     """A controller with the figures that its card tells, of the job with the penalties that it has by then."""
-    results = measure(controller, job.pools, job.setting, FINAL_SEED, repeats=100)
+    results = measure(controller, job.pools, job.setting, FINAL_SEED, repeats=FINAL_REPEATS)
     card = {
         **controller.card,
         "penalties": asdict(job.setting.penalties),
         **steps,
         **figures(results),
-        "target_reward": target_reward(controller, job, FINAL_SEED, repeats=100),
-        "rules": {rule: figures(measure(rule, job.pools, job.setting, FINAL_SEED, repeats=100)) for rule in RULES},
+        "target_reward": target_reward(controller, job, FINAL_SEED, repeats=FINAL_REPEATS),
+        "rules": {
+            rule: figures(measure(rule, job.pools, job.setting, FINAL_SEED, repeats=FINAL_REPEATS)) for rule in RULES
+        },
     }
     return Trained(LearnedController(controller.layers, card), results)
 
@@ -215,7 +218,8 @@ def _judged(pool: Pool) -> Pool:
     return replace(pool, questions=tuple(replace(one, gold=majority(one.answers)) for one in pool.questions))
 
 
-def _model(job: Job, preset: Preset) -> BaseAlgorithm:
+def new_model(job: Job, preset: Preset) -> BaseAlgorithm:
+    """An algorithm at its start, on the job's process."""
     setting = job.setting
     setting = replace(setting, penalties=Penalties(setting.penalties.draw, _round_penalty(job)))
     options = dict(preset.options)
@@ -249,7 +253,7 @@ def _round_penalty(job: Job) -> float:
     return max(given, LEAST_ROUND_PENALTY) if job.preset == "fast" else given
 
 
-class _Watcher(BaseCallback):
+class Watcher(BaseCallback):
     """Measures the present policy now and then, and keeps the one that does best by the job's own target."""
 
     def __init__(self, job: Job, preset: Preset, link: Link) -> None:
@@ -278,7 +282,7 @@ class _Watcher(BaseCallback):
         for_means = job.mean_samples or job.mean_rounds
         self.next_look = model.num_timesteps + job.steps // (WATCHES_FOR_MEANS if for_means else WATCHES)
         controller = LearnedController(network(model), _card(job, model))
-        repeats = max(5, WATCH_EPISODES // sum(len(pool.questions) for pool in job.pools))
+        repeats = max(5, WATCH_EPISODES // number_of_questions(job))
         results = measure(controller, job.pools, job.setting, WATCH_SEED, repeats)
         metrics = ("reward", "samples", "rounds", "agreement")
         reward, samples, rounds, agreement = (mean_over_pools(results, metric) or 0.0 for metric in metrics)
@@ -306,6 +310,11 @@ class _Watcher(BaseCallback):
         self.penalties = Penalties(draw, round_)
         env: Any = model.get_env()
         env.penalties = Penalties(draw, max(round_, _round_penalty(self.job)))
+
+
+def number_of_questions(job: Job) -> int:
+    """Of all training pools."""
+    return sum(len(pool.questions) for pool in job.pools)
 
 
 def network(model: BaseAlgorithm) -> list[tuple[FloatArray, FloatArray]]:

@@ -10,7 +10,7 @@ from suffice.executors import AnyExecutor, Task, get_executor
 from suffice.replay import mean_over_pools
 from suffice.training.conditioned import learn_conditioned
 from suffice.training.learner import ALGORITHMS, PRESETS, Trained, Watched, learn
-from suffice.training.setting import Job
+from suffice.training.setting import Job, check_keep
 
 Watch = Callable[[int, Watched], None]
 """Is told how the policy of a run stands, with the number of its job."""
@@ -52,11 +52,23 @@ def _check_ranges(job: Job) -> None:
 
 
 def train(
-    job: Job, seeds: int = 1, watch: Watch = lambda number, watched: None, executor: AnyExecutor = "processes"
+    job: Job,
+    seeds: int = 1,
+    watch: Watch = lambda number, watched: None,
+    executor: AnyExecutor = "processes",
+    keep: str = "best",
 ) -> list[Trained]:
-    """Train with `seeds` seeds from the job's on; the best comes first. An interrupt keeps what each has so far."""
+    """Train with `seeds` seeds from the job's on; the best comes first. An interrupt keeps what each has so far.
+
+    Of each run the best moment is kept, or with `keep="last"` its end.
+    """
+    check_keep(keep)
+    if job.ranges and keep == "last":
+        raise OptionError("must be best where one network serves many budgets", "keep")
     jobs = [replace(job, seed=job.seed + number) for number in range(whole_number("seeds", seeds))]
-    return sorted((trained for _, trained in learn_each(jobs, watch, executor)), key=lambda one: -_merit(job, one))
+    runs = (trained for _, trained in learn_each(jobs, watch, executor))
+    kept = [trained.last if keep == "last" and trained.last else trained for trained in runs]
+    return sorted(kept, key=lambda one: -_merit(job, one))
 
 
 def _merit(job: Job, trained: Trained) -> float:

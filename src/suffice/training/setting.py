@@ -12,6 +12,13 @@ from suffice.pools import Pool, get_pools
 from suffice.tally import DEFAULT_BUDGET, IntArray
 
 TARGETS = ("running", "full", "gold")
+KEPT = ("best", "last")
+
+
+def check_keep(keep: str) -> None:
+    """Refuse what is neither the best network of a run nor its last."""
+    if keep not in KEPT:
+        raise OptionError(f'must be best or last, not "{keep}"', "keep")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,67 @@
+"""Figures as cells of Markdown tables and as columns of CSV files: means, deviations over seeds, intervals."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean, stdev
+
+from suffice.replay import Difference, Result
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table, with its line of heads."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def pictures(names: Iterable[str]) -> str:
+    """Pictures that lie beside the page."""
+    return "".join(f"\n![{name}]({name})\n" for name in names)
+
+
+def text_of(value: float | None, metric: str = "") -> str:
+    """A figure in few digits; a dash where it isn't known."""
+    if value is None:
+        return "–"
+    if metric.endswith("tokens"):
+        return f"{value:.0f}" if value < 1000 else f"{value / 1000:.1f}k"
+    return f"{value:.1f}"
+
+
+def cell(metric: str, results: Sequence[Result]) -> str:
+    """The mean over the seeds, with the deviation where there are several."""
+    columns = spread_columns(results, (metric,))
+    return with_spread(columns[metric], columns[f"{metric}_std"], metric)
+
+
+def with_spread(mean: float | None, deviation: float | None, metric: str) -> str:
+    """A mean over seeds with its deviation, where there is one."""
+    if deviation is None:
+        return text_of(mean, metric)
+    return f"{text_of(mean, metric)} ±" + (
+        text_of(deviation, metric) if metric.endswith("tokens") else f"{deviation:.2f}"
+    )
+
+
+def spread_columns(results: Sequence[Result], metrics: Iterable[str]) -> dict[str, float | None]:
+    """Means and standard deviations over the seeds."""
+    columns: dict[str, float | None] = {}
+    for metric in metrics:
+        values = [getattr(result, metric) for result in results]
+        known = None not in values
+        columns[metric] = fmean(values) if known else None
+        columns[f"{metric}_std"] = stdev(values) if known and len(values) > 1 else None
+    return columns
+
+
+def gap_text(gap: Difference | None, metric: str) -> str:
+    """A difference with its interval."""
+    places = 4 if metric == "reward" else 2
+    return "–" if gap is None else f"{gap.mean:+.{places}f} [{gap.low:+.{places}f}, {gap.high:+.{places}f}]"
+
+
+def gap_columns(gaps: Mapping[str, Difference | None]) -> dict[str, float | None]:
+    """Differences with their intervals."""
+    return {
+        f"{metric}{suffix}": getattr(gap, name) if gap else None
+        for metric, gap in gaps.items()
+        for name, suffix in (("mean", ""), ("low", "_low"), ("high", "_high"))
+    }
