@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from suffice import OptionError, load_pool
-from suffice.cli.app import ManyValues, app, need
+from suffice.cli.app import app, need
 from suffice.cli.options import FirstSeed, Preset, RayAddress, Repeats, on_ray, standing_of
 from suffice.experiments import EXPERIMENTS, Bench
 from suffice.report import training_bar
@@ -16,7 +16,7 @@ TRAINING_POOL = "qwen2.5-coder-1.5b__train"
 TEST_POOLS = ["qwen2.5-coder-1.5b__dapo", "qwen2.5-coder-1.5b__gsm8k", "qwen2.5-coder-1.5b__math500"]
 
 
-@app.command(cls=ManyValues)
+@app.command()
 def reproduce(
     what: Annotated[
         str, typer.Argument(metavar="WHAT", help="main, scaling, frontier, ablation, explain, transfer or all.")
