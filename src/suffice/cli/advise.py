@@ -7,7 +7,7 @@ import typer
 
 import suffice
 from suffice import OptionError
-from suffice.cli.app import app, need, show
+from suffice.cli.app import app, file_of, is_output, need, show, write_json
 from suffice.cli.options import (
     Budget,
     Controllers,
@@ -36,7 +36,9 @@ def advise(
     max_latency: Annotated[
         float | None, typer.Option(help="The longest wait, in tokens, or in seconds with --tokens-per-second.")
     ] = None,
-    max_tokens: Annotated[float | None, typer.Option(help="The most tokens for a question.")] = None,
+    max_tokens: Annotated[
+        float | None, typer.Option("--max-mean-tokens", help="The most tokens for a question, on average.")
+    ] = None,
     min_agreement: Annotated[
         float, typer.Option(help="How often to agree with the full vote, in percent.")
     ] = MIN_AGREEMENT,
@@ -57,8 +59,8 @@ def advise(
     Without --controller it tries plans, with several penalties.
     """
     if (max_latency is None) == (max_tokens is None):
-        raise OptionError("give --max-latency or --max-tokens, one of the two")
-    check_writable(json, csv, figure)
+        raise OptionError("give --max-latency or --max-mean-tokens, one of the two")
+    check_writable(file_of(json), csv, figure)
     figures = need("suffice.report.figures", "plot") if figure else None
     pools = [suffice.load_pool(name) for name in chosen]
     speed = tokens_per_second or 1.0
@@ -80,10 +82,12 @@ def advise(
         )
     if json:
         settings = {"budget": budget, "repeats": repeats, "seed": seed, "slots": slots, "min_agreement": min_agreement}
-        write_whole(json, advice_json(advice, **settings, max_latency=max_latency, max_tokens=max_tokens).encode())
+        write_json(json, advice_json(advice, **settings, max_latency=max_latency, max_tokens=max_tokens))
     if csv:
         write_whole(csv, advice_csv(advice).encode())
     if figures:
         figures.draw_front(advice, figure)
+    if is_output(json):
+        return
     show(advice_table(advice, speed))
     typer.echo(f"Use {choice_options(advice.chosen)}")

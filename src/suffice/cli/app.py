@@ -1,27 +1,37 @@
 """What all commands share: the application, its errors, and how tables are printed."""
 
 import importlib
+import os
 import sys
-from typing import Annotated, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 import suffice
 from suffice import OptionError, SufficeError
+from suffice.cli.arguments import OUTPUT, Command, shown_plainly
 from suffice.imports import import_module
+from suffice.paths import write_whole
 
 WIDE = 120
-"""Columns of output that goes to a file or a pipe, where there is no terminal to ask."""
+"""Columns of output that goes to a file or a pipe, where neither a terminal nor COLUMNS tells how many there are."""
 
 _UsageError: Any = typer.BadParameter.__base__
 
 
-class _Group(TyperGroup):
+class Group(TyperGroup):
     """Turns our errors into one sentence and exit code 2."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options, as the help shows them."""
+        return shown_plainly(super().get_params(ctx))
+
     def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
         try:
             return super().invoke(ctx)
         except _UsageError as error:
@@ -42,10 +52,20 @@ def _refusal(message: str) -> typer.Exit:
     return typer.Exit(2)
 
 
-app = typer.Typer(
-    cls=_Group,
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class App(typer.Typer):
+    """An application all of whose commands are read alike."""
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[F], F]:
+        """Add a command."""
+        return super().command(name, cls=Command, **settings)
+
+
+app = App(
+    cls=Group,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Ask your LLM just enough times.",
 )
@@ -72,29 +92,30 @@ def options(
         import_module(name)
 
 
-class ManyValues(TyperCommand):
-    """Lets `--train A B` stand for `--train A --train B`, and likewise for the other options that take pools."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse with the option repeated before each of its values."""
-        spread: list[str] = []
-        option = ""
-        for arg in args:
-            if arg.startswith("-"):
-                option = arg if arg in ("--train", "--test", "--fit") else ""
-            if option and arg != option and spread[-1] != option:
-                spread.append(option)
-            spread.append(arg)
-        parsed: list[str] = super().parse_args(ctx, spread)
-        return parsed
-
-
 def need(module: str, extra: str) -> Any:
     """Import what lives behind an extra."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise OptionError(f"this needs {error.name}, of the extra {extra}: pip install 'suffice[{extra}]'") from None
+
+
+def file_of(path: Path | None) -> Path | None:
+    """The file that a path names; none where it stands for the standard output."""
+    return None if is_output(path) else path
+
+
+def is_output(path: Path | None) -> bool:
+    """Whether a path stands for the standard output, where then nothing else goes."""
+    return path == Path(OUTPUT)
+
+
+def write_json(path: Path, text: str) -> None:
+    """Write JSON into its file, or print it."""
+    if file_of(path):
+        write_whole(path, text.encode())
+    else:
+        typer.echo(text.rstrip())
 
 
 def whole_numbers(argument: str, text: str) -> tuple[int, ...]:
@@ -107,6 +128,15 @@ def whole_numbers(argument: str, text: str) -> tuple[int, ...]:
 
 def show(*parts: Any) -> None:
     """Print tables, each as wide as it needs to be: a narrow terminal folds lines, but nothing is cut."""
-    console = Console(width=None if sys.stdout and sys.stdout.isatty() else WIDE, markup=False, emoji=False)
+    console = new_console()
+    wide = console.width
     for part in parts:
-        console.print(part, width=max(console.width, console.measure(part).minimum), crop=False, no_wrap=True)
+        needed = console.measure(part, options=console.options.update_width(sys.maxsize)).minimum
+        console.width = max(wide, needed)
+        console.print(part, crop=False, no_wrap=True)
+
+
+def new_console() -> Console:
+    """The standard output, as wide as it is, for texts that are printed as they are."""
+    told = "COLUMNS" in os.environ or (sys.stdout and sys.stdout.isatty())
+    return Console(width=None if told else WIDE, markup=False, emoji=False)

@@ -2,6 +2,7 @@
 
 import sys
 from json import dumps
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,8 +10,8 @@ from rich.console import Console
 
 import suffice
 from suffice import OptionError
-from suffice.cli.app import app, need
-from suffice.cli.options import Budget, Extra, Mode, Order
+from suffice.cli.app import app, file_of, is_output, need, write_json
+from suffice.cli.options import Budget, Extra, Json, Mode, Order
 from suffice.cli.sampling import (
     BARE,
     Answer,
@@ -30,6 +31,7 @@ from suffice.cli.sampling import (
 )
 from suffice.cli.servers import BaseUrl, Gguf, Model, Threads, upstream_of
 from suffice.flow import MODES, Flow, get_flow
+from suffice.paths import check_writable
 from suffice.report import outcome_lines, vote_display
 from suffice.tally import DEFAULT_BUDGET
 
@@ -57,7 +59,7 @@ def ask(
     deadline_seconds: Deadline = None,
     concurrency: Concurrency = 64,
     timeout: Timeout = 600.0,
-    json: Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")] = False,
+    json: Json = None,
 ) -> None:
     """Ask a question just enough times, and watch the vote."""
     from suffice.live.prompts import get_prompt, put
@@ -77,7 +79,8 @@ def ask(
         flow.check(chosen)
     messages = get_prompt(prompt or BARE) if prompt or form.has_schema else None
     console = Console(highlight=False)
-    with upstream_of(base_url, model, gguf, threads) as upstream, vote_display(console, quiet=json) as watch:
+    check_writable(file_of(json))
+    with upstream_of(base_url, model, gguf, threads) as upstream, vote_display(console, is_output(json)) as watch:
         openai = need("openai", "")
         clients = [openai.OpenAI(**settings) for settings in upstream.settings]
         outcome: suffice.Outcome | None
@@ -107,11 +110,11 @@ def ask(
         raise typer.Exit(code)
 
 
-def _print_outcome(outcome: "suffice.Outcome | None", console: Console, json: bool) -> None:
+def _print_outcome(outcome: "suffice.Outcome | None", console: Console, json: Path | None) -> None:
     if outcome is None:
         return
     if json:
-        typer.echo(dumps(outcome.to_json(), ensure_ascii=False))
-    else:
+        write_json(json, dumps(outcome.to_json(), ensure_ascii=False) + "\n")
+    if not is_output(json):
         for line in outcome_lines(outcome):
             console.print(line, markup=False, soft_wrap=True)

@@ -8,6 +8,7 @@ import typer
 
 import suffice
 from suffice import OptionError, Penalties
+from suffice.cli import completion
 from suffice.cli.app import app, show
 from suffice.paths import is_there
 from suffice.report import controllers_table
@@ -17,7 +18,11 @@ from suffice.report import controllers_table
 def controllers(
     file: Annotated[
         str | None,
-        typer.Argument(metavar="FILE", help="A controller file, or a shipped one's name: its card is printed."),
+        typer.Argument(
+            metavar="FILE",
+            help="A controller file, or a shipped one's name: its card is printed.",
+            autocompletion=completion.controllers_and_files,
+        ),
     ] = None,
 ) -> None:
     """Tell what the shipped controller can be asked for, or print the card of a controller file."""

@@ -7,7 +7,7 @@ import typer
 
 import suffice
 from suffice import Flow, OptionError, Penalties
-from suffice.cli.app import app, need, show
+from suffice.cli.app import app, file_of, is_output, need, show, write_json
 from suffice.cli.options import (
     Answer,
     Budget,
@@ -34,8 +34,10 @@ from suffice.cli.options import (
     penalties_of,
     standing_of,
 )
+from suffice.controllers.conditioned import LARGEST_BUDGET as LARGEST_LEARNED
 from suffice.flow import MODES, get_flow
 from suffice.paths import check_writable, write_whole
+from suffice.planning import LARGEST_BUDGET as LARGEST_PLANNED
 from suffice.replay import DEFAULT_REPEATS, certainty_reliabilities, executor_for, reliabilities
 from suffice.replay.advise import DEFAULT_REPEATS as ADVICE_REPEATS
 from suffice.replay.advise import MIN_AGREEMENT
@@ -46,12 +48,13 @@ from suffice.report import (
     learning_json,
     learning_table,
     progress_bar,
+    quotable,
     results_csv,
     results_json,
 )
 from suffice.tally import DEFAULT_BUDGET
 
-RULES = ["sc", "asc", "esc", "doubling", "boinf"]
+IN_ROUNDS = ["sc", "asc", "esc", "rl", "plan"]
 IN_FLOW = ["asc", "boinf", "plan", "rl"]
 
 
@@ -123,14 +126,16 @@ def evaluate(
             raise OptionError("tells samples and agreement, which an election by weight doesn't change", "learn")
         orders = DEFAULT_ORDERS if repeats == DEFAULT_REPEATS else repeats
         pools = [suffice.load_pool(name) for name in chosen]
-        penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer)
+        penalties = penalties_of(
+            penalty_draw, penalty_round, pools, price, tokens, wait, second, answer, is_output(json)
+        )
         _learn(pools, controllers, penalties, json, figure, budget=budget, orders=orders, seed=seed)
         return
-    controllers = controllers or (IN_FLOW if flow else RULES)
-    check_writable(json, csv, figure)
+    controllers = controllers or _serving(IN_FLOW if flow else IN_ROUNDS, budget)
+    check_writable(file_of(json), csv, figure)
     figures = need("suffice.report.figures", "plot") if figure else None
     pools = [suffice.load_pool(name) for name in chosen]
-    penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer)
+    penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer, is_output(json))
     cluster = on_ray(ray)
     with progress_bar("replay", 1, standing_of(cluster)) as advance:
         comparisons = suffice.compare(
@@ -155,15 +160,25 @@ def evaluate(
         if slots or tokens_per_second:
             about |= {"slots": slots, "tokens_per_second": tokens_per_second}
         text = results_json(comparisons, budget=budget, repeats=repeats, seed=seed, **about)
-        write_whole(json, text.encode())
+        write_json(json, text)
     if csv:
         write_whole(csv, results_csv(comparisons).encode("utf-8", "surrogateescape"))
     if figures:
         figures.draw_reliability(reliabilities(comparisons), certainty_reliabilities(pools), figure)
+    if is_output(json):
+        return
     for table in evaluation_tables(comparisons):
         show(table, "")
     if flow or slots or tokens_per_second:
         show(clock_table(comparisons, tokens_per_second), "")
+    if sentence := quotable(comparisons):
+        typer.echo(sentence)
+
+
+def _serving(controllers: list[str], budget: int) -> list[str]:
+    """Those of them that serve a budget: a network and a plan have their largest."""
+    largest = {"rl": LARGEST_LEARNED, "plan": LARGEST_PLANNED}
+    return [one for one in controllers if budget <= largest.get(one, budget) and (one != "rl" or budget > 1)]
 
 
 def _learn(
@@ -177,14 +192,15 @@ def _learn(
     """Each pool as traffic: what a plan that learns from it takes, against one that doesn't."""
     if len(controllers) > 1:
         raise OptionError("can be given once: it is the plan that learns", "controller")
-    check_writable(json, figure)
+    check_writable(file_of(json), figure)
     figures = need("suffice.report.figures", "plot") if figure else None
     plan = (controllers or ["plan"])[0]
     with progress_bar("traffic", settings["orders"] * len(pools)) as advance:
         lessons = [replay_learning(pool, plan, **settings, progress=advance) for pool in pools]
     if json:
         about = {"controller": plan, "penalty_draw": penalties.draw, "penalty_round": penalties.round}
-        write_whole(json, learning_json(lessons, penalties, **settings, **about).encode())
+        write_json(json, learning_json(lessons, penalties, **settings, **about))
     if figures:
         figures.draw_learning(lessons, figure)
-    show(*(learning_table(lesson, penalties) for lesson in lessons))
+    if not is_output(json):
+        show(*(learning_table(lesson, penalties) for lesson in lessons))

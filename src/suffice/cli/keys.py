@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from suffice.cli.app import app, need, show
+from suffice.cli.app import App, Group, app, need, show
 
-keys = typer.Typer(no_args_is_help=True, help="Manage the keys with names and limits that the gateway asks for.")
+keys = App(cls=Group, no_args_is_help=True, help="Manage the keys with names and limits that the gateway asks for.")
 app.add_typer(keys, name="keys")
 
 File = Annotated[Path, typer.Option("--file", metavar="FILE", help="The file of keys.")]

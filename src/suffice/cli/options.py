@@ -8,15 +8,24 @@ import typer
 
 import suffice
 from suffice import OptionError, Penalties
+from suffice.cli import completion
 from suffice.executors import Executor, Ray
 from suffice.training.setting import Setting
 
 PAPER_ACTIONS = ",".join(map(str, Setting.actions))
 
-Pools = Annotated[list[str], typer.Argument(metavar="POOL", help="Names of bundled pools, or paths.")]
+Pools = Annotated[
+    list[str],
+    typer.Argument(metavar="POOL", help="Names of bundled pools, or paths.", autocompletion=completion.pools),
+]
 Controllers = Annotated[
     list[str],
-    typer.Option("--controller", metavar="C", help="A controller, as NAME or NAME:key=value,…; repeat for more."),
+    typer.Option(
+        "--controller",
+        metavar="C…",
+        help="Controllers, each as NAME or NAME:key=value,….",
+        autocompletion=completion.controllers,
+    ),
 ]
 Elect = Annotated[
     str,
@@ -34,7 +43,10 @@ Keep = Annotated[
     str, typer.Option(metavar="best|last", help="The best network of each training, or the last, as in the paper.")
 ]
 Preset = Annotated[str, typer.Option(metavar="fast|paper", help="How the algorithm is run.")]
-Json = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the results as JSON.")]
+Json = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="[FILE]", help="Write the results as JSON; without FILE, print that and no tables."),
+]
 Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the results as CSV.")]
 RayAddress = Annotated[
     str | None,
@@ -85,8 +97,9 @@ def penalties_of(
     wait: float | None,
     second: float | None,
     answer: float | None,
+    quiet: bool = False,
 ) -> Penalties:
-    """The penalties, or what they stand for where any of that is given."""
+    """The penalties, or what they stand for where any of that is given, which is then told."""
     if (price, tokens, wait, second, answer) == (None,) * 5:
         return Penalties(draw, round_)
     if answer is None:
@@ -97,5 +110,5 @@ def penalties_of(
             raise OptionError("--tokens-per-sample must be given: there is no pool that tells it")
         tokens = sum(counted) / len(counted)
     costs = suffice.Costs(price or 0.0, tokens or 0.0, wait or 0.0, second or 0.0, answer)
-    typer.echo(f"Penalties: {costs.penalties.draw:.4g} a draw, {costs.penalties.round:.4g} a round.")
+    typer.echo(f"Penalties: {costs.penalties.draw:.4g} a draw, {costs.penalties.round:.4g} a round.", err=quiet)
     return costs.penalties

@@ -8,7 +8,8 @@ import typer
 
 import suffice
 from suffice import Penalties, Plan
-from suffice.cli.app import ManyValues, app, whole_numbers
+from suffice.cli import completion
+from suffice.cli.app import app, whole_numbers
 from suffice.cli.options import (
     Actions,
     Answer,
@@ -29,10 +30,15 @@ from suffice.tally import DEFAULT_BUDGET
 ACTIONS = ",".join(map(str, Plan.actions))
 
 
-@app.command(cls=ManyValues)
+@app.command()
 def plan(
     chosen: Annotated[
-        list[str], typer.Argument(metavar="POOL", help="Pools to meet the means on; the model's own by default.")
+        list[str],
+        typer.Argument(
+            metavar="POOL",
+            help="Pools to meet the means on; the model's own by default.",
+            autocompletion=completion.pools,
+        ),
     ] = [],  # noqa: B006
     mean_samples: Annotated[float | None, typer.Option(help="Draw so many on average.")] = None,
     mean_rounds: Annotated[float | None, typer.Option(help="Take at most so many rounds on average.")] = None,
@@ -46,7 +52,10 @@ def plan(
     second: Second = None,
     answer: Answer = None,
     actions: Actions = ACTIONS,
-    fit: Annotated[list[str], typer.Option(metavar="POOL…", help="Fit the prior to these pools.")] = [],  # noqa: B006
+    fit: Annotated[
+        list[str],
+        typer.Option(metavar="POOL…", help="Fit the prior to these pools.", autocompletion=completion.pools),
+    ] = [],  # noqa: B006
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where the controller goes, as .safetensors.")
     ] = None,

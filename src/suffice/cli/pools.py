@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 import suffice
+from suffice.cli import completion
 from suffice.cli.app import app, show
 from suffice.report import pool_table
 
@@ -13,7 +14,11 @@ from suffice.report import pool_table
 def pools(
     chosen: Annotated[
         list[str],
-        typer.Argument(metavar="POOL", help="Names of bundled pools, or paths; all bundled ones by default."),
+        typer.Argument(
+            metavar="POOL",
+            help="Names of bundled pools, or paths; all bundled ones by default.",
+            autocompletion=completion.pools,
+        ),
     ] = [],  # noqa: B006
 ) -> None:
     """Describe pools: how hard they are and how much their answers differ."""

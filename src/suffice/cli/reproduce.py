@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from suffice import OptionError, Penalties, load_pool
-from suffice.cli.app import ManyValues, app, need, whole_numbers
+from suffice.cli.app import app, need, whole_numbers
 from suffice.cli.options import (
     PAPER_ACTIONS,
     Actions,
@@ -33,7 +33,7 @@ TRAINING_POOL = "qwen2.5-coder-1.5b__train"
 TEST_POOLS = ["qwen2.5-coder-1.5b__dapo", "qwen2.5-coder-1.5b__gsm8k", "qwen2.5-coder-1.5b__math500"]
 
 
-@app.command(cls=ManyValues)
+@app.command()
 def reproduce(
     what: Annotated[str, typer.Argument(metavar="WHAT", help=", ".join(EXPERIMENTS) + " or all.")],
     train: Annotated[list[str], typer.Option(metavar="POOL…", help="Pools to train on.")] = [TRAINING_POOL],  # noqa: B006

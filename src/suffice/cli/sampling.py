@@ -13,13 +13,20 @@ import typer
 from suffice import OptionError
 from suffice.answers import Structure, get_extractor
 from suffice.answers.schema import Schema
+from suffice.cli import completion
 from suffice.cli.app import need
 from suffice.cli.servers import Upstream
 from suffice.paths import check_writable, is_there, writing_whole
 from suffice.report import batch_bar
 
 Controller = Annotated[
-    str, typer.Option("--controller", metavar="C", help="A controller, as NAME or NAME:key=value,….")
+    str,
+    typer.Option(
+        "--controller",
+        metavar="C",
+        help="A controller, as NAME or NAME:key=value,….",
+        autocompletion=completion.controllers,
+    ),
 ]
 Answer = Annotated[
     str,
@@ -44,7 +51,9 @@ MaxTokens = Annotated[int | None, typer.Option(help="The most tokens of a respon
 Seed = Annotated[int | None, typer.Option(help="A seed for the server, spread over the draws.")]
 Deadline = Annotated[float | None, typer.Option(help="Stop after so many seconds with what there is.")]
 Concurrency = Annotated[int, typer.Option(help="The most draws in flight at once.")]
-Timeout = Annotated[float, typer.Option(help="Give a request so many seconds before it is tried again.")]
+Timeout = Annotated[
+    float, typer.Option("--timeout-seconds", help="Give a request so many seconds before it is tried again.")
+]
 Price = Annotated[float, typer.Option("--price-per-million-tokens", help="What tokens of responses cost.")]
 PromptPrice = Annotated[float, typer.Option("--price-per-million-prompt-tokens", help="What tokens of prompts cost.")]
 

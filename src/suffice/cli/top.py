@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from suffice import OptionError, SufficeError
-from suffice.cli.app import WIDE, app
+from suffice.cli.app import app, new_console, write_json
 from suffice.live.targets import whole_url
 
 PATIENCE_SECONDS = 5.0
@@ -81,7 +82,10 @@ def top(
     ] = None,
     interval: Annotated[float, typer.Option(help="How many seconds are between two looks.")] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Look once; so it is where the output is no terminal.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all that is told, once, as JSON.")] = False,
+    as_json: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="[FILE]", help="Write all that is told, once, as JSON; without FILE, print it."),
+    ] = None,
 ) -> None:
     """Watch a gateway: what it saves, what is under way, its upstreams, and the usage of keys for the operator."""
     if not 0.1 <= interval <= 3600:
@@ -91,10 +95,9 @@ def top(
     with closing(Gateway(url, os.environ[key_env].strip() if key_env else None)) as gateway:
         told = gateway.figures()
         if as_json:
-            typer.echo(json.dumps(told))
+            write_json(as_json, json.dumps(told) + "\n")
         elif once or not sys.stdout.isatty():
-            console = Console(width=None if sys.stdout.isatty() else WIDE, markup=False, emoji=False)
-            console.print(screen(gateway.where, told))
+            new_console().print(screen(gateway.where, told))
         else:
             follow(gateway, told, Console(markup=False, emoji=False), lambda: time.sleep(interval))
 

@@ -7,7 +7,7 @@ import typer
 
 import suffice
 from suffice import OptionError, Penalties
-from suffice.cli.app import app, need, show, whole_numbers
+from suffice.cli.app import app, file_of, is_output, need, show, whole_numbers, write_json
 from suffice.cli.options import (
     PAPER_ACTIONS,
     Actions,
@@ -16,6 +16,7 @@ from suffice.cli.options import (
     Budget,
     First,
     FirstSeed,
+    Json,
     Keep,
     PenaltyDraw,
     PenaltyRound,
@@ -32,7 +33,7 @@ from suffice.cli.options import (
     standing_of,
 )
 from suffice.controllers.conditioned import Range
-from suffice.paths import check_writable, write_whole
+from suffice.paths import check_writable
 from suffice.report import training_bar, training_json, training_table
 from suffice.training.setting import Job, Setting
 
@@ -80,14 +81,14 @@ def train(
     seeds: Annotated[int, typer.Option(help="How many controllers to train; the best is kept.")] = 5,
     seed: FirstSeed = Job.seed,
     keep: Keep = "best",
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures of all seeds as JSON.")] = None,
+    json: Json = None,
     ray: RayAddress = None,
 ) -> None:
     """Train a controller on pools; Ctrl-C keeps the best so far."""
     training = need("suffice.training.runs", "train")
-    check_writable(out, json)
+    check_writable(out, file_of(json))
     pools = tuple(suffice.load_pool(name) for name in chosen)
-    penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer)
+    penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer, is_output(json))
     setting = Setting(penalties, whole_numbers("actions", actions), first, budget, top, target)
     ranges = None if budgets is None else Range(_budget_range(budgets))
     job = Job(pools, setting, algorithm, preset, steps, seed, mean_samples, mean_rounds, ranges, lessons)
@@ -98,9 +99,10 @@ def train(
         raise KeyboardInterrupt  # before there was anything to keep
     best = trained[0].controller
     suffice.save_controller(best, out)
-    show(training_table(trained))
     if json:
-        write_whole(json, training_json(trained).encode())
+        write_json(json, training_json(trained))
+    if not is_output(json):
+        show(training_table(trained))
     over = job.excess(best.card["samples"], best.card["rounds"])
     if max(abs(over[0]), over[1]) > MISSED:
         typer.secho("WARNING: the means were missed by more than 5 %: train longer.", fg="red", bold=True, err=True)
@@ -112,7 +114,7 @@ def train(
         typer.secho(message, fg="red", bold=True, err=True)
     if any(one.controller.card["steps"] < steps for one in trained):
         typer.echo("Interrupted: these are the best so far.", err=True)
-    typer.echo(f"The controller of seed {trained[0].seed} is in {out}: use it as file:{out}")
+    typer.echo(f"The controller of seed {trained[0].seed} is in {out}: use it as file:{out}", err=is_output(json))
 
 
 def _budget_range(text: str) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from suffice.report.tables import (
     evaluation_tables,
     learning_table,
     pool_table,
+    quotable,
     training_table,
 )
 from suffice.report.votes import outcome_lines, outcomes_summary, vote_display
@@ -29,6 +30,7 @@ __all__ = [
     "outcomes_summary",
     "pool_table",
     "progress_bar",
+    "quotable",
     "results_csv",
     "results_json",
     "training_bar",

@@ -22,6 +22,7 @@ from suffice.replay import (
     mean_over_pools,
     reliabilities,
 )
+from suffice.report.tables import quotable
 
 if TYPE_CHECKING:
     from suffice.training import Trained
@@ -46,7 +47,13 @@ def results_json(comparisons: Sequence[Comparison], **settings: Any) -> str:
         {"outcomes": name, "calibration_error": known.calibration_error, "deciles": known.deciles}
         for name, known in reliabilities(comparisons).items()
     ]
-    page = {**settings, "baseline": base, "results": rows, "reliability": reliability}
+    page = {
+        **settings,
+        "baseline": base,
+        "sentence": quotable(comparisons),
+        "results": rows,
+        "reliability": reliability,
+    }
     return json.dumps(page, indent=1, allow_nan=False) + "\n"
 
 

@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 from rich.text import Text
 
 from suffice.controllers import ConditionedController
@@ -22,6 +20,7 @@ from suffice.replay import (
     mean_over_pools,
     reliabilities,
 )
+from suffice.report.layout import Columns
 
 if TYPE_CHECKING:
     from suffice.training import Trained
@@ -41,7 +40,7 @@ class Row(NamedTuple):
         return self.results[0] is self.baselines[0]
 
 
-def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Table]:
+def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Columns]:
     """The comparison in samples and rounds, the one in tokens, the differences to the baseline, the reliability."""
     blocks = _blocks(comparisons)
     base = comparisons[0].baseline.controller
@@ -52,24 +51,50 @@ def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     metrics = ["accuracy", "agreement", "rounds", "samples", "reward"]
     if any(pool.baseline.field_accuracy is not None for pool in comparisons):
         metrics.insert(1, "field_accuracy")
+    tokens = ["accuracy", "sequential_tokens", "total_tokens"]
     if comparisons[0].ceilings:
-        metrics.append("regret")
+        (tokens if "field_accuracy" in metrics else metrics).append("regret")  # where a narrow terminal has room for it
     tables = [
         _table(f"Samples and rounds; {cost}", blocks, metrics, _figure),
-        _table(f"Tokens; {cost}", blocks, ["accuracy", "sequential_tokens", "total_tokens"], _figure),
+        _table(f"Tokens; {cost}", blocks, tokens, _figure),
     ]
     if any(rows for _, rows in others):
         title = f"Differences to {base}, with paired 95 % intervals over questions"
-        tables.append(_table(title, others, ["accuracy", "samples", "reward"], _interval))
+        tables.append(_table(title, others, ["accuracy", "samples", "reward"], _interval, least=7))
     if comparisons[0].baseline.reliability:
         tables.append(_reliability_table(comparisons))
     return tables
 
 
-def _reliability_table(comparisons: Sequence[Comparison]) -> Table:
+def quotable(comparisons: Sequence[Comparison]) -> str | None:
+    """What a replay came to in one sentence, for the plan where there is one, else for the best by reward.
+
+    None where there is no full vote to compare with, or nothing to compare.
+    """
+    rows = _rows(comparisons)
+    full = next((row.baselines for row in rows if row.baselines[0].controller == "sc"), None)
+    full = full or next((row.results for row in rows if row.controller == "sc"), None)
+    others = [row for row in rows if row.controller != "sc"]
+    if not full or not others:
+        return None
+    best = max(others, key=lambda row: (row.controller.partition(":")[0] == "plan", fmean(_of(row.results, "reward"))))
+    samples, rounds, agreement = (fmean(_of(best.results, name)) for name in ("samples", "rounds", "agreement"))
+    draws = fmean(_of(full, "samples"))
+    over = f", over {len(comparisons)} pools" if len(comparisons) > 1 else ""
+    return (
+        f"{best.controller}: {100 * (1 - samples / draws):.0f} % fewer samples than SC@{draws:.0f} in {rounds:.1f} "
+        f"rounds, {agreement:.1f} % the same answers{over}"
+    )
+
+
+def _of(results: Sequence[Result], metric: str) -> list[float]:
+    return [getattr(result, metric) for result in results]
+
+
+def _reliability_table(comparisons: Sequence[Comparison]) -> Columns:
     """How sure outcomes are, and how often they agree with the full vote; all pools together."""
     title = "Reliability of the confidence, all pools together"
-    table = _new_table(title, "", ["confidence\n%", "agreement\n%", "calibration\nerror"])
+    table = Columns(title, "", ["confidence\n%", "agreement\n%", "calibration\nerror"])
     for name, reliability in reliabilities(comparisons).items():
         count, sure, agree = reliability.sums.sum(axis=0)
         figures = (100 * sure / count, 100 * agree / count, reliability.calibration_error)
@@ -77,10 +102,10 @@ def _reliability_table(comparisons: Sequence[Comparison]) -> Table:
     return table
 
 
-def pool_table(summaries: Sequence[Summary]) -> Table:
+def pool_table(summaries: Sequence[Summary]) -> Columns:
     """Pools in figures."""
-    headings = ["questions", "samples\neach", "a sample\nright %", "majority\nright %", "entropy\nnats", "none\n%"]
-    table = _new_table("Pools", "pool", [*headings, "tokens\nmean", "tokens\n95th pct"])
+    headings = ["ques-\ntions", "each", "one\nright\n%", "vote\nright\n%", "entropy\nnats", "none\n%"]
+    table = Columns("Pools", "pool", [*headings, "tokens\nmean", "tokens\n95th pct"], gap=1)
     for summary in summaries:
         least, most = summary.samples
         table.add_row(
@@ -97,10 +122,10 @@ def pool_table(summaries: Sequence[Summary]) -> Table:
     return table
 
 
-def training_table(trained: "Sequence[Trained]") -> Table:
+def training_table(trained: "Sequence[Trained]") -> Columns:
     """What each seed's controller does on the training pools, their mean and deviation, and the rules' rewards."""
     metrics = ["reward", "accuracy", "agreement", "rounds", "samples"]
-    table = _new_table("On the training pools", "", ["steps", *(_HEADINGS[metric] for metric in metrics)])
+    table = Columns("On the training pools", "", ["steps", *(_HEADINGS[metric] for metric in metrics)])
     for one in trained:
         figures = (mean_over_pools(one.results, metric) for metric in metrics)
         texts = map(_number, figures, (_FORMATS.get(metric, ".1f") for metric in metrics))
@@ -112,10 +137,10 @@ def training_table(trained: "Sequence[Trained]") -> Table:
     return table
 
 
-def controllers_table(shipped: ConditionedController) -> Table:
+def controllers_table(shipped: ConditionedController) -> Columns:
     """The shipped controller, and what it can be asked for."""
-    headings = ["budgets", "penalty_draw", "penalty_round", "actions", "first", "trained on"]
-    table = _new_table("The shipped controller", "name", headings)
+    headings = ["budgets", "penalty\ndraw", "penalty\nround", "actions", "first", "trained on"]
+    table = Columns("The shipped controller", "name", headings, least=4)
     ranges = (shipped.range.budgets, shipped.range.draw, shipped.range.round)
     table.add_row(
         "rl",
@@ -144,34 +169,25 @@ def _rows(comparisons: Sequence[Comparison]) -> list[Row]:
     return rows
 
 
-def _new_table(title: str, names: str, headings: Sequence[str]) -> Table:
-    """A column of names, which folds where it must, and columns of figures, which don't."""
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column(names, overflow="fold", min_width=16)
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table
-
-
 def _table(
     title: str,
     blocks: list[tuple[str, list[Row]]],
     metrics: Sequence[str],
     cell: Callable[[str, Row], str],
-) -> Table:
-    table = _new_table(title, "", [_HEADINGS[metric] for metric in metrics])
+    least: int = 14,
+) -> Columns:
+    table = Columns(title, "", [_HEADINGS[metric] for metric in metrics], least)
     for name, rows in blocks:
-        table.add_row(Text(name, "bold"))
+        table.add_title(name)
         for row in rows:
-            table.add_row(Text(f"  {row.controller}"), *(cell(metric, row) for metric in metrics))
-        table.add_section()
+            table.add_row(f"  {row.controller}", *(cell(metric, row) for metric in metrics))
     return table
 
 
 _HEADINGS = {
-    "accuracy": "accuracy\n%",
+    "accuracy": "accu-\nracy %",
     "field_accuracy": "fields\nright %",
-    "agreement": "agreement\n%",
+    "agreement": "agree-\nment %",
     "rounds": "rounds",
     "samples": "samples",
     "sequential_tokens": "sequential\ntokens",
@@ -190,7 +206,7 @@ def _figure(metric: str, row: Row) -> str:
     value, base = mean_over_pools(row.results, metric), mean_over_pools(row.baselines, metric)
     text = _number(value, _FORMATS.get(metric, ".1f"))
     if metric in _COSTS and value is not None and base and not row.is_baseline:
-        text += f" ({100 * (value / base - 1):+.0f} %)"
+        text += f" ({100 * (value / base - 1):+.0f} %)" if value < 10 * base else f" (×{value / base:.0f})"
     return text
 
 
@@ -225,7 +241,7 @@ def _number(value: float | None, places: str) -> str:
     return f"{value:{places}}"
 
 
-def clock_table(comparisons: Sequence[Comparison], tokens_per_second: float | None) -> Table:
+def clock_table(comparisons: Sequence[Comparison], tokens_per_second: float | None) -> Columns:
     """What the clock says: the critical path, all that was generated, and the draws that were started."""
     columns = [
         "latency\ntokens",
@@ -234,7 +250,7 @@ def clock_table(comparisons: Sequence[Comparison], tokens_per_second: float | No
         "launched",
         "counted",
     ]
-    table = _new_table("The clock", "", columns)
+    table = Columns("The clock", "", columns)
     for pool in comparisons:
         for result in [*pool.results, *[pool.baseline] * all(pool.baseline is not one for one in pool.results)]:
             latency, spent = result.latency_tokens, result.spent_tokens
@@ -253,10 +269,10 @@ def choice_options(choice: Choice) -> str:
     return f"{mode} --controller {choice.controller}"
 
 
-def advice_table(advice: Advice, tokens_per_second: float) -> Table:
+def advice_table(advice: Advice, tokens_per_second: float) -> Columns:
     """The ways that no other beats in both latency and tokens."""
     unit = "tokens" if tokens_per_second == 1 else "seconds"
-    table = _new_table("Neither quicker nor cheaper", "", [f"latency\n{unit}", "spent\ntokens", "agreement\n%"])
+    table = Columns("Neither quicker nor cheaper", "", [f"latency\n{unit}", "spent\ntokens", "agreement\n%"])
     for choice in advice.front:
         latency = choice.latency / tokens_per_second
         cells = (
@@ -268,10 +284,10 @@ def advice_table(advice: Advice, tokens_per_second: float) -> Table:
     return table
 
 
-def learning_table(lesson: Lesson, penalties: Penalties) -> Table:
+def learning_table(lesson: Lesson, penalties: Penalties) -> Columns:
     """What a pool as traffic took, by the number of questions seen: without learning → with it."""
     headings = ["samples", "agreement\n%", "reward"]
-    table = _new_table(f"{lesson.pool} as traffic: without learning → with it", "questions", headings)
+    table = Columns(f"{lesson.pool} as traffic: without learning → with it", "questions", headings)
     for means in lesson.curve(bends(lesson.questions), penalties):
         cells = [
             f"{means[f'staying_{metric}']:.{places}f} → {means[f'learning_{metric}']:.{places}f}"
