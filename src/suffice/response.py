@@ -20,7 +20,10 @@ class Response:
     tool_calls: Sequence[Any] | None = None
     """What it wants to call, as a chat completion's message has it."""
     signals: Mapping[str, float] = field(default_factory=dict)
-    """Numbers that say something of its worth, by name: whatever a server tells and somebody reads."""
+    """Numbers that say something of its worth, by name: what its log probabilities come to, where they were asked for.
+
+    They are `logprob`, `confidence`, `tail` and `lowest`: those that the server tells enough for.
+    """
     answer: str | None = None
     draw: int = 0
     """Its number among the question's draws, in the order in which they were started."""

@@ -46,8 +46,11 @@ def test_the_real_model_is_asked_just_enough_times(local: suffice.LocalServer) -
 
 def test_more_draws_than_the_server_takes_at_once(local: suffice.LocalServer) -> None:
     with openai.OpenAI(base_url=local.base_url, api_key="none") as client:
-        outcome = suffice.sample(client, EASY, model=local.model, controller="sc:draws=12", max_tokens=24)
+        outcome = suffice.sample(client, EASY, model=local.model, controller="sc:draws=12", max_tokens=24, signals=True)
     assert (outcome.samples, outcome.by_round, outcome.failures) == (12, (12,), ())
+    for response in outcome.responses:
+        assert {*response.signals} == {"logprob", "confidence", "tail", "lowest"}, "it tells log probabilities"
+        assert response.signals["logprob"] < 0 < response.signals["lowest"] <= response.signals["confidence"]
 
 
 def busy_slots(local: suffice.LocalServer) -> int:

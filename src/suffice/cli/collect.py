@@ -1,6 +1,6 @@
 """`suffice collect`: a pool of a server's responses to a file of questions."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -54,6 +54,9 @@ def collect(
     price: Price = 0.0,
     prompt_price: PromptPrice = 0.0,
     keep_text: Annotated[bool, typer.Option("--keep-text", help="Keep the responses' text in the pool.")] = False,
+    signals: Annotated[
+        bool, typer.Option("--signals", help="Ask for log probabilities, and keep what they tell of each response.")
+    ] = False,
     ray: RayAddress = None,
 ) -> None:
     """Make a pool: sample a server many times for each question; interrupted, it goes on where it was."""
@@ -64,9 +67,15 @@ def collect(
     job = Job(questions, out, form, prompt, concurrency, timeout, price, prompt_price, keep_text=keep_text, ray=ray)
     with upstream_of(base_url, model, gguf, threads) as upstream:
         fields = upstream.fields(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed)
-        settings = {"samples": samples, "keep_text": keep_text}
+        settings: dict[str, Any] = {"samples": samples, "keep_text": keep_text}
+        if signals:
+            settings["signals"] = True
         total = samples * len(job.questions)
-        with job.lines(upstream, fields, settings, total, lambda batch: batch.collect(job.questions, samples)) as lines:
+
+        def work(batch: Any) -> Any:
+            return batch.collect(job.questions, samples)
+
+        with job.lines(upstream, fields, settings, total, work, signals=signals) as lines:
             missing = total - job.spent.responses
             if missing:
                 typer.echo(f"{missing} draws failed, the last with: {job.spent.failures[-1]}", err=True)

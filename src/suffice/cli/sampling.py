@@ -153,7 +153,7 @@ class Job:
         settings: dict[str, Any],
         total: int,
         work: Callable[[Any], Awaitable[Iterator[dict[str, Any]]]],
-        **voting: Any,
+        **more: Any,
     ) -> Iterator[Iterator[dict[str, Any]]]:
         """Open the journal and do the work; its lines are read from the journal as they are needed.
 
@@ -167,7 +167,7 @@ class Job:
 
         prompt = self._prompt or get_prompt(upstream.prompt)
         fields = fields | self._form.request
-        terms = Terms(fields, prompt, self._form.extractor, self._keep_text, **voting)
+        terms = Terms(fields, prompt, self._form.extractor, self._keep_text, **more)
         crew = self._crew(upstream, terms)
         journal = Journal(self._journal, {**settings, **self._form.settings, "prompt": prompt, **fields})
 

@@ -1,6 +1,7 @@
 """The server that a command samples: the options that name it, and finding it."""
 
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,6 +51,15 @@ class Upstream:
 def upstream_of(
     base_url: Sequence[str] | None, model: str | None, gguf: Path | None, threads: int
 ) -> Iterator[Upstream]:
+    """The servers that `ask`, `run` and `collect` sample; what they refuse meanwhile is said in a sentence."""
+    with warnings.catch_warnings(), _servers(base_url, model, gguf, threads) as upstream:
+        warnings.filterwarnings("always", message="signals:")
+        warnings.showwarning = lambda message, *place, **more: typer.echo(f"suffice: {message}", err=True)
+        yield upstream
+
+
+@contextmanager
+def _servers(base_url: Sequence[str] | None, model: str | None, gguf: Path | None, threads: int) -> Iterator[Upstream]:
     """The servers that are named, or the embedded model where none is and there is no key for one."""
     openai = need("openai", "")
     default = Target("")

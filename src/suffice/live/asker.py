@@ -86,6 +86,8 @@ class Terms:
     deadline_seconds: float | None = None
     audit: float = 0.0
     """The share of the questions that is drawn to the full budget after the vote."""
+    signals: bool = False
+    """Whether responses are collected with their signals."""
 
     def request(self, question: Asked) -> dict[str, Any]:
         """The fields of a request."""
@@ -174,7 +176,8 @@ class Asker:
 
     async def collect(self, question: Asked, missing: Sequence[int], ledger: Ledger) -> None:
         """Bring in the draws of these numbers."""
-        asking = Asking(self._terms.request(question), single=True)  # so that every count of tokens is exact
+        # Each draw is a request of its own, so that every count of tokens is exact.
+        asking = Asking(self._terms.request(question), single=True, signals=self._terms.signals)
         draws = Recorder(self._terms, question, ledger, ServerDraws(self._server.for_question(), asking, missing), ())
         try:
             draws.launch(len(missing))

@@ -196,6 +196,8 @@ class Batch:
             line["answers"] = [answer and json.loads(answer) for answer in line["answers"]]
             line["gold"] = read_gold(question.gold)
             line |= {"ignore": list(structured.ignore)} if structured.ignore else {}
+        if self._terms.signals:
+            line |= _signals(responses)
         return line | ({"texts": [response.text for response in responses]} if self._terms.keep_text else {})
 
     async def answer(self, questions: Sequence[Asked], learn: bool = False) -> Iterator[Line]:
@@ -306,3 +308,9 @@ class Batch:
                 chance = zlib.crc32(question.id.encode()) / (1 << 32)
                 shares[bisect(bounds, chance * bounds[-1], hi=len(bounds) - 1)].append(place)
         return shares
+
+
+def _signals(responses: Sequence[Response]) -> Line:
+    """The signals of a pool's line: a list each, in the order of the answers, with null where one is not known."""
+    names = dict.fromkeys(name for response in responses for name in response.signals)
+    return {"signals": {name: [one.signals.get(name) for one in responses] for name in names}} if names else {}

@@ -45,13 +45,15 @@ async def asample(
     watch: Watch | None = None,
     flow: Flow | None = None,
     api: str | None = None,
+    signals: bool = False,
     **request: Any,
 ) -> Outcome:
     r"""Ask a model just enough times, with an `openai.AsyncOpenAI` or an `anthropic.AsyncAnthropic`.
 
     What else is given goes into every request. Where a list of clients is given, the question goes to one of their
     servers, and on to another if that one dies. With a `flow` there is no waiting between rounds: see docs/flow.md.
-    With `api="responses"` an OpenAI client asks for Responses instead of chat completions.
+    With `api="responses"` an OpenAI client asks for Responses instead of chat completions. With `signals` each response
+    comes with what its log probabilities tell: see docs/live.md.
 
     >>> import openai
     >>> from suffice.testing import FakeServer
@@ -67,7 +69,9 @@ async def asample(
     check_request(request)
     if dialect.name == "messages" and "max_tokens" not in request:
         raise OptionError("must be given: Messages asks for it", "max_tokens")
-    voting = Voting(get_controller(controller), get_extractor(answer), budget, flow)
+    if signals and not dialect.tells_signals:
+        raise OptionError("can't be had: Messages tells no log probabilities", "signals")
+    voting = Voting(get_controller(controller), get_extractor(answer), budget, flow, signals=signals)
     if request.get("temperature") == 0:
         warnings.warn("temperature 0: all samples will agree, and voting on them is a waste", stacklevel=2)
     # A mixture of plans must choose the same one again where a seed is given; servers take negative ones too.

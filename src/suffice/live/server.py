@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from suffice.errors import OptionError
 from suffice.live.dialects import CHAT, Dialect, MalformedError
 from suffice.live.dialects.base import Meter
-from suffice.live.facts import Asking, Facts
+from suffice.live.facts import TOPS, Asking, Facts
 from suffice.live.fleet import Fleet, Host
 from suffice.live.gate import LONGEST_WAIT, PausedError, back_off
 from suffice.live.limiter import Limiter
@@ -38,6 +38,13 @@ Post = Callable[[dict[str, Any], Callable[[bytes], None]], Awaitable[bytes]]
 
 It raises StatusError, ConnectionError, TimeoutError and TooLongError.
 """
+
+
+LONG = 1 << 20
+"""A body of so many bytes, with log probabilities in it, is read in a thread, so that others go on meanwhile."""
+
+WITH_SIGNALS = 4
+"""So many draws are asked for at once where log probabilities come with them: some two kilobytes a token."""
 
 
 T = TypeVar("T")
@@ -126,7 +133,8 @@ class Server:
             return 1
         if self.exact_usage and self.facts.counts_first is not False:
             return 1
-        return min(self.limiter.limit, self.host.limiter.limit, self.facts.most_at_once(asking))
+        most = min(self.limiter.limit, self.host.limiter.limit, self.facts.most_at_once(asking))
+        return min(most, WITH_SIGNALS) if self._top(asking) else most
 
     async def ask(self, asking: Asking, numbers: Sequence[int], meter: Meter) -> list[Response]:
         """One request for the question's draws of these numbers; the meter shows how far it is, where it streams."""
@@ -135,25 +143,69 @@ class Server:
         seed = asking.fields.get("seed")
         request = self.dialect.request(fields, draws, None if seed is None else seed + numbers[0], asking.streamed)
 
-        async def send() -> bytes:
+        async def send(top: int | None) -> bytes:
             meter.restart()
-            known = {name: value for name, value in request.items() if name not in self.facts.refused}
+            whole = request if top is None else self.dialect.with_signals(request, top)
+            known = {name: value for name, value in whole.items() if name not in self.facts.refused}
             return await self.poster(self.host)(known, meter.feed)
+
+        def read(body: bytes) -> list[Response]:
+            if asking.streamed:
+                return [self.dialect.read_stream(body, asking.signals)]
+            return self.dialect.read(body, draws, asking.signals)
 
         async def attempt() -> list[Response]:
             try:
-                body = await send()
+                body = await self.with_signals(asking, send)
             except StatusError as error:
                 if "stream_options" not in request or "stream_options" not in str(error):
                     raise
                 self.facts.refused.add("stream_options")  # an older server: it then tells no tokens
-                body = await send()
-            return [self.dialect.read_stream(body)] if asking.streamed else self.dialect.read(body, draws)
+                body = await self.with_signals(asking, send)
+            long = asking.signals and len(body) >= LONG
+            return await asyncio.to_thread(read, body) if long else read(body)
 
         responses = await self.tried(attempt, draws)
         if responses and not asking.streamed:
             self.facts.counts_first = "timings" in responses[0].reply
+        self._look_for_signals(asking, responses)
         return [_possible(response, asking) for response in responses]
+
+    async def with_signals(self, asking: Asking, send: Callable[[int | None], Awaitable[T]]) -> T:
+        """What a request comes to that asks for as many log probabilities as the server tells; None asks for none.
+
+        What a server refuses is asked for again with fewer; where that helps, it is remembered.
+        """
+        first = top = self._top(asking)
+        while True:
+            try:
+                result = await send(top)
+            except (StatusError, TooLongError) as error:
+                if top is None or not _may_refuse(error):
+                    raise
+                named = isinstance(error, TooLongError) or "logprob" in str(error).lower()
+                top = next((fewer for fewer in TOPS if fewer < top), None) if named else None
+                words = str(error)
+            else:
+                if top != first:
+                    self.facts.took_top(asking, top)
+                    if not top:
+                        self._warn(asking, words)
+                return result
+
+    def _top(self, asking: Asking) -> int | None:
+        return self.facts.top_logprobs(asking) if asking.signals and self.dialect.tells_signals else None
+
+    def _look_for_signals(self, asking: Asking, responses: Sequence[Response]) -> None:
+        """Notice a server that takes the wish for log probabilities and tells none."""
+        told = any(response.signals for response in responses)
+        if not told and self._top(asking) is not None and any(response.text for response in responses):
+            self._warn(asking, "it leaves them out")
+
+    def _warn(self, asking: Asking, words: str) -> None:
+        told = masked(" ".join(words.split()), self.secret)[:200]
+        rest = "tells only those of sampled tokens" if self._top(asking) == 0 else "tells none"
+        self.facts.warn_once(asking.model, f"signals: asked for log probabilities, {asking.model} {rest}: {told}")
 
     async def tried(self, attempt: Callable[[], Awaitable[T]], draws: int = 1) -> T:
         """What an attempt comes to, which is made again where that may help; DrawError where it does not."""
@@ -254,6 +306,11 @@ class Server:
         if isinstance(error, PausedError):
             error = StatusError(429, message, {"retry-after": str(math.ceil(error.seconds))})
         return DrawError(message, error)
+
+
+def _may_refuse(error: StatusError | TooLongError) -> bool:
+    """Whether it may be for the log probabilities that a request failed."""
+    return isinstance(error, TooLongError) or error.status in (400, 422, 501) or "logprob" in str(error).lower()
 
 
 def _possible(response: Response, asking: Asking) -> Response:

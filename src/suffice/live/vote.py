@@ -39,6 +39,8 @@ class Voting:
     """Whether responses are the same whenever they are asked for."""
     streamed: bool = False
     """Whether draws are streamed in rounds too, so that whoever watches sees tokens arrive."""
+    signals: bool = False
+    """Whether the server is asked for log probabilities, which come with each response as its signals."""
 
     def __post_init__(self) -> None:
         whole_number("budget", self.budget)
@@ -55,7 +57,7 @@ class Voting:
         **draws: Any,
     ) -> "Vote":
         """A vote on what a server says to a request of these fields; its draws may be seen `through` others."""
-        asking = Asking(fields, streamed=self.streamed or self.flow is not None)
+        asking = Asking(fields, streamed=self.streamed or self.flow is not None, signals=self.signals)
         extractor = self.extractor.for_request(server.dialect.messages(fields), asked=self.asked)
         voting = replace(self, extractor=extractor, greedy=fields.get("temperature") == 0)
         span = TRACING.vote(server.dialect, fields, self.controller, self.budget)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 Stream = tuple[bytes, list[bytes], bytes]
@@ -76,6 +76,27 @@ def stream_at(path: str, reply: dict[str, Any]) -> Stream:
     return _message_stream(reply) if _ends(path, "/messages") else _chat_stream(reply)
 
 
+def with_logprobs(
+    reply: dict[str, Any], request: dict[str, Any], logprob: Callable[[str], float] | None
+) -> dict[str, Any]:
+    """A reply with log probabilities where they are asked for: each word is a token, and all have the text's."""
+    wanted = request.get("top_logprobs") or 0
+
+    def tokens(text: str | None) -> list[dict[str, Any]]:
+        of_text = logprob(text or "") if logprob else 0.0
+        top = [{"token": f"{place}", "logprob": of_text - place, "bytes": None} for place in range(wanted)]
+        return [{"token": word, "logprob": of_text, "bytes": None, "top_logprobs": top} for word in _words(text)]
+
+    if logprob is None:
+        return reply
+    for choice in reply.get("choices", ()) if request.get("logprobs") else ():
+        choice["logprobs"] = {"content": tokens(choice["message"]["content"]), "refusal": None}
+    for item in reply.get("output", ()) if "message.output_text.logprobs" in (request.get("include") or ()) else ():
+        for part in item.get("content", ()):
+            part["logprobs"] = tokens(part["text"])
+    return reply
+
+
 def _ends(path: str, end: str) -> bool:
     return path.partition("?")[0].endswith(end)
 
@@ -88,15 +109,19 @@ def _chat_stream(reply: dict[str, Any]) -> Stream:
     choice = reply["choices"][0]
     said = choice["message"]
     deltas: list[dict[str, Any]] = [{"content": word} for word in _words(said.get("content"))]
+    tokens = (choice.get("logprobs") or {}).get("content") or [None] * len(deltas)
+    pieces = [_chunk(delta, token=token) for delta, token in zip(deltas, tokens, strict=True)]
     if said.get("tool_calls"):
-        deltas.append({"tool_calls": [{"index": n, **call} for n, call in enumerate(said["tool_calls"])]})
+        pieces.append(_chunk({"tool_calls": [{"index": n, **call} for n, call in enumerate(said["tool_calls"])]}))
     usage = _event({"choices": [], "usage": reply.get("usage")})
     end = _chunk({}, choice["finish_reason"]) + usage + b"data: [DONE]\n\n"
-    return _chunk({"role": "assistant", "content": ""}), [_chunk(delta) for delta in deltas], end
+    return _chunk({"role": "assistant", "content": ""}), pieces, end
 
 
-def _chunk(delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+def _chunk(delta: dict[str, Any], finish_reason: str | None = None, token: dict[str, Any] | None = None) -> bytes:
+    choice: dict[str, Any] = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    if token:
+        choice["logprobs"] = {"content": [token]}
     return _event({"object": "chat.completion.chunk", "choices": [choice]})
 
 

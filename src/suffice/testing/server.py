@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from suffice.testing.replies import reply_at, stream_at
+from suffice.testing.replies import reply_at, stream_at, with_logprobs
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ MOST_DRAWS = 1000
 class FakeServer:
     r"""Serves a script on a port of this machine, a free one unless it is named, in a thread of its own.
 
-    It lists its models; one that has none lets nobody in who asks for them.
+    It lists its models; one that has none lets nobody in who asks for them. Where log probabilities are asked for, a
+    text that is scripted comes with them: `logprob` gives that of each of its tokens, and None leaves them out.
 
     >>> with FakeServer(lambda request, number: r"\boxed{42}") as server:
     ...     server.base_url.startswith("http://127.0.0.1:")
@@ -63,6 +64,7 @@ class FakeServer:
         streams: bool = False,
         port: int = 0,
         models: Sequence[str] = ("fake",),
+        logprob: Callable[[str], float] | None = lambda text: -len(text) / 100,
     ) -> None:
         self.requests: list[dict[str, Any]] = []
         self.bodies: list[bytes] = []
@@ -79,6 +81,7 @@ class FakeServer:
         self._script = script
         self._port = port
         self._models = models
+        self._logprob = logprob
         self._remember = remember
         self._streams = streams
         self.generated = 0
@@ -163,7 +166,7 @@ class FakeServer:
             if isinstance(reply, str):
                 reply = [reply] * draws
             if not isinstance(reply, Reply):
-                reply = Reply(reply_at(path, reply))
+                reply = Reply(with_logprobs(reply_at(path, reply), request, self._logprob))
             if self._streams and request.get("stream") and isinstance(reply.body, dict) and reply.status == 200:
                 return await self._stream(reader, writer, reply, path)
             if await _left(reader, reply.delay):

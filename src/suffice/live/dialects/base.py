@@ -46,6 +46,8 @@ class Dialect(ABC):
     """Fields of a request that are not the caller's in a vote."""
     takes_n: ClassVar[bool]
     """Whether one request may ask for several responses."""
+    tells_signals: ClassVar[bool] = True
+    """Whether it knows of log probabilities."""
 
     @abstractmethod
     def asking(
@@ -78,11 +80,18 @@ class Dialect(ABC):
         """The body of a request for so many draws."""
 
     @abstractmethod
-    def read(self, body: bytes, draws: int) -> list[Response]:
-        """The responses in a reply, at most as many as were asked for; MalformedError where it is none."""
+    def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
+        """The body of a request that asks for log probabilities too, and for those of so many likeliest tokens."""
 
     @abstractmethod
-    def read_stream(self, body: bytes) -> Response:
+    def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
+        """The responses in a reply, at most as many as were asked for; MalformedError where it is none.
+
+        With `signals`, the log probabilities in it become signals, and are taken out of it.
+        """
+
+    @abstractmethod
+    def read_stream(self, body: bytes, signals: bool = False) -> Response:
         """The response that the events of a stream make up; of a server that does not stream, that of its reply."""
 
     @abstractmethod

@@ -9,6 +9,7 @@ from suffice.answers import Extractor
 from suffice.live.dialects import wire
 from suffice.live.dialects.base import Dialect, Hearing, MalformedError, Meter
 from suffice.live.dialects.wire import UNREADABLE
+from suffice.live.signals import Token, load, signals_of, tokens_in
 from suffice.response import Response
 
 _JSON = ("json_object", "json_schema")
@@ -87,12 +88,20 @@ class ChatCompletions(Dialect):
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         return body
 
-    def read(self, body: bytes, draws: int) -> list[Response]:
+    def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
+        """By `logprobs`; what the caller asked for is left as it is."""
+        return {"logprobs": True, **({"top_logprobs": top} if top else {}), **request}
+
+    def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
         """A response a choice."""
         try:
-            reply = json.loads(body)
+            reply = load(body) if signals else json.loads(body)
+            tokens = [_take_tokens(choice) for choice in reply["choices"]] if signals else [[]] * draws
             choices = reply["choices"][:draws]
-            read = [_read_choice(choice) for choice in choices]
+            read = [
+                replace(_read_choice(choice), signals=signals_of(told))
+                for choice, told in zip(choices, tokens, strict=False)
+            ]
         except UNREADABLE:
             raise MalformedError(f"no chat completion: {body[:80].decode(errors='replace')!r}") from None
         if not read:
@@ -107,21 +116,23 @@ class ChatCompletions(Dialect):
         responses[0] = replace(responses[0], prompt_tokens=wire.count(usage.get("prompt_tokens")) or 0)
         return responses
 
-    def read_stream(self, body: bytes) -> Response:
+    def read_stream(self, body: bytes, signals: bool = False) -> Response:
         """The deltas, joined."""
         if body.lstrip()[:1] == b"{":
-            return self.read(body, 1)[0]
+            return self.read(body, 1, signals)[0]
         around: dict[str, Any] = {}
         message: dict[str, Any] = {"role": "assistant", "content": None}
         finish_reason, usage = None, None
+        tokens: list[Token] = []
         try:
-            for event in wire.events(body):
+            for event in wire.events(body, load if signals else json.loads):
                 if "error" in event:
                     raise MalformedError(f"an error in the stream: {str(event['error'])[:200]}")
                 around = around or {name: value for name, value in event.items() if name not in ("choices", "usage")}
                 usage = event.get("usage") or usage
                 for choice in event.get("choices") or ():
                     _add_delta(message, choice.get("delta") or {})
+                    tokens += _take_tokens(choice)
                     finish_reason = choice.get("finish_reason") or finish_reason
         except UNREADABLE:
             raise MalformedError(f"no stream of a chat completion: {body[:80].decode(errors='replace')!r}") from None
@@ -129,7 +140,7 @@ class ChatCompletions(Dialect):
             raise MalformedError("a stream that ends before its response does")
         choice = {"index": 0, "message": message, "finish_reason": finish_reason}
         whole = {**around, "object": "chat.completion", "choices": [choice], "usage": usage}
-        return self.read(json.dumps(whole).encode(), 1)[0]
+        return replace(self.read(json.dumps(whole).encode(), 1)[0], signals=signals_of(tokens))
 
     def meter(self) -> Meter:
         """A reader of chunks."""
@@ -231,6 +242,15 @@ def _read_choice(choice: Any) -> Response:
         reasoning=wire.whole_characters(reasoning),
         tool_calls=calls if isinstance(calls, list) and calls else None,
     )
+
+
+def _take_tokens(choice: dict[str, Any]) -> list[Token]:
+    """The tokens of a choice, or of a piece of one, which are no longer in it."""
+    told = choice.get("logprobs")
+    tokens = tokens_in(told.get("content")) if isinstance(told, dict) else []
+    if tokens:
+        choice["logprobs"] = None
+    return tokens
 
 
 def _text(content: Any) -> str | None:

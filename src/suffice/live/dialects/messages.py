@@ -45,6 +45,7 @@ class Messages(Dialect):
     path = "/messages"
     owned = frozenset(("stream",))
     takes_n = False
+    tells_signals = False
 
     def asking(
         self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
@@ -95,7 +96,11 @@ class Messages(Dialect):
         """The fields, with the seed and the stream where they are wanted."""
         return {**fields, **({} if seed is None else {"seed": seed}), **({"stream": True} if streamed else {})}
 
-    def read(self, body: bytes, draws: int) -> list[Response]:
+    def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
+        """There are none to ask for."""
+        return dict(request)
+
+    def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
         """One response, whatever the number of its blocks."""
         try:
             reply = json.loads(body)
@@ -120,7 +125,7 @@ class Messages(Dialect):
         )
         return [response]
 
-    def read_stream(self, body: bytes) -> Response:
+    def read_stream(self, body: bytes, signals: bool = False) -> Response:
         """The message that begins, with its blocks joined from their deltas."""
         if body.lstrip()[:1] == b"{":
             return self.read(body, 1)[0]

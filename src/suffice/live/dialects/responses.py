@@ -10,11 +10,15 @@ from suffice.answers import Extractor
 from suffice.live.dialects import wire
 from suffice.live.dialects.base import Dialect, Hearing, MalformedError, Meter
 from suffice.live.dialects.wire import UNREADABLE
+from suffice.live.signals import Token, load, signals_of, tokens_in
 from suffice.response import Response
 
 _FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _AT_THE_SERVER = ("previous_response_id", "conversation", "prompt", "background", "store")
 """Fields by which the server keeps what was said, or what will be: other draws would be kept beside the winner."""
+
+
+LOGPROBS = "message.output_text.logprobs"
 
 
 class Responses(Dialect):
@@ -49,7 +53,7 @@ class Responses(Dialect):
         if body.get("tools") and not extractor.reads_tools:
             return "tools"
         include = body.get("include")
-        if body.get("top_logprobs") or (isinstance(include, list) and "message.output_text.logprobs" in include):
+        if body.get("top_logprobs") or (isinstance(include, list) and LOGPROBS in include):
             return "logprobs"
         form = _form(body)
         odd = isinstance(form, dict) and form.get("type") != "text" and wire.schema_of(form) is None
@@ -70,10 +74,16 @@ class Responses(Dialect):
         """The fields, with the seed and the stream where they are wanted."""
         return {**fields, **({} if seed is None else {"seed": seed}), **({"stream": True} if streamed else {})}
 
-    def read(self, body: bytes, draws: int) -> list[Response]:
+    def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
+        """By `include`; what the caller asked for is left as it is."""
+        include = request.get("include")
+        wanted = [*(include if isinstance(include, list) else ()), LOGPROBS]
+        return {**({"top_logprobs": top} if top else {}), **request, "include": list(dict.fromkeys(wanted))}
+
+    def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
         """One response, whatever the number of its items."""
         try:
-            reply = json.loads(body)
+            reply = load(body) if signals else json.loads(body)
             if not isinstance(reply["output"], list) or reply.get("status") in ("failed", "cancelled"):
                 raise ValueError
             items = [item for item in reply["output"] if isinstance(item, dict)]
@@ -81,6 +91,7 @@ class Responses(Dialect):
             thoughts = "\n".join([*_texts(items, "reasoning", "content"), *_texts(items, "reasoning", "summary")])
             calls = [_call(item) for item in items if item.get("type") in ("function_call", "custom_tool_call")]
             finish = _finish(reply, bool(calls))
+            tokens = _take_tokens(reply) if signals else []
         except UNREADABLE:
             raise MalformedError(f"no response: {body[:80].decode(errors='replace')!r}") from None
         usage = wire.usage_of(reply)
@@ -90,19 +101,20 @@ class Responses(Dialect):
             tokens=wire.count(usage.get("output_tokens")),
             reasoning=wire.whole_characters(thoughts) or None,
             tool_calls=calls or None,
+            signals=signals_of(tokens),
             prompt_tokens=wire.count(usage.get("input_tokens")) or 0,
             reply=reply,
         )
         return [response]
 
-    def read_stream(self, body: bytes) -> Response:
+    def read_stream(self, body: bytes, signals: bool = False) -> Response:
         """The whole that its last event has; its items where a server leaves them out there."""
         if body.lstrip()[:1] == b"{":
-            return self.read(body, 1)[0]
+            return self.read(body, 1, signals)[0]
         items: list[Any] = []
         whole = None
         try:
-            for event in wire.events(body):
+            for event in wire.events(body, load if signals else json.loads):
                 kind = event.get("type")
                 if kind in ("error", "response.failed") or "error" in event:
                     raise MalformedError(f"an error in the stream: {str(event)[:200]}")
@@ -110,11 +122,12 @@ class Responses(Dialect):
                     items.append(event["item"])
                 if kind in ("response.completed", "response.incomplete"):
                     whole = {**event["response"], "output": event["response"].get("output") or items}
+            tokens = _take_tokens(whole) if signals and whole else []
         except UNREADABLE:
             raise MalformedError(f"no stream of a response: {body[:80].decode(errors='replace')!r}") from None
         if whole is None:
             raise MalformedError("a stream that ends before its response does")
-        return self.read(json.dumps(whole).encode(), 1)[0]
+        return replace(self.read(json.dumps(whole).encode(), 1)[0], signals=signals_of(tokens))
 
     def meter(self) -> Meter:
         """A reader of deltas."""
@@ -181,6 +194,20 @@ def _finish(reply: dict[str, Any], calls: bool) -> str:
     if reply.get("status") == "incomplete":
         return _FINISH.get((reply.get("incomplete_details") or {}).get("reason") or "", "length")
     return "tool_calls" if calls else "stop"
+
+
+def _take_tokens(reply: dict[str, Any]) -> list[Token]:
+    """The tokens of a reply's text, which are no longer in it."""
+    contents = [item.get("content") for item in reply["output"] if isinstance(item, dict)]
+    tokens: list[Token] = []
+    for part in chain(*(content for content in contents if isinstance(content, list))):
+        found = tokens_in(part.get("logprobs"))
+        if found:
+            tokens += found
+            part["logprobs"] = []
+    if tokens and "top_logprobs" in reply:
+        reply["top_logprobs"] = 0
+    return tokens
 
 
 def _form(body: Mapping[str, Any]) -> Any:

@@ -61,13 +61,17 @@ class Translated(Dialect):
             self._fields, self._translation = fields, request_to_chat(self.name, fields)
         return self._chat.request(self._translation, draws, seed, streamed)
 
-    def read(self, body: bytes, draws: int) -> list[Response]:
-        """A response a choice, each with the reply that it would have been."""
-        return [self._back(response) for response in self._chat.read(body, draws)]
+    def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
+        """As a chat asks for them."""
+        return self._chat.with_signals(request, top)
 
-    def read_stream(self, body: bytes) -> Response:
+    def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
+        """A response a choice, each with the reply that it would have been."""
+        return [self._back(response) for response in self._chat.read(body, draws, signals)]
+
+    def read_stream(self, body: bytes, signals: bool = False) -> Response:
         """The deltas, joined, with the reply that they would have been."""
-        return self._back(self._chat.read_stream(body))
+        return self._back(self._chat.read_stream(body, signals))
 
     def _back(self, response: Response) -> Response:
         # Thoughts that stood in the text were taken out of it when it was read, and counts were shared out.

@@ -24,10 +24,10 @@ def event(payload: Mapping[str, Any], name: str | None = None) -> bytes:
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + as_json(payload) + b"\n\n"
 
 
-def events(body: bytes) -> list[dict[str, Any]]:
+def events(body: bytes, load: Callable[[bytes], Any] = json.loads) -> list[dict[str, Any]]:
     """The data of a stream's events."""
     lines = [line[5:].strip() for line in body.split(b"\n") if line.startswith(b"data:")]
-    return [json.loads(line) for line in lines if line and line != b"[DONE]"]
+    return [load(line) for line in lines if line and line != b"[DONE]"]
 
 
 class PieceMeter:

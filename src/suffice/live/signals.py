@@ -1,0 +1,73 @@
+"""Signals: what the log probabilities of a response's tokens come to, in a few numbers; the tokens are not kept."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+TOP = 20
+"""So many of the likeliest tokens are asked for at each place, where the server tells as many."""
+
+WINDOW = 32
+"""Tokens in a row over which confidence is taken for `tail` and `lowest`."""
+
+UNKNOWN = -9999.0
+"""What OpenAI and others say for a log probability that they do not know, or that is minus infinity."""
+
+
+class Token(NamedTuple):
+    """What is kept of a token while its reply is read."""
+
+    logprob: float | None
+    confidence: float | None
+    """Minus the mean log probability of the likeliest tokens in its place."""
+
+
+def load(data: bytes) -> Any:
+    """JSON in which tokens shrink as soon as they are read: their list may be a hundred times as long as the text.
+
+    >>> load(b'[{"token": "7", "logprob": -0.5, "top_logprobs": [{"token": "7", "logprob": -0.5}]}]')
+    [Token(logprob=-0.5, confidence=0.5)]
+    """
+    return json.loads(data, object_hook=_shrunk)
+
+
+def _shrunk(read: dict[str, Any]) -> Any:
+    if "logprob" not in read or "token" not in read:
+        return read
+    likeliest = read.get("top_logprobs")
+    known = [one.logprob for one in likeliest if isinstance(one, Token)] if isinstance(likeliest, list) else []
+    top = sorted((one for one in known if one is not None), reverse=True)[:TOP]
+    return Token(_known(read["logprob"]), -sum(top) / len(top) if top else None)
+
+
+def _known(logprob: Any) -> float | None:
+    number = isinstance(logprob, int | float) and not isinstance(logprob, bool)
+    return float(logprob) if number and math.isfinite(logprob) and logprob > UNKNOWN else None
+
+
+def tokens_in(told: Any) -> list[Token]:
+    """The tokens of a list that may be anything."""
+    return [one for one in told if isinstance(one, Token)] if isinstance(told, list) else []
+
+
+def signals_of(tokens: Sequence[Token]) -> dict[str, float]:
+    """The signals of a response, as far as its tokens tell them.
+
+    `logprob` is the mean log probability of its tokens, `confidence` the mean of minus that of the likeliest in each
+    place, `tail` the same over the last 32 tokens and `lowest` the smallest over any 32 in a row.
+
+    >>> signals_of([Token(-0.5, 3.0), Token(-1.5, 5.0)])
+    {'logprob': -1.0, 'confidence': 4.0, 'tail': 4.0, 'lowest': 4.0}
+    """
+    signals = {}
+    logprobs = [token.logprob for token in tokens if token.logprob is not None]
+    if logprobs:
+        signals["logprob"] = np.mean(logprobs)
+    sure = np.array([token.confidence for token in tokens if token.confidence is not None])
+    if len(sure):
+        windows = np.lib.stride_tricks.sliding_window_view(sure, min(WINDOW, len(sure)))
+        signals |= {"confidence": sure.mean(), "tail": windows[-1].mean(), "lowest": windows.mean(axis=1).min()}
+    return {name: round(float(value), 6) for name, value in signals.items()}
