@@ -18,8 +18,21 @@ WIDE = 120
 _UsageError: Any = typer.BadParameter.__base__
 
 
+_arguments: list[str] = []
+
+
+def arguments() -> list[str]:
+    """What the command line was called with, for a report to tell."""
+    return list(_arguments)
+
+
 class _Group(TyperGroup):
     """Turns our errors into one sentence and exit code 2."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _arguments[:] = args
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -9,8 +9,10 @@ import typer
 from suffice import OptionError, load_pool
 from suffice.cli.app import ManyValues, app, need
 from suffice.cli.options import FirstSeed, Preset, RayAddress, Repeats, on_ray, standing_of
+from suffice.cli.reports import ReportFile, write_report
 from suffice.experiments import EXPERIMENTS, Bench
-from suffice.report import training_bar
+from suffice.paths import check_writable
+from suffice.report import experiments_report, training_bar
 
 TRAINING_POOL = "qwen2.5-coder-1.5b__train"
 TEST_POOLS = ["qwen2.5-coder-1.5b__dapo", "qwen2.5-coder-1.5b__gsm8k", "qwen2.5-coder-1.5b__math500"]
@@ -45,6 +47,7 @@ def reproduce(
         Path | None,
         typer.Option(metavar="DIR", help="Where trained controllers are kept; with the pages by default."),
     ] = None,
+    report: ReportFile = None,
     ray: RayAddress = None,
 ) -> None:
     """Run the paper's experiments on any pools; interrupted, it goes on where it was."""
@@ -54,6 +57,7 @@ def reproduce(
         raise OptionError(f'WHAT must be one of {", ".join(EXPERIMENTS)} or all, not "{what}"')
     if budget != Bench.budget and what not in ("scaling", "frontier"):
         raise OptionError(f"is for scaling and frontier; {what} is the paper's, at {Bench.budget}", "budget")
+    check_writable(report)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -77,8 +81,9 @@ def reproduce(
         executor=cluster,
     )
     bench.check(allow_overlap)
+    names = list(EXPERIMENTS) if what == "all" else [what]
     try:
-        for name in EXPERIMENTS if what == "all" else [what]:
+        for name in names:
             pages.write_page(name, EXPERIMENTS[name](bench), bench)
         if what == "all":
             pages.write_index(EXPERIMENTS, bench)
@@ -87,3 +92,7 @@ def reproduce(
         raise
     typer.echo((out / f"{'index' if what == 'all' else what}.md").read_text())
     typer.echo(f"All of it is in {out}.")
+    if report:
+        settings = {"train": train, "test": test, "leave_one_out": leave_one_out, "preset": preset, "keep": keep}
+        settings |= {"steps": steps, "seeds": seeds, "repeats": repeats, "seed": seed, "budget": budget}
+        write_report(report, experiments_report(names, out, bench.used, settings))

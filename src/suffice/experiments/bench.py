@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -68,6 +68,8 @@ class Bench:
     warn: Callable[[str], None] = lambda message: None
     cache: Path | None = None
     executor: AnyExecutor | None = None
+    used: list[LearnedController] = field(default_factory=list, compare=False)
+    """The learned controllers of the experiments so far."""
 
     def __post_init__(self) -> None:
         for name in ("train", "test"):
@@ -130,7 +132,9 @@ class Bench:
                         self.warn(f"a controller learned nothing: it is no better than {rule}")
         if not all(path.exists() for path in paths):
             raise KeyboardInterrupt
-        return [cast(LearnedController, load_controller(path)) for path in paths]
+        learned = [cast(LearnedController, load_controller(path)) for path in paths]
+        self.used.extend(learned)
+        return learned
 
     def evaluate(self, pool: Pool, controllers: Sequence[str | Controller]) -> list[Result]:
         """Replay over a test pool."""
