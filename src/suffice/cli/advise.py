@@ -22,10 +22,11 @@ from suffice.cli.options import (
     on_ray,
     standing_of,
 )
+from suffice.cli.reports import ReportFile, write_report
 from suffice.paths import check_writable, write_whole
 from suffice.replay import executor_for
 from suffice.replay.advise import DEFAULT_REPEATS, FLOWS, MIN_AGREEMENT, PLANS
-from suffice.report import advice_csv, advice_json, advice_table, choice_options, progress_bar
+from suffice.report import advice_csv, advice_json, advice_report, advice_table, choice_options, progress_bar
 from suffice.tally import DEFAULT_BUDGET
 
 
@@ -52,6 +53,7 @@ def advise(
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw tokens against latency as a PNG file.")
     ] = None,
+    report: ReportFile = None,
     ray: RayAddress = None,
 ) -> None:
     """Say which mode, order, extra and controller to use for pools: the cheapest in time, or the quickest in budget.
@@ -60,7 +62,7 @@ def advise(
     """
     if (max_latency is None) == (max_tokens is None):
         raise OptionError("give --max-latency or --max-mean-tokens, one of the two")
-    check_writable(file_of(json), csv, figure)
+    check_writable(file_of(json), csv, figure, report)
     figures = need("suffice.report.figures", "plot") if figure else None
     pools = [suffice.load_pool(name) for name in chosen]
     speed = tokens_per_second or 1.0
@@ -80,9 +82,10 @@ def advise(
             progress=advance,
             executor=cluster or executor_for(pools, len(tried) * len(FLOWS), repeats, clocked=True),
         )
+    settings = {"budget": budget, "repeats": repeats, "seed": seed, "slots": slots, "min_agreement": min_agreement}
+    settings |= {"max_latency": max_latency, "max_tokens": max_tokens}
     if json:
-        settings = {"budget": budget, "repeats": repeats, "seed": seed, "slots": slots, "min_agreement": min_agreement}
-        write_json(json, advice_json(advice, **settings, max_latency=max_latency, max_tokens=max_tokens))
+        write_json(json, advice_json(advice, **settings))
     if csv:
         write_whole(csv, advice_csv(advice).encode())
     if figures:
@@ -91,3 +94,5 @@ def advise(
         return
     show(advice_table(advice, speed))
     typer.echo(f"Use {choice_options(advice.chosen)}")
+    if report:
+        write_report(report, advice_report(advice, {"pools": [pool.name for pool in pools], **settings}))

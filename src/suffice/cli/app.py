@@ -23,12 +23,26 @@ WIDE = 120
 _UsageError: Any = typer.BadParameter.__base__
 
 
+_arguments: list[str] = []
+
+
+def arguments() -> list[str]:
+    """What the command line was called with, for a report to tell."""
+    return list(_arguments)
+
+
 class Group(TyperGroup):
     """Turns our errors into one sentence and exit code 2."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options, as the help shows them."""
         return shown_plainly(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The command and what is for it."""
+        _arguments[:] = args
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""

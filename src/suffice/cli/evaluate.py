@@ -34,6 +34,7 @@ from suffice.cli.options import (
     penalties_of,
     standing_of,
 )
+from suffice.cli.reports import ReportFile, write_report
 from suffice.controllers.conditioned import LARGEST_BUDGET as LARGEST_LEARNED
 from suffice.flow import MODES, get_flow
 from suffice.paths import check_writable, write_whole
@@ -44,8 +45,10 @@ from suffice.replay.advise import MIN_AGREEMENT
 from suffice.replay.learning import DEFAULT_ORDERS, replay_learning
 from suffice.report import (
     clock_table,
+    evaluation_report,
     evaluation_tables,
     learning_json,
+    learning_report,
     learning_table,
     progress_bar,
     quotable,
@@ -90,6 +93,7 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FILE", help="Draw the reliability diagram, or the learning curves, as a PNG file."),
     ] = None,
+    report: ReportFile = None,
     ray: RayAddress = None,
     advise: Annotated[bool, typer.Option("--advise", hidden=True)] = False,
     max_latency: Annotated[float | None, typer.Option(hidden=True)] = None,
@@ -115,6 +119,7 @@ def evaluate(
             json,
             csv,
             figure,
+            report,
             ray,
         )
         return
@@ -129,10 +134,10 @@ def evaluate(
         penalties = penalties_of(
             penalty_draw, penalty_round, pools, price, tokens, wait, second, answer, is_output(json)
         )
-        _learn(pools, controllers, penalties, json, figure, budget=budget, orders=orders, seed=seed)
+        _learn(pools, controllers, penalties, json, figure, report, budget=budget, orders=orders, seed=seed)
         return
     controllers = controllers or _serving(IN_FLOW if flow else IN_ROUNDS, budget)
-    check_writable(file_of(json), csv, figure)
+    check_writable(file_of(json), csv, figure, report)
     figures = need("suffice.report.figures", "plot") if figure else None
     pools = [suffice.load_pool(name) for name in chosen]
     penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer, is_output(json))
@@ -152,15 +157,14 @@ def evaluate(
             progress=advance,
             executor=cluster or executor_for(pools, len(controllers), repeats, clocked=bool(flow or slots)),
         )
+    about: dict[str, Any] = {"budget": budget, "repeats": repeats, "seed": seed}
+    about |= {"penalty_draw": penalties.draw, "penalty_round": penalties.round, "mode": mode, "elect": elect}
+    if flow:
+        about |= {"order": order, "extra": extra}
+    if slots or tokens_per_second:
+        about |= {"slots": slots, "tokens_per_second": tokens_per_second}
     if json:
-        about: dict[str, Any] = {"penalty_draw": penalties.draw, "penalty_round": penalties.round, "mode": mode}
-        about["elect"] = elect
-        if flow:
-            about |= {"order": order, "extra": extra}
-        if slots or tokens_per_second:
-            about |= {"slots": slots, "tokens_per_second": tokens_per_second}
-        text = results_json(comparisons, budget=budget, repeats=repeats, seed=seed, **about)
-        write_json(json, text)
+        write_json(json, results_json(comparisons, **about))
     if csv:
         write_whole(csv, results_csv(comparisons).encode("utf-8", "surrogateescape"))
     if figures:
@@ -171,8 +175,11 @@ def evaluate(
         show(table, "")
     if flow or slots or tokens_per_second:
         show(clock_table(comparisons, tokens_per_second), "")
-    if sentence := quotable(comparisons):
+    sentence = quotable(comparisons)
+    if sentence:
         typer.echo(sentence)
+    if report:
+        write_report(report, evaluation_report(comparisons, pools, sentence, about))
 
 
 def _serving(controllers: list[str], budget: int) -> list[str]:
@@ -187,20 +194,23 @@ def _learn(
     penalties: Penalties,
     json: Path | None,
     figure: Path | None,
+    report: Path | None,
     **settings: int,
 ) -> None:
     """Each pool as traffic: what a plan that learns from it takes, against one that doesn't."""
     if len(controllers) > 1:
         raise OptionError("can be given once: it is the plan that learns", "controller")
-    check_writable(file_of(json), figure)
+    check_writable(file_of(json), figure, report)
     figures = need("suffice.report.figures", "plot") if figure else None
     plan = (controllers or ["plan"])[0]
     with progress_bar("traffic", settings["orders"] * len(pools)) as advance:
         lessons = [replay_learning(pool, plan, **settings, progress=advance) for pool in pools]
+    about = {"controller": plan, "penalty_draw": penalties.draw, "penalty_round": penalties.round}
     if json:
-        about = {"controller": plan, "penalty_draw": penalties.draw, "penalty_round": penalties.round}
         write_json(json, learning_json(lessons, penalties, **settings, **about))
     if figures:
         figures.draw_learning(lessons, figure)
     if not is_output(json):
         show(*(learning_table(lesson, penalties) for lesson in lessons))
+    if report:
+        write_report(report, learning_report(lessons, settings | about))

@@ -25,8 +25,10 @@ from suffice.cli.options import (
     on_ray,
     standing_of,
 )
+from suffice.cli.reports import ReportFile, write_report
 from suffice.experiments import EXPERIMENTS, JOBS, Bench, forecast
-from suffice.report import training_bar
+from suffice.paths import check_writable
+from suffice.report import experiments_report, training_bar
 from suffice.training.setting import Setting
 
 TRAINING_POOL = "qwen2.5-coder-1.5b__train"
@@ -65,6 +67,7 @@ def reproduce(
             metavar="DIR", help="Where trained controllers are kept; with the pages by default. Repeat to look in more."
         ),
     ] = [],  # noqa: B006
+    report: ReportFile = None,
     ray: RayAddress = None,
 ) -> None:
     """Run the paper's experiments on any pools; interrupted, it goes on where it was."""
@@ -72,6 +75,7 @@ def reproduce(
     pages = need("suffice.report.experiments", "train,plot")
     if what not in (*EXPERIMENTS, "all"):
         raise OptionError(f'WHAT must be one of {", ".join(EXPERIMENTS)} or all, not "{what}"')
+    check_writable(report)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -109,3 +113,7 @@ def reproduce(
         raise
     typer.echo((out / f"{'index' if what == 'all' else what}.md").read_text())
     typer.echo(f"All of it is in {out}.")
+    if report:
+        settings = {"train": train, "test": test, "leave_one_out": leave_one_out, "preset": preset, "keep": keep}
+        settings |= {"steps": steps, "seeds": seeds, "repeats": repeats, "seed": seed, "budget": budget}
+        write_report(report, experiments_report(names, out, bench.used, settings))

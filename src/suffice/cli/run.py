@@ -1,6 +1,6 @@
 """`suffice run`: a file of questions, each asked just enough times."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from statistics import fmean
 from typing import Annotated, Any
@@ -11,6 +11,7 @@ import suffice
 from suffice import OptionError
 from suffice.cli.app import app
 from suffice.cli.options import Budget, Extra, Mode, Order, RayAddress
+from suffice.cli.reports import ReportFile, write_report
 from suffice.cli.sampling import (
     Answer,
     Concurrency,
@@ -35,7 +36,9 @@ from suffice.cli.sampling import (
 )
 from suffice.cli.servers import BaseUrl, Gguf, Model, Threads, upstream_of
 from suffice.flow import MODES, Flow, get_flow
-from suffice.report import outcomes_summary
+from suffice.paths import check_writable
+from suffice.report import outcomes_report, outcomes_summary, told_of
+from suffice.report.questions import MOST_QUESTIONS
 from suffice.tally import DEFAULT_BUDGET
 
 _FIGURES = ("samples", "rounds", "tokens", "seconds", "stop_reason", "right", "fields_right", "audit")
@@ -80,6 +83,7 @@ def run(
         int | None, typer.Option(help="Start nothing more once so many tokens, prompts and all, are spent.")
     ] = None,
     max_cost: Annotated[float | None, typer.Option(help="Start nothing more once so much money is spent.")] = None,
+    report: ReportFile = None,
     ray: RayAddress = None,
 ) -> None:
     """Answer a file of questions, each just enough times; interrupted, it goes on where it was."""
@@ -87,6 +91,7 @@ def run(
 
     if not 0 <= audit <= 1:
         raise OptionError(f"must be a share between 0 and 1, not {audit:g}", "audit")
+    check_writable(report)
     flow = get_flow(mode, order, extra)
     form = Form(answer, schema, ignore)
     voting = Voting(suffice.get_controller(controller), form.extractor, budget, flow)
@@ -118,13 +123,19 @@ def run(
             audit=audit,
         )
         told: list[dict[str, Any]] = []
+        asked = {question.id: question.question for question in job.questions[:MOST_QUESTIONS]}
         with work as lines:
-            write_lines(out, _noted(lines, told))
+            write_lines(out, _noted(lines, told, asked if report else {}))
     answered = [line for line in told if line["samples"] and line["stop_reason"] != "failed"]
     if answered:
         typer.echo(outcomes_summary(answered, budget))
         if audit:
             typer.echo(f"Audited: {_proved(answered)}.")
+        if report:
+            about = {"model": upstream.model, **settings, "questions": questions, "temperature": temperature}
+            shown = [line for line in answered if "votes" in line]
+            made = outcomes_report(shown, len(answered), budget, outcomes_summary(answered, budget), about)
+            write_report(report, made)
     missing = len(job.questions) - len(answered)
     if missing and job.spent.exhausted:
         typer.echo(f"The limit on spending is reached: {missing} questions are left; raise it to go on.", err=True)
@@ -147,8 +158,11 @@ def _proved(lines: Sequence[dict[str, Any]]) -> str:
     return f"{said}; accuracy {early:.1%}, with the full budget {full:.1%}"
 
 
-def _noted(lines: Iterable[dict[str, Any]], told: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The lines as they pass by; their figures are kept, and no text."""
+def _noted(
+    lines: Iterable[dict[str, Any]], told: list[dict[str, Any]], asked: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """The lines as they pass by; their figures are kept, and the votes of those that a report shows."""
     for line in lines:
-        told.append({name: line.get(name) for name in _FIGURES})
+        shown = told_of(line, asked[line["id"]]) if line["id"] in asked else {}
+        told.append({name: line.get(name) for name in _FIGURES} | shown)
         yield line

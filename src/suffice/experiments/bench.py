@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -71,6 +71,8 @@ class Bench:
     only_cached: bool = False
     """Train nothing: rows and curves are of the controllers that there are."""
     executor: AnyExecutor | None = None
+    used: list[LearnedController] = field(default_factory=list, compare=False)
+    """The learned controllers of the experiments so far."""
 
     def __post_init__(self) -> None:
         for name in ("train", "test"):
@@ -153,7 +155,9 @@ class Bench:
         found = {name: self._find(job) for name, job in jobs.items()}
         if not self.only_cached and None in found.values():
             raise KeyboardInterrupt
-        return {name: controller for name, controller in found.items() if controller}
+        learned = {name: controller for name, controller in found.items() if controller}
+        self.used.extend(learned.values())
+        return learned
 
     def _train(self, jobs: Sequence[Job]) -> None:
         from suffice.training import learn_each

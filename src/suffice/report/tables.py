@@ -82,8 +82,8 @@ def quotable(comparisons: Sequence[Comparison]) -> str | None:
     draws = fmean(_of(full, "samples"))
     over = f", over {len(comparisons)} pools" if len(comparisons) > 1 else ""
     return (
-        f"{best.controller}: {100 * (1 - samples / draws):.0f} % fewer samples than SC@{draws:.0f} in {rounds:.1f} "
-        f"rounds, {agreement:.1f} % the same answers{over}"
+        f"{best.controller}: {100 * abs(1 - samples / draws):.0f} % {'fewer' if samples <= draws else 'more'} samples "
+        f"than SC@{draws:.0f} in {rounds:.1f} rounds, {agreement:.1f} % the same answers{over}"
     )
 
 

@@ -156,21 +156,21 @@ def learn(job: Job, link: Link | None = None) -> Trained:
         link.stop.set()  # no other run begins
     watcher.consider(model)
     best = replace(job, setting=replace(job.setting, penalties=watcher.best_penalties))
-    steps = {"steps": model.num_timesteps, "best_after_steps": watcher.best_steps}
-    trained = _finished(watcher.best, best, steps)
+    told = {"steps": model.num_timesteps, "best_after_steps": watcher.best_steps, "curve": watcher.curve}
+    trained = _finished(watcher.best, best, told)
     if watcher.last is watcher.best:
         return replace(trained, last=trained)
     last = replace(job, setting=replace(job.setting, penalties=watcher.last_penalties))
-    return replace(trained, last=_finished(watcher.last, last, steps))
+    return replace(trained, last=_finished(watcher.last, last, told))
 
 
-def _finished(controller: LearnedController, job: Job, steps: dict[str, int]) -> Trained:
+def _finished(controller: LearnedController, job: Job, told: dict[str, Any]) -> Trained:
     """A controller with the figures that its card tells, of the job with the penalties that it has by then."""
     results = measure(controller, job.pools, job.setting, FINAL_SEED, repeats=FINAL_REPEATS)
     card = {
         **controller.card,
         "penalties": asdict(job.setting.penalties),
-        **steps,
+        **told,
         **figures(results),
         "target_reward": target_reward(controller, job, FINAL_SEED, repeats=FINAL_REPEATS),
         "rules": {
@@ -265,6 +265,7 @@ class Watcher(BaseCallback):
         self.best_reward = -np.inf
         self.penalties = job.setting.penalties
         self.best_penalties = self.penalties
+        self.curve: list[tuple[int, float, float, float]] = []
 
     def _on_step(self) -> bool:
         return not self.link.stop.is_set()
@@ -297,6 +298,7 @@ class Watcher(BaseCallback):
             self.best_penalties = self.penalties
         if for_means:
             self._mend_penalties(model, over)
+        self.curve.append((model.num_timesteps, round(reward, 5), round(samples, 3), round(rounds, 3)))
         return Watched(model.num_timesteps, reward, samples, rounds)
 
     def _mend_penalties(self, model: BaseAlgorithm, over: tuple[float, float]) -> None:

@@ -1,0 +1,158 @@
+"""The report as one HTML file: tables that sort, plots to point at and every question's votes, with no network."""
+
+import json
+import math
+import platform
+import re
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from typing import Any
+
+from suffice.report.style import looks
+
+PACKAGES = ("suffice", "numpy", "scipy", "torch", "stable-baselines3", "openai")
+
+Section = dict[str, Any]
+"""A part of the page, as its script reads it: `kind` is table, plot, questions or facts."""
+
+Point = Sequence[str | float | None]
+"""A label and figures, of which axes show some."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a report says first, the command that made it, its parts, and what it was made with."""
+
+    title: str
+    sentence: str
+    sections: Sequence[Section]
+    settings: dict[str, Any] = field(default_factory=dict)
+    pools: Sequence[str] = ()
+    """Where there are several, one of them can be chosen."""
+
+
+def report_html(report: Report, command: str) -> str:
+    """The whole file. What it shows is data and never markup: a policy lets nothing run but its own script."""
+    page = files("suffice.report") / "page"
+    css, script = (f"\n{(page / name).read_text()}" for name in ("report.css", "report.js"))
+    sections = [
+        *report.sections,
+        facts("Settings", {name: _setting(value) for name, value in report.settings.items() if value is not None}),
+        facts("Versions", versions()),
+    ]
+    data = json.dumps(_known({"sections": sections, "pools": list(report.pools)}), separators=(",", ":"))
+    own = f"style-src {_hash(css)}; script-src {_hash(script)}"
+    parts = {
+        "title": escape(report.title),
+        "sentence": escape(report.sentence),
+        "command": escape(command),
+        "made": f"suffice {version('suffice')}, {datetime.now().astimezone():%Y-%m-%d %H:%M}",
+        "policy": f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'",
+        "css": css,
+        "js": script,
+        "data": data.replace("<", "\\u003c"),  # else </script> in an answer would end the data
+    }
+    whole = re.sub(r"{{(\w+)}}", lambda place: parts[place[1]], (page / "report.html").read_text())
+    return whole.encode("utf-8", "replace").decode()
+
+
+def table(title: str, columns: Sequence[Section], panels: Sequence[Section], note: str = "") -> Section:
+    """A table that sorts by any column; a cell is a text, a number, or a number to sort by with its text."""
+    return {"kind": "table", "title": title, "note": note, "columns": columns, "panels": panels}
+
+
+def words(label: str) -> Section:
+    """A column of texts."""
+    return {"label": label, "text": True}
+
+
+def figures(label: str, places: int | None = 1) -> Section:
+    """A column of numbers."""
+    return {"label": label, "places": places}
+
+
+def facts(title: str, known: dict[str, str]) -> Section:
+    """Names and values."""
+    return {"kind": "facts", "title": title, "facts": list(known.items())}
+
+
+def versions() -> dict[str, str]:
+    """What this runs with."""
+    found = {"Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # of an extra that is not installed
+            continue
+    return found
+
+
+def _setting(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _known(value: Any) -> Any:
+    """The same with nothing in it that JSON has no word for, and numbers as short as a reader needs them."""
+    if isinstance(value, dict):
+        return {name: _known(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_known(one) for one in value]
+    if isinstance(value, float):
+        return round(value, 5) if math.isfinite(value) else None
+    return value
+
+
+def _hash(text: str) -> str:
+    """What a policy knows an inline part by."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What an axis of a plot shows: a column of the points, and where the axis may begin and end."""
+
+    column: int
+    label: str
+    places: int = 1
+    log: bool = False
+    span: float | None = None
+    """The least that it spans, so that little does not look like much."""
+    least: float | None = None
+    most: float | None = None
+    zero: bool = False
+    """Whether it begins there."""
+
+
+def percent(column: int, label: str, span: float = 10, places: int = 1) -> Axis:
+    """An axis of shares."""
+    return Axis(column, f"{label} (%)", places, span=span, least=0, most=100)
+
+
+def plot(
+    title: str,
+    x: Sequence[Axis],
+    y: Sequence[Axis],
+    panels: Sequence[Section],
+    note: str = "",
+    told: Sequence[Axis] = (),
+    diagonal: bool = False,
+) -> Section:
+    """Points of several series, one of the axes against another; pointing at one tells all that is `told` of it."""
+    axes = {"x": list(map(asdict, x)), "y": list(map(asdict, y)), "told": list(map(asdict, told or (*x, *y)))}
+    return {"kind": "plot", "title": title, "note": note, "panels": panels, "diagonal": diagonal, **axes}
+
+
+def panel(name: str, points: Mapping[str, Sequence[Point]], line: bool = False) -> Section:
+    """What a plot shows of one pool, or with no name of all: points by series, each a label and its columns."""
+    styles = looks(list(points))
+    series = [
+        {"name": label, "colour": colour, "marker": marker, "line": line, "points": some}
+        for (label, some), (colour, marker) in zip(points.items(), styles, strict=True)
+    ]
+    return {"name": name, "series": series}

@@ -1,0 +1,125 @@
+"""The report of the paper's experiments, made of the tables that they wrote."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from suffice.controllers import Controller
+from suffice.report.curves import curves_of
+from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, table, words
+
+TITLES = {
+    "main": "SC, ASC, ESC and the learned controller",
+    "scaling": "Scaling curves",
+    "frontier": "The planner's frontier",
+    "ablation": "Reward targets",
+    "explain": "Where the samples go",
+    "transfer": "Transfer between models",
+}
+METRICS = ("samples", "rounds", "agreement", "accuracy", "total_tokens", "sequential_tokens")
+X = [
+    Axis(1, "samples", zero=True),
+    Axis(2, "rounds", log=True),
+    Axis(5, "total tokens", 0, zero=True),
+    Axis(6, "sequential tokens", 0, log=True),
+]
+Y = [percent(3, "agreement with the full vote", places=2), percent(4, "accuracy", places=2)]
+
+Row = dict[str, str | float | None]
+
+
+def experiments_report(
+    names: Sequence[str], folder: Path, learned: Sequence[Controller], settings: Mapping[str, Any]
+) -> Report:
+    """Each experiment as a plot and a table, and how the controllers were learned."""
+    sections: list[Section] = []
+    pools: list[str] = []
+    for name in names:
+        path = folder / f"{name}.csv"
+        if not path.exists():  # an experiment that these pools don't allow
+            continue
+        rows = _rows(path)
+        sections += [_plot(name, rows), _table(name, rows)]
+        pools += [str(row["pool"]) for row in rows if "pool" in row and row["pool"] not in pools]
+    sentence = _sentence(_rows(folder / "main.csv")) if "main" in names else f"{len(sections) // 2} experiments."
+    title = "The paper's experiments" if len(names) > 1 else TITLES[names[0]]
+    return Report(title, sentence, [*sections, *curves_of(learned)], dict(settings), pools)
+
+
+def _rows(path: Path) -> list[Row]:
+    with path.open(newline="") as file:
+        return [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)]
+
+
+def _value(text: str) -> str | float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return text or None
+
+
+def _plot(name: str, rows: Sequence[Row]) -> Section:
+    """A panel a pool and a series a method, joined where a parameter is swept."""
+    if name == "explain":
+        return _explained(rows)
+    by = ("tested", "trained") if name == "transfer" else ("pool", "method")
+    panels: dict[str, dict[str, list[Point]]] = {}
+    for row in rows:
+        pool, method = (str(row[key]) for key in by)
+        parameter = str(row.get("parameter") or row.get("penalty_draw") or "")
+        point: Point = [parameter, *(row.get(metric) for metric in METRICS)]
+        panels.setdefault(pool, {}).setdefault(_method(method), []).append(point)
+    swept = name in ("scaling", "frontier", "transfer")
+    made = [panel(pool, points, line=swept) for pool, points in panels.items()]
+    if swept or name == "transfer":
+        made.insert(0, {**made[0], "name": ""})
+    return plot(TITLES[name], X, Y, made, "Up and to the left is better; point at a mark to read it.")
+
+
+def _method(name: str) -> str:
+    """As controllers are called, so that each keeps its colour."""
+    return {"SC@32": "sc", "ASC": "asc", "ESC": "esc", "RL-guided": "rl"}.get(name, name)
+
+
+def _explained(rows: Sequence[Row]) -> Section:
+    panels: dict[str, list[Point]] = {}
+    for row in rows:
+        shares = None if row["accuracy"] is None else 100 * float(row["accuracy"])
+        panels.setdefault(str(row["pool"]), []).append([str(row["question"]), row["entropy"], shares, row["samples"]])
+    x = [Axis(1, "how divided the answers are (entropy, nats)", 2, zero=True), percent(2, "responses that are right")]
+    y = [Axis(3, "samples", zero=True)]
+    return plot(TITLES["explain"], x, y, [panel(pool, {"rl": points}) for pool, points in panels.items()])
+
+
+def _table(name: str, rows: Sequence[Row]) -> Section:
+    """All columns of the file; what is a number in any row is a column of numbers."""
+    shown = [key for key in rows[0] if any(row[key] is not None for row in rows)]
+    columns = [_column(key, [row[key] for row in rows]) for key in shown]
+
+    def lines(pool: str) -> list[list[Any]]:
+        return [[row[key] for key in shown] for row in rows if not pool or row.get("pool") == pool]
+
+    pools = dict.fromkeys(str(row["pool"]) for row in rows if "pool" in row)
+    panels = [{"name": pool, "rows": lines(pool)} for pool in ("", *pools)]
+    return table(f"{TITLES[name]}: the figures", columns, panels)
+
+
+def _column(key: str, cells: Sequence[str | float | None]) -> Section:
+    heading = key.replace("_std", " ±").replace("_", " ")
+    places = 4 if key in ("reward", "entropy", "penalty_draw") else 2
+    return figures(heading, places) if any(isinstance(cell, float) for cell in cells) else words(heading)
+
+
+def _sentence(rows: Sequence[Row]) -> str:
+    """The learned controller against SC, in the mean over the pools."""
+
+    def mean(method: str, metric: str) -> float:
+        values = [float(row[metric] or 0) for row in rows if row["method"] == method]
+        return sum(values) / len(values)
+
+    saved = 1 - mean("RL-guided", "samples") / mean("SC@32", "samples")
+    return (
+        f"RL-guided: {saved:.0%} fewer samples than SC@32 in {mean('RL-guided', 'rounds'):.1f} rounds, "
+        f"{mean('RL-guided', 'agreement'):.1f} % the same answers"
+    ).replace("%", " %", 1)
