@@ -91,12 +91,14 @@ def test_without_extras_every_command_works_or_says_what_it_needs(plain: Path, t
     extras = ["torch", "starlette", "matplotlib", "xllamacpp", "gymnasium", "ray", "pytest"]
     assert run(plain / "python", "-c", look, *extras, cwd=tmp_path).stdout == "[]\n"
     (tmp_path / "q.jsonl").write_text('{"id": "a", "question": "What is 6 * 7?", "gold": "42"}\n')
+    (tmp_path / "r.csv").write_text("question,answer\nq,42\nq,41\n")
     with FakeServer(lambda request, number: r"\boxed{42}") as server:
         at = ["--base-url", server.base_url]
         works: dict[str, list[str]] = {
             "ask": ["ask", "What is 6 * 7?", *at],
             "collect": ["collect", "q.jsonl", "--out", "pool.jsonl", "--samples", "2", *at],
             "run": ["run", "q.jsonl", "--out", "o.jsonl", "--controller", "sc:draws=2", *at],
+            "import": ["import", "r.csv", "--out", "imported.jsonl"],
             "pools": ["pools"],
             "controllers": ["controllers"],
             "evaluate": ["evaluate", POOL, "--repeats", "1", "--controller", "rl"],

@@ -1,9 +1,9 @@
 """Ask your LLM just enough times.
 
 `sample` asks a server for an answer and `parse` for an object, with `asample` and `aparse` for asyncio; `evaluate`,
-`compare` and `advise` replay controllers over pools; `register` adds a controller of yours,
-`suffice.answers.register_extractor` a way to find answers, and `suffice.testing` checks them. Every name is in
-docs/api.md with an example.
+`compare` and `advise` replay controllers over pools, which `import_pool` makes of others' files; `register` adds a
+controller of yours, `suffice.answers.register_extractor` a way to find answers, and `suffice.testing` checks them.
+Every name is in docs/api.md with an example.
 """
 
 import importlib
@@ -33,6 +33,7 @@ from suffice.errors import (
     SufficeError,
 )
 from suffice.flow import Flow
+from suffice.importing import Imported, import_pool
 from suffice.penalties import Costs, Penalties
 from suffice.planning import Plan, certainty, confidence
 from suffice.pools import Pool, Question, Summary, bundled_pools, load_pool, summarise
@@ -58,6 +59,7 @@ __all__ = [
     "Difference",
     "Flow",
     "GaveUpError",
+    "Imported",
     "LearnedController",
     "LocalServer",
     "OptionError",
@@ -87,6 +89,7 @@ __all__ = [
     "difference",
     "evaluate",
     "get_controller",
+    "import_pool",
     "load_controller",
     "load_pool",
     "parse",

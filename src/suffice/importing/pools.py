@@ -1,0 +1,150 @@
+"""From files of any format to a pool: which format it is, the answers' keys, and what was taken and dropped."""
+
+import hashlib
+import json
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from suffice.answers import Extractor, Keys, Read, get_extractor
+from suffice.errors import OptionError, PoolError, whole_number
+from suffice.importing.evaluations import harness_samples, inspect_log
+from suffice.importing.responses import Columns, batch_output, csv_table, parquet_table
+from suffice.importing.rows import Dropped, Row, Rows, json_lines, wanted
+from suffice.jsonl import read_unpacked
+from suffice.paths import is_there
+from suffice.pools import Pool, Question
+
+FORMATS = ("inspect", "lm-eval", "openai-batch", "csv", "parquet")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A pool, how many responses it was made of, and how many were dropped, by the reason.
+
+    >>> Imported(Pool("mine", (Question("q1", "7", ("7", "8"), None),)), 2, {"failed at the server": 1}).taken
+    2
+    """
+
+    pool: Pool
+    taken: int
+    dropped: Mapping[str, int]
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """The pool as its file has it."""
+        for one in self.pool.questions:
+            yield {
+                "id": one.id,
+                "gold": one.gold,
+                "answers": list(one.answers),
+                "tokens": one.tokens and list(one.tokens),
+            }
+
+
+def import_pool(
+    paths: str | Path | Iterable[str | Path],
+    format: str | None = None,  # noqa: A002
+    *,
+    answer: str | Extractor | Read | None = None,
+    gold: str | Path | None = None,
+    suffix: str | None = None,
+    columns: Columns = Columns(),  # noqa: B008
+    fewest: int = 1,
+) -> Imported:
+    r"""Make a pool of what others wrote: see docs/joins.md for the formats.
+
+    Answers are those that a file has; with `answer`, and where it has none, they are extracted from the responses.
+    `gold` is a file of JSON lines with id and gold. Questions with fewer responses than `fewest` are dropped.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mine.csv"
+    ...     _ = path.write_text("question,answer,tokens\nq1,1/2,20\nq1,0.5,31\nq1,,40\n")
+    ...     import_pool(path).pool.questions[0].answers
+    ('0.5', '0.5', None)
+    """
+    files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
+    whole_number("fewest", fewest)
+    if format not in (None, *FORMATS):
+        raise OptionError(f'must be one of {", ".join(FORMATS)}, not "{format}"', "format")
+    extractor = None if answer is None else get_extractor(answer)
+    if extractor is not None and extractor.structure:
+        raise OptionError("can't be one whose answers have fields: collect such a pool", "answer")
+    told = _golds(Path(gold)) if gold else {}
+    kept: dict[str, list[Row]] = {}
+    dropped: Counter[str] = Counter()
+    for row in chain.from_iterable(_rows(path, format, suffix, columns) for path in files):
+        if isinstance(row, Dropped):
+            dropped[row.why] += 1
+        else:
+            kept.setdefault(row.question, []).append(row)
+    for name in [name for name, rows in kept.items() if len(rows) < fewest]:
+        dropped[f"of questions with fewer than {fewest}"] += len(kept.pop(name))
+    if not kept:
+        why = "; ".join(f"{number} {reason}" for reason, number in dropped.items())
+        raise PoolError(f"{files[0]}: there is no response in it that can be taken{': ' + why if why else ''}")
+    questions = tuple(_question(name, rows, extractor, told.get(name)) for name, rows in kept.items())
+    digest = hashlib.sha256(b"".join(read_unpacked(path, PoolError) for path in files)).hexdigest()
+    return Imported(Pool(files[0].stem, questions, digest), sum(map(len, kept.values())), dict(dropped))
+
+
+def _rows(path: Path, format: str | None, suffix: str | None, columns: Columns) -> Rows:  # noqa: A002
+    if not is_there(path) or path.is_dir():
+        raise PoolError(f"{path}: there is no such file")
+    match format or _format_of(path):
+        case "inspect":
+            return inspect_log(path)
+        case "lm-eval":
+            return harness_samples(path)
+        case "openai-batch":
+            return batch_output(path, suffix)
+        case "csv":
+            return csv_table(path, columns)
+        case _:
+            return parquet_table(path, columns)
+
+
+def _format_of(path: Path) -> str:
+    """The format, by how the file begins."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start == b"PAR1":
+        return "parquet"
+    if zipfile.is_zipfile(path) or path.suffix == ".json":
+        return "inspect"
+    if path.name.removesuffix(".gz").endswith(".csv"):
+        return "csv"
+    first = read_unpacked(path, PoolError).lstrip(b"\xef\xbb\xbf \r\n").split(b"\n", 1)[0]
+    try:
+        fields = json.loads(first)
+    except ValueError:
+        fields = None
+    if isinstance(fields, dict):
+        for name, mark in (("openai-batch", "custom_id"), ("lm-eval", "doc_id")):
+            if mark in fields:
+                return name
+    raise PoolError(f"{path}: there is no telling what format this is; say which of {', '.join(FORMATS)}")
+
+
+def _golds(path: Path) -> dict[str, str | None]:
+    """The gold answers of a file, by question."""
+    golds = {}
+    for number, record in json_lines(path, "id and gold"):
+        value = wanted(record, "gold", f"{path}, line {number}")
+        golds[str(wanted(record, "id", f"{path}, line {number}"))] = None if value is None else str(value)
+    return golds
+
+
+def _question(name: str, rows: list[Row], extractor: Extractor | None, told: str | None) -> Question:
+    """A question of a pool: equal answers have one key, and gold is compared alike."""
+    reading = extractor or get_extractor("auto")
+    keys = Keys(extractor.exact if extractor else False)
+    given = extractor is None
+    answers = tuple(keys.key(row.given if given and row.has_given else reading.extract(row.response)) for row in rows)
+    gold = told if told is not None else next((row.gold for row in rows if row.gold is not None), None)
+    tokens = tuple(row.response.tokens for row in rows)
+    return Question(name, keys.find(gold), answers, tokens if any(one is not None for one in tokens) else None)
