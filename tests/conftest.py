@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
+import httpx
 import pytest
 from helpers.live import be_quick
 from hypothesis import settings
@@ -64,6 +65,15 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
 def interruptible() -> None:
     """Ctrl-C works here and in processes started from here, also where this one was started in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patience() -> Iterator[None]:
+    """Who does not say how long to wait for a reply would wait five seconds: too short where all cores are busy."""
+    with pytest.MonkeyPatch.context() as patch:
+        for phase in ("connect", "read", "write", "pool"):
+            patch.setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, phase, 60.0)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

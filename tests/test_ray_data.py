@@ -124,6 +124,7 @@ def test_the_docs_example_runs_on_ray(
     (block,) = re.findall(r"^```py\n(.*?)^```$", DOCS.read_text(), re.DOTALL | re.MULTILINE)
     block = block.replace("http://localhost:8000/v1", server.base_url).replace("size=2", "size=1")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_worker_niceness", "0")  # it works while other tests run
     ray.init("local", num_cpus=1, include_dashboard=False, log_to_driver=False, object_store_memory=80 << 20)
     try:
         ray.data.DataContext.get_current().enable_progress_bars = False

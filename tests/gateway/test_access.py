@@ -10,7 +10,7 @@ import httpx
 import openai
 import pytest
 from helpers.gateways import ASK, MESSAGES, always, gateway, post
-from helpers.live import boxed
+from helpers.live import boxed, until
 
 from suffice.testing import FakeServer, Reply, completion
 
@@ -231,11 +231,11 @@ def test_a_malicious_regular_expression_holds_up_nobody_else() -> None:
     def script(request: dict[str, Any], number: int) -> str:
         return "a" * 40 + "!" if request["messages"][0]["content"] == "evil" else r"\boxed{x+y^2}"
 
-    async def main(url: str) -> float:
+    async def main(upstream: FakeServer, url: str) -> float:
         async with httpx.AsyncClient(timeout=60) as client:
             bad = evil | {"messages": [{"role": "user", "content": "evil"}]}
             others = [asyncio.create_task(client.post(f"{url}/v1/chat/completions", json=bad)) for _ in range(10)]
-            await asyncio.sleep(0.5)
+            assert await asyncio.to_thread(until, lambda: upstream.served >= 10)
             begun = time.monotonic()
             assert (await client.post(f"{url}/v1/chat/completions", json=ASK)).status_code == 200
             seconds = time.monotonic() - begun
@@ -244,7 +244,7 @@ def test_a_malicious_regular_expression_holds_up_nobody_else() -> None:
             return seconds
 
     with FakeServer(script) as upstream, gateway(upstream) as url:
-        assert asyncio.run(main(url)) < 5
+        assert asyncio.run(main(upstream, url)) < 30
 
 
 def test_the_recent_list_has_no_text_even_where_the_log_has(capfd: Any) -> None:

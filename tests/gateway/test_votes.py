@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from helpers.gateways import ASK, MESSAGES, always, gateway, post
+from helpers.gateways import ASK, MESSAGES, always, gateway, post, under_way
 from helpers.live import boxed, until
 from langchain_openai import ChatOpenAI
 
@@ -174,9 +174,9 @@ def test_a_vote_that_lost_draws_still_answers() -> None:
 
 
 def test_a_deadline_answers_with_what_there_is() -> None:
-    script = lambda request, number: Reply(completion([boxed(42)] * 2), delay=0 if number == 0 else 20)  # noqa: E731
+    script = lambda request, number: Reply(completion([boxed(42)] * 2), delay=0 if number == 0 else 200)  # noqa: E731
     with FakeServer(script) as upstream, gateway(upstream, controller="esc:window=2", answer="regex:(never)") as url:
-        reply = post(url, ASK | {"suffice": {"deadline_seconds": 1}})
+        reply = post(url, ASK | {"suffice": {"deadline_seconds": 2}})
     assert reply.json()["suffice"]["stop_reason"] == reply.headers["x-suffice-stop-reason"] == "deadline"
 
 
@@ -187,17 +187,13 @@ def cancellations(url: str) -> float:
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 def test_a_client_that_hangs_up_cancels_its_draws(streamed: bool) -> None:
-    slow = lambda request, number: Reply(completion([boxed(1)]), delay=20)  # noqa: E731
+    slow = lambda request, number: Reply(completion([boxed(1)]), delay=200)  # noqa: E731
     with FakeServer(slow) as upstream, gateway(upstream, controller="sc:draws=3", fan_out=1) as url:
         before = cancellations(url)
-        asked: Any = {"json": ASK | {"stream": streamed}, "timeout": 0.7}
-        with (
-            pytest.raises(httpx.ReadTimeout),
-            httpx.stream("POST", f"{url}/v1/chat/completions", **asked) as reply,
-        ):
-            list(reply.iter_bytes())
-        assert until(lambda: upstream.hung_up == 1 and upstream.in_flight == 0, 3)
-        assert until(lambda: upstream.connections == 0, 3)
+        with under_way(url, ASK | {"stream": streamed}, upstream):
+            pass
+        assert until(lambda: upstream.hung_up == 1 and upstream.in_flight == 0)
+        assert until(lambda: upstream.connections == 0)
         assert until(lambda: cancellations(url) == before + 1)
         assert until(lambda: httpx.get(f"{url}/v1/suffice/recent").json()["recent"][0]["kind"] == "cancelled")
 

@@ -1,11 +1,13 @@
 """A gateway on a free port, in front of a scripted server, and what is posted to it."""
 
+import json
 import os
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http.client import HTTPConnection
 from itertools import cycle
 from typing import Any
 
@@ -54,6 +56,7 @@ def gateway(upstream: FakeServer | str | list[Any], **settings: Any) -> Iterator
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
+        assert thread.is_alive(), "it ended before it began"
         time.sleep(0.005)
     try:
         yield f"http://127.0.0.1:{port}"
@@ -65,3 +68,20 @@ def gateway(upstream: FakeServer | str | list[Any], **settings: Any) -> Iterator
 def post(url: str, body: Any, **options: Any) -> httpx.Response:
     content = {"content": body} if isinstance(body, bytes) else {"json": body}
     return httpx.post(f"{url}/v1/chat/completions", **content, timeout=60, trust_env=False, **options)
+
+
+@contextmanager
+def under_way(url: str, body: Any, upstream: FakeServer, headers: dict[str, str] | None = None) -> Iterator[None]:
+    """A request that the upstream has begun on; its client hangs up at the end."""
+    host, port = url.removeprefix("http://").split(":")
+    client = HTTPConnection(host, int(port), timeout=60)
+    try:
+        sent = {"content-type": "application/json", **(headers or {})}
+        client.request("POST", "/v1/chat/completions", json.dumps(body), sent)
+        end = time.monotonic() + 60
+        while not upstream.in_flight:
+            assert time.monotonic() < end, "it never came to the upstream"
+            time.sleep(0.005)
+        yield
+    finally:
+        client.close()

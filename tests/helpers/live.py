@@ -22,7 +22,7 @@ def boxed(answer: object) -> str:
     return rf"So it is \boxed{{{answer}}}."
 
 
-def until(holds: Callable[[], bool], seconds: float = 10) -> bool:
+def until(holds: Callable[[], bool], seconds: float = 60) -> bool:
     """Wait until it holds, but no longer than that; whether it does."""
     end = time.monotonic() + seconds
     while not holds() and time.monotonic() < end:

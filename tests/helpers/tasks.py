@@ -31,8 +31,8 @@ def wait(number: int, link: Link) -> int:
     return number
 
 
-HELD_SECONDS = 45.0
-"""How long a task waits to be let go on, before it is clear that nobody will."""
+HELD_SECONDS = 100.0
+"""How long a task waits to be let go on, before it is clear that nobody will: a busy machine takes its time."""
 
 
 class ForgottenError(Exception):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from helpers.commands import SUFFICE, fails, suffice
+from helpers.live import until
 
 from suffice.pools import load_pool
 from suffice.testing import FakeServer, Reply, completion
@@ -120,8 +121,7 @@ def test_two_processes_can_not_share_a_journal(questions: Path, tmp_path: Path) 
     with FakeServer(slow) as server:
         first = subprocess.Popen([SUFFICE, *collect(server, questions, tmp_path / "pool.jsonl")])
         try:
-            while not server.requests:
-                time.sleep(0.01)
+            assert until(lambda: bool(server.requests), 200)
             assert "another process" in fails(*collect(server, questions, tmp_path / "pool.jsonl"))
         finally:
             first.kill()
@@ -132,8 +132,7 @@ def test_ctrl_c_leaves_a_journal_to_go_on_from(questions: Path, tmp_path: Path) 
     with FakeServer(script) as server:
         command = [SUFFICE, *collect(server, questions, tmp_path / "pool.jsonl")]
         collecting = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        while len(server.requests) < 10:
-            time.sleep(0.001)
+        assert until(lambda: len(server.requests) >= 10, 200)
         collecting.send_signal(signal.SIGINT)
         _, said = collecting.communicate(timeout=60)
         assert collecting.returncode == 130 and "again to go on" in said and "Traceback" not in said

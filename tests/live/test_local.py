@@ -74,7 +74,7 @@ def test_in_flow_cancelled_draws_free_their_slots(local: suffice.LocalServer) ->
                 await task
             begun = time.monotonic()
             while await asyncio.to_thread(busy_slots, local):
-                assert time.monotonic() - begun < 20, "the slots are still busy"
+                assert time.monotonic() - begun < 60, "the slots are still busy"
             assert cancelled.value.outcome.launched >= 4  # type: ignore[attr-defined]
             return time.monotonic() - begun
 
@@ -142,7 +142,7 @@ def test_the_server_ends_with_the_program_that_started_it() -> None:
         server = int(parent.stdout.readline())
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while Path(f"/proc/{server}").exists() and b"local_process" in Path(f"/proc/{server}/cmdline").read_bytes():
         assert time.monotonic() < end, "the server is still there"
         time.sleep(0.05)

@@ -126,8 +126,8 @@ def test_a_deadline_returns_what_there_is_and_hangs_up(ask: Ask) -> None:
         clients.KNOWN[server.base_url + "/"] = Facts()
         clients.KNOWN[server.base_url + "/"].gave(Asking({"model": "fake"}), 1)
         begun = time.monotonic()
-        outcome = ask(server, controller="sc:draws=8", deadline_seconds=1)
-        assert time.monotonic() - begun < 5
+        outcome = ask(server, controller="sc:draws=8", deadline_seconds=2)
+        assert time.monotonic() - begun < 25
         assert (outcome.answer, outcome.samples, outcome.by_round, outcome.stop_reason) == ("42", 3, (3,), "deadline")
         assert until(lambda: server.hung_up == 5)
 
