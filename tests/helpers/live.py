@@ -44,6 +44,7 @@ def ask_async(server: FakeServer, **options: Any) -> suffice.Outcome:
 
 
 def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Back-off without the waiting, and no memory of other servers."""
+    """Back-off without the waiting, at any pace, and no memory of other servers."""
     monkeypatch.setattr(gate, "BACK_OFF", 0.01)
+    monkeypatch.setattr(gate, "SLOWEST", 100.0)
     monkeypatch.setattr(clients, "KNOWN", {})

@@ -119,6 +119,10 @@ class FakeServer:
         self.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         self._started.set()
         await self._ending.wait()
+        for listening in server.sockets:
+            self._loop.remove_reader(listening.fileno())
+        for _ in range(5):  # whoever was let in a moment ago has a handler by then, which can be ended
+            await asyncio.sleep(0)
         server.close()
         for handler in self._handlers:
             handler.cancel()
@@ -137,7 +141,10 @@ class FakeServer:
         finally:
             self.connections -= 1
             self._handlers.discard(task)
-            writer.close()
+            if self._ending.is_set():  # nobody waits until all is sent
+                writer.transport.abort()
+            else:
+                writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Answer one request; whether the connection stays open for another."""
