@@ -35,14 +35,6 @@ CONFIG = {"health_check_period_ms": 1000, "worker_niceness": 0}
 """A dead node is known to be one after five seconds and not fifteen, and work is done while other tests run."""
 
 
-def patiently(start: Callable[[], T]) -> T:
-    """Ray gives a node thirty seconds to begin, which may be too few where all cores are busy."""
-    for _ in range(2):
-        with suppress(Exception):
-            return start()
-    return start()
-
-
 class Nodes:
     """A cluster of two nodes of one core each, the second of which can be killed, and comes back."""
 
@@ -52,9 +44,14 @@ class Nodes:
     def begin(self) -> None:
         from ray.cluster_utils import Cluster
 
-        head = SMALL | {"_system_config": CONFIG}
-        self.cluster: Any = patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
-        self.second = patiently(lambda: self.cluster.add_node(**SMALL))
+        for last in (False, False, True):  # Ray gives a node thirty seconds to begin: too few where all cores are busy
+            try:
+                self.cluster: Any = Cluster(initialize_head=True, head_node_args=SMALL | {"_system_config": CONFIG})
+                self.second = self.cluster.add_node(**SMALL)
+                return
+            except Exception:
+                if last:
+                    raise
 
     def kill(self) -> None:
         """The cluster does not know it at once."""
@@ -63,9 +60,13 @@ class Nodes:
 
     def mend(self) -> None:
         """Two nodes, and no other that the cluster takes for alive."""
-        if self.second is None:
-            self.second = patiently(lambda: self.cluster.add_node(**SMALL))
-        self.cluster.wait_for_nodes(timeout=60)
+        try:
+            if self.second is None:
+                self.second = self.cluster.add_node(**SMALL)
+            self.cluster.wait_for_nodes(timeout=60)
+        except Exception:  # it took too long: another cluster
+            self.end()
+            self.begin()
 
     def end(self) -> None:
         ray.shutdown()
