@@ -17,6 +17,7 @@ from suffice.cli.sampling import (
     Concurrency,
     Controller,
     Deadline,
+    Elect,
     Form,
     Ignore,
     Job,
@@ -58,6 +59,7 @@ def run(
     answer: Answer = "auto",
     schema: SchemaFile = None,
     ignore: Ignore = [],  # noqa: B006
+    elect: Elect = "majority",
     prompt: Prompt = None,
     temperature: Temperature = None,
     top_p: TopP = None,
@@ -87,14 +89,16 @@ def run(
     ray: RayAddress = None,
 ) -> None:
     """Answer a file of questions, each just enough times; interrupted, it goes on where it was."""
-    from suffice.live.vote import Voting
+    from suffice.live.vote import Voting, election_of
 
     if not 0 <= audit <= 1:
         raise OptionError(f"must be a share between 0 and 1, not {audit:g}", "audit")
     check_writable(report)
     flow = get_flow(mode, order, extra)
     form = Form(answer, schema, ignore)
-    voting = Voting(suffice.get_controller(controller), form.extractor, budget, flow)
+    voting = Voting(
+        suffice.get_controller(controller), form.extractor, budget, flow, election=election_of(elect, form.extractor)
+    )
     warn_of_temperature(temperature)
     if max_cost is not None and not (price or prompt_price):
         raise OptionError("--max-cost needs a price: give --price-per-million-tokens")
@@ -105,6 +109,8 @@ def run(
         settings = {"controller": controller, "budget": budget, "deadline_seconds": deadline_seconds}
         if flow:
             settings |= {"mode": mode, "order": order, "extra": extra}
+        if elect != "majority":
+            settings["elect"] = elect
         if learn:
             names = "\n".join(question.id for question in job.questions)
             # Who learns from whom depends on the order of the questions.
