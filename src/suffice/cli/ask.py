@@ -11,14 +11,13 @@ from rich.console import Console
 import suffice
 from suffice import OptionError
 from suffice.cli.app import app, file_of, is_output, need, write_json
-from suffice.cli.options import Budget, Extra, Json, Mode, Order
+from suffice.cli.options import Budget, Elect, Extra, Json, Mode, Order
 from suffice.cli.sampling import (
     BARE,
     Answer,
     Concurrency,
     Controller,
     Deadline,
-    Elect,
     Form,
     Ignore,
     MaxTokens,

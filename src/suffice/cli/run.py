@@ -10,14 +10,13 @@ import typer
 import suffice
 from suffice import OptionError
 from suffice.cli.app import app
-from suffice.cli.options import Budget, Extra, Mode, Order, RayAddress
+from suffice.cli.options import Budget, Elect, Extra, Mode, Order, RayAddress
 from suffice.cli.reports import ReportFile, write_report
 from suffice.cli.sampling import (
     Answer,
     Concurrency,
     Controller,
     Deadline,
-    Elect,
     Form,
     Ignore,
     Job,
@@ -135,6 +134,9 @@ def run(
     answered = [line for line in told if line["samples"] and line["stop_reason"] != "failed"]
     if answered:
         typer.echo(outcomes_summary(answered, budget))
+        if elect != "majority":
+            others = sum(line["differs"] for line in answered)
+            typer.echo(f"By weight, {others} of {len(answered)} answers are others than most votes are for.")
         if audit:
             typer.echo(f"Audited: {_proved(answered)}.")
         if report:
@@ -170,5 +172,6 @@ def _noted(
     """The lines as they pass by; their figures are kept, and the votes of those that a report shows."""
     for line in lines:
         shown = told_of(line, asked[line["id"]]) if line["id"] in asked else {}
-        told.append({name: line.get(name) for name in _FIGURES} | shown)
+        differs = line.get("majority", line["answer"]) != line["answer"]
+        told.append({name: line.get(name) for name in _FIGURES} | {"differs": differs} | shown)
         yield line

@@ -34,14 +34,6 @@ Answer = Annotated[
         metavar="X", help="How to find the answer: auto, boxed, number, choice, line, json:PATH or regex:PATTERN."
     ),
 ]
-Elect = Annotated[
-    str,
-    typer.Option(
-        "--elect",
-        metavar="E",
-        help="How the votes weigh in the end: majority, weighted:signal=logprob,strength=0.4 or file:PATH.",
-    ),
-]
 Prompt = Annotated[
     str | None,
     typer.Option(metavar="P", help="paper, worked, a text with {question} in it, or a file; .json has messages."),
