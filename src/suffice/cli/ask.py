@@ -11,7 +11,7 @@ from rich.console import Console
 import suffice
 from suffice import OptionError
 from suffice.cli.app import app, file_of, is_output, need, write_json
-from suffice.cli.options import Budget, Extra, Json, Mode, Order
+from suffice.cli.options import Budget, Elect, Extra, Json, Mode, Order
 from suffice.cli.sampling import (
     BARE,
     Answer,
@@ -48,6 +48,7 @@ def ask(
     answer: Answer = "auto",
     schema: SchemaFile = None,
     ignore: Ignore = [],  # noqa: B006
+    elect: Elect = "majority",
     prompt: Prompt = None,
     temperature: Temperature = None,
     top_p: TopP = None,
@@ -63,6 +64,7 @@ def ask(
 ) -> None:
     """Ask a question just enough times, and watch the vote."""
     from suffice.live.prompts import get_prompt, put
+    from suffice.live.vote import election_of
 
     try:
         question = sys.stdin.read() if question == "-" else question
@@ -75,6 +77,7 @@ def ask(
     chosen = suffice.get_controller(controller)
     form = Form(answer, schema, ignore)
     flow = get_flow(mode, order, extra)
+    election_of(elect, form.extractor)
     if flow:
         flow.check(chosen)
     messages = get_prompt(prompt or BARE) if prompt or form.has_schema else None
@@ -91,6 +94,7 @@ def ask(
                 controller=controller,
                 budget=budget,
                 answer=form.extractor,
+                elect=elect,
                 flow=flow,
                 deadline_seconds=deadline_seconds,
                 concurrency=concurrency,

@@ -10,7 +10,7 @@ import typer
 import suffice
 from suffice import OptionError
 from suffice.cli.app import app
-from suffice.cli.options import Budget, Extra, Mode, Order, RayAddress
+from suffice.cli.options import Budget, Elect, Extra, Mode, Order, RayAddress
 from suffice.cli.reports import ReportFile, write_report
 from suffice.cli.sampling import (
     Answer,
@@ -58,6 +58,7 @@ def run(
     answer: Answer = "auto",
     schema: SchemaFile = None,
     ignore: Ignore = [],  # noqa: B006
+    elect: Elect = "majority",
     prompt: Prompt = None,
     temperature: Temperature = None,
     top_p: TopP = None,
@@ -87,14 +88,16 @@ def run(
     ray: RayAddress = None,
 ) -> None:
     """Answer a file of questions, each just enough times; interrupted, it goes on where it was."""
-    from suffice.live.vote import Voting
+    from suffice.live.vote import Voting, election_of
 
     if not 0 <= audit <= 1:
         raise OptionError(f"must be a share between 0 and 1, not {audit:g}", "audit")
     check_writable(report)
     flow = get_flow(mode, order, extra)
     form = Form(answer, schema, ignore)
-    voting = Voting(suffice.get_controller(controller), form.extractor, budget, flow)
+    voting = Voting(
+        suffice.get_controller(controller), form.extractor, budget, flow, election=election_of(elect, form.extractor)
+    )
     warn_of_temperature(temperature)
     if max_cost is not None and not (price or prompt_price):
         raise OptionError("--max-cost needs a price: give --price-per-million-tokens")
@@ -105,6 +108,8 @@ def run(
         settings = {"controller": controller, "budget": budget, "deadline_seconds": deadline_seconds}
         if flow:
             settings |= {"mode": mode, "order": order, "extra": extra}
+        if elect != "majority":
+            settings["elect"] = elect
         if learn:
             names = "\n".join(question.id for question in job.questions)
             # Who learns from whom depends on the order of the questions.
@@ -129,6 +134,9 @@ def run(
     answered = [line for line in told if line["samples"] and line["stop_reason"] != "failed"]
     if answered:
         typer.echo(outcomes_summary(answered, budget))
+        if elect != "majority":
+            others = sum(line["differs"] for line in answered)
+            typer.echo(f"By weight, {others} of {len(answered)} answers are others than most votes are for.")
         if audit:
             typer.echo(f"Audited: {_proved(answered)}.")
         if report:
@@ -164,5 +172,6 @@ def _noted(
     """The lines as they pass by; their figures are kept, and the votes of those that a report shows."""
     for line in lines:
         shown = told_of(line, asked[line["id"]]) if line["id"] in asked else {}
-        told.append({name: line.get(name) for name in _FIGURES} | shown)
+        differs = line.get("majority", line["answer"]) != line["answer"]
+        told.append({name: line.get(name) for name in _FIGURES} | {"differs": differs} | shown)
         yield line

@@ -143,6 +143,17 @@ def serve(
         bool | None,
         typer.Option("--exact-usage", help="Draw one by one where a server does not count the tokens of each draw."),
     ] = None,
+    signals: Annotated[
+        bool | None,
+        typer.Option("--signals", help="Ask for log probabilities, which the replies do not show unless asked to."),
+    ] = None,
+    elect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="E",
+            help="How votes weigh in the end, as weighted:signal=logprob,strength=0.4.  [default: majority]",
+        ),
+    ] = None,
     log_text: Annotated[
         bool | None, typer.Option("--log-text", help="Write questions and answers into the access log and traces.")
     ] = None,

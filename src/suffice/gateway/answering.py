@@ -26,6 +26,7 @@ from suffice.live import Moment, Progress
 from suffice.live.dialects import CHAT, Dialect
 from suffice.live.dialects.translated import Translated
 from suffice.live.dialects.wire import as_json
+from suffice.live.facts import Asking
 from suffice.live.server import DrawError
 from suffice.live.tracing import TRACING
 
@@ -119,7 +120,9 @@ class Answering:
         ends = time.monotonic() + await self._places.take(self._wish.deadline_seconds)
         self._line["release"] = self._places.release
         self._server.ends = ends
-        drawing = asyncio.create_task(self._in_time(Interpreter(self._server, self._fields).draw(self._streamed), ends))
+        drawing = asyncio.create_task(
+            self._in_time(Interpreter(self._server, Asking(self._fields)).draw(self._streamed), ends)
+        )
         return self._passed_back(await unless_left(self._request, drawing))
 
     def _passed_back(self, scouted: Scouted) -> Response:
@@ -231,10 +234,11 @@ class Answering:
         self._server.ends = ends
         self._bill.sent = True
         extractor = self._wish.extractor.for_request(self._dialect.messages(self._body), asked=False)
+        asking = Asking(self._fields, self._streamed and not self._translated, signals=self._wish.voting.wants_signals)
         if self._translated:
-            finding = Interpreter(self._server, self._fields, extractor).draw(self._streamed)
+            finding = Interpreter(self._server, asking, extractor).draw(self._streamed)
         else:
-            scout = Scout(self._upstreams, self._server, self._request, extractor)
+            scout = Scout(self._upstreams, self._server, self._request, extractor, asking)
             self._scout_progress = lambda: scout.progress
             finding = scout.streamed(self._raw) if self._streamed else scout.whole(self._raw)
         scouting = asyncio.create_task(self._scouted(finding, ends))

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Mapping
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
@@ -107,6 +108,20 @@ def with_member(body: bytes, name: str, value: str) -> bytes:
         if member.key == name:
             text = text[: member.value] + json.dumps(value) + text[member.end :]
     return text.encode()
+
+
+def with_members(body: bytes, members: Mapping[str, Any]) -> bytes:
+    r"""The same bytes, with these members in the place of those of the same names.
+
+    >>> with_members(b'{"logprobs": false, "x": 1.50}', {"logprobs": True})
+    b'{"logprobs": true, "x": 1.50}'
+    """
+    for name in members:
+        body = without_member(body, name)
+    text = body.decode()
+    inside = text.index("{") + 1
+    more = ", " if _members(text) else ""
+    return (text[:inside] + json.dumps(members)[1:-1] + more + text[_after_space(text, inside) :]).encode()
 
 
 class _Member(NamedTuple):

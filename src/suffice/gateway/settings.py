@@ -16,6 +16,7 @@ from suffice.flow import get_flow
 from suffice.gateway.keys import read_keys
 from suffice.gateway.prices import read_prices
 from suffice.live.targets import Target, read_targets, whole_url
+from suffice.live.vote import election_of
 from suffice.planning import Plan
 from suffice.tally import DEFAULT_BUDGET
 
@@ -64,6 +65,8 @@ class Settings:
     unready_seconds: float = 1.0
     heartbeat_seconds: float = 5.0
     exact_usage: bool = False
+    signals: bool = False
+    elect: str = "majority"
     learn: bool = True
     audit: float = 0.0
     min_agreement: float | None = None
@@ -98,7 +101,7 @@ class Settings:
                 "would send the gateway's own keys to the upstream: give one or the other", "forward_auth"
             )
         chosen = get_controller(self.controller)
-        get_extractor(self.answer)
+        election_of(self.elect, get_extractor(self.answer))
         flow = get_flow(self.mode, self.order, self.extra)
         if flow:
             flow.check(chosen)

@@ -43,7 +43,6 @@ class Held:
         self.outcome: Outcome | None = None
         self._server = server
         self._bill = bill
-        self._asking = Asking(fields)
         self._deadline_seconds = wish.deadline_seconds
         random = np.random.default_rng(None if seed is None else abs(seed))
         self._found = found
@@ -51,6 +50,7 @@ class Held:
         if found:
             extractor = found.extractor.ignoring(wish.ignore).comparing(wish.compare)
             voting = replace(voting, extractor=extractor, asked=False)
+        self._asking = Asking(fields, signals=voting.wants_signals)
         self._vote = voting.begin(server, fields, random, watch, numbers=count(1 if found else 0))
 
     @property
@@ -167,7 +167,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "launched": outcome.launched,
         "cancelled_tokens": outcome.cancelled_tokens,
         "usage_estimated": outcome.usage_estimated,
-    } | _structured(outcome)
+    } | (outcome.told_of_majority() | _structured(outcome))
 
 
 def _structured(outcome: Outcome) -> dict[str, Any]:

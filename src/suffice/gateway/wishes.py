@@ -11,12 +11,14 @@ from typing import Any
 from suffice.answers import Extractor, get_extractor
 from suffice.answers.schema import Schema
 from suffice.controllers import Controller, get_controller
+from suffice.elections import Election
 from suffice.errors import OptionError, SufficeError
 from suffice.flow import Flow, get_flow
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.settings import Settings
 from suffice.live import Voting
 from suffice.live.dialects import Dialect
+from suffice.live.vote import election_of
 
 LONGEST = 500
 """Characters of a controller or an answer that a request may name."""
@@ -46,6 +48,9 @@ class Wish:
     """What kind of request it is: what is learned is learned for each."""
     watch: bool = False
     """Whether a stream tells of the vote from the start, draws arriving and all, as our page wants it."""
+    elect: str = "majority"
+    signals: bool = False
+    """Whether the upstream is asked for log probabilities in any case."""
 
     @property
     def extractor(self) -> Extractor:
@@ -62,8 +67,16 @@ class Wish:
     @property
     def voting(self) -> Voting:
         """How the vote is held."""
+        extractor = self.extractor
         return Voting(
-            _controller(self.controller), self.extractor, self.budget, self.flow, self.asked, streamed=self.watch
+            _controller(self.controller),
+            extractor,
+            self.budget,
+            self.flow,
+            self.asked,
+            streamed=self.watch,
+            signals=self.signals,
+            election=None if extractor.structure else _election(self.elect),
         )
 
 
@@ -84,6 +97,11 @@ def _extractor(name: str) -> Extractor:
 @lru_cache(maxsize=256)
 def _controller(name: str) -> Controller:
     return get_controller(name)
+
+
+@lru_cache(maxsize=256)
+def _election(name: str) -> Election | None:
+    return election_of(name, get_extractor("auto"))
 
 
 @dataclass(frozen=True)
@@ -136,6 +154,7 @@ _FIELDS = {
     "learn": _SWITCH,
     "topic": _TEXT,
     "watch": _SWITCH,
+    "elect": _TEXT,
 }
 
 
@@ -156,6 +175,8 @@ def read_wish(
         settings.mode,
         settings.order,
         settings.extra,
+        elect=settings.elect,
+        signals=settings.signals,
         asked=bool(wanted) or body.get("suffice") is not None,
         answer_named="answer" in wanted,
     )
@@ -169,6 +190,8 @@ def read_wish(
     if wanted_json is not None and wish.answer == "auto":
         wish = replace(wish, answer="json")
     _check("answer", wish.answer, settings.answer, lambda: wish.extractor)
+    if "elect" in wanted:
+        _check("elect", wish.elect, settings.elect, lambda: election_of(wish.elect, wish.extractor))
     _check("order", wish.order, settings.order, lambda: get_flow("flow", wish.order, 0))
     if wish.controller != "off":
         _check("controller", wish.controller, settings.controller, lambda: _controller(wish.controller))

@@ -39,9 +39,9 @@ class Audit:
 
 
 def agrees(early: Outcome, full: Outcome) -> bool:
-    """Whether two outcomes elect the same: the answer, or every field that was voted on."""
+    """Whether two outcomes agree: most votes are for the same answer, or in every field that was voted on."""
     if early.composed is None or full.composed is None:
-        return early.answer == full.answer
+        return early.majority == full.majority
     one, other = (
         {pointer: field.value for pointer, field in outcome.fields.items() if field.confidence is not None}
         for outcome in (early, full)

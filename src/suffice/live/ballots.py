@@ -8,14 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+
 from suffice.answers import Extractor, Keys, Structure
 from suffice.answers.comparing import Comparison
 from suffice.answers.structure import spelled
 from suffice.controllers import Controller
-from suffice.elections import FieldElection, FieldTallies, field_accuracy, typical
+from suffice.elections import Election, FieldElection, FieldTallies, field_accuracy, typical
 from suffice.planning import UNIVERSAL, Prior, certainty, confidence, is_certainty_known, is_ready
 from suffice.response import Response
-from suffice.tally import Tally
+from suffice.tally import NONE, Tally
 
 _THREADS = ThreadPoolExecutor(8, "suffice-think")
 """Plans are made and elections held here, and not on the event loop, which others share."""
@@ -73,6 +75,8 @@ class Elected:
     fields: Mapping[str, FieldOutcome] = field(default_factory=dict)
     composed: bool | None = None
     """Whether the value was put together from several responses; None for an answer without fields."""
+    majority: str | None = None
+    """The answer with most votes, which is another one only where the election weighed them."""
 
 
 class Ballot(ABC):
@@ -139,11 +143,15 @@ class Ballot(ABC):
 
 
 class AnswerBallot(Ballot):
-    """One answer a response."""
+    """One answer a response; where an election weighs them, it has the last word."""
 
-    def __init__(self, extractor: Extractor, budget: int, prior: Prior = UNIVERSAL) -> None:
+    def __init__(
+        self, extractor: Extractor, budget: int, prior: Prior = UNIVERSAL, election: Election | None = None
+    ) -> None:
         self.tally = Tally(budget)
         self.prior = prior
+        self._election = election
+        self._answer: str | None = None
         self._extractor = extractor
         self._keys = Keys(extractor.exact)
 
@@ -165,15 +173,18 @@ class AnswerBallot(Ballot):
             return key.value  # type: ignore[no-any-return]
 
     def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
-        """The majority."""
-        answer = self.tally.leader
-        givers = [response for response in responses if response.answer == answer] if answer is not None else []
-        return Elected(answer, typical(givers), *self._sureness(_once(self.tally) if once else self.tally))
+        """The majority, or what weighs most; how sure that is goes by the counts."""
+        majority = self._answer = self.tally.leader
+        if self._election and majority is not None:
+            self._answer = _weighed(self._election, responses)
+        givers = [one for one in responses if one.answer == self._answer] if majority is not None else []
+        sure = self._sureness(_once(self.tally) if once else self.tally)
+        return Elected(self._answer, typical(givers), *sure, majority=majority)
 
     def graded(self, gold: str | None) -> dict[str, Any]:
         """By the keys seen so far."""
         found = self._keys.find(gold)
-        return {"gold": found, "right": None if found is None else self.tally.leader == found}
+        return {"gold": found, "right": None if found is None else self._answer == found}
 
 
 class FieldBallot(Ballot):
@@ -236,6 +247,7 @@ class FieldBallot(Ballot):
             election.value,
             fields,
             election.composed,
+            spelled(election.value),
         )
 
     def _stands(self, election: FieldElection) -> int:
@@ -263,11 +275,20 @@ def read_gold(gold: str | None) -> Any:
         return gold
 
 
-def ballot_for(extractor: Extractor, budget: int, prior: Prior = UNIVERSAL) -> Ballot:
-    """The ballot that an extractor's answers need; how sure it is goes by the prior."""
+def ballot_for(extractor: Extractor, budget: int, prior: Prior = UNIVERSAL, election: Election | None = None) -> Ballot:
+    """The ballot that an extractor's answers need; how sure it is goes by the prior. Fields are not weighed."""
     if extractor.structure:
         return FieldBallot(extractor.structure, budget, prior)
-    return AnswerBallot(extractor, budget, prior)
+    return AnswerBallot(extractor, budget, prior, election)
+
+
+def _weighed(election: Election, responses: Sequence[Response]) -> str:
+    """What an election by weight elects among responses of which one has an answer."""
+    labels = list(dict.fromkeys(one.answer for one in responses if one.answer is not None))
+    codes = np.array([NONE if one.answer is None else labels.index(one.answer) for one in responses])
+    signals = {name: np.array([one.signals.get(name, np.nan) for one in responses]) for name in election.signals}
+    tokens = np.array([np.nan if one.tokens is None else one.tokens for one in responses])
+    return labels[int(election.elect(codes, signals, tokens))]
 
 
 def _least(figures: Iterable[float | None]) -> float | None:

@@ -21,6 +21,7 @@ from suffice.live.lessons import Lessons, lesson_of
 from suffice.live.questions import Asked
 from suffice.live.vote import Voting
 from suffice.planning.learning import Partition
+from suffice.pools.signals import signal_columns
 from suffice.response import Response
 
 FEWEST_FAILURES = 10
@@ -197,7 +198,8 @@ class Batch:
             line["gold"] = read_gold(question.gold)
             line |= {"ignore": list(structured.ignore)} if structured.ignore else {}
         if self._terms.signals:
-            line |= _signals(responses)
+            signals = signal_columns(response.signals for response in responses)
+            line |= {"signals": signals} if signals else {}
         return line | ({"texts": [response.text for response in responses]} if self._terms.keep_text else {})
 
     async def answer(self, questions: Sequence[Asked], learn: bool = False) -> Iterator[Line]:
@@ -308,9 +310,3 @@ class Batch:
                 chance = zlib.crc32(question.id.encode()) / (1 << 32)
                 shares[bisect(bounds, chance * bounds[-1], hi=len(bounds) - 1)].append(place)
         return shares
-
-
-def _signals(responses: Sequence[Response]) -> Line:
-    """The signals of a pool's line: a list each, in the order of the answers, with null where one is not known."""
-    names = dict.fromkeys(name for response in responses for name in response.signals)
-    return {"signals": {name: [one.signals.get(name) for one in responses] for name in names}} if names else {}

@@ -57,6 +57,10 @@ class Outcome:
     """Whether it was put together from several responses, or is one of them as it came."""
     parsed: Any = None
     """The object as an instance of the model that `parse` was given."""
+    majority: str | None = None
+    """The answer with most votes: another one than `answer` only where the election weighed them."""
+    weighed: bool = False
+    """Whether it did; confidence and certainty are those of the majority in any case."""
 
     @property
     def samples(self) -> int:
@@ -80,28 +84,36 @@ class Outcome:
 
     def to_json(self) -> dict[str, Any]:
         """The outcome as one JSON object."""
-        return {
-            "answer": self.answer,
-            "confidence": self.confidence,
-            "certainty": self.certainty,
-            "share": self.share,
-            "votes": self.votes,
-            "samples": self.samples,
-            "rounds": self.rounds,
-            "draws": list(self.by_round),
-            "tokens": self.tokens,
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-            "usage_estimated": self.usage_estimated,
-            "seconds": round(self.seconds, 3),
-            "stop_reason": self.stop_reason,
-            "response": self.response.to_json() if self.response else None,
-            "failures": list(self.failures),
-            "budget": self.budget,
-            "launched": self.launched,
-            "cancelled_tokens": self.cancelled_tokens,
-            "runs_on": self.runs_on,
-        } | self._structured()
+        return (
+            {
+                "answer": self.answer,
+                "confidence": self.confidence,
+                "certainty": self.certainty,
+                "share": self.share,
+                "votes": self.votes,
+                "samples": self.samples,
+                "rounds": self.rounds,
+                "draws": list(self.by_round),
+                "tokens": self.tokens,
+                "prompt_tokens": self.prompt_tokens,
+                "completion_tokens": self.completion_tokens,
+                "usage_estimated": self.usage_estimated,
+                "seconds": round(self.seconds, 3),
+                "stop_reason": self.stop_reason,
+                "response": self.response.to_json() if self.response else None,
+                "failures": list(self.failures),
+                "budget": self.budget,
+                "launched": self.launched,
+                "cancelled_tokens": self.cancelled_tokens,
+                "runs_on": self.runs_on,
+            }
+            | self.told_of_majority()
+            | self._structured()
+        )
+
+    def told_of_majority(self) -> dict[str, str | None]:
+        """The plain winner beside the elected one, where the election weighed the votes."""
+        return {"majority": self.majority} if self.weighed else {}
 
     def _structured(self) -> dict[str, Any]:
         if self.composed is None:

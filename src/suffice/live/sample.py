@@ -12,13 +12,14 @@ import numpy as np
 
 from suffice.answers import Extractor, Read, get_extractor
 from suffice.controllers import Controller, get_controller
+from suffice.elections import Election
 from suffice.errors import OptionError
 from suffice.flow import Flow
 from suffice.live.clients import dialect_of, is_async, server_of, several, twin
 from suffice.live.limiter import Limiter
 from suffice.live.outcome import Outcome
 from suffice.live.server import RETRIES, TIMEOUT
-from suffice.live.vote import Voting, Watch
+from suffice.live.vote import Voting, Watch, election_of
 from suffice.tally import DEFAULT_BUDGET
 
 CONCURRENCY = 64
@@ -46,6 +47,7 @@ async def asample(
     flow: Flow | None = None,
     api: str | None = None,
     signals: bool = False,
+    elect: str | Election = "majority",
     **request: Any,
 ) -> Outcome:
     r"""Ask a model just enough times, with an `openai.AsyncOpenAI` or an `anthropic.AsyncAnthropic`.
@@ -53,7 +55,7 @@ async def asample(
     What else is given goes into every request. Where a list of clients is given, the question goes to one of their
     servers, and on to another if that one dies. With a `flow` there is no waiting between rounds: see docs/flow.md.
     With `api="responses"` an OpenAI client asks for Responses instead of chat completions. With `signals` each response
-    comes with what its log probabilities tell: see docs/live.md.
+    comes with what its log probabilities tell, and `elect` lets votes weigh by that: see docs/live.md.
 
     >>> import openai
     >>> from suffice.testing import FakeServer
@@ -69,9 +71,11 @@ async def asample(
     check_request(request)
     if dialect.name == "messages" and "max_tokens" not in request:
         raise OptionError("must be given: Messages asks for it", "max_tokens")
-    if signals and not dialect.tells_signals:
-        raise OptionError("can't be had: Messages tells no log probabilities", "signals")
-    voting = Voting(get_controller(controller), get_extractor(answer), budget, flow, signals=signals)
+    extractor = get_extractor(answer)
+    election = election_of(elect, extractor)
+    voting = Voting(get_controller(controller), extractor, budget, flow, signals=signals, election=election)
+    if voting.wants_signals and not dialect.tells_signals:
+        raise OptionError("can't be had: Messages tells no log probabilities", "signals" if signals else "elect")
     if request.get("temperature") == 0:
         warnings.warn("temperature 0: all samples will agree, and voting on them is a waste", stacklevel=2)
     # A mixture of plans must choose the same one again where a seed is given; servers take negative ones too.

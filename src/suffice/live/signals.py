@@ -10,6 +10,9 @@ import numpy as np
 TOP = 20
 """So many of the likeliest tokens are asked for at each place, where the server tells as many."""
 
+NAMES = ("logprob", "confidence", "tail", "lowest")
+"""The signals that a live response may have."""
+
 WINDOW = 32
 """Tokens in a row over which confidence is taken for `tail` and `lowest`."""
 
@@ -46,6 +49,23 @@ def _shrunk(read: dict[str, Any]) -> Any:
 def _known(logprob: Any) -> float | None:
     number = isinstance(logprob, int | float) and not isinstance(logprob, bool)
     return float(logprob) if number and math.isfinite(logprob) and logprob > UNKNOWN else None
+
+
+def silenced(data: bytes) -> Any:
+    """A reply, or an event of one, as if nobody had asked for log probabilities.
+
+    >>> silenced(b'{"choices": [{"index": 0, "logprobs": {"content": [{"token": "7", "logprob": -0.5}]}}]}')
+    {'choices': [{'index': 0, 'logprobs': None}]}
+    """
+    return json.loads(data, object_hook=_silent)
+
+
+def _silent(read: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(read.get("logprobs"), dict | list):
+        read["logprobs"] = None if isinstance(read["logprobs"], dict) else []
+    if isinstance(read.get("top_logprobs"), int):  # what Responses was asked for, as it repeats it
+        read["top_logprobs"] = 0
+    return read
 
 
 def tokens_in(told: Any) -> list[Token]:

@@ -12,13 +12,15 @@ import numpy as np
 
 from suffice.answers import Extractor
 from suffice.controllers import Controller
-from suffice.errors import SampleError, whole_number
+from suffice.elections import LENGTH, Election, Majority, get_election
+from suffice.errors import OptionError, SampleError, whole_number
 from suffice.flow import Flow
-from suffice.live.ballots import ballot_for, think
+from suffice.live.ballots import Elected, ballot_for, think
 from suffice.live.draws import Draws, Failure, ServerDraws
 from suffice.live.facts import Asking
 from suffice.live.outcome import Outcome
 from suffice.live.server import Server
+from suffice.live.signals import NAMES
 from suffice.live.tracing import TRACING, UNTRACED, Untraced
 from suffice.planning import is_ready, prepare, prior_of
 from suffice.response import Response
@@ -41,11 +43,18 @@ class Voting:
     """Whether draws are streamed in rounds too, so that whoever watches sees tokens arrive."""
     signals: bool = False
     """Whether the server is asked for log probabilities, which come with each response as its signals."""
+    election: Election | None = None
+    """What weighs the votes when they are in; None for the plain majority."""
 
     def __post_init__(self) -> None:
         whole_number("budget", self.budget)
         if self.flow:
             self.flow.check(self.controller)
+
+    @property
+    def wants_signals(self) -> bool:
+        """Whether log probabilities are asked for, be it that the election weighs by them."""
+        return self.signals or any(name != LENGTH for name in (self.election.signals if self.election else ()))
 
     def begin(
         self,
@@ -57,11 +66,24 @@ class Voting:
         **draws: Any,
     ) -> "Vote":
         """A vote on what a server says to a request of these fields; its draws may be seen `through` others."""
-        asking = Asking(fields, streamed=self.streamed or self.flow is not None, signals=self.signals)
+        asking = Asking(fields, streamed=self.streamed or self.flow is not None, signals=self.wants_signals)
         extractor = self.extractor.for_request(server.dialect.messages(fields), asked=self.asked)
         voting = replace(self, extractor=extractor, greedy=fields.get("temperature") == 0)
         span = TRACING.vote(server.dialect, fields, self.controller, self.budget)
         return Vote(voting, through(ServerDraws(server, asking, **draws)), random, watch, span)
+
+
+def election_of(elect: str | Election, extractor: Extractor) -> Election | None:
+    """The election that is asked for by name, if live responses can be weighed by it; None for the plain majority."""
+    election = get_election(elect)
+    if isinstance(election, Majority):
+        return None
+    if extractor.structure:
+        raise OptionError("must be majority: by that the fields of an object are elected, each for itself", "elect")
+    for name in election.signals:
+        if name not in (*NAMES, LENGTH):
+            raise OptionError(f'weighs by "{name}", and live responses have {", ".join(NAMES)} and {LENGTH}', "elect")
+    return election
 
 
 @dataclass(frozen=True)
@@ -111,12 +133,13 @@ class Vote:
     ) -> None:
         self._controller = voting.controller.for_question(random)
         self._prior = prior_of(self._controller)
-        self.ballot = ballot_for(voting.extractor, voting.budget, self._prior)
+        self.ballot = ballot_for(voting.extractor, voting.budget, self._prior, voting.election)
         self._draws = draws
         self._watch = watch
         self._span = span
         self._flow = voting.flow
         self._greedy = voting.greedy
+        self._weighs = voting.election is not None and not voting.extractor.structure
         self._scouted = False
         self._launched = 0
         self._uncounted: dict[int, Response | Failure] = {}
@@ -317,7 +340,7 @@ class Vote:
             answer=elected.answer,
             response=elected.response or _first_whole(self._responses),
             votes=tally.votes,
-            share=tally.top(1)[0] / max(tally.draws, 1),
+            share=_votes(tally, elected) / max(tally.draws, 1),
             confidence=elected.confidence,
             certainty=elected.certainty,
             by_round=tuple(end - start for start, end in zip([0, *ends], ends, strict=False)),
@@ -334,7 +357,16 @@ class Vote:
             value=elected.value,
             fields=elected.fields,
             composed=elected.composed,
+            majority=elected.majority,
+            weighed=self._weighs,
         )
+
+
+def _votes(tally: Tally, elected: Elected) -> int:
+    """Those of the elected answer."""
+    if elected.answer is None or elected.answer == elected.majority:
+        return tally.top(1)[0]
+    return tally.votes[elected.answer]
 
 
 def _first_whole(responses: Sequence[Response]) -> Response | None:

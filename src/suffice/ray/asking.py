@@ -13,6 +13,7 @@ import numpy as np
 
 from suffice.answers import Extractor, Read, get_extractor
 from suffice.controllers import Controller, get_controller, question_random
+from suffice.elections import Election
 from suffice.errors import OptionError, SampleError
 from suffice.flow import Flow
 from suffice.live import Outcome, Voting
@@ -22,10 +23,12 @@ from suffice.live.prompts import Messages, get_prompt, put
 from suffice.live.sample import CONCURRENCY, check_request
 from suffice.live.server import RETRIES, TIMEOUT, Server
 from suffice.live.targets import Target, read_targets, whole_url
+from suffice.live.vote import election_of
 from suffice.tally import DEFAULT_BUDGET
 
 _KINDS: dict[str, type] = {
     "answer": str,
+    "majority": str,
     "confidence": float,
     "certainty": float,
     "samples": int,
@@ -45,7 +48,8 @@ class ask:  # noqa: N801 - it is used as a function is
 
     The column `question` has texts, which are put into the `prompt`, or lists of messages. These columns are added:
     `answer`, `confidence`, `certainty`, `samples`, `rounds`, `tokens`, `stop_reason` and `error`, and with
-    `response=True` the text of a typical response; a `prefix` goes before their names. A question that fails has its
+    `response=True` the text of a typical response; where `elect` weighs the votes, `majority` has the plain winner. A
+    `prefix` goes before their names. A question that fails has its
     `error`, and fails nothing else unless `strict`. Of all batches that an actor has at once, no more than
     `concurrency` draws are in flight. Servers are named as for `suffice run`, and what else is given goes into every
     request.
@@ -77,6 +81,7 @@ class ask:  # noqa: N801 - it is used as a function is
         retries: int = RETRIES,
         timeout: float = TIMEOUT,
         flow: Flow | None = None,
+        elect: str | Election = "majority",
         response: bool = False,
         prefix: str = "",
         strict: bool = False,
@@ -85,7 +90,9 @@ class ask:  # noqa: N801 - it is used as a function is
         check_request(request)
         given = os.environ.get("OPENAI_BASE_URL", "") if base_url is None else base_url
         self._targets = read_targets(given, "base_url") or (Target(""),)
-        self._voting = Voting(get_controller(controller), get_extractor(answer), budget, flow)
+        extractor = get_extractor(answer)
+        election = election_of(elect, extractor)
+        self._voting = Voting(get_controller(controller), extractor, budget, flow, election=election)
         self._prompt = get_prompt(prompt)
         self._question = question
         self._fields = {**request, "model": model}
@@ -93,7 +100,8 @@ class ask:  # noqa: N801 - it is used as a function is
         self._limiter = Limiter(concurrency)
         self._retries = retries
         self._timeout = timeout
-        self._columns = {name: prefix + name for name in _KINDS if response or name != "response"}
+        wanted = {"response": response, "majority": election is not None}
+        self._columns = {name: prefix + name for name in _KINDS if wanted.get(name, True)}
         self._strict = strict
         self._clients: list[Any] = []
         self._server: Server | None = None

@@ -133,6 +133,8 @@ def outcome_lines(outcome: "Outcome") -> list[str]:
         f"{_many(outcome.samples, 'sample')} in {_many(outcome.rounds, 'round')}, {outcome.tokens} tokens, "
         f"{outcome.seconds:.1f} s{sure}.",
     ]
+    if outcome.majority != outcome.answer and outcome.weighed:
+        lines.append(f"Most votes, and what is said of how sure it is, are for: {printable(outcome.majority or '')}")
     if outcome.stop_reason == "no answer":
         lines.append("There is nothing to vote on: no response gave an answer.")
     elif outcome.stop_reason == "repeats":

@@ -90,7 +90,8 @@ class ChatCompletions(Dialect):
 
     def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
         """By `logprobs`; what the caller asked for is left as it is."""
-        return {"logprobs": True, **({"top_logprobs": top} if top else {}), **request}
+        asked = {name: value for name, value in request.items() if value or name not in ("logprobs", "top_logprobs")}
+        return {"logprobs": True, **({"top_logprobs": top} if top else {}), **asked}
 
     def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
         """A response a choice."""
@@ -248,7 +249,7 @@ def _take_tokens(choice: dict[str, Any]) -> list[Token]:
     """The tokens of a choice, or of a piece of one, which are no longer in it."""
     told = choice.get("logprobs")
     tokens = tokens_in(told.get("content")) if isinstance(told, dict) else []
-    if tokens:
+    if told is not None:
         choice["logprobs"] = None
     return tokens
 

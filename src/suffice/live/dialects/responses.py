@@ -78,7 +78,8 @@ class Responses(Dialect):
         """By `include`; what the caller asked for is left as it is."""
         include = request.get("include")
         wanted = [*(include if isinstance(include, list) else ()), LOGPROBS]
-        return {**({"top_logprobs": top} if top else {}), **request, "include": list(dict.fromkeys(wanted))}
+        asked = {name: value for name, value in request.items() if value or name != "top_logprobs"}
+        return {**({"top_logprobs": top} if top else {}), **asked, "include": list(dict.fromkeys(wanted))}
 
     def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
         """One response, whatever the number of its items."""
