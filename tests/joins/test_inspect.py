@@ -79,6 +79,11 @@ def test_logs_of_both_formats_become_the_same_pool(run: dict[str, Any]) -> None:
     assert {question.id: set(question.answers) for question in texts.questions}["settled"] == {"0.5"}
 
 
+def test_the_task_of_the_docs_runs(run: dict[str, Any]) -> None:
+    (sample,) = run["documented"]["samples"].values()
+    assert sample == {"answer": "42", "votes": {"42": 4}, "epochs": 4, "rounds": 1}
+
+
 class FakeConfig:
     retry_on_error: int | None = None
 
