@@ -14,7 +14,7 @@ from typing import Any
 import suffice
 from suffice import errors
 
-MODULES = ("suffice", "suffice.answers", "suffice.ray", "suffice.testing")
+MODULES = ("suffice", "suffice.answers", "suffice.inspect", "suffice.langchain", "suffice.ray", "suffice.testing")
 
 TITLES = {
     "Sampling a server": ("live", "flow", "response"),

@@ -4,8 +4,10 @@ A process of its own, since Inspect changes the event loop, logging and the term
 """
 
 import json
+import re
 import sys
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from inspect_ai import Epochs, Task
@@ -16,6 +18,8 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import answer
 
 from suffice.inspect import early_stopping, majority
+
+DOCS = Path(__file__).parents[2] / "docs" / "joins.md"
 
 SAID = {"settled": ["1/2", "0.5"], "unsettled": ["1", "2"], "failing": ["7"]}
 
@@ -49,5 +53,22 @@ def main(folder: str) -> dict[str, Any]:
     }
 
 
+def documented(folder: str) -> dict[str, Any]:
+    """The task of the docs, by a model that always says the same."""
+    names: dict[str, Any] = {}
+    (block,) = re.findall(r"^```py\n(.*?)^```$", DOCS.read_text(), re.DOTALL | re.MULTILINE)
+    exec(compile(block, str(DOCS), "exec"), names)
+
+    def reply(*_: Any) -> ModelOutput:
+        output = ModelOutput.from_content("mock", "ANSWER: 42")
+        output.usage = ModelUsage()
+        return output
+
+    model = get_model("mockllm/model", custom_outputs=reply)
+    (log,) = evaluate(names["task"], model, display="none", log_dir=folder)
+    assert log.results and log.results.early_stopping, log.error
+    return log.results.early_stopping.metadata
+
+
 if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1])))
+    print(json.dumps(main(sys.argv[1]) | {"documented": documented(sys.argv[1])}))

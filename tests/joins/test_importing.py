@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.commands import run
+from helpers.commands import fails, works
 
 import suffice
 from suffice.importing.responses import Columns
@@ -149,9 +149,8 @@ def test_the_command_says_what_it_took_and_evaluate_takes_the_pool(tmp_path: Pat
     rows = [f"q{question},{(question * draw) % 3},{draw}" for question in range(3) for draw in range(8)]
     table = write("t.csv", "question,answer,tokens", *rows, ",1,1")
     out = tmp_path / "pool.jsonl"
-    done = run("import", str(table), "--out", str(out))
-    assert done.exit_code == 0, done.output
-    assert "24 responses to 3 questions were taken" in done.output and "Dropped 1: no question named." in done.output
-    assert suffice.evaluate(out, "asc", budget=8, repeats=2).samples <= 8
-    refused = run("import", str(table), "--out", str(out), "--from", "excel")
-    assert refused.exit_code == 2 and "--from must be one of inspect" in refused.output
+    said = works("import", table, "--out", out)
+    assert "24 responses to 3 questions were taken" in said and "Dropped 1: no question named." in said
+    (result,) = suffice.evaluate(out, "asc", budget=8, repeats=2)
+    assert result.samples <= 8
+    assert "--from must be one of inspect" in fails("import", table, "--out", out, "--from", "excel")
