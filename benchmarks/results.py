@@ -1,25 +1,29 @@
-"""Runs the paper's experiments and writes docs/results.md from them; an hour on two cores, and it can be interrupted.
+"""Runs the paper's experiments and writes docs/results.md from them; it says how long it will take, and can be stopped.
 
-    python benchmarks/results.py [POOLS]
+    python benchmarks/results.py [POOLS] [--cache DIR]… [--only-cached]
 
-POOLS is a folder with the pools qwen3-0.6b and qwen3-1.7b on aime24, aime25 and hmmt25; without it the second half of
-the page is made from what an earlier run left.
+POOLS is a folder with the pools qwen3-0.6b and qwen3-1.7b on aime24, aime25 and hmmt25; without it what an earlier run
+left of them is shown. Trained controllers are looked for in all caches and kept in the first, by default with the
+pages; stopped, it goes on where it was. --only-cached trains nothing: rows say of how many seeds they are.
 """
 
+import argparse
 import csv
 import re
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
 
 from suffice import get_controller, load_pool
-from suffice.experiments import EXPERIMENTS, Bench
+from suffice.cli.reproduce import TEST_POOLS, TRAINING_POOLS
+from suffice.experiments import EXPERIMENTS, JOBS, Bench, forecast
 from suffice.report.experiments import write_page
 from suffice.report.figures import draw_surface
+from suffice.report.markdown import markdown_table
 from suffice.report.progress import training_bar
 
 DOCS = Path(__file__).parents[1] / "docs"
+OUT = DOCS / "results"
 POOLS = Path(__file__).parents[2] / "shared" / "pools"
 MODELS = ("qwen3-0.6b", "qwen3-1.7b")
 BENCHMARKS = ("aime24", "aime25", "hmmt25")
@@ -40,27 +44,45 @@ PAPER = {
     },
 }
 
+QWEN3 = ("main", "scaling", "frontier", "explain", "transfer")
+"""The experiments of the second half, with the preset fast; with the preset paper, main alone."""
+
+PRESETS = {
+    "qwen3": "`fast`, best network",
+    "qwen3-paper-best": "`paper`, best network",
+    "qwen3-paper-last": "`paper`, last network",
+}
+
 HEAD = """# Results
 
-All of this page down to [every budget](#every-budget) is made by `python benchmarks/results.py` from two commands;
-pictures and CSV files are beside it.
+All of this page down to [every budget](#every-budget) is made by `python benchmarks/results.py`, which tells beforehand
+how long it takes; pictures and CSV files are beside it.
 
-- `suffice reproduce all` trains on the bundled training pool and tests on the three others;
+- `suffice reproduce all` trains on the two bundled training pools and tests on the five others;
 - `suffice reproduce WHAT --leave-one-out --test POOL…` trains for each of six Qwen3 pools on the same model's other two
   benchmarks. The pools are the paper's samplers and benchmarks, drawn again by others.
 
-Rows of learned controllers are means over five seeds, with the standard deviation of accuracy.
+Rows and curves of learned controllers are means over as many seeds as they say, ± the standard deviation over these.
+Intervals are over questions: resampled within each pool, the same for both sides.
 """
 
 BESIDE = """## The paper's figures beside ours
 
-Accuracy % / rounds / samples: the paper's, then ours.
+Accuracy % / rounds / samples: the paper's, then ours. Learned controllers have the `fast` preset here.
 
 {table}
-Mean reward over the six pools (penalties 0.0075 a draw, 0 a round): RL-guided {rl:.4f}, ASC {asc:.4f}, ESC {esc:.4f};
-rounds: RL-guided {rl_rounds:.1f}, ASC {asc_rounds:.1f}, ESC {esc_rounds:.1f}.
+Mean reward over the six pools (penalties 0.0075 a draw, 0 a round): RL-guided {rl}, ASC {asc}, ESC {esc};
+rounds: RL-guided {rl_rounds}, ASC {asc_rounds}, ESC {esc_rounds}.
 
 {why}
+"""
+
+PRESET = """## The paper's hyperparameters beside `fast`
+
+Accuracy % / agreement % / rounds / samples / reward on each pool, trained on the same model's other two benchmarks. The
+paper keeps the network at the end of a training; the best is that of 25 looks at the training pools.
+
+{table}
 """
 
 WHY = """SC, ASC and ESC are within a few percent of the paper in samples and within 2.5 points in accuracy; the
@@ -75,33 +97,55 @@ other variants were tried on these six pools (mean reward 0.844 each, one seed).
 lead, and of the regret, should not be leaned on."""
 
 
-QWEN3 = ("main", "scaling", "frontier", "explain", "transfer")
-"""The experiments of the second half: the ablation would take another half hour."""
-
-
 def main() -> None:
-    bundled = Bench(
-        train=(load_pool("qwen2.5-coder-1.5b__train"),),
-        test=tuple(load_pool(f"qwen2.5-coder-1.5b__{name}") for name in ("dapo", "gsm8k", "math500")),
-        out=DOCS / "results" / "bundled",
-        progress=training_bar,
-    )
-    for what in EXPERIMENTS:
-        write_page(what, EXPERIMENTS[what](bundled), bundled)
-    folder = Path(sys.argv[1]) if sys.argv[1:] else POOLS
-    if folder.is_dir():
-        pools = tuple(load_pool(folder / f"{model}__{name}.jsonl") for model in MODELS for name in BENCHMARKS)
-        qwen3 = Bench(train=(), test=pools, out=DOCS / "results" / "qwen3", leave_one_out=True, progress=training_bar)
-        for what in QWEN3:
-            write_page(what, EXPERIMENTS[what](qwen3), qwen3)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pools", nargs="?", type=Path, default=POOLS)
+    parser.add_argument("--cache", type=Path, action="append", default=[])
+    parser.add_argument("--only-cached", action="store_true")
+    options = parser.parse_args()
+    runs = [(bench, what) for bench, experiments in _benches(options) for what in experiments]
+    print(forecast((bench, JOBS[what](bench).values()) for bench, what in runs), flush=True)
+    for bench, what in runs:
+        write_page(what, EXPERIMENTS[what](bench), bench)
+        print(f"{bench.out.name}/{what}", flush=True)
     surfaces = {"plan": get_controller("plan"), "rl": get_controller("rl")}
-    draw_surface(surfaces, 32, DOCS / "results" / "surface.png")
+    draw_surface(surfaces, 32, OUT / "surface.png")
+    _write_page()
+
+
+def _benches(options: argparse.Namespace) -> list[tuple[Bench, Sequence[str]]]:
+    """What is run, and which experiments on it."""
+
+    def bench(out: str, test: Sequence[str | Path], train: Sequence[str] = (), **how: str) -> Bench:
+        return Bench(
+            train=tuple(map(load_pool, train)),
+            test=tuple(map(load_pool, test)),
+            out=OUT / out,
+            leave_one_out=not train,
+            cache=options.cache or OUT / "bundled" / "controllers",
+            only_cached=options.only_cached,
+            progress=training_bar,
+            **how,  # type: ignore[arg-type]
+        )
+
+    benches: list[tuple[Bench, Sequence[str]]] = [(bench("bundled", TEST_POOLS, TRAINING_POOLS), list(JOBS))]
+    if options.pools.is_dir():
+        qwen3 = [options.pools / f"{model}__{name}.jsonl" for model in MODELS for name in BENCHMARKS]
+        benches.append((bench("qwen3", qwen3), QWEN3))
+        benches += [
+            (bench(f"qwen3-paper-{keep}", qwen3, preset="paper", keep=keep), ["main"]) for keep in ("best", "last")
+        ]
+    return benches
+
+
+def _write_page() -> None:
     parts = [
         HEAD,
-        _section("The bundled pools", "bundled", EXPERIMENTS),
+        _section("The bundled pools", "bundled", JOBS),
         _section("Qwen3 on AIME and HMMT, leaving one benchmark out", "qwen3", QWEN3),
         _beside(),
-        (DOCS / "results" / "budgets" / "budgets.md").read_text(),  # from benchmarks/budgets.py
+        _presets(),
+        (OUT / "budgets" / "budgets.md").read_text(),  # from benchmarks/budgets.py
     ]
     page = DOCS / "results.md"
     written_by_hand = page.read_text().partition("\n## The gateway\n")  # from what benchmarks/gateway.py prints
@@ -110,37 +154,71 @@ def main() -> None:
 
 def _section(title: str, folder: str, experiments: Iterable[str]) -> str:
     """The pages of experiments under a title, their pictures found from where this page is."""
-    pages = [(DOCS / "results" / folder / f"{name}.md").read_text() for name in experiments]
+    pages = [(OUT / folder / f"{name}.md").read_text() for name in experiments]
     page = re.sub(r"^## ", "### ", "\n".join(pages), flags=re.MULTILINE).replace("](", f"](results/{folder}/")
     return f"## {title}\n\n{page}"
 
 
+def _rows(folder: str) -> dict[tuple[str, str], dict[str, str]]:
+    """What the main experiment measured, by pool and method."""
+    path = OUT / folder / "main.csv"
+    if not path.exists():
+        return {}
+    with path.open() as lines:
+        return {(row["pool"], row["method"]): row for row in csv.DictReader(lines)}
+
+
 def _beside() -> str:
-    with (DOCS / "results" / "qwen3" / "main.csv").open() as lines:
-        ours = {(row["pool"], row["method"]): row for row in csv.DictReader(lines)}
-    table = "| | " + " | ".join(BENCHMARKS) + " |\n|---|---|---|---|\n"
+    ours = _rows("qwen3")
+    lines = []
     for model, methods in PAPER.items():
         for method, rows in methods.items():
             cells = []
             for benchmark, theirs in zip(BENCHMARKS, rows, strict=True):
-                row = ours[f"{model}__{benchmark}", method]
-                figures = [float(row[metric]) for metric in ("accuracy", "rounds", "samples")]
-                cells.append(" → ".join(" / ".join(f"{figure:.1f}" for figure in side) for side in (theirs, figures)))
-            table += f"| {model} {method} | " + " | ".join(cells) + " |\n"
+                row = ours.get((f"{model}__{benchmark}", method))
+                own = _figures(row, ("accuracy", "rounds", "samples")) if row else "–"
+                cells.append(" / ".join(f"{figure:.1f}" for figure in theirs) + f" → {own}")
+            lines.append([f"{model} {method}", *cells])
 
-    def mean(method: str, metric: str) -> float:
-        return fmean(float(row[metric]) for (_, name), row in ours.items() if name == method)
+    def mean(method: str, metric: str, places: int) -> str:
+        values = [float(row[metric]) for (_, name), row in ours.items() if name == method]
+        return f"{fmean(values):.{places}f}" if values else "–"
 
     return BESIDE.format(
-        table=table,
+        table=markdown_table(["", *BENCHMARKS], lines),
         why=WHY,
-        rl=mean("RL-guided", "reward"),
-        asc=mean("ASC", "reward"),
-        esc=mean("ESC", "reward"),
-        rl_rounds=mean("RL-guided", "rounds"),
-        asc_rounds=mean("ASC", "rounds"),
-        esc_rounds=mean("ESC", "rounds"),
+        **{name: mean(method, "reward", 4) for name, method in (("rl", "RL-guided"), ("asc", "ASC"), ("esc", "ESC"))},
+        **{
+            f"{name}_rounds": mean(method, "rounds", 1)
+            for name, method in (("rl", "RL-guided"), ("asc", "ASC"), ("esc", "ESC"))
+        },
     )
+
+
+def _presets() -> str:
+    """The paper's hyperparameters: its own row, ours with them, and `fast`."""
+    found = {label: _rows(folder) for folder, label in PRESETS.items()}
+    metrics = ("accuracy", "agreement", "rounds", "samples", "reward")
+    lines = []
+    for model in MODELS:
+        for number, benchmark in enumerate(BENCHMARKS):
+            pool = f"{model}__{benchmark}"
+            accuracy, rounds, samples = PAPER[model]["RL-guided"][number]
+            lines.append([pool, "the paper's own row", "5", f"{accuracy} / – / {rounds} / {samples} / –"])
+            for label, rows in found.items():
+                if row := rows.get((pool, "RL-guided")):
+                    lines.append(["", label, row["seeds"], _figures(row, metrics)])
+    return PRESET.format(table=markdown_table(["pool", "controllers", "seeds", " / ".join(metrics)], lines))
+
+
+def _figures(row: dict[str, str], metrics: Sequence[str]) -> str:
+    """Means, with their deviations over the seeds where there are several."""
+    cells = []
+    for metric in metrics:
+        places = 4 if metric == "reward" else 1
+        spread = row[f"{metric}_std"]
+        cells.append(f"{float(row[metric]):.{places}f}" + (f" ±{float(spread):.{max(places, 2)}f}" if spread else ""))
+    return " / ".join(cells)
 
 
 if __name__ == "__main__":

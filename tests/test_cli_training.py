@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from helpers.commands import POOL, fails, interrupted, suffice, works
 
+from suffice import Penalties
 from suffice.executors.here import Here
 from suffice.executors.processes import Processes
 from suffice.training.learner import PRESETS
@@ -46,7 +47,20 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_train_makes_a_controller_that_can_be_used(toys: list[Path], tmp_path: Path) -> None:
     out, figures = tmp_path / "c.safetensors", tmp_path / "c.json"
     done = suffice(
-        "train", toys[0], "--out", out, "--algorithm", "a2c", "--steps", "5000", "--seeds", "2", "--json", figures
+        "train",
+        toys[0],
+        "--out",
+        out,
+        "--algorithm",
+        "a2c",
+        "--steps",
+        "5000",
+        "--seeds",
+        "2",
+        "--json",
+        figures,
+        "--keep",
+        "last",
     )
     assert done.returncode == 0, done.stderr
     assert "mean ± std" in done.stdout and f"file:{out}" in done.stdout
@@ -117,14 +131,17 @@ def test_bad_training_options_get_one_sentence(toys: list[Path], tmp_path: Path)
 def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
     toys: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("experiments.sweeps", "experiments.transfer", "report.experiments"):
-        monkeypatch.setattr(importlib.import_module(f"suffice.{module}"), "PENALTIES", (0.0075, 0.03))
+    sweeps, budgets = (importlib.import_module(f"suffice.experiments.{name}") for name in ("sweeps", "budgets"))
+    monkeypatch.setattr(sweeps, "PENALTIES", (0.0075, 0.03))
+    monkeypatch.setattr(budgets, "FIXED_PENALTIES", (Penalties(0.0075), Penalties(0.03, 0.01)))
+    monkeypatch.setattr(budgets, "GRID", ((12.0, 6.0),))
     out = tmp_path / "r"
     pools: list[str | Path] = ["--train", toys[0], toys[2], "--test", toys[1], toys[3]]
     options: list[str | Path] = [*pools, "--out", out, "--steps", "1", "--repeats", "5"]
-    works("reproduce", "main", "--seeds", "2", *options)
+    told = suffice("reproduce", "main", "--seeds", "2", *options).stderr
+    assert told.startswith("Training 4 of 4 controllers, ") and told.count("takes about") == 1
     trained = {path: path.stat().st_mtime_ns for path in (out / "controllers").iterdir()}
-    assert len(trained) == 2, "one for each seed, trained on both pools"
+    assert len(trained) == 8, "for each model and seed the best network and the last"
     rows = read_csv(out / "main.csv")
     assert {row["seeds"] for row in rows if row["method"] == "RL-guided"} == {"2"}
     assert "The paper's experiments" in works("reproduce", "all", "--seeds", "1", *options)
@@ -134,20 +151,65 @@ def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
         "main.png",
         "explain.png",
         "transfer.png",
+        "budgets.png",
         "scaling_alpha_samples.png",
         "scaling_beta_tokens.png",
     } <= pictures
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in out.glob("*.png"))
     index = (out / "index.md").read_text()
-    for words in ("RL-guided", "alpha", "beta", "running", "gold", "with entropy", "trained on"):
+    for words in (
+        "RL-guided",
+        "alpha",
+        "beta",
+        "running",
+        "gold",
+        "with entropy",
+        "trained on",
+        "intervals",
+        "PPO-Lagrangian",
+    ):
         assert words in index
     rows = read_csv(out / "main.csv")
     assert {row["method"] for row in rows} == {"SC@32", "ASC", "ESC", "RL-guided"}
     sc = next(row for row in rows if row["method"] == "SC@32")
     assert (float(sc["samples"]), float(sc["total_tokens"])) == (32, 32 * 7)
+    curves = {row["method"] for row in read_csv(out / "scaling.csv")}
+    assert curves == {"sc", "asc", "esc", "rl", "rl_rounds"}
+    kept = read_csv(out / "budgets.csv")
+    assert {(row["samples_limit"], row["way"]) for row in kept} == {("12.0", way) for way in budgets.WAYS}
     assert {(row["trained"], row["tested"]) for row in read_csv(out / "transfer.csv")} == {
         (source, target) for source in ("alpha", "beta") for target in ("alpha", "beta")
     }
+
+
+@pytest.mark.usefixtures("here")
+def test_reproduce_trains_as_train_does(toys: list[Path], tmp_path: Path) -> None:
+    options: list[str | Path] = ["--train", toys[0], "--test", toys[1], "--out", tmp_path / "r", "--repeats", "2"]
+    setting = [
+        "--penalty-draw",
+        "0.02",
+        "--penalty-round",
+        "0.03",
+        "--actions",
+        "2,6",
+        "--first",
+        "3",
+        "--budget",
+        "16",
+    ]
+    shown = works("reproduce", "explain", *options, *setting, "--algorithm", "a2c", "--steps", "1", "--keep", "last")
+    assert "penalty for a round 0.03; actions 2, 6; first round 3; budget 16; algorithm a2c; preset fast" in shown
+    card = json.loads(works("controllers", next((tmp_path / "r" / "controllers").glob("*-last.safetensors"))))
+    assert {key: card[key] for key in ("penalties", "actions", "first", "budget", "algorithm")} == {
+        "penalties": {"draw": 0.02, "round": 0.03},
+        "actions": [2, 6],
+        "first": 3,
+        "budget": 16,
+        "algorithm": "a2c",
+    }
+    assert "--algorithm must be one of" in fails("reproduce", "explain", *options, "--algorithm", "sarsa")
+    assert "--first must be below the budget" in fails("reproduce", "explain", *options, "--first", "32")
+    assert '--keep must be best or last, not "first"' in fails("reproduce", "explain", *options, "--keep", "first")
 
 
 @pytest.mark.usefixtures("here")
@@ -157,7 +219,8 @@ def test_leave_one_out_trains_on_the_same_model_s_other_benchmarks(toys: list[Pa
     assert (done.returncode, "beta__one: there is nothing to train on" in done.stderr) == (2, True)
     done = suffice("reproduce", "explain", "--test", *toys[:2], "--repeats", "2", *options)
     assert done.returncode == 0, done.stderr
-    cards = [json.loads(suffice("controllers", path).stdout) for path in (tmp_path / "r" / "controllers").iterdir()]
+    best = [path for path in (tmp_path / "r" / "controllers").iterdir() if "-last" not in path.name]
+    cards = [json.loads(suffice("controllers", path).stdout) for path in best]
     assert sorted(pool["name"] for card in cards for pool in card["pools"]) == ["alpha__one", "alpha__two"]
     assert {row["pool"] for row in read_csv(tmp_path / "r" / "explain.csv")} == {"alpha__one", "alpha__two"}
 
@@ -171,6 +234,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 def test_transfer_is_skipped_with_a_sentence_where_there_is_one_model(toys: list[Path], tmp_path: Path) -> None:
     options: list[str | Path] = ["--train", toys[0], "--test", toys[1], "--out", tmp_path / "r", "--steps", "1"]
     done = suffice("reproduce", "transfer", *options)
+    assert done.stderr == "", "nothing is trained"
     assert (done.returncode, "needs pools of two models" in done.stdout) == (0, True)
 
 

@@ -31,14 +31,18 @@ from suffice.paths import check_writable
 from suffice.report import experiments_report, training_bar
 from suffice.training.setting import Setting
 
-TRAINING_POOL = "qwen2.5-coder-1.5b__train"
-TEST_POOLS = ["qwen2.5-coder-1.5b__dapo", "qwen2.5-coder-1.5b__gsm8k", "qwen2.5-coder-1.5b__math500"]
+MODELS = ("qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b")
+TRAINING_POOLS = [f"{model}__train" for model in MODELS]
+TEST_POOLS = [f"{MODELS[0]}__dapo", *(f"{model}__{name}" for model in MODELS for name in ("gsm8k", "math500"))]
 
 
 @app.command()
 def reproduce(
     what: Annotated[str, typer.Argument(metavar="WHAT", help=", ".join(EXPERIMENTS) + " or all.")],
-    train: Annotated[list[str], typer.Option(metavar="POOL…", help="Pools to train on.")] = [TRAINING_POOL],  # noqa: B006
+    train: Annotated[
+        list[str],
+        typer.Option(metavar="POOL…", help="Pools to train on: for each test pool those of its model, if any."),
+    ] = TRAINING_POOLS,
     test: Annotated[list[str], typer.Option(metavar="POOL…", help="Pools to test on.")] = TEST_POOLS,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the pages, tables and pictures go.")] = Path(
         "reproduced"

@@ -152,12 +152,13 @@ class Bench:
         """
         if not self.only_cached:
             self._train(list(self.missing(jobs.values()).values()))
-        found = {name: self._find(job) for name, job in jobs.items()}
+        names = {name: job_key(job) for name, job in jobs.items()}
+        found = {key: self._find(job) for key, job in {names[name]: job for name, job in jobs.items()}.items()}
         if not self.only_cached and None in found.values():
             raise KeyboardInterrupt
-        learned = {name: controller for name, controller in found.items() if controller}
+        learned = {key: controller for key, controller in found.items() if controller}
         self.used.extend(learned.values())
-        return learned
+        return {name: learned[key] for name, key in names.items() if key in learned}
 
     def _train(self, jobs: Sequence[Job]) -> None:
         from suffice.training import learn_each

@@ -42,8 +42,12 @@ def forecast(wanted: Iterable[tuple[Bench, Iterable[Job]]]) -> Forecast:
     workers = 1
     for bench, some in wanted:
         jobs = list(some)
+        absent = bench.missing(jobs)
         needed |= {job_key(job) for job in jobs}
-        missing |= {} if bench.only_cached else bench.missing(jobs)
+        if bench.only_cached:
+            needed -= set(absent)
+        else:
+            missing |= absent
         workers = get_executor(bench.executor or "processes").workers
     kinds: dict[tuple[str, str, bool], list[Job]] = {}
     for job in missing.values():

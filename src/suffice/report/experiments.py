@@ -31,6 +31,7 @@ SAMPLES = {"accuracy": "acc. %", "rounds": "rounds", "samples": "samples"}
 TOKENS = {"accuracy": "acc. %", "sequential_tokens": "seq. tokens", "total_tokens": "total tokens"}
 METHODS_OF_ROWS = {"ASC": "asc", "ESC": "esc", LEARNED: "rl"}
 LEARNED_ROWS = (LEARNED, *TARGETS)
+NOTHING = "There are no controllers for it yet."
 SKIPPED = "Skipped: it needs pools of two models, named MODEL__BENCHMARK, and there are of one only."
 
 
@@ -190,6 +191,8 @@ def _seeds(points: Sequence[Point], which: str) -> str:
 
 def explain_page(found: list[Explained], bench: Bench) -> Page:
     """Figures 3 and 6."""
+    if not found:
+        return Page("Where the samples go", NOTHING, [])
     lines = []
     for pool in found:
         correlations = [rank_correlation(pool.by_entropy), rank_correlation(pool.by_accuracy)]
@@ -213,6 +216,8 @@ def transfer_page(found: Transfer | None, bench: Bench) -> Page:
     curves = {
         tested: {name: points for name, points in some.items() if points} for tested, some in found.curves.items()
     }
+    if not any(curves.values()):
+        return Page(title, NOTHING, [])
     draw_transfer(curves, bench.out / "transfer.png")
     penalty = f"{bench.setting.penalties.draw}"
     matrix = [

@@ -16,6 +16,7 @@ TITLES = {
     "ablation": "Reward targets",
     "explain": "Where the samples go",
     "transfer": "Transfer between models",
+    "budgets": "Budgets on average",
 }
 METRICS = ("samples", "rounds", "agreement", "accuracy", "total_tokens", "sequential_tokens")
 X = [
@@ -63,11 +64,13 @@ def _plot(name: str, rows: Sequence[Row]) -> Section:
     """A panel a pool and a series a method, joined where a parameter is swept."""
     if name == "explain":
         return _explained(rows)
-    by = ("tested", "trained") if name == "transfer" else ("pool", "method")
+    by = {"transfer": ("tested", "trained"), "budgets": ("pool", "way")}.get(name, ("pool", "method"))
     panels: dict[str, dict[str, list[Point]]] = {}
     for row in rows:
         pool, method = (str(row[key]) for key in by)
         parameter = str(row.get("parameter") or row.get("penalty_draw") or "")
+        if name == "budgets":
+            parameter = f"{row['samples_limit']:g} samples in {row['rounds_limit']:g} rounds"
         point: Point = [parameter, *(row.get(metric) for metric in METRICS)]
         panels.setdefault(pool, {}).setdefault(_method(method), []).append(point)
     swept = name in ("scaling", "frontier", "transfer")
@@ -79,7 +82,9 @@ def _plot(name: str, rows: Sequence[Row]) -> Section:
 
 def _method(name: str) -> str:
     """As controllers are called, so that each keeps its colour."""
-    return {"SC@32": "sc", "ASC": "asc", "ESC": "esc", "RL-guided": "rl"}.get(name, name)
+    if name.startswith("SC@"):
+        return "sc"
+    return {"ASC": "asc", "ESC": "esc", "RL-guided": "rl"}.get(name, name)
 
 
 def _explained(rows: Sequence[Row]) -> Section:
@@ -118,8 +123,9 @@ def _sentence(rows: Sequence[Row]) -> str:
         values = [float(row[metric] or 0) for row in rows if row["method"] == method]
         return sum(values) / len(values)
 
-    saved = 1 - mean("RL-guided", "samples") / mean("SC@32", "samples")
+    full = next(str(row["method"]) for row in rows if str(row["method"]).startswith("SC@"))
+    saved = 1 - mean("RL-guided", "samples") / mean(full, "samples")
     return (
-        f"RL-guided: {saved:.0%} fewer samples than SC@32 in {mean('RL-guided', 'rounds'):.1f} rounds, "
+        f"RL-guided: {saved:.0%} fewer samples than {full} in {mean('RL-guided', 'rounds'):.1f} rounds, "
         f"{mean('RL-guided', 'agreement'):.1f} % the same answers"
     ).replace("%", " %", 1)
