@@ -1,4 +1,4 @@
-"""Builds the documentation site from docs/ into site/ and refuses what does not hold: `make site`.
+"""Builds the documentation site from docs/ into site/, and refuses what does not hold: `make site`.
 
 Refused are dead links (pages, anchors, pictures), what would come from the network, pages that are not in the menu, and
 public names that no page describes.
@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -22,15 +23,11 @@ from prometheus_client import Counter
 from prometheus_client.metrics import MetricWrapperBase
 
 ROOT = Path(__file__).parents[1]
-CONFIG = ROOT / "zensical.toml"
 MODULES = ("suffice", "suffice.answers", "suffice.ray", "suffice.testing")
-ELSEWHERE = {ROOT / "CHANGELOG.md": "changelog.md"}
-"""Pages of the site that are not in docs/, and what they are called there."""
-
 SHIM = "https://unpkg.com/iframe-worker/shim"
 """What the generator puts into pages for the search on disk; ours does the same, and is not from the network."""
 
-_LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
+_LINK = re.compile(r"(?<=\]\()[^)\s#]+(?=[)#])")
 
 
 def main() -> None:
@@ -40,51 +37,51 @@ def main() -> None:
             sys.exit("\n".join(problems))
         shutil.rmtree(ROOT / "site", ignore_errors=True)
         shutil.copytree(site, ROOT / "site")
-    print(f"{len(site_pages(ROOT / 'site'))} pages: open site/index.html")
+    print(f"{len(_html(ROOT / 'site'))} pages: open site/index.html")
 
 
-def build(folder: Path) -> tuple[Path, list[str]]:
+def build(folder: Path, root: Path = ROOT) -> tuple[Path, list[str]]:
     """Build the site below a folder; where it is, and what is wrong with it."""
-    stage(folder)
-    command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", str(folder / CONFIG.name)]
+    stage(folder, root)
+    command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", str(folder / "zensical.toml")]
     done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
     said = [done.stdout + done.stderr] if done.returncode else []
     site = folder / "site"
     (site / "404.html").unlink(missing_ok=True)  # its links are from a root that a folder on disk has not
-    for page in site_pages(site):
+    for page in _html(site):
         page.write_text(page.read_text().replace(SHIM, "assets/worker.js"))
-    return site, [*not_in_the_menu(), *undescribed(), *said, *dead_links(site), *from_the_network(site)]
+    return site, [*not_in_the_menu(root), *undescribed(root), *said, *dead_links(site), *from_the_network(site)]
 
 
-def stage(folder: Path) -> None:
-    """Copy docs/ and the configuration, with links that lead out of docs/ turned to copies of what they lead to."""
-    docs = folder / "docs"
-    shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("*.md", "*.ipynb"))
-    for source, name in pages().items():
-        text = notebook(source) if source.suffix == ".ipynb" else source.read_text()
-        (docs / name).write_text(_LINK.sub(lambda link, at=source: _relocated(link[1], at, docs), text))
-    shutil.copy(CONFIG, folder)
-
-
-def pages() -> dict[Path, str]:
+def pages(root: Path) -> dict[Path, str]:
     """The pages, by the file that each is made from."""
-    own = [path for path in sorted((ROOT / "docs").iterdir()) if path.suffix in (".md", ".ipynb")]
-    return {path: path.with_suffix(".md").name for path in own} | ELSEWHERE
+    own = [path for path in sorted((root / "docs").iterdir()) if path.suffix in (".md", ".ipynb")]
+    return {path: path.with_suffix(".md").name for path in own} | {root / "CHANGELOG.md": "changelog.md"}
 
 
-def _relocated(link: str, page: Path, docs: Path) -> str:
-    """A link as it is written in the copy of a page; what is in no page is copied below `files`."""
-    target = (page.parent / link).resolve()
-    if "://" in link or not target.is_file() or not target.is_relative_to(ROOT):
-        return link
-    if target in pages():
-        return pages()[target]
-    if target.is_relative_to(ROOT / "docs"):
-        return target.relative_to(ROOT / "docs").as_posix()
-    copy = docs / "files" / target.relative_to(ROOT)
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(target, copy)
-    return copy.relative_to(docs).as_posix()
+def stage(folder: Path, root: Path) -> None:
+    """Copy docs/ and the configuration; what links lead to outside of docs/ is copied below `files`."""
+    docs, made = folder / "docs", pages(root)
+    shutil.copytree(root / "docs", docs, ignore=shutil.ignore_patterns("*.md", "*.ipynb"))
+    shutil.copy(root / "zensical.toml", folder)
+
+    def relocated(page: Path, found: re.Match[str]) -> str:
+        link = found[0]
+        target = (page.parent / link).resolve()
+        if "://" in link or not target.is_file() or not target.is_relative_to(root):
+            return link
+        if target in made:
+            return made[target]
+        if target.is_relative_to(root / "docs"):
+            return target.relative_to(root / "docs").as_posix()
+        copy = docs / "files" / target.relative_to(root)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(target, copy)
+        return copy.relative_to(docs).as_posix()
+
+    for source, name in made.items():
+        text = notebook(source) if source.suffix == ".ipynb" else source.read_text()
+        (docs / name).write_text(_LINK.sub(partial(relocated, source), text))
 
 
 def notebook(path: Path) -> str:
@@ -107,10 +104,11 @@ def _output(output: dict[str, Any]) -> str:
     return f"```text\n{text.rstrip()}\n```" if text else ""
 
 
-def not_in_the_menu() -> list[str]:
-    shown = set(_leaves(tomllib.loads(CONFIG.read_text())["project"]["nav"]))
-    there = pages()
-    lost = [path.relative_to(ROOT) for path, name in there.items() if name not in shown]
+def not_in_the_menu(root: Path) -> list[str]:
+    """Pages that nobody finds, and names in the menu that lead to none."""
+    shown = set(_leaves(tomllib.loads((root / "zensical.toml").read_text())["project"]["nav"]))
+    there = pages(root)
+    lost = [path.relative_to(root) for path, name in there.items() if name not in shown]
     missing = shown - set(there.values())
     return [
         *(f"{path} is not in the site's menu: give it a line in nav of zensical.toml" for path in lost),
@@ -126,33 +124,38 @@ def _leaves(menu: Any) -> Iterator[str]:
             yield from _leaves(one)
 
 
-def undescribed() -> list[str]:
+def undescribed(root: Path) -> list[str]:
     """Public names that their page does not describe."""
-    wanted = {"api.md": [f"### `{name}`" for module in MODULES for name in importlib.import_module(module).__all__]}
-    errors = vars(importlib.import_module("suffice.errors"))
-    wanted["exceptions.md"] = [f"| `{name}` |" for name, it in errors.items() if _is_error(it)]
-    wanted["metrics.md"] = [f"| `{name}` |" for name in metric_names()]
     return [
         f"docs/{page} does not describe {mark.strip('#| ')}"
-        for page, marks in wanted.items()
+        for page, marks in described().items()
         for mark in marks
-        if mark not in (ROOT / "docs" / page).read_text()
+        if mark not in (root / "docs" / page).read_text()
     ]
 
 
-def _is_error(it: Any) -> bool:
-    return isinstance(it, type) and issubclass(it, Exception)
+def described() -> dict[str, Iterable[str]]:
+    """What certain pages must have: a heading or a row for every public name, exception and metric."""
+    names = [name for module in MODULES for name in importlib.import_module(module).__all__]
+    errors = vars(importlib.import_module("suffice.errors")).values()
+    metrics = vars(importlib.import_module("suffice.gateway.metrics")).values()
+    return {
+        "api.md": [f"### `{name}`" for name in names],
+        "exceptions.md": [f"| `{one.__name__}` |" for one in errors if _is_error(one)],
+        "metrics.md": [f"| `{_name(one)}` |" for one in metrics if isinstance(one, MetricWrapperBase)],
+    }
 
 
-def metric_names() -> list[str]:
-    """The gateway's metrics, by the names that Prometheus knows."""
-    found = vars(importlib.import_module("suffice.gateway.metrics")).values()
-    metrics = [one for one in found if isinstance(one, MetricWrapperBase)]
-    return [one._name + "_total" * isinstance(one, Counter) for one in metrics]
+def _is_error(thing: Any) -> bool:
+    return isinstance(thing, type) and issubclass(thing, Exception)
+
+
+def _name(metric: MetricWrapperBase) -> str:
+    return f"{metric._name}{'_total' * isinstance(metric, Counter)}"
 
 
 class _Page(HTMLParser):
-    """What a page has: anchors, links and what it loads."""
+    """What a page has: anchors, links, and what it loads."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -163,37 +166,34 @@ class _Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         has = dict(attrs)
-        self.ids |= {value for name in ("id", "name") if (value := has.get(name))}
+        self.ids.add(has.get("id") or "")
         link = has.get("href") or has.get("src")
-        if link and tag == "a":
-            self.links.append(link)
-        elif link:
-            self.loaded.append(link)
+        if link:
+            (self.links if tag == "a" else self.loaded).append(link)
 
 
-def site_pages(site: Path) -> list[Path]:
+def _html(site: Path) -> list[Path]:
     return sorted(site.rglob("*.html"))
 
 
 def dead_links(site: Path) -> list[str]:
     """Links to pages, anchors and pictures that are not there."""
-    read = {path: _Page(path) for path in site_pages(site)}
+    read = {path: _Page(path) for path in _html(site)}
     problems = []
     for path, page in read.items():
         for link in dict.fromkeys(page.links + page.loaded):
             parts = urlsplit(link)
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             anchor = unquote(parts.fragment)
-            if parts.scheme or parts.netloc:
-                continue
-            if not target.is_file() or (anchor and target in read and anchor not in read[target].ids):
+            dead = not target.is_file() or (anchor and target in read and anchor not in read[target].ids)
+            if dead and not (parts.scheme or parts.netloc):
                 problems.append(f"{path.relative_to(site)}: {link} leads nowhere")
     return problems
 
 
 def from_the_network(site: Path) -> list[str]:
     """What a page or a style sheet would load from elsewhere."""
-    loaded = [(path, link) for path in site_pages(site) for link in _Page(path).loaded]
+    loaded = [(path, link) for path in _html(site) for link in _Page(path).loaded]
     for path in site.rglob("*.css"):
         loaded += [(path, link) for link in re.findall(r"url\(['\"]?(.*?)['\"]?\)", path.read_text())]
     return [

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from helpers.api_page import api_page, entries
+from helpers.cli_page import readable
 
 from suffice import evaluate, load_pool
 
@@ -83,7 +84,7 @@ def test_the_command_line_s_page_is_its_help(tmp_path: Path) -> None:
     page = tmp_path / "cli.md"
     options = ["--name", "suffice", "--title", "The command line", "--output", str(page)]
     subprocess.run([BIN / "typer", "suffice.cli", "utils", "docs", *options], check=True, capture_output=True)
-    settle(ROOT / "docs" / "cli.md", (ROOT / "docs" / "cli.md").read_text(), page.read_text())
+    settle(ROOT / "docs" / "cli.md", (ROOT / "docs" / "cli.md").read_text(), readable(page.read_text()))
 
 
 def test_the_api_s_page_is_the_code_s() -> None:

@@ -6,7 +6,10 @@ if (location.protocol === "file:")
       this.frame.hidden = true;
       document.body.append(this.frame);
       const inside = this.frame.contentWindow;
-      inside.postMessage = (data) => setTimeout(() => this.onmessage?.({ data }));
+      inside.postMessage = (said) => {
+        const data = structuredClone(said); // a worker's words are copies: neither side sees what the other changes
+        setTimeout(() => this.onmessage?.({ data }));
+      };
       this.ready = new Promise((loaded, failed) => {
         const script = inside.document.createElement("script");
         Object.assign(script, { src: url, onload: loaded, onerror: failed });
@@ -15,7 +18,8 @@ if (location.protocol === "file:")
       this.ready.catch(() => this.onerror?.(new Event("error")));
     }
 
-    postMessage(data) {
+    postMessage(said) {
+      const data = structuredClone(said);
       const inside = this.frame.contentWindow;
       this.ready.then(() => inside.dispatchEvent(new inside.MessageEvent("message", { data }))).catch(() => {});
     }

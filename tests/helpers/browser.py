@@ -1,0 +1,33 @@
+"""A real browser, where there is one."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+
+needs_browser = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="there is no Chromium here: make browser installs it"
+)
+
+
+@contextmanager
+def open_browser(folder: Path) -> Iterator[webdriver.Chrome]:
+    """Chromium without a window, with a profile of its own in a folder."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for flag in (
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+        "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
+        f"--user-data-dir={folder}",
+    ):  # fmt: skip
+        options.add_argument(flag)
+    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    try:
+        yield driver
+    finally:
+        driver.quit()
