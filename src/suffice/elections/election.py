@@ -46,7 +46,10 @@ class Election(ABC):
         """
         codes = np.asarray(codes)
         answered = codes != NONE
-        known = {name: np.where(answered, signals[name], np.nan) for name in self.signals if name != LENGTH}
+        unknown = np.full(codes.shape, np.nan)
+        known = {
+            name: np.where(answered, signals.get(name, unknown), np.nan) for name in self.signals if name != LENGTH
+        }
         weights = self.weights(known, np.where(answered, tokens, np.nan))
         return largest(codes, usual_where_unknown(np.where(answered, weights, np.nan)))
 

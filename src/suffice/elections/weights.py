@@ -14,8 +14,8 @@ STEEPEST = 300
 
 
 def signal_of(name: str, signals: Mapping[str, FloatArray], tokens: FloatArray) -> FloatArray:
-    """A signal's values, of which one is the length."""
-    return tokens if name == LENGTH else signals[name]
+    """A signal's values, of which one is the length; not known where there are none."""
+    return tokens if name == LENGTH else signals.get(name, np.full(np.shape(tokens), np.nan))
 
 
 def exponential(scores: FloatArray) -> FloatArray:

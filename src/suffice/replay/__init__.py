@@ -2,12 +2,13 @@
 
 from suffice.replay.advise import Advice, Choice, advise
 from suffice.replay.calibration import certainty_reliabilities, certainty_reliability, confidence_reliability
-from suffice.replay.compare import Comparison, Difference, compare, difference, reliabilities
+from suffice.replay.compare import Comparison, Difference, compare, difference, paired, reliabilities
 from suffice.replay.evaluate import DEFAULT_REPEATS, METRICS, Result, evaluate, executor_for, mean_over_pools
 from suffice.replay.flow import Clocked, flow_one, rounds_one
 from suffice.replay.learning import Course, Lesson, bends, learn_prior, replay_learning, serve
 from suffice.replay.reliability import Reliability, pooled
 from suffice.replay.run import Outcomes, replay, replay_arrays, replay_one_by_one, run
+from suffice.replay.weighing import Weighed, weigh
 
 __all__ = [
     "DEFAULT_REPEATS",
@@ -22,6 +23,7 @@ __all__ = [
     "Outcomes",
     "Reliability",
     "Result",
+    "Weighed",
     "advise",
     "bends",
     "certainty_reliabilities",
@@ -34,6 +36,7 @@ __all__ = [
     "flow_one",
     "learn_prior",
     "mean_over_pools",
+    "paired",
     "pooled",
     "reliabilities",
     "replay",
@@ -43,4 +46,5 @@ __all__ = [
     "rounds_one",
     "run",
     "serve",
+    "weigh",
 ]

@@ -137,9 +137,15 @@ def difference(results: Sequence[Result], baseline: Sequence[Result], metric: st
     >>> difference([asc], [sc], "samples").high < 0
     True
     """
+    return paired(
+        [ours.by_question[metric] - theirs.by_question[metric] for ours, theirs in zip(results, baseline, strict=True)]
+    )
+
+
+def paired(differences: Sequence[FloatArray]) -> Difference | None:
+    """The mean over pools of the differences of their questions, with its interval; None where a pool has none."""
     means, resampled = [], []
-    for position, (ours, theirs) in enumerate(zip(results, baseline, strict=True)):
-        gaps = ours.by_question[metric] - theirs.by_question[metric]
+    for position, gaps in enumerate(differences):
         gaps = gaps[~np.isnan(gaps)]
         if not gaps.size:
             return None
