@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from suffice.live.ballots import FieldOutcome
+from suffice.notebook import bars, many, short
 from suffice.response import Response
 
 STOP_REASONS = ("controller", "budget", "no answer", "repeats", "deadline", "cancelled", "failed")
@@ -57,6 +58,15 @@ class Outcome:
     """Whether it was put together from several responses, or is one of them as it came."""
     parsed: Any = None
     """The object as an instance of the model that `parse` was given."""
+
+    def __repr__(self) -> str:
+        answer = "None" if self.answer is None else short(repr(self.answer))
+        sure = "" if self.confidence is None else f", {self.confidence:.1%} sure"
+        drawn = f"{many(self.samples, 'sample')} in {many(self.rounds, 'round')}"
+        return f"Outcome({answer}, {drawn}{sure}, stopped by: {self.stop_reason})"
+
+    def _repr_html_(self) -> str:
+        return bars(repr(self), self.votes, self.samples)
 
     @property
     def samples(self) -> int:
