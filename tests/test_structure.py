@@ -14,7 +14,7 @@ import suffice
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "suffice"
 
-BOTTOM = {"errors", "paths", "penalties", "jsonl", "imports", "registry", "response"}
+BOTTOM = {"errors", "paths", "penalties", "jsonl", "imports", "notebook", "registry", "response"}
 """Small modules that anybody may know, and that know only each other."""
 
 STANDS_ON = {
@@ -38,6 +38,7 @@ STANDS_ON = {
     "llm": {"live"},
     "testing": {"replay", "live"},
     "ray": {"gateway", "executors"},
+    "__main__": {"cli"},
     "cli": {"report", "gateway", "testing", "ray", "importing"},
 }
 """Each room and those right below it; it may know all below, and no other."""

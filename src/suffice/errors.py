@@ -122,3 +122,23 @@ def whole_number(argument: str, value: SupportsIndex, least: int = 1) -> int:
     if number < least or isinstance(value, bool):
         raise OptionError(f"must be a whole number, at least {least}, not {value}", argument)
     return number
+
+
+def install(extra: str) -> str:
+    """The line that installs an extra.
+
+    It works from an index, and where a clone is installed: pip then takes the extra's packages alone.
+
+    >>> install("ray")
+    "pip install 'suffice[ray]'"
+    """
+    return f"pip install 'suffice[{extra}]'"
+
+
+def missing(package: str, extra: str) -> OptionError:
+    """What is said where something needs a package that is not there.
+
+    >>> str(missing("torch", "train"))
+    "this needs torch, of the extra train: pip install 'suffice[train]'"
+    """
+    return OptionError(f"this needs {package}, of the extra {extra}: {install(extra)}")

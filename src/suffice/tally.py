@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from suffice.errors import OptionError
+from suffice.notebook import bars, many, short
 
 IntArray = NDArray[np.integer]
 FloatArray = NDArray[np.floating]
@@ -39,6 +40,13 @@ class Tally:
         self._counts: dict[str, int] = {}
         self._ranked: list[int] = []
         self._at_least: dict[int, int] = {}
+
+    def __repr__(self) -> str:
+        return f"Tally({short(repr(self.votes))}, {self.draws} of {self.budget} draws in {many(self.rounds, 'round')})"
+
+    def _repr_html_(self) -> str:
+        title = f"{self.draws} of {self.budget} draws in {many(self.rounds, 'round')}"
+        return bars(title, self.votes, self.draws)
 
     def add(self, answer: str | None) -> None:
         """Take in one answer, or None for a response without one."""

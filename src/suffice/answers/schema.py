@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from suffice.answers.worker import VALIDATOR
-from suffice.errors import OptionError
+from suffice.errors import OptionError, install
 
 
 class Schema:
@@ -19,7 +19,7 @@ class Schema:
 
     def __init__(self, document: Mapping[str, Any] | bool) -> None:
         if find_spec("jsonschema") is None:
-            raise OptionError("needs another package: pip install 'suffice[structure]'", "schema")
+            raise OptionError(f"needs another package: {install('structure')}", "schema")
         try:
             self.text = json.dumps(document)
         except (TypeError, ValueError, RecursionError):

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 import suffice
 from suffice import OptionError, SufficeError
 from suffice.cli.arguments import OUTPUT, Command, shown_plainly
+from suffice.errors import missing
 from suffice.imports import import_module
 from suffice.paths import write_whole
 
@@ -111,7 +112,7 @@ def need(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise OptionError(f"this needs {error.name}, of the extra {extra}: pip install 'suffice[{extra}]'") from None
+        raise missing(error.name or module, extra) from None
 
 
 def file_of(path: Path | None) -> Path | None:

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from suffice.cli.app import App, Group, app, need, show
+from suffice.report.layout import Columns
 
 keys = App(cls=Group, no_args_is_help=True, help="Manage the keys with names and limits that the gateway asks for.")
 app.add_typer(keys, name="keys")
@@ -42,7 +42,8 @@ def list_(file: File = FILE) -> None:
     """List the names and limits, and no secrets."""
     file_of_keys = need("suffice.gateway.keys", "serve")
     limits = [field.name for field in fields(file_of_keys.Limits)]
-    table = Table("name", *limits, "operator")
+    headings = [one.replace("_per_", "\nper ").replace("_", "\n") for one in limits]
+    table = Columns("", "name", [*headings, "operator"])
     for key in file_of_keys.read_keys(file):
         told = [key.limits.given.get(one, "") for one in limits]
         table.add_row(key.name, *map(str, told), "yes" if key.operator else "")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import typer
@@ -23,6 +23,13 @@ from suffice.live.targets import whole_url
 
 PATIENCE_SECONDS = 5.0
 MOST_BYTES = 16 << 20
+_HEADINGS = {
+    "confidence": "confi-\ndence",
+    "certainty": "cer-\ntainty",
+    "in flight": "in\nflight",
+    "tokens saved": "tokens\nsaved",
+}
+"""What is broken so that all fits 80 columns."""
 _RECENT = ("time", "what", "status", "samples", "rounds", "saved", "tokens", "confidence", "certainty", "seconds")
 
 
@@ -169,7 +176,7 @@ def _recent(under_way: list[dict[str, Any]], entries: list[dict[str, Any]]) -> T
             "now",
             f"vote, {one.get('controller')}" if one.get("kind") == "vote" else one.get("path"),
             "",
-            f"{one.get('arrived')} of {one.get('asked')} in" if "asked" in one else "",
+            f"{one.get('arrived')}/{one.get('asked')}" if "asked" in one else "",
             *("", "", _number(one.get("tokens")), "", "", f"{one.get('seconds', 0):.2f}"),
         ]
         for one in under_way
@@ -189,9 +196,11 @@ def _recent(under_way: list[dict[str, Any]], entries: list[dict[str, Any]]) -> T
 
 
 def _table(title: str, columns: Any, rows: list[list[Any]]) -> Table:
-    table = Table(title=title or None, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table = Table(title=title or None, title_justify="left", box=None, padding=(0, 1, 0, 0))
     for column in columns:
-        table.add_column(column, justify="left" if column in ("name", "time", "what", "health") else "right")
+        is_name = column in ("name", "what", "health")
+        justify: Literal["left", "right"] = "left" if is_name or column == "time" else "right"
+        table.add_column(_HEADINGS.get(column, column), justify=justify, no_wrap=not is_name, overflow="fold")
     for row in rows:
         table.add_row(*(_text(cell)[:60] for cell in row))
     return table

@@ -2,11 +2,13 @@
 
 import zlib
 from abc import ABC, abstractmethod
+from dataclasses import fields, is_dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from suffice.errors import ControllerError
+from suffice.notebook import short, table
 from suffice.tally import IntArray, Tallies, Tally
 
 
@@ -25,6 +27,14 @@ class Controller(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+    def _repr_html_(self) -> str:
+        given: dict[str, Any] = (
+            {one.name: getattr(self, one.name) for one in fields(self)} if is_dataclass(self) else {}
+        )
+        known = {**given, **getattr(self, "card", {})}
+        rows = [(name, value) for name, value in known.items() if isinstance(value, str | int | float | tuple)]
+        return table(short(str(self)), ["setting", "value"], rows)
 
     @abstractmethod
     def decide(self, tally: Tally) -> int:

@@ -70,6 +70,9 @@ class LearnedController(SavedController):
     def __str__(self) -> str:
         return f"the controller learned for a budget of {self.budget}"
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
     def scores(self, states: FloatArray) -> FloatArray:
         """What the network gives each action in each state."""
         activation = ACTIVATIONS[self.card["activation"]]

@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from suffice.errors import OptionError, SufficeError
+from suffice.errors import OptionError, SufficeError, missing
 from suffice.executors.base import Executor, Link, R, Task, Watch, ignore, register_executor
 
 LISTEN_SECONDS = 0.2
@@ -30,7 +30,7 @@ def connect(address: str = "auto") -> Any:
     try:
         ray = importlib.import_module("ray")
     except ModuleNotFoundError:
-        raise OptionError("this needs ray, of the extra ray: pip install 'suffice[ray]'") from None
+        raise missing("ray", "ray") from None
     if ray.is_initialized():
         return ray
     named = os.environ.get("RAY_ADDRESS", address) if address == "auto" else address

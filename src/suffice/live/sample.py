@@ -101,7 +101,15 @@ def sample(
     controller: str | Controller = "plan",
     budget: int = DEFAULT_BUDGET,
     answer: str | Extractor | Read = "auto",
-    **options: Any,
+    deadline_seconds: float | None = None,
+    concurrency: int = CONCURRENCY,
+    retries: int = RETRIES,
+    timeout: float = TIMEOUT,
+    watch: Watch | None = None,
+    flow: Flow | None = None,
+    api: str | None = None,
+    signals: bool = False,
+    **request: Any,
 ) -> Outcome:
     r"""Ask a model just enough times, with an `openai.OpenAI` or an `anthropic.Anthropic`.
 
@@ -117,7 +125,21 @@ def sample(
     return with_twin(
         client,
         lambda other: asample(
-            other, messages, model=model, controller=controller, budget=budget, answer=answer, **options
+            other,
+            messages,
+            model=model,
+            controller=controller,
+            budget=budget,
+            answer=answer,
+            deadline_seconds=deadline_seconds,
+            concurrency=concurrency,
+            retries=retries,
+            timeout=timeout,
+            watch=watch,
+            flow=flow,
+            api=api,
+            signals=signals,
+            **request,
         ),
     )
 

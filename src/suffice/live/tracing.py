@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from suffice.errors import OptionError
+from suffice.errors import missing
 from suffice.live.dialects import DIALECTS, Dialect
 from suffice.response import Response
 from suffice.tally import Tally
@@ -135,7 +135,7 @@ def trace(provider: Any = None, *, texts: bool = False) -> None:
     try:
         TRACING.api = importlib.import_module("opentelemetry.trace")
     except ModuleNotFoundError:
-        raise OptionError("this needs opentelemetry, of the extra otel: pip install 'suffice[otel]'") from None
+        raise missing("opentelemetry", "otel") from None
     TRACING.texts = texts
     TRACING.tracer = (provider or TRACING.api.get_tracer_provider()).get_tracer("suffice")
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -14,6 +14,7 @@ import numpy as np
 
 from suffice.errors import PoolError
 from suffice.jsonl import json_object, lines, quoted, read_unpacked
+from suffice.notebook import bars, frame, many, short, table
 from suffice.paths import is_there
 from suffice.pools.signals import Signals, read_signals
 from suffice.tally import NONE, FloatArray, IntArray
@@ -76,6 +77,15 @@ class Question:
         """The signals as arrays, NaN where they are not known."""
         return {name: np.array(column, float) for name, column in self.signals.items()}
 
+    def __repr__(self) -> str:
+        answers = f"{many(len(self.answers), 'response')} with {many(len(self.labels), 'different answer')}"
+        return f"Question({short(repr(self.id))}, gold={short(repr(self.gold))}, {answers})"
+
+    def _repr_html_(self) -> str:
+        counts = {label: self.answers.count(label) for label in self.labels}
+        counts = dict(sorted(counts.items(), key=lambda one: -one[1]))
+        return bars(f"{self!r}", counts, len(self.answers))
+
     def code(self, answer: str | None) -> int:
         """The code of an answer: NONE for none, and ABSENT for what no response gave."""
         if answer is None:
@@ -87,7 +97,12 @@ class Question:
 class Pool:
     """One model on one benchmark; `sha256` is that of the file it came from, uncompressed.
 
-    >>> Pool("mine", (Question("q1", "7", ("7", None, "8"), None),)).check_budget(3)
+    >>> pool = Pool("mine", (Question("q1", "7", ("7", None, "8"), None),))
+    >>> pool
+    Pool('mine', 1 question × 3 responses)
+    >>> pool.check_budget(3)
+    >>> len(pool), [question.id for question in pool]
+    (1, ['q1'])
     """
 
     name: str
@@ -97,6 +112,61 @@ class Pool:
     def __post_init__(self) -> None:
         if not self.questions:
             raise PoolError(f"{self.name}: there are no questions in it; a pool has a JSON line a question")
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def __iter__(self) -> Iterator[Question]:
+        return iter(self.questions)
+
+    def __repr__(self) -> str:
+        sizes = [len(question.answers) for question in self.questions]
+        each = many(max(sizes), "response") if min(sizes) == max(sizes) else f"{min(sizes)}–{max(sizes)} responses"
+        return f"Pool({self.name!r}, {many(len(self), 'question')} × {each})"
+
+    def _repr_html_(self) -> str:
+        headings = ["question", "gold", "most votes", "share %", "different answers", "responses"]
+        rows = []
+        for question in self.questions:
+            first = max(question.labels, key=question.answers.count, default=None)
+            share = 100 * question.answers.count(first) / max(len(question.answers), 1) if first is not None else None
+            cells = (question.gold, first, share, len(question.labels), len(question.answers))
+            rows.append([question.id, *cells])
+        return table(repr(self), headings, rows)
+
+    def filter(self, keep: Callable[[Question], bool]) -> "Pool":
+        """The pool with those questions alone that the function says yes to; PoolError where there are none.
+
+        >>> pool = load_pool("smollm2-135m__arithmetic")
+        >>> len(pool.filter(lambda question: question.gold in question.answers)) < len(pool)
+        True
+        """
+        return Pool(self.name, tuple(question for question in self.questions if keep(question)))
+
+    def to_pandas(self) -> Any:
+        """A row a response, in a data frame of pandas: question, draw, answer, tokens, gold, and its signals."""
+        return frame("pandas", self._columns())
+
+    def to_polars(self) -> Any:
+        """The same as `to_pandas`, in a data frame of polars."""
+        return frame("polars", self._columns())
+
+    def _columns(self) -> dict[str, list[Any]]:
+        signals = dict.fromkeys(name for question in self.questions for name in question.signals)
+        columns: dict[str, list[Any]] = {
+            name: [] for name in ("question", "draw", "answer", "tokens", "gold", *signals)
+        }
+        for question in self.questions:
+            size = len(question.answers)
+            none = [None] * size
+            columns["question"] += [question.id] * size
+            columns["draw"] += range(size)
+            columns["answer"] += question.answers
+            columns["tokens"] += question.tokens or none
+            columns["gold"] += [question.gold] * size
+            for name in signals:
+                columns[name] += question.signals.get(name, none)
+        return columns
 
     def check_budget(self, budget: int) -> None:
         """Refuse a budget that some question has too few answers for."""

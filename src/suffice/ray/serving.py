@@ -14,7 +14,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from suffice.errors import OptionError
+from suffice.errors import OptionError, install
 from suffice.imports import IMPORTED, import_module
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def deployment(settings: "Settings | Mapping[str, Any]") -> Any:
     try:
         from ray import serve
     except ImportError:
-        raise OptionError("this needs Ray Serve: pip install 'suffice[ray,serve]' 'ray[serve]'") from None
+        raise OptionError(f"this needs Ray Serve: {install('ray,serve')}") from None
 
     @serve.deployment(
         name="suffice",

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,11 @@ from suffice.elections import Election, Majority, get_election
 from suffice.errors import whole_number
 from suffice.executors import AnyExecutor
 from suffice.flow import Flow
+from suffice.notebook import frame, table
 from suffice.penalties import Penalties
 from suffice.planning import ceiling
 from suffice.pools import AnyPool, get_pools
-from suffice.replay.evaluate import DEFAULT_REPEATS, AnyController, Replay, Result, Way, replay_ways
+from suffice.replay.evaluate import DEFAULT_REPEATS, METRICS, AnyController, Replay, Result, Way, replay_ways
 from suffice.replay.reliability import Reliability, pooled
 from suffice.tally import DEFAULT_BUDGET, FloatArray
 
@@ -22,6 +24,8 @@ CHECKPOINTS = (4, 8, 16, 24)
 """Numbers of draws after which the confidence is checked."""
 
 RESAMPLES = 1000
+
+_SHOWN = ("accuracy", "agreement", "rounds", "samples", "total_tokens", "reward")
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,29 @@ class Comparison:
     baseline: Result
     ceilings: Mapping[str, Result] = field(default_factory=dict)
     checkpoints: Sequence[Result] = ()
+
+    def __repr__(self) -> str:
+        names = ", ".join(result.controller for result in self.results)
+        return f"Comparison({self.baseline.pool!r}: {names}; against {self.baseline.controller})"
+
+    def _repr_html_(self) -> str:
+        rows = [[one.controller, *(getattr(one, name) for name in _SHOWN)] for one in self._all]
+        return table(self.baseline.pool, ["controller", *(name.replace("_", " ") for name in _SHOWN)], rows)
+
+    def to_pandas(self) -> Any:
+        """A row a controller, the baseline first, in a data frame of pandas: the pool and all metrics."""
+        return frame("pandas", self._columns())
+
+    def to_polars(self) -> Any:
+        """The same as `to_pandas`, in a data frame of polars."""
+        return frame("polars", self._columns())
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: [getattr(one, name) for one in self._all] for name in ("pool", "controller", *METRICS)}
+
+    @property
+    def _all(self) -> list[Result]:
+        return [self.baseline, *(one for one in self.results if one is not self.baseline)]
 
     def regret(self, result: Result) -> float | None:
         """How much more reward the planner gets; None for a controller that wasn't learned."""

@@ -12,6 +12,7 @@ from suffice.elections import Election, Majority, check_signals, get_election
 from suffice.errors import OptionError, whole_number
 from suffice.executors import AnyExecutor, Link, Task, get_executor
 from suffice.flow import Flow
+from suffice.notebook import frame, table
 from suffice.penalties import Penalties
 from suffice.planning import LARGEST_BUDGET, prior_of
 from suffice.pools import AnyPool, Episodes, Pool, Question, check_draws, draw_episodes, get_pools
@@ -86,6 +87,30 @@ class Result:
     reliability: Reliability | None = field(repr=False)
     by_question: Mapping[str, FloatArray] = field(repr=False, compare=False)
     election: str = "majority"
+
+    def __repr__(self) -> str:
+        right = "" if self.accuracy is None else f", {self.accuracy:.1f} % accuracy"
+        return (
+            f"Result({self.controller!r} on {self.pool!r}: {self.samples:.1f} samples in {self.rounds:.1f} rounds, "
+            f"{self.agreement:.1f} % agreement{right})"
+        )
+
+    def _repr_html_(self) -> str:
+        known = ((name, getattr(self, name)) for name in METRICS)
+        rows = [(name.replace("_", " "), value) for name, value in known if value is not None]
+        return table(f"{self.controller} on {self.pool}, {self.questions} questions", ["", "mean"], rows)
+
+    def to_pandas(self) -> Any:
+        """A row a question, in a data frame of pandas: its place in the pool, and each metric's mean over repeats."""
+        return frame("pandas", self._columns())
+
+    def to_polars(self) -> Any:
+        """The same as `to_pandas`, in a data frame of polars."""
+        return frame("polars", self._columns())
+
+    def _columns(self) -> dict[str, Any]:
+        about = {"pool": [self.pool] * self.questions, "controller": [self.controller] * self.questions}
+        return {**about, "question": [*range(self.questions)], **self.by_question}
 
 
 AnyController = str | Controller

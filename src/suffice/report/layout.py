@@ -26,7 +26,8 @@ class Columns:
 
     def __init__(self, title: str, names: str, headings: Sequence[str], least: int = 14, gap: int = 2) -> None:
         self._titles: list[Text] = []
-        self._table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, gap - 1, 0, 0))
+        self._gap = gap
+        self._table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, padding=(0, gap - 1, 0, 0))
         self._table.add_column(names, overflow="fold", min_width=least)
         for heading in headings:
             self._table.add_column(heading, justify="right", no_wrap=True, min_width=_width(heading))
@@ -44,8 +45,8 @@ class Columns:
             column.min_width = max(column.min_width or 0, _width(figure))
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        needed = Measurement.get(console, options, self._table)
-        return Measurement(needed.minimum - EDGE, needed.maximum - EDGE)
+        needed = 1 + sum((column.min_width or 0) + self._gap for column in self._table.columns)
+        return Measurement(needed - EDGE, Measurement.get(console, options, self._table).maximum - EDGE)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text | Segment]:
         options = options.update(width=options.max_width + EDGE)

@@ -125,7 +125,7 @@ def pool_table(summaries: Sequence[Summary]) -> Columns:
 def training_table(trained: "Sequence[Trained]") -> Columns:
     """What each seed's controller does on the training pools, their mean and deviation, and the rules' rewards."""
     metrics = ["reward", "accuracy", "agreement", "rounds", "samples"]
-    table = Columns("On the training pools", "", ["steps", *(_HEADINGS[metric] for metric in metrics)])
+    table = Columns("On the training pools", "", ["steps", *(_HEADINGS[metric] for metric in metrics)], least=10, gap=1)
     for one in trained:
         figures = (mean_over_pools(one.results, metric) for metric in metrics)
         texts = map(_number, figures, (_FORMATS.get(metric, ".1f") for metric in metrics))
