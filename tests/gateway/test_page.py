@@ -2,13 +2,13 @@
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.browser import chromium
 from helpers.commands import works
 from helpers.gateways import ASK, free_port, gateway, post
 from selenium import webdriver
@@ -18,10 +18,6 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from suffice.testing import FakeServer, Reply, completion
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if not (CHROMIUM and DRIVER):
-    pytest.skip("there is no Chromium here: make browser installs it", allow_module_level=True)
-
 pytestmark = pytest.mark.usefixtures("quick")
 
 PICTURES = os.environ.get("SUFFICE_PICTURES")
@@ -30,17 +26,8 @@ PICTURES = os.environ.get("SUFFICE_PICTURES")
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for flag in (
-        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-        "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
-        f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
-    ):  # fmt: skip
-        options.add_argument(flag)
-    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    with chromium(tmp_path_factory.mktemp("chromium")) as driver:
+        yield driver
 
 
 def script(request: dict[str, Any], number: int) -> Reply:
