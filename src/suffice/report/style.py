@@ -12,6 +12,7 @@ LOOKS = {
     "esc": (GREEN, "D"),
     "rl": (BLUE, "o"),
     "plan": (RED, "*"),
+    "rl_rounds": (SKY, "v"),
     "doubling": (SKY, "v"),
     "boinf": (PURPLE, "P"),
     "rounds": (BLACK, "s"),
