@@ -5,10 +5,12 @@ Questions are asked one at a time; the upstream counts what it generated, also f
 
 import argparse
 import asyncio
+import csv
 import random
 import re
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, quantiles
 from typing import Any
@@ -23,9 +25,11 @@ from its_hub.core.lms.openai_lm import OpenAICompatibleLanguageModel
 import suffice
 from suffice.answers import answer_key
 from suffice.report.figures import draw_methods
+from suffice.report.files import table_csv
 
 POOLS = [f"qwen2.5-coder-1.5b__{name}" for name in ("dapo", "gsm8k", "math500")]
 SPEED, SLOTS = 4000, 32
+FIGURE = HERE.parent / "docs" / "flow.png"
 
 Ask = Callable[[str], Awaitable[str | None]]
 
@@ -53,27 +57,39 @@ def boxed(response: str) -> str:
     return found[1] if found else response
 
 
-async def measure(ask: Ask, url: str, questions: list[suffice.Question]) -> dict[str, float]:
+@dataclass(frozen=True)
+class Measured:
+    """What a method came to: its answers, the tokens of a question in the mean, and the seconds of each."""
+
+    answers: list[str | None]
+    accuracy: float
+    tokens: float
+    seconds: list[float]
+
+    def agreement(self, full: "Measured") -> float:
+        """How often the answer is the full vote's on the same draws, in percent."""
+        return 100 * fmean(own == other for own, other in zip(self.answers, full.answers, strict=True))
+
+
+async def measure(ask: Ask, url: str, questions: list[suffice.Question]) -> Measured:
     async with httpx.AsyncClient() as http:
         await http.post(f"{url}/reset")
         before = (await http.get(f"{url}/spent")).json()["tokens"]
-        times, right = [], []
+        times, answers, right = [], [], []
         for question in questions:
             begun = time.monotonic()
             answer = await ask(f"question {question.id}")
             times.append(time.monotonic() - begun)
+            answers.append(answer)
             right.append(answer is not None and answer == answer_key(rf"\boxed{{{question.gold}}}"))
         await asyncio.sleep(0.2)
         spent = (await http.get(f"{url}/spent")).json()["tokens"] - before
-    cuts = quantiles(times, n=100)
-    return {
-        "accuracy": 100 * fmean(right), "tokens": spent / len(questions), "mean": fmean(times),
-        "p50": cuts[49], "p95": cuts[94],
-    }  # fmt: skip
+    return Measured(answers, 100 * fmean(right), spent / len(questions), times)
 
 
-async def compare(url: str, questions: list[suffice.Question]) -> dict[str, dict[str, float]]:
-    found = {}
+async def compare(url: str, questions: list[suffice.Question]) -> list[dict[str, Any]]:
+    found: dict[str, Measured] = {}
+    rows = []
     async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none") as client:
         flow = {"mode": "flow"}
         methods: dict[str, Ask] = {
@@ -88,30 +104,44 @@ async def compare(url: str, questions: list[suffice.Question]) -> dict[str, dict
             "its_hub Beta": theirs(BetaSelfConsistency(consistency_space_projection_func=boxed), url),
             "its_hub adaptive": theirs(AdaptiveSelfConsistency(consistency_space_projection_func=boxed), url),
         }
-        print("| method | accuracy % | tokens | of SC | p50 s | p95 s | mean s | of SC |")
-        print("|---|---|---|---|---|---|---|---|")
+        print("| method | agreement % | accuracy % | tokens | of SC | p50 s | p95 s | mean s | of SC |")
+        print("|---|---|---|---|---|---|---|---|---|")
         for name, ask in methods.items():
             one = found[name] = await measure(ask, url, questions)
             full = found["SC@32"]
-            tokens, seconds = one["tokens"] / full["tokens"], one["mean"] / full["mean"]
-            times = f"{one['p50']:.2f} | {one['p95']:.2f} | {one['mean']:.2f} | {seconds:.2f}"
-            print(f"| {name} | {one['accuracy']:.1f} | {one['tokens']:.0f} | {tokens:.0%} | {times} |", flush=True)
-    return found
+            cuts, mean = quantiles(one.seconds, n=100), fmean(one.seconds)
+            times = f"{cuts[49]:.2f} | {cuts[94]:.2f} | {mean:.2f} | {mean / fmean(full.seconds):.2f}"
+            shares = f"{one.agreement(full):.1f} | {one.accuracy:.1f}"
+            print(f"| {name} | {shares} | {one.tokens:.0f} | {one.tokens / full.tokens:.0%} | {times} |", flush=True)
+            rows.append({"method": name, "agreement": one.agreement(full), "tokens": one.tokens, "seconds": mean})
+    return rows
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--questions", type=int, default=30, help="of each pool")
-    options.add_argument("--figure", type=Path, default=HERE.parent / "docs" / "flow.png")
+    options.add_argument("--csv", type=Path, default=HERE.parent / "docs" / "results" / "flow.csv")
+    options.add_argument("--redraw", action="store_true", help="draw the picture of what was measured before")
     chosen = options.parse_args()
+    if not chosen.redraw:
+        rows = measured(chosen.questions)
+        chosen.csv.write_text(table_csv(rows))
+    with chosen.csv.open(newline="") as file:
+        points = {
+            row["method"]: (float(row["seconds"]), float(row["tokens"]), float(row["agreement"]))
+            for row in csv.DictReader(file)
+        }
+    draw_methods(points, ("mean seconds for a question", "tokens generated for a question"), FIGURE)
+
+
+def measured(each: int) -> list[dict[str, Any]]:
+    """All methods on so many questions of each pool."""
     chance = random.Random(0)
-    questions = [one for name in POOLS for one in chance.sample(suffice.load_pool(name).questions, chosen.questions)]
+    questions = [one for name in POOLS for one in chance.sample(suffice.load_pool(name).questions, each)]
     pools = [part for name in POOLS for part in ("--pool", name)]
     limits = ["--tokens-per-second", str(SPEED), "--slots", str(SLOTS)]
     with running(str(HERE / "upstream.py"), *pools, *limits) as (url, _):
-        found = asyncio.run(compare(url, questions))
-    points = {name: (figures["mean"], figures["tokens"]) for name, figures in found.items()}
-    draw_methods(points, ("mean seconds for a question", "tokens generated for a question"), chosen.figure)
+        return asyncio.run(compare(url, questions))
 
 
 if __name__ == "__main__":

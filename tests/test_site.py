@@ -10,7 +10,7 @@ from typing import Any
 import build_site
 import pytest
 import typer.main
-from helpers.browser import needs_browser, open_browser
+from helpers.browser import open_browser
 from selenium import webdriver
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -132,7 +132,6 @@ def test_commands_that_pages_show_exist(page: Path) -> None:
         assert command is not COMMAND and given <= options, f"{page.name}: {line}"
 
 
-@needs_browser
 def test_the_site_works_from_disk(built: tuple[Path, list[str]], browser: webdriver.Chrome) -> None:
     """Its search finds, dark is dark, and on a telephone nothing is wider than the screen."""
     site, _ = built

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.browser import needs_browser, open_browser
+from helpers.browser import open_browser
 from helpers.commands import works
 from helpers.gateways import ASK, free_port, gateway, post
 from selenium import webdriver
@@ -18,7 +18,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from suffice.testing import FakeServer, Reply, completion
 
-pytestmark = [needs_browser, pytest.mark.usefixtures("quick")]
+pytestmark = pytest.mark.usefixtures("quick")
 
 PICTURES = os.environ.get("SUFFICE_PICTURES")
 """A folder for screenshots, if somebody wants to look at them."""

@@ -10,14 +10,12 @@ from selenium import webdriver
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
-needs_browser = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="there is no Chromium here: make browser installs it"
-)
-
 
 @contextmanager
 def open_browser(folder: Path) -> Iterator[webdriver.Chrome]:
-    """Chromium without a window, with a profile of its own in a folder."""
+    """Chromium without a window, with a profile of its own in a folder; a test that needs it is skipped where there is none."""
+    if not (CHROMIUM and DRIVER):
+        pytest.skip("there is no Chromium here: make browser installs it")
     options = webdriver.ChromeOptions()
     options.binary_location = str(CHROMIUM)
     for flag in (

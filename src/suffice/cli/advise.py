@@ -90,9 +90,9 @@ def advise(
         write_whole(csv, advice_csv(advice).encode())
     if figures:
         figures.draw_front(advice, figure)
+    if report:
+        write_report(report, advice_report(advice, {"pools": [pool.name for pool in pools], **settings}))
     if is_output(json):
         return
     show(advice_table(advice, speed))
     typer.echo(f"Use {choice_options(advice.chosen)}")
-    if report:
-        write_report(report, advice_report(advice, {"pools": [pool.name for pool in pools], **settings}))

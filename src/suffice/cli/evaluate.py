@@ -169,17 +169,16 @@ def evaluate(
         write_whole(csv, results_csv(comparisons).encode("utf-8", "surrogateescape"))
     if figures:
         figures.draw_reliability(reliabilities(comparisons), certainty_reliabilities(pools), figure)
+    if report:
+        write_report(report, evaluation_report(comparisons, pools, about))
     if is_output(json):
         return
     for table in evaluation_tables(comparisons):
         show(table, "")
     if flow or slots or tokens_per_second:
         show(clock_table(comparisons, tokens_per_second), "")
-    sentence = quotable(comparisons)
-    if sentence:
+    if sentence := quotable(comparisons):
         typer.echo(sentence)
-    if report:
-        write_report(report, evaluation_report(comparisons, pools, sentence, about))
 
 
 def _serving(controllers: list[str], budget: int) -> list[str]:
@@ -210,7 +209,7 @@ def _learn(
         write_json(json, learning_json(lessons, penalties, **settings, **about))
     if figures:
         figures.draw_learning(lessons, figure)
-    if not is_output(json):
-        show(*(learning_table(lesson, penalties) for lesson in lessons))
     if report:
         write_report(report, learning_report(lessons, settings | about))
+    if not is_output(json):
+        show(*(learning_table(lesson, penalties) for lesson in lessons))

@@ -21,4 +21,4 @@ def write_report(path: Path, report: Report) -> None:
     """Write the file, and say how to look at it."""
     command = re.sub(r"://[^/@\s]+@", "://…@", shlex.join(["suffice", *arguments()]))  # with no password of a URL
     write_whole(path, report_html(report, command).encode())
-    typer.echo(f"The report is in {path}: open it in a browser.")
+    typer.echo(f"The report is in {path}: open it in a browser.", err=True)

@@ -14,8 +14,9 @@ def advice_report(advice: Advice, settings: Mapping[str, Any]) -> Report:
     for choice in advice.choices:
         kind = "advised" if choice == advice.chosen else f"flow, by {choice.flow.order}" if choice.flow else "rounds"
         points.setdefault(kind, []).append([choice_options(choice), *_taken(choice)])
+    points["front"] = [[choice_options(one), *_taken(one)] for one in advice.front]
     shown = panel("", points)
-    front = panel("", {"front": [[choice_options(one), *_taken(one)] for one in advice.front]}, line=True)
+    shown["series"][-1]["line"] = True
     x = [Axis(1, "latency (tokens on the critical path)", 0, zero=True)]
     y = [Axis(2, "tokens spent", 0, zero=True), percent(3, "agreement with the full vote", places=2)]
     told = [*x, *y, percent(4, "accuracy")]
@@ -25,10 +26,9 @@ def advice_report(advice: Advice, settings: Mapping[str, Any]) -> Report:
         [choice_options(one), "advised" if one == advice.chosen else "yes" if one in advice.front else "", *_taken(one)]
         for one in advice.choices
     ]
-    panels = [{"name": "", "series": [*front["series"], *shown["series"]]}]
     note = "The front has, of what agrees often enough, the ways that no other beats in both."
     sections = [
-        plot("Tokens against time", x, y, panels, note, told),
+        plot("Tokens against time", x, y, [shown], note, told),
         table("All that was tried", columns, [{"name": "", "rows": rows}]),
     ]
     chosen = advice.chosen

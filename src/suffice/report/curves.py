@@ -13,22 +13,29 @@ from suffice.tally import FloatArray
 WINDOWS = 8
 """A learning curve's points are running means over this part of the questions."""
 
+MOST_CURVES = 12
+"""More in one plot can't be told apart."""
+
 
 def curves_of(controllers: Sequence[str | Controller]) -> list[Section]:
     """How learned controllers got better, where their cards tell it."""
     points: dict[str, list[Point]] = {}
-    for number, one in enumerate(controllers):
+    for one in controllers:
         card = getattr(get_controller(one), "card", {})
-        curve = card.get("curve")
-        if curve:
-            name = one if isinstance(one, str) else f"run {number + 1}, seed {card['seed']}"
-            points[name] = [["", *look] for look in curve]
+        if "curve" in card and len(points) < MOST_CURVES:
+            points[one if isinstance(one, str) else _run(card)] = [["", *look] for look in card["curve"]]
     if not points:
         return []
     x = [Axis(1, "steps", 0, zero=True)]
     y = [Axis(2, "reward", 3), Axis(3, "samples", zero=True), Axis(4, "rounds", zero=True)]
     note = "On the training pools, while it learned; the best moment is what is kept."
     return [plot("Learning curves", x, y, [panel("", points, line=True)], note)]
+
+
+def _run(card: Mapping[str, Any]) -> str:
+    """What tells one training run from another."""
+    pools = ", ".join(pool["name"] for pool in card["pools"])
+    return f"seed {card['seed']}, {card['penalties']['draw']:g} a draw, for the {card['target']} target, on {pools}"
 
 
 def learning_report(lessons: Sequence[Lesson], settings: Mapping[str, Any]) -> Report:

@@ -103,6 +103,8 @@ def main_page(found: Methods, bench: Bench) -> Page:
         }
         for pool, methods in found.measured.items()
     }
+    for pool, planned in found.ceilings.items():
+        panels[pool]["plan"] = [point("", [[planned]])]
     draw_scaling(panels, ("rounds", "samples"), "agreement", bench.out / "main.png")
     regret = ""
     if rewards := found.rewards:

@@ -10,24 +10,46 @@ import numpy as np
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from suffice.controllers import Controller
 from suffice.experiments.budgets import Kept
 from suffice.experiments.sweeps import Curves, Point
-from suffice.replay import Advice, Course, Lesson, Reliability
+from suffice.replay import Advice, Lesson, Reliability
+from suffice.report.curves import smoothed
+from suffice.report.style import BLUE, GREEN, LOOKS, ORANGE, PURPLE, RED, SKY
 from suffice.tally import Tally
 
 matplotlib.use("Agg")
 
-METHODS = {
-    "sc": ("SC", "#7f7f7f"),
-    "asc": ("ASC", "#e6862a"),
-    "esc": ("ESC", "#3c9d57"),
-    "rl": ("RL-guided", "#2f66c5"),
-    "rl_rounds": ("RL-guided, rounds cost too", "#12306b"),
-    "plan": ("exact plan", "#c0392b"),
+INK = "#70757d"
+"""What is written and ruled: to be read on white and on black, for a picture's ground may be either."""
+
+STYLE: dict[Any, Any] = {
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
+    "grid.color": INK,
+    "grid.alpha": 0.25,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11,
+    "legend.frameon": False,
+    "font.family": "sans-serif",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "suffice",
 }
-MARKERS = {"sc": "s", "asc": "^", "esc": "D", "rl": "o", "rl_rounds": "v", "plan": "*"}
+pyplot.rcParams.update(STYLE)
+
+LABELS = {
+    "sc": "SC",
+    "asc": "ASC",
+    "esc": "ESC",
+    "rl": "RL-guided",
+    "rl_rounds": "RL-guided, rounds cost too",
+    "plan": "exact plan",
+}
+METHODS = {method: (label, LOOKS[method][0]) for method, label in LABELS.items()}
+MARKERS = {method: LOOKS[method][1] for method in LABELS}
 AXES = {
     "accuracy": "accuracy (%)",
     "agreement": "agreement with the full vote (%)",
@@ -36,8 +58,9 @@ AXES = {
     "sequential_tokens": "sequential tokens (thousands)",
     "total_tokens": "total tokens (thousands)",
 }
-SHADES = ["#2f66c5", "#7fa8ea", "#12306b", "#5bc0de"]
-"""Controllers learned from different models are one method, told apart by shade and line."""
+SHADES = [BLUE, ORANGE, GREEN, PURPLE]
+SPANS = {"accuracy": 10.0, "agreement": 10.0}
+"""The least that an axis of quality spans, in points: half a point is no cliff."""
 
 WIDTH = 10.0
 ROW_HEIGHT = 3.6
@@ -56,11 +79,35 @@ def draw_scaling(panels: Mapping[str, Curves], costs: Sequence[str], quality: st
                 _line(axes, points, cost, quality, label=label, color=colour, marker=MARKERS[method])
             axes.set(title=title, xlabel=AXES[cost], ylabel=AXES[quality])
             if cost in ("rounds", "sequential_tokens"):
-                axes.set_xscale("log")
-                axes.xaxis.set_major_formatter("{x:g}")
-            axes.grid(alpha=0.3)
-            axes.legend()
+                _plain_log(axes)
+            else:
+                axes.set_xlim(left=0)
+            _span(axes, quality)
+            axes.grid()
+    _legend(figure, grid[0][0])
     _save(figure, path)
+
+
+def _plain_log(axes: Axes) -> None:
+    """A logarithmic axis with plain numbers at it."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _span(axes: Axes, quality: str) -> None:
+    """Let the axis of a quality span so much that little does not look like much."""
+    low, high = axes.get_ylim()
+    span = SPANS[quality]
+    high = min(max(high, (low + high + span) / 2), 100 + span / 25)
+    axes.set_ylim(max(0, min(low, high - span)), high)
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    """One legend for all panels, below them."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 5))
 
 
 def draw_transfer(panels: Mapping[str, Curves], path: Path) -> None:
@@ -79,8 +126,9 @@ def draw_transfer(panels: Mapping[str, Curves], path: Path) -> None:
                 }
                 _line(axes, points, cost, "accuracy", label=f"trained on {source}", **style)
             axes.set(title=f"tested on {title}", xlabel=AXES[cost], ylabel=AXES["accuracy"])
-            axes.grid(alpha=0.3)
-            axes.legend()
+            _span(axes, "accuracy")
+            axes.grid()
+    _legend(figure, grid[0][0])
     _save(figure, path)
 
 
@@ -97,15 +145,15 @@ def draw_budgets(found: Sequence[Kept], path: Path) -> None:
                 [fmean(result.samples for result in kept.results) / kept.limits[0] for kept in mine],
                 [fmean(result.rounds for result in kept.results) / kept.limits[1] for kept in mine],
                 s=[12 * kept.limits[0] for kept in mine],
-                color=(METHODS["rl"][1], "#7fa8ea", METHODS["plan"][1], "#e8a49b")[number],
+                color=(BLUE, SKY, RED, ORANGE)[number],
                 marker="o^*v"[number],
                 alpha=0.8,
                 label=way,
             )
-        axes.axvline(1, color="black", linewidth=0.8)
-        axes.axhline(1, color="black", linewidth=0.8)
+        axes.axvline(1, color=INK, linewidth=0.8)
+        axes.axhline(1, color=INK, linewidth=0.8)
         axes.set(title=pool, xlabel="samples / the most on average", ylabel="rounds / the most on average")
-        axes.grid(alpha=0.3)
+        axes.grid()
         axes.legend(fontsize=8)
     for axes in grid.flat[len(pools) :]:
         axes.set_visible(False)
@@ -122,7 +170,7 @@ def draw_explanation(panels: Mapping[str, Mapping[str, Sequence[tuple[float, flo
         for axes, (label, points) in zip(row, plots.items(), strict=True):
             axes.scatter(*zip(*points, strict=True), s=18, alpha=0.6, color=METHODS["rl"][1], edgecolors="none")
             axes.set(title=title, xlabel=label, ylabel="samples drawn (mean)", ylim=(0, None))
-            axes.grid(alpha=0.3)
+            axes.grid()
     _save(figure, path)
 
 
@@ -160,7 +208,7 @@ def draw_reliability(confidence: Mapping[str, Reliability], certainty: Mapping[s
 
 
 def _draw_deciles(axes: Axes, reliabilities: Mapping[str, Reliability], what: str, truth: str) -> None:
-    axes.plot([0, 100], [0, 100], color="#bbbbbb", linewidth=1, label="perfect")
+    axes.plot([0, 100], [0, 100], color=INK, linewidth=1, linestyle="--", label="perfect")
     for number, (name, known) in enumerate(reliabilities.items()):
         deciles = known.deciles
         axes.plot(
@@ -171,7 +219,7 @@ def _draw_deciles(axes: Axes, reliabilities: Mapping[str, Reliability], what: st
             label=f"{name} (error {known.calibration_error:.1f} points)",
         )
     axes.set(xlabel=f"{what} (%)", ylabel=truth, title=f"Reliability of the {what}")
-    axes.grid(alpha=0.3)
+    axes.grid()
     axes.legend()
 
 
@@ -193,7 +241,10 @@ def _line(axes: Axes, points: Sequence[Point], cost: str, quality: str, label: s
 
 
 def _save(figure: Figure, path: Path) -> None:
+    """As a PNG on white, and beside it as an SVG with no ground of its own, for light and for dark pages."""
     figure.savefig(path, dpi=DPI)
+    if path.suffix == ".png":
+        figure.savefig(path.with_suffix(".svg"), transparent=True, metadata={"Date": None})
     pyplot.close(figure)
 
 
@@ -201,44 +252,89 @@ def draw_front(advice: Advice, path: Path) -> None:
     """Tokens against latency: all that was swept, the front, and what is advised."""
     figure, axes = pyplot.subplots(figsize=(WIDTH * 0.7, ROW_HEIGHT * 1.2), layout="constrained")
     kinds = {
-        "rounds": ("rounds", "#7f7f7f"),
-        "launch": ("flow, by launch", "#2f66c5"),
-        "arrival": ("flow, by arrival", "#e6862a"),
+        "rounds": ("rounds", *LOOKS["rounds"]),
+        "launch": ("flow, by launch", *LOOKS["flow"]),
+        "arrival": ("flow, by arrival", ORANGE, "^"),
     }
-    for kind, (label, colour) in kinds.items():
+    for kind, (label, colour, marker) in kinds.items():
         some = [choice for choice in advice.choices if (choice.flow.order if choice.flow else "rounds") == kind]
-        axes.scatter([one.latency for one in some], [one.tokens for one in some], s=18, color=colour, label=label)
+        places = [one.latency for one in some], [one.tokens for one in some]
+        axes.scatter(*places, s=22, color=colour, marker=marker, label=label)
     axes.plot(
         [one.latency for one in advice.front],
         [one.tokens for one in advice.front],
-        color="black",
+        color=INK,
         linewidth=1,
         label="front, at the agreement asked for",
     )
     chosen = advice.chosen
-    axes.scatter([chosen.latency], [chosen.tokens], s=160, marker="*", color="#c0392b", zorder=3, label="advised")
+    axes.scatter([chosen.latency], [chosen.tokens], s=160, marker="*", color=RED, zorder=3, label="advised")
     axes.set(xlabel="latency (tokens on the critical path)", ylabel="tokens spent", ylim=(0, None), xlim=(0, None))
-    axes.legend(frameon=False)
+    axes.grid()
+    axes.legend()
     _save(figure, path)
 
 
-def draw_methods(points: Mapping[str, tuple[float, float]], labels: tuple[str, str], path: Path) -> None:
-    """One point a method: what it takes against how long."""
-    figure, axes = pyplot.subplots(figsize=(WIDTH * 0.95, ROW_HEIGHT * 1.1), layout="constrained")
-    shades = {"rounds": "#7fa8ea", "flow by launch": "#c0392b", "flow by arrival": "#e6862a", "its_hub": "#3c9d57"}
-    markers = iter("oDP^v<>Xs*" * len(points))
-    for name, (latency, tokens) in points.items():
-        colour = next((shade for start, shade in shades.items() if name.startswith(start)), "#4d4d4d")
-        axes.scatter([latency], [tokens], s=90, marker=next(markers), color=colour, edgecolor="black", label=name)
+def draw_methods(points: Mapping[str, tuple[float, float, float]], labels: tuple[str, str], path: Path) -> None:
+    """What each method takes against how long, and beside it how often it agrees with the full vote, a row a method."""
+    figure, (left, right) = pyplot.subplots(
+        1, 2, figsize=(WIDTH, ROW_HEIGHT * 1.15), width_ratios=(1.5, 1), layout="constrained"
+    )
+    kinds = {"rounds": (BLUE, "o"), "flow by launch": (RED, "*"), "flow by arrival": (ORANGE, "^")}
+    kinds |= {"its_hub": (GREEN, "D"), "SC": LOOKS["sc"]}
+    numbers = range(1, len(points) + 1)
+    for number, (name, (latency, tokens, agreement)) in zip(numbers, points.items(), strict=True):
+        colour, marker = next(look for start, look in kinds.items() if name.startswith(start))
+        left.scatter([latency], [tokens], s=80, marker=marker, color=colour)
+        left.annotate(f"{number}", (latency, tokens), (6, 4), textcoords="offset points")
+        right.scatter([agreement], [number], s=60, marker=marker, color=colour)
+        right.annotate(
+            f"{agreement:.1f}", (agreement, number), (-8, 0), textcoords="offset points", ha="right", va="center"
+        )
     most = [max(place) for place in zip(*points.values(), strict=True)]
-    axes.set(xlabel=labels[0], ylabel=labels[1], xlim=(0, 1.08 * most[0]), ylim=(0, 1.08 * most[1]))
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    left.set(xlabel=labels[0], ylabel=labels[1], xlim=(0, 1.08 * most[0]), ylim=(0, 1.08 * most[1]))
+    right.set_yticks(numbers, [f"{name}  {number}" for number, name in zip(numbers, points, strict=True)])
+    right.invert_yaxis()
+    lowest = min(agreement for _, _, agreement in points.values())
+    right.set(xlabel=AXES["agreement"], xlim=(min(90, lowest) - 6, 101))
+    for axes in (left, right):
+        axes.grid()
     _save(figure, path)
 
 
-SMOOTH = 8
-"""A learning curve's points are means over this part of the questions."""
+def draw_headline(groups: Mapping[str, Mapping[str, Mapping[str, float]]], path: Path) -> None:
+    """Samples, rounds and agreement beside each other: a row of panels a group of pools, a line a method."""
+    panels = {
+        "samples": "samples for a question",
+        "rounds": "rounds, one after the other",
+        "agreement": AXES["agreement"],
+    }
+    figure, grid = pyplot.subplots(
+        len(groups), 3, figsize=(WIDTH, 1.1 + 1.75 * len(groups)), squeeze=False, sharex="col", layout="constrained"
+    )
+    for row, (title, methods) in zip(grid, groups.items(), strict=True):
+        names = list(methods)
+        colours = [LOOKS[name][0] for name in names]
+        for axes, metric in zip(row, panels, strict=True):
+            values = [methods[name][metric] for name in names]
+            if metric == "agreement":
+                for place, (name, value) in enumerate(zip(names, values, strict=True)):
+                    axes.plot([value], [place], marker=LOOKS[name][1], color=LOOKS[name][0], markersize=9)
+                axes.set_xlim(min(90, min(values) - 1), 100.6)
+            else:
+                axes.barh(names, values, color=colours, height=0.66)
+                axes.set_xlim(0, 1.18 * max(values))
+            for place, value in enumerate(values):
+                text = f"{value:.1f}"
+                offset, side = ((-9, 0), "right") if metric == "agreement" else ((4, 0), "left")
+                axes.annotate(text, (value, place), offset, textcoords="offset points", va="center", ha=side)
+            axes.set_ylim(len(names) - 0.4, -0.6)
+            axes.set_yticks(range(len(names)), names if axes is row[0] else [""] * len(names))
+            axes.grid(axis="x")
+        row[0].set_title(title, loc="left", fontweight="bold")
+    for axes, label in zip(grid[-1], panels.values(), strict=True):
+        axes.set_xlabel(label)
+    _save(figure, path)
 
 
 def draw_learning(lessons: Sequence[Lesson], path: Path) -> None:
@@ -249,23 +345,13 @@ def draw_learning(lessons: Sequence[Lesson], path: Path) -> None:
     for row, lesson in zip(grid, lessons, strict=True):
         ways = (("without", lesson.staying, METHODS["sc"][1]), ("learning", lesson.learning, METHODS["plan"][1]))
         for name, courses, colour in ways:
-            seen, samples, agreement = _smoothed(courses)
+            seen, samples, agreement = smoothed(courses)
             row[0].plot(seen, samples, color=colour, label=name)
             row[1].plot(seen, agreement, color=colour, label=name)
         row[0].set(title=lesson.pool, xlabel="questions seen", ylabel="samples", ylim=(0, None))
         row[1].set(title=lesson.pool, xlabel="questions seen", ylabel="agreement with the full vote (%)")
-        row[1].set_ylim(min(97, row[1].get_ylim()[0]), 100.2)
+        _span(row[1], "agreement")
         for axes in row:
-            axes.grid(alpha=0.3)
+            axes.grid()
             axes.legend(loc="lower right")
     _save(figure, path)
-
-
-def _smoothed(courses: Sequence[Course]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Running means over the questions, and over the orders; and the middle of each."""
-    samples = np.mean([course.samples for course in courses], axis=0)
-    agreement = 100 * np.mean([course.agrees for course in courses], axis=0)
-    window = max(1, len(samples) // SMOOTH)
-    kernel = np.ones(window) / window
-    seen = np.arange(len(samples) - window + 1) + (window + 1) / 2
-    return seen, np.convolve(samples, kernel, "valid"), np.convolve(agreement, kernel, "valid")

@@ -18,6 +18,7 @@ from suffice.replay import (
 from suffice.report.curves import curves_of
 from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, table, words
 from suffice.report.questions import MOST_QUESTIONS, questions_section, short, votes
+from suffice.report.tables import quotable
 
 FIGURES = {
     "samples": ("samples", 1),
@@ -37,9 +38,7 @@ X = [
 Y = [percent(3, "agreement with the full vote", places=2), percent(4, "accuracy", places=2), Axis(7, "reward", 3)]
 
 
-def evaluation_report(
-    comparisons: Sequence[Comparison], pools: Sequence[Pool], sentence: str | None, settings: Mapping[str, Any]
-) -> Report:
+def evaluation_report(comparisons: Sequence[Comparison], pools: Sequence[Pool], settings: Mapping[str, Any]) -> Report:
     """Controllers on pools: side by side, against what they cost, and question by question."""
     base = comparisons[0].baseline.controller
     sections = [
@@ -58,7 +57,7 @@ def evaluation_report(
         _questions(comparisons, pools),
         _pools(pools),
     ]
-    return Report("Controllers side by side", sentence or "", sections, dict(settings), _names(pools))
+    return Report("Controllers side by side", quotable(comparisons) or "", sections, dict(settings), _names(pools))
 
 
 def _names(pools: Sequence[Pool]) -> list[str]:
@@ -175,7 +174,7 @@ def _reliability(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> li
             ]
             for name, one in known.items()
         }
-        said = f"All pools together: how sure, against how often it agrees with {note}. The diagonal is perfect."
+        said = f"By decile, all pools together: how sure, and how often it agrees with {note}. The diagonal is perfect."
         x, y, share = percent(1, sure, 100), percent(2, "agreement", 100), Axis(3, "% of the outcomes")
         shown = [panel("", points, line=True)]
         found.append(plot(f"Can the {sure} be trusted?", [x], [y], shown, said, [x, y, share], diagonal=True))

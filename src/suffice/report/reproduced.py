@@ -27,6 +27,9 @@ X = [
 ]
 Y = [percent(3, "agreement with the full vote", places=2), percent(4, "accuracy", places=2)]
 
+BY = {"transfer": ("tested", "trained"), "budgets": ("pool", "way")}
+"""The columns that tell panels and series, where these are not pool and method."""
+
 Row = dict[str, str | float | None]
 
 
@@ -35,17 +38,17 @@ def experiments_report(
 ) -> Report:
     """Each experiment as a plot and a table, and how the controllers were learned."""
     sections: list[Section] = []
-    pools: list[str] = []
+    pools: dict[str, None] = {}
     for name in names:
         path = folder / f"{name}.csv"
         if not path.exists():  # an experiment that these pools don't allow
             continue
         rows = _rows(path)
         sections += [_plot(name, rows), _table(name, rows)]
-        pools += [str(row["pool"]) for row in rows if "pool" in row and row["pool"] not in pools]
+        pools |= dict.fromkeys(str(row["pool"]) for row in rows if "pool" in row)
     sentence = _sentence(_rows(folder / "main.csv")) if "main" in names else f"{len(sections) // 2} experiments."
     title = "The paper's experiments" if len(names) > 1 else TITLES[names[0]]
-    return Report(title, sentence, [*sections, *curves_of(learned)], dict(settings), pools)
+    return Report(title, sentence, [*sections, *curves_of(learned)], dict(settings), list(pools))
 
 
 def _rows(path: Path) -> list[Row]:
@@ -64,7 +67,7 @@ def _plot(name: str, rows: Sequence[Row]) -> Section:
     """A panel a pool and a series a method, joined where a parameter is swept."""
     if name == "explain":
         return _explained(rows)
-    by = {"transfer": ("tested", "trained"), "budgets": ("pool", "way")}.get(name, ("pool", "method"))
+    by = BY.get(name, ("pool", "method"))
     panels: dict[str, dict[str, list[Point]]] = {}
     for row in rows:
         pool, method = (str(row[key]) for key in by)
@@ -74,10 +77,25 @@ def _plot(name: str, rows: Sequence[Row]) -> Section:
         point: Point = [parameter, *(row.get(metric) for metric in METRICS)]
         panels.setdefault(pool, {}).setdefault(_method(method), []).append(point)
     swept = name in ("scaling", "frontier", "transfer")
-    made = [panel(pool, points, line=swept) for pool, points in panels.items()]
-    if swept or name == "transfer":
-        made.insert(0, {**made[0], "name": ""})
+    made = [panel(pool, points, swept) for pool, points in {"": _averages(panels), **panels}.items()]
     return plot(TITLES[name], X, Y, made, "Up and to the left is better; point at a mark to read it.")
+
+
+def _averages(panels: Mapping[str, Mapping[str, Sequence[Point]]]) -> dict[str, list[Point]]:
+    """Each setting of each method in the mean over the pools."""
+    found: dict[str, dict[Any, list[Point]]] = {}
+    for points in panels.values():
+        for method, some in points.items():
+            for point in some:
+                found.setdefault(method, {}).setdefault(point[0], []).append(point[1:])
+    return {
+        method: [[parameter, *map(_mean, zip(*rows, strict=True))] for parameter, rows in settings.items()]
+        for method, settings in found.items()
+    }
+
+
+def _mean(values: Sequence[Any]) -> float | None:
+    return None if None in values else sum(values) / len(values)
 
 
 def _method(name: str) -> str:
@@ -112,8 +130,9 @@ def _table(name: str, rows: Sequence[Row]) -> Section:
 
 def _column(key: str, cells: Sequence[str | float | None]) -> Section:
     heading = key.replace("_std", " ±").replace("_", " ")
-    places = 4 if key in ("reward", "entropy", "penalty_draw") else 2
-    return figures(heading, places) if any(isinstance(cell, float) for cell in cells) else words(heading)
+    numbers = [cell for cell in cells if isinstance(cell, float)]
+    places = 4 if key in ("reward", "entropy", "penalty_draw") else 0 if key == "seeds" else 2
+    return figures(heading, places) if numbers else words(heading)
 
 
 def _sentence(rows: Sequence[Row]) -> str:

@@ -6,16 +6,31 @@ BLACK, ORANGE, SKY, GREEN = "#6e6e6e", "#e69f00", "#56b4e9", "#009e73"
 YELLOW, BLUE, RED, PURPLE = "#b5a900", "#0072b2", "#d55e00", "#cc79a7"
 """The palette of Okabe and Ito, black and yellow so that they can be read on white and on black."""
 
-COLOURS = {"sc": BLACK, "asc": ORANGE, "esc": GREEN, "rl": BLUE, "plan": RED, "doubling": SKY, "boinf": PURPLE}
-MARKERS = {"sc": "s", "asc": "^", "esc": "D", "rl": "o", "plan": "*", "doubling": "v", "boinf": "P"}
-"""In Matplotlib's letters."""
+LOOKS = {
+    "sc": (BLACK, "s"),
+    "asc": (ORANGE, "^"),
+    "esc": (GREEN, "D"),
+    "rl": (BLUE, "o"),
+    "plan": (RED, "*"),
+    "rl_rounds": (SKY, "v"),
+    "doubling": (SKY, "v"),
+    "boinf": (PURPLE, "P"),
+    "rounds": (BLACK, "s"),
+    "flow": (BLUE, "o"),
+    "advised": (RED, "*"),
+    "without": (BLACK, "s"),
+    "learning": (RED, "*"),
+    "right": (GREEN, "o"),
+    "wrong": (RED, "X"),
+}
+"""A colour and one of Matplotlib's markers for what has its own."""
 
 OTHERS = [(SKY, "v"), (PURPLE, "P"), (YELLOW, "X"), (GREEN, "<"), (ORANGE, ">"), (BLUE, "D"), (RED, "s"), (BLACK, "o")]
-"""What is no method of its own takes these in turn."""
+"""All else takes these in turn."""
 
 
 def looks(names: list[str]) -> list[tuple[str, str]]:
-    """A colour and a marker for each name: its method's own, which the name begins with, or the next that is free.
+    """A colour and a marker for each name: those of its first word, or the next that are free.
 
     >>> looks(["plan", "plan:penalty_draw=0.01"])
     [('#d55e00', '*'), ('#56b4e9', 'v')]
@@ -23,9 +38,8 @@ def looks(names: list[str]) -> list[tuple[str, str]]:
     taken: set[tuple[str, str]] = set()
     found = []
     for number, name in enumerate(names):
-        method = re.split("[:, ]", name)[0]
-        own = [(COLOURS[method], MARKERS[method])] if method in COLOURS else []
-        free = [look for look in own + OTHERS if look not in taken] or [OTHERS[number % len(OTHERS)]]
+        own = LOOKS.get(re.split("[:, ]", name)[0])
+        free = [look for look in (own, *OTHERS) if look and look not in taken] or [OTHERS[number % len(OTHERS)]]
         taken.add(free[0])
         found.append(free[0])
     return found

@@ -1,0 +1,175 @@
+"""The reports: what is in the file, and in a real browser what it does."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.browser import open_browser
+from helpers.commands import fails, works
+
+from suffice.testing import FakeServer
+
+Write = Callable[..., Path]
+ANSWERS = ["7"] * 20 + ["</script><script>document.title = 'gone'</script>"] * 12
+
+
+def data(path: Path) -> dict[str, Any]:
+    """What a report's script reads."""
+    (found,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', path.read_text(), re.DOTALL)
+    read: dict[str, Any] = json.loads(found)
+    return read
+
+
+def section(path: Path, title: str) -> dict[str, Any]:
+    (found,) = [one for one in data(path)["sections"] if one["title"] == title]
+    return dict(found)
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two pools: one question that divides, with hostile answers, and twelve on which all agree."""
+    folder = tmp_path_factory.mktemp("report")
+    divided = {"id": "q <b>1</b>", "gold": "7", "answers": ANSWERS, "tokens": [10] * 32, "question": "What is 3 + 4?"}
+    settled = [{"id": f"s{number}", "gold": "1", "answers": ["1"] * 32, "tokens": [5] * 32} for number in range(12)]
+    for name, lines in (("m__divided", [divided]), ("m__settled", settled)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    report = folder / "report.html"
+    pools = [folder / f"m__{name}.jsonl" for name in ("divided", "settled")]
+    chosen = [part for name in ("sc", "asc", "plan") for part in ("--controller", name)]
+    works("evaluate", *pools, *chosen, "--repeats", "4", "--report", report)
+    return report
+
+
+def test_a_report_is_one_file_with_no_network(evaluated: Path) -> None:
+    text = evaluated.read_text()
+    assert not re.findall(r"(?:src|href)\s*=", text)
+    assert set(re.findall(r"https?://[^\s\"'<]+", text)) == {"http://www.w3.org/2000/svg"}, "the name of a language"
+    assert "default-src 'none'" in text
+    assert text.count("<script") == text.count("</script") == 2, "an answer ends no script"
+
+
+def test_a_report_tells_what_the_command_measured(evaluated: Path) -> None:
+    text = evaluated.read_text()
+    assert re.search(r"plan: \d+ % fewer samples than SC@32 in [\d.]+ rounds, [\d.]+ % the same answers", text)
+    assert f"--repeats 4 --report {evaluated}" in text
+    table = section(evaluated, "Controllers")
+    assert [panel["name"] for panel in table["panels"]] == ["", "m__divided", "m__settled"]
+    asc = table["panels"][2]["rows"][1]
+    assert asc[:5] == ["asc", 4, 4, 100, 100]
+    assert ["repeats", "4"] in section(evaluated, "Settings")["facts"]
+    assert "numpy" in dict(section(evaluated, "Versions")["facts"])
+
+
+def test_large_pools_are_cut_with_a_word(tmp_path: Path) -> None:
+    pool, report = tmp_path / "large.jsonl", tmp_path / "large.html"
+    line = {"gold": None, "answers": ["x" * 500, "y"], "tokens": None, "question": "why? " * 500}
+    pool.write_text("".join(json.dumps({"id": str(number), **line}) + "\n" for number in range(2100)))
+    works("evaluate", pool, "--controller", "sc", "--budget", "2", "--repeats", "1", "--report", report)
+    votes = section(report, "Each question's votes")
+    assert len(votes["questions"]) == 2000 and "These are 2,000 of 2,100" in votes["note"]
+    assert report.stat().st_size < 5_000_000
+
+
+def test_advice_has_a_report(tmp_path: Path, write_pool: Write) -> None:
+    pool = write_pool({"id": "q", "gold": "1", "answers": ["1"] * 32, "tokens": [10] * 32})
+    report = tmp_path / "advice.html"
+    printed = works("advise", pool, "--controller", "asc", "--max-tokens", "900", "--repeats", "1", "--report", report)
+    chosen = printed.split("Use ")[1].split("\n")[0]
+    tried = section(report, "All that was tried")["panels"][0]["rows"]
+    assert [row[0] for row in tried if row[1] == "advised"] == [chosen] and len(tried) == 8
+    assert f"Use {chosen}" in report.read_text()
+
+
+def test_learning_has_a_report(tmp_path: Path, write_pool: Write) -> None:
+    pool = write_pool(*({"id": f"{n}", "gold": "1", "answers": ["1", "2"] * 16, "tokens": None} for n in range(4)))
+    report = tmp_path / "learning.html"
+    works("evaluate", pool, "--learn", "--repeats", "1", "--report", report)
+    (panel,) = section(report, "Learning curves")["panels"]
+    assert [series["name"] for series in panel["series"]] == ["without learning", "learning"]
+    assert all(series["points"] for series in panel["series"])
+
+
+def test_answered_questions_have_a_report(tmp_path: Path) -> None:
+    questions, report = tmp_path / "questions.jsonl", tmp_path / "run.html"
+    questions.write_text('{"id": "a", "question": "What is 3 + 4?", "gold": "7"}\n')
+    with FakeServer(lambda request, number: r"\boxed{7}") as server:
+        url = server.base_url.replace("://", "://me:secret@")
+        works("run", questions, "--out", tmp_path / "out.jsonl", "--base-url", url, "--report", report)
+    (asked,) = section(report, "Each question's votes")["questions"]
+    assert (asked["question"], asked["gold"], asked["none"]) == ("What is 3 + 4?", "7", 0)
+    assert asked["votes"] == [["7", asked["rows"][0][0]]]
+    assert "://…@" in report.read_text() and "secret" not in report.read_text()
+
+
+def test_a_report_that_can_t_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
+    assert "can't be written" in fails("evaluate", "smollm2-135m__arithmetic", "--report", tmp_path / "no" / "r.html")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with open_browser(tmp_path_factory.mktemp("chromium")) as driver:
+        yield driver
+
+
+def cells(browser: Any) -> list[str]:
+    """The first column of the first table."""
+    found: list[str] = browser.execute_script(
+        "return [...document.querySelector('table').tBodies[0].rows].map((row) => row.cells[0].innerText)"
+    )
+    return found
+
+
+def test_a_report_in_a_browser(browser: Any, evaluated: Path) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select
+
+    browser.set_window_size(1280, 900)
+    browser.get(evaluated.as_uri())
+    assert browser.title == "Controllers side by side", "an answer is text and never runs"
+
+    assert cells(browser) == ["sc", "asc", "plan"]
+    samples = browser.find_element(By.XPATH, "//th/button[text()='samples']")
+    samples.click()
+    assert cells(browser)[-1] == "sc" and samples.find_element(By.XPATH, "..").get_attribute("aria-sort") == "ascending"
+    samples.send_keys(Keys.ENTER)
+    assert cells(browser)[0] == "sc", "by keyboard, the other way round"
+
+    plot = browser.find_element(By.CSS_SELECTOR, ".plot svg")
+    tip = browser.find_element(By.CSS_SELECTOR, ".plot .tip")
+    assert not tip.is_displayed()
+    mark = plot.find_elements(By.TAG_NAME, "path")[-1]
+    ActionChains(browser).scroll_to_element(plot).move_to_element(mark).perform()
+    assert tip.text.startswith("plan") and "rounds" in tip.text
+    browser.execute_script("arguments[0].focus()", plot)
+    plot.send_keys(Keys.ARROW_RIGHT)
+    assert "samples" in tip.text, "points are reached by keyboard too"
+    marks = len(plot.find_elements(By.TAG_NAME, "path"))
+    browser.find_element(By.CSS_SELECTOR, ".legend button").click()
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".plot:first-of-type svg path")) < marks
+
+    Select(browser.find_element(By.ID, "pool")).select_by_visible_text("m__divided")
+    questions = browser.find_elements(By.CSS_SELECTOR, "details.question")
+    assert len(questions) == 1
+    questions[0].click()
+    assert [bar.text.split("\n")[-1] for bar in questions[0].find_elements(By.CLASS_NAME, "bar")] == ["20", "12"]
+    assert "bar gold" in questions[0].find_element(By.CLASS_NAME, "bar").get_attribute("class")
+    Select(browser.find_element(By.ID, "pool")).select_by_value("")
+    assert len(browser.find_elements(By.CSS_SELECTOR, "details.question")) == 13
+    browser.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("3 + 4")
+    assert len(browser.find_elements(By.CSS_SELECTOR, "details.question")) == 1
+
+    browser.find_element(By.ID, "copy").click()
+    browser.execute_async_script("setTimeout(arguments[0])")
+    assert browser.find_element(By.ID, "copy").text == "Copied"
+    assert browser.execute_script("return getSelection().toString()").startswith("suffice evaluate ")
+
+    phone = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 400, "it fits a phone"
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert not browser.get_log("browser"), "nothing is wrong on the console"
