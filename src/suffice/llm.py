@@ -82,7 +82,7 @@ def suffice(
 
     question = question or click.get_text_stream("stdin").read()
     try:
-        found = llm.get_model(model)
+        found: Any = llm.get_model(model)
         settings = {name: value for name, value in found.Options(**dict(options)) if value is not None}
         key = llm.get_key(explicit_key=key, key_alias=found.needs_key, env_var=found.key_env_var) if key else None
         outcome = _ask(found, question, system, settings, key, controller, budget, answer, concurrency)

@@ -19,7 +19,7 @@ from langchain_core.runnables import RunnableLambda
 def test_the_elected_message_carries_the_outcome() -> None:
     replies = iter([r"\boxed{7}", r"\boxed{0.5}", r"\boxed{\frac12}", r"\boxed{1/2}"])
     usage = {"input_tokens": 3, "output_tokens": 10, "total_tokens": 13}
-    model = RunnableLambda(lambda _: AIMessage(next(replies), usage_metadata=usage))
+    model: RunnableLambda[Any, AIMessage] = RunnableLambda(lambda _: AIMessage(next(replies), usage_metadata=usage))
     message = just_enough(model, controller="sc", budget=4, concurrency=1).invoke([HumanMessage("A half of 1?")])
     outcome = message.response_metadata["suffice"]
     assert outcome["answer"] == "0.5" and outcome["votes"] == {"0.5": 3, "7": 1}

@@ -34,7 +34,8 @@ def test_log_probabilities_and_values_are_torch_s_before_and_after_the_optimiser
         np.testing.assert_allclose(logs, their_logs, atol=1e-5)
         np.testing.assert_array_equal(best, policy.get_distribution(states).mode())
         optimizer: Any = policy.optimizer
-        (policy.evaluate_actions(states, actions)[1].sum() + policy.predict_values(states).sum()).backward()
+        loss: Any = policy.evaluate_actions(states, actions)[1].sum() + policy.predict_values(states).sum()
+        loss.backward()
         for group in optimizer.param_groups:
             group["lr"] = 0.05
         optimizer.step()

@@ -3,7 +3,7 @@
 import zlib
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
