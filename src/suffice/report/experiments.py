@@ -266,8 +266,8 @@ def budgets_page(found: Sequence[Kept], bench: Bench) -> Page:
     draw_budgets(found, bench.out / "budgets.png")
     text = (
         "Penalties are found, or chosen among fixed ones, on the training pools, so that there are so many samples and "
-        "rounds on average. On test pools: samples in rounds, agreement with the full vote; **bold** where neither mean "
-        f"is over its budget by more than {100 * SLACK:g} %, and how many of the seeds keep to it where there are "
+        "rounds on average. On test pools: samples in rounds, agreement with the full vote; **bold** where neither "
+        f"mean is over its budget by more than {100 * SLACK:g} %, and how many of the seeds keep to it where there are "
         "several. Pools that are harder than the training pools take more than the mean, others less.\n"
     )
     for model, group in _by_model(bench.test).items():
