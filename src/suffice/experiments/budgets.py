@@ -1,22 +1,22 @@
 """The paper's proposition as an experiment: budgets on average, met by penalties that are found or chosen."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
 from suffice.controllers import Controller
-from suffice.experiments.bench import Bench, Training
+from suffice.experiments.bench import Bench, Training, model_of
 from suffice.experiments.sweeps import PENALTIES, ROUND_PENALTY
 from suffice.penalties import Penalties
 from suffice.planning import Plan
-from suffice.replay import Result, evaluate
+from suffice.replay import Result, evaluate, mean_over_pools
 from suffice.replay.targets import SEARCH_REPEATS, meet
 from suffice.tally import DEFAULT_BUDGET
 from suffice.training.setting import Job
 
-GRID = ((8.0, 2.5), (8.0, 4.0), (12.0, 3.5), (12.0, 6.0), (16.0, 4.5), (16.0, 8.0))
+GRID = ((12.0, 3.5), (12.0, 6.0), (16.0, 4.5), (16.0, 8.0), (20.0, 5.5), (20.0, 8.0))
 """Mean samples and mean rounds at a budget of 32: rounds of at most 4 draws can keep to each."""
 
 FIXED_PENALTIES = tuple(Penalties(draw, round_) for draw, round_ in product(PENALTIES, (0.0, ROUND_PENALTY)))
@@ -33,7 +33,7 @@ Limits = tuple[float, float]
 
 @dataclass(frozen=True)
 class Kept:
-    """How one way keeps to one budget on one test pool: a result, or one for each seed."""
+    """How one way keeps to one budget on one test pool, or in the mean over a model's: a result, or one a seed."""
 
     limits: Limits
     way: str
@@ -86,14 +86,25 @@ def budgets(bench: Bench) -> list[Kept]:
 
 
 def _replayed(bench: Bench, found: Mapping[tuple[str, Limits, str], Sequence[Controller]]) -> list[Kept]:
-    """What was found for each test pool's training pools, on that pool."""
-    kept = []
+    """What was found for each test pool's training pools, on that pool, and in the mean over a model's pools."""
+    kept: list[Kept] = []
     for pool in bench.test:
         mine = {key: some for key, some in found.items() if key[0] == _names(bench.training_for(pool)) and some}
         results = iter(bench.evaluate(pool, [controller for some in mine.values() for controller in some]))
         for (_, limits, way), some in mine.items():
             kept.append(Kept(limits, way, pool.name, [next(results) for _ in some]))
+    for model, limits, way in product(dict.fromkeys(map(model_of, bench.test)), _grid(bench), WAYS):
+        names = [pool.name for pool in bench.test if model_of(pool) == model]
+        runs = [one.results for one in kept if (one.limits, one.way) == (limits, way) and one.pool in names]
+        if len(names) > 1 and len(runs) == len(names):
+            kept.append(Kept(limits, way, model, [_mean(run) for run in zip(*runs, strict=False)]))
     return kept
+
+
+def _mean(results: Sequence[Result]) -> Result:
+    """One result in place of several pools'."""
+    means = {metric: mean_over_pools(results, metric) for metric in ("samples", "rounds", "agreement", "accuracy")}
+    return replace(results[0], **means)  # type: ignore[arg-type]
 
 
 class _Choice:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from suffice.controllers import Controller
-from suffice.experiments.budgets import Kept
+from suffice.experiments.budgets import WAYS, Kept
 from suffice.experiments.sweeps import Curves, Point
 from suffice.replay import Advice, Lesson, Reliability
 from suffice.report.curves import smoothed
@@ -62,6 +62,9 @@ SHADES = [BLUE, ORANGE, GREEN, PURPLE]
 SPANS = {"accuracy": 10.0, "agreement": 10.0}
 """The least that an axis of quality spans, in points: half a point is no cliff."""
 
+BUDGET_MARKS = ((BLUE, "o"), (SKY, "^"), (RED, "*"), (ORANGE, "v"))
+"""Of the ways to keep to a budget, in their order: what learns in blues, what plans in reds."""
+
 WIDTH = 10.0
 ROW_HEIGHT = 3.6
 DPI = 100
@@ -84,7 +87,7 @@ def draw_scaling(panels: Mapping[str, Curves], costs: Sequence[str], quality: st
                 axes.set_xlim(left=0)
             _span(axes, quality)
             axes.grid()
-    _legend(figure, grid[0][0])
+    _legend(figure)
     _save(figure, path)
 
 
@@ -104,10 +107,13 @@ def _span(axes: Axes, quality: str) -> None:
     axes.set_ylim(max(0, min(low, high - span)), high)
 
 
-def _legend(figure: Figure, axes: Axes) -> None:
-    """One legend for all panels, below them."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 5))
+def _legend(figure: Figure) -> None:
+    """One legend for all panels, below them: a method need not be in each."""
+    handles: dict[str, Any] = {}
+    for axes in figure.axes:
+        found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+        handles = found | handles
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(max(len(handles), 1), 4))
 
 
 def draw_transfer(panels: Mapping[str, Curves], path: Path) -> None:
@@ -128,35 +134,30 @@ def draw_transfer(panels: Mapping[str, Curves], path: Path) -> None:
             axes.set(title=f"tested on {title}", xlabel=AXES[cost], ylabel=AXES["accuracy"])
             _span(axes, "accuracy")
             axes.grid()
-    _legend(figure, grid[0][0])
+    _legend(figure)
     _save(figure, path)
 
 
 def draw_budgets(found: Sequence[Kept], path: Path) -> None:
-    """Samples over their limit against rounds over theirs, a panel a pool and a point a way and budget; the left
-    lower quarter is what was asked for."""
+    """Samples over their limit against rounds over theirs, a panel a pool and a point a way and budget."""
     pools = list(dict.fromkeys(kept.pool for kept in found))
     rows = -(-len(pools) // 2)
-    figure, grid = pyplot.subplots(rows, 2, figsize=(WIDTH, 4.4 * rows), squeeze=False, layout="constrained")
+    figure, grid = pyplot.subplots(rows, 2, figsize=(WIDTH, ROW_HEIGHT * rows), squeeze=False, layout="constrained")
     for axes, pool in zip(grid.flat, pools, strict=False):
-        for number, way in enumerate(dict.fromkeys(kept.way for kept in found)):
+        for way, (colour, marker) in zip(WAYS, BUDGET_MARKS, strict=True):
             mine = [kept for kept in found if (kept.pool, kept.way) == (pool, way)]
-            axes.scatter(
-                [fmean(result.samples for result in kept.results) / kept.limits[0] for kept in mine],
-                [fmean(result.rounds for result in kept.results) / kept.limits[1] for kept in mine],
-                s=[12 * kept.limits[0] for kept in mine],
-                color=(BLUE, SKY, RED, ORANGE)[number],
-                marker="o^*v"[number],
-                alpha=0.8,
-                label=way,
-            )
+            if mine:
+                samples = [fmean(result.samples for result in kept.results) / kept.limits[0] for kept in mine]
+                rounds = [fmean(result.rounds for result in kept.results) / kept.limits[1] for kept in mine]
+                sizes = [5 * kept.limits[0] for kept in mine]
+                axes.scatter(samples, rounds, s=sizes, color=colour, marker=marker, alpha=0.8, label=way)
         axes.axvline(1, color=INK, linewidth=0.8)
         axes.axhline(1, color=INK, linewidth=0.8)
-        axes.set(title=pool, xlabel="samples / the most on average", ylabel="rounds / the most on average")
+        axes.set(title=pool, xlabel="samples, as a share of their limit", ylabel="rounds, as a share of theirs")
         axes.grid()
-        axes.legend(fontsize=8)
     for axes in grid.flat[len(pools) :]:
         axes.set_visible(False)
+    _legend(figure)
     _save(figure, path)
 
 
@@ -230,7 +231,7 @@ def _line(axes: Axes, points: Sequence[Point], cost: str, quality: str, label: s
     costs, values = (np.array([p.figures[metric] for p in known], float) for metric in (cost, quality))
     spread = max((p.seeds for p in known), default=1)
     if spread > 1:
-        label += f" (± s.d. of {spread} seeds)"
+        label += " (± s.d. over seeds)"
     axes.plot(costs / scale, values, label=label, color=color, markersize=5, linewidth=1.4, **style)
     if spread > 1:
         wide, high = (np.array([p.deviations.get(metric) or 0.0 for p in known]) for metric in (cost, quality))
