@@ -40,7 +40,7 @@ def elected_text(found: Sequence[Elected]) -> str:
         parts.append(
             "The strengths that were learned:\n\n" + markdown_table(["for", "election", "strengths"], strengths)
         )
-    return "\n\n".join(parts)
+    return "\n\n".join(part.strip() for part in parts)
 
 
 def elected_rows(found: Sequence[Elected]) -> list[dict[str, Any]]:
