@@ -5,6 +5,7 @@ from typing import Any
 
 from suffice.experiments.bench import Bench, benchmark_of, model_of
 from suffice.experiments.budgets import Kept, budgets, budgets_jobs
+from suffice.experiments.elections import Elected, elections
 from suffice.experiments.explain import Effort, Explained, explain, explain_jobs
 from suffice.experiments.forecast import Forecast, forecast
 from suffice.experiments.methods import Measured, Methods, ablation, ablation_jobs, main, main_jobs
@@ -18,6 +19,7 @@ __all__ = [
     "Bench",
     "Curves",
     "Effort",
+    "Elected",
     "Explained",
     "Forecast",
     "Kept",
@@ -28,6 +30,7 @@ __all__ = [
     "ablation",
     "benchmark_of",
     "budgets",
+    "elections",
     "explain",
     "forecast",
     "frontier",
@@ -45,6 +48,7 @@ EXPERIMENTS: dict[str, Callable[[Bench], Any]] = {
     "explain": explain,
     "transfer": transfer,
     "budgets": budgets,
+    "elections": elections,
 }
 
 JOBS: dict[str, Callable[[Bench], Mapping[Any, Job]]] = {

@@ -5,7 +5,18 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
-from suffice.experiments import Bench, Curves, Explained, Kept, Measured, Methods, Transfer, benchmark_of, model_of
+from suffice.experiments import (
+    Bench,
+    Curves,
+    Elected,
+    Explained,
+    Kept,
+    Measured,
+    Methods,
+    Transfer,
+    benchmark_of,
+    model_of,
+)
 from suffice.experiments.budgets import SLACK, WAYS
 from suffice.experiments.explain import rank_correlation
 from suffice.experiments.methods import COMPARED, LEARNED
@@ -13,6 +24,7 @@ from suffice.experiments.sweeps import ROUND_PENALTY, Point, point
 from suffice.paths import write_whole
 from suffice.pools import Pool
 from suffice.replay import mean_over_pools
+from suffice.report.elected import elected_rows, elected_text
 from suffice.report.figures import draw_budgets, draw_explanation, draw_scaling, draw_transfer
 from suffice.report.files import table_csv
 from suffice.report.markdown import (
@@ -306,6 +318,11 @@ def _kept_row(kept: Kept) -> dict[str, Any]:
     }
 
 
+def elections_page(found: Sequence[Elected], bench: Bench) -> Page:
+    """Ours: which election gains what."""
+    return Page("Elections by weight", elected_text(found), elected_rows(found))
+
+
 PAGES: dict[str, Callable[[Any, Bench], Page]] = {
     "main": main_page,
     "scaling": scaling_page,
@@ -314,6 +331,7 @@ PAGES: dict[str, Callable[[Any, Bench], Page]] = {
     "explain": explain_page,
     "transfer": transfer_page,
     "budgets": budgets_page,
+    "elections": elections_page,
 }
 
 

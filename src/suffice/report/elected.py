@@ -1,0 +1,70 @@
+"""The page of elections: accuracy by pool and election, with what each gains over the plain vote of the full budget."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from suffice.experiments.elections import Elected, gain
+from suffice.report.markdown import gap_columns, gap_text, markdown_table
+
+SKIPPED = "Skipped: there is no pool with plain answers."
+
+
+def elected_text(found: Sequence[Elected]) -> str:
+    """A table a stop, and the learned strengths."""
+    if not found:
+        return SKIPPED
+    pools = list(dict.fromkeys(one.pool for one in found))
+    stops = list(dict.fromkeys(one.stop for one in found))
+    about = f"Accuracy in percent and, with 95 % intervals over questions, the gain over the plain vote at {stops[0]}."
+    parts = [about]
+    for stop in stops:
+        here = [one for one in found if one.stop == stop]
+        taken = {one.pool: one.samples for one in here}
+        samples = ", ".join(f"{taken[pool]:.1f} on {pool}" for pool in pools)
+        names = list(dict.fromkeys(one.election for one in here))
+        rows = [[name, *(_cell(found, [pool], stop, name) for pool in pools)] for name in names]
+        heads = ["election", *pools]
+        if len(pools) > 1:
+            heads.append("mean")
+            for row in rows:
+                row.append(_cell(found, pools, stop, row[0]))
+        parts.append(f"**At the stops of {stop}**: {samples} samples.\n\n{markdown_table(heads, rows)}")
+    strengths = [
+        [one.pool, one.election, ", ".join(f"{name} {value:+.2f}" for name, value in one.strengths.items())]
+        for one in found
+        if one.strengths and one.stop == stops[0]
+    ]
+    if strengths:
+        parts.append(
+            "The strengths that were learned:\n\n" + markdown_table(["for", "election", "strengths"], strengths)
+        )
+    return "\n\n".join(part.strip() for part in parts)
+
+
+def elected_rows(found: Sequence[Elected]) -> list[dict[str, Any]]:
+    """A row for each pool, stop and election."""
+    return [
+        {
+            "pool": one.pool,
+            "stop": one.stop,
+            "election": one.election,
+            "samples": one.samples,
+            "accuracy": _mean([one]),
+            **gap_columns({"gain": gain(found, [one.pool], one.stop, one.election)}),
+        }
+        for one in found
+    ]
+
+
+def _cell(found: Sequence[Elected], pools: Sequence[str], stop: str, election: str) -> str:
+    chosen = [one for one in found if (one.stop, one.election) == (stop, election) and one.pool in pools]
+    gap = gain(found, pools, stop, election)
+    return "–" if gap is None else f"{_mean(chosen):.1f}, {gap_text(gap, 'accuracy')}"
+
+
+def _mean(chosen: Sequence[Elected]) -> float | None:
+    """The accuracy, the plain mean over pools; None where there is no gold answer."""
+    known = [one.accuracy[~np.isnan(one.accuracy)] for one in chosen]
+    return float(np.mean([values.mean() for values in known])) if all(values.size for values in known) else None
