@@ -13,7 +13,7 @@ CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 @contextmanager
 def open_browser(folder: Path) -> Iterator[webdriver.Chrome]:
-    """Chromium without a window, with a profile of its own in a folder; a test that needs it is skipped where there is none."""
+    """Chromium without a window, with a profile of its own in a folder; where there is none the test is skipped."""
     if not (CHROMIUM and DRIVER):
         pytest.skip("there is no Chromium here: make browser installs it")
     options = webdriver.ChromeOptions()
