@@ -23,6 +23,7 @@ from its_hub.core.algorithms.beta_self_consistency import BetaSelfConsistency
 from its_hub.core.lms.openai_lm import OpenAICompatibleLanguageModel
 
 import suffice
+from suffice import Flow
 from suffice.answers import answer_key
 from suffice.report.figures import draw_methods
 from suffice.report.files import table_csv
@@ -91,16 +92,15 @@ async def compare(url: str, questions: list[suffice.Question]) -> list[dict[str,
     found: dict[str, Measured] = {}
     rows = []
     async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none") as client:
-        flow = {"mode": "flow"}
         methods: dict[str, Ask] = {
             "SC@32": ours(client, controller="sc"),
             "rounds, plan": ours(client, controller="plan"),
             "rounds, rl": ours(client, controller="rl"),
-            "flow by launch, plan": ours(client, controller="plan", **flow),
-            "flow by launch +8, plan": ours(client, controller="plan", extra=8, **flow),
-            "flow by arrival +4, plan": ours(client, controller="plan", order="arrival", extra=4, **flow),
-            "flow by arrival +8, plan": ours(client, controller="plan", order="arrival", extra=8, **flow),
-            "flow by arrival +4, rl": ours(client, controller="rl", order="arrival", extra=4, **flow),
+            "flow by launch, plan": ours(client, controller="plan", flow=Flow()),
+            "flow by launch +8, plan": ours(client, controller="plan", flow=Flow(extra=8)),
+            "flow by arrival +4, plan": ours(client, controller="plan", flow=Flow("arrival", 4)),
+            "flow by arrival +8, plan": ours(client, controller="plan", flow=Flow("arrival", 8)),
+            "flow by arrival +4, rl": ours(client, controller="rl", flow=Flow("arrival", 4)),
             "its_hub Beta": theirs(BetaSelfConsistency(consistency_space_projection_func=boxed), url),
             "its_hub adaptive": theirs(AdaptiveSelfConsistency(consistency_space_projection_func=boxed), url),
         }

@@ -27,9 +27,6 @@ X = [
 ]
 Y = [percent(3, "agreement with the full vote", places=2), percent(4, "accuracy", places=2)]
 
-BY = {"transfer": ("tested", "trained"), "budgets": ("pool", "way")}
-"""The columns that tell panels and series, where these are not pool and method."""
-
 Row = dict[str, str | float | None]
 
 
@@ -67,7 +64,7 @@ def _plot(name: str, rows: Sequence[Row]) -> Section:
     """A panel a pool and a series a method, joined where a parameter is swept."""
     if name == "explain":
         return _explained(rows)
-    by = BY.get(name, ("pool", "method"))
+    by = {"transfer": ("tested", "trained"), "budgets": ("pool", "way")}.get(name, ("pool", "method"))
     panels: dict[str, dict[str, list[Point]]] = {}
     for row in rows:
         pool, method = (str(row[key]) for key in by)
