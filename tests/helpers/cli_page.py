@@ -21,8 +21,7 @@ def readable(page: str) -> str:
             group = f"{heading[1]} "
         item = re.match(r"\* `(\w+)`: ", line)
         name = group + item[1] if item else ""
-        shown = (
-            f"* [`{name.split()[-1]}`](#suffice-{name.replace(' ', '-')}): {about[name]}\n" if name in about else line
-        )
-        lines.append(shown)
+        if item and name in about:
+            line = f"* [`{item[1]}`](#suffice-{name.replace(' ', '-')}): {about[name]}\n"
+        lines.append(line)
     return "".join(lines)
