@@ -5,6 +5,7 @@
 
 import asyncio
 import json
+import sys
 from typing import Any
 
 import click
@@ -80,7 +81,7 @@ def suffice(
     """Ask just enough times, and print the response that a vote elects."""
     import llm  # not above: this module can be looked at without it
 
-    question = question or click.get_text_stream("stdin").read()
+    question = question or sys.stdin.read()
     try:
         found: Any = llm.get_model(model)
         settings = {name: value for name, value in found.Options(**dict(options)) if value is not None}
