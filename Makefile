@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TEST_POOLS := qwen2.5-coder-1.5b__dapo qwen2.5-coder-1.5b__gsm8k qwen2.5-coder-1.5b__math500
 
-.PHONY: install browser demo test lint docs site mutants bench
+.PHONY: install browser demo test lint docs site dist sbom mutants bench
 
 install: $(VENV)/.installed
 
@@ -53,6 +53,25 @@ docs: install
 # Builds the documentation site into site/, which works from disk; a dead link or an undescribed name fails.
 site: install
 	$(BIN)/python scripts/build_site.py
+
+# Builds the wheel and the source distribution into dist/, and checks what an index would show of them.
+PUBLISH := build/publish
+dist: $(PUBLISH)/.installed
+	rm -rf dist build/lib
+	$(PUBLISH)/bin/python -m build --no-isolation --outdir dist
+	$(PUBLISH)/bin/twine check --strict dist/*
+
+$(PUBLISH)/.installed:
+	$(PYTHON) -m venv $(PUBLISH)
+	$(PUBLISH)/bin/pip install --quiet --disable-pip-version-check --upgrade build cyclonedx-bom 'setuptools>=77' twine
+	@touch $@
+
+# The bill of materials: the wheel in an environment of its own, and the versions of all that it brought.
+sbom: dist
+	rm -rf build/plain
+	$(PYTHON) -m venv --without-pip build/plain
+	$(PYTHON) -m pip --python build/plain/bin/python install --quiet --disable-pip-version-check dist/*.whl
+	$(PUBLISH)/bin/cyclonedx-py environment --output-reproducible --output-file dist/suffice.cdx.json build/plain/bin/python
 
 # Breaks a room, or a file of it as in ROOM=planning/values, in many small ways, and shows what no test noticed.
 ROOM ?= tally

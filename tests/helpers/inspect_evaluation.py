@@ -67,7 +67,8 @@ def documented(folder: str) -> dict[str, Any]:
     model = get_model("mockllm/model", custom_outputs=reply)
     (log,) = evaluate(names["task"], model, display="none", log_dir=folder)
     assert log.results and log.results.early_stopping, log.error
-    return log.results.early_stopping.metadata
+    said: dict[str, Any] = log.results.early_stopping.metadata
+    return said
 
 
 if __name__ == "__main__":
