@@ -19,6 +19,7 @@ from suffice.cli.options import (
     Repeats,
     Slots,
     TokensPerSecond,
+    load_pools,
     on_ray,
     standing_of,
 )
@@ -64,7 +65,7 @@ def advise(
         raise OptionError("give --max-latency or --max-mean-tokens, one of the two")
     check_writable(file_of(json), csv, figure, report)
     figures = need("suffice.report.figures", "plot") if figure else None
-    pools = [suffice.load_pool(name) for name in chosen]
+    pools = load_pools(chosen)
     speed = tokens_per_second or 1.0
     tried = controllers or PLANS
     cluster = on_ray(ray)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
+from rich.text import Text
 from typer.core import TyperGroup
 
 import suffice
@@ -148,7 +149,7 @@ def show(*parts: Any) -> None:
     for part in parts:
         needed = console.measure(part, options=console.options.update_width(sys.maxsize)).minimum
         console.width = max(wide, needed)
-        console.print(part, crop=False, no_wrap=True)
+        console.print(part, crop=False, no_wrap=True, soft_wrap=isinstance(part, Text))
 
 
 def new_console() -> Console:

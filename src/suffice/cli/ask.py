@@ -32,8 +32,9 @@ from suffice.cli.sampling import (
 from suffice.cli.servers import BaseUrl, Gguf, Model, Threads, upstream_of
 from suffice.flow import MODES, Flow, get_flow
 from suffice.paths import check_writable
-from suffice.report import outcome_lines, vote_display
-from suffice.tally import DEFAULT_BUDGET
+from suffice.planning import LARGEST_BUDGET
+from suffice.report import outcome_lines, vote_display, waiting
+from suffice.tally import DEFAULT_BUDGET, Tally
 
 
 @app.command()
@@ -80,6 +81,9 @@ def ask(
     election_of(elect, form.extractor)
     if flow:
         flow.check(chosen)
+    if isinstance(chosen, suffice.Plan) and 0 < budget <= LARGEST_BUDGET:
+        with waiting("planning"):  # a first plan takes seconds, and the vote finds it ready then
+            chosen.next_round(Tally(budget))
     messages = get_prompt(prompt or BARE) if prompt or form.has_schema else None
     console = Console(highlight=False)
     check_writable(file_of(json))

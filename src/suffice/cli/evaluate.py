@@ -30,6 +30,7 @@ from suffice.cli.options import (
     Tokens,
     TokensPerSecond,
     Wait,
+    load_pools,
     on_ray,
     penalties_of,
     standing_of,
@@ -130,7 +131,7 @@ def evaluate(
         if elect != "majority":
             raise OptionError("tells samples and agreement, which an election by weight doesn't change", "learn")
         orders = DEFAULT_ORDERS if repeats == DEFAULT_REPEATS else repeats
-        pools = [suffice.load_pool(name) for name in chosen]
+        pools = load_pools(chosen)
         penalties = penalties_of(
             penalty_draw, penalty_round, pools, price, tokens, wait, second, answer, is_output(json)
         )
@@ -139,7 +140,7 @@ def evaluate(
     controllers = controllers or _serving(IN_FLOW if flow else IN_ROUNDS, budget)
     check_writable(file_of(json), csv, figure, report)
     figures = need("suffice.report.figures", "plot") if figure else None
-    pools = [suffice.load_pool(name) for name in chosen]
+    pools = load_pools(chosen)
     penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer, is_output(json))
     cluster = on_ray(ray)
     with progress_bar("replay", 1, standing_of(cluster)) as advance:

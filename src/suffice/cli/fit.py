@@ -21,6 +21,7 @@ from suffice.cli.options import (
     Second,
     Tokens,
     Wait,
+    load_pools,
     penalties_of,
 )
 from suffice.cli.plan import ACTIONS
@@ -28,6 +29,7 @@ from suffice.paths import check_writable
 from suffice.planning.learning import FEWEST
 from suffice.replay import learn_prior
 from suffice.replay.targets import HELD_OUT_SEED
+from suffice.report import waiting
 from suffice.tally import DEFAULT_BUDGET
 
 
@@ -48,14 +50,16 @@ def fit(
 ) -> None:
     """Fit the plan to pools of yours, as if they had been traffic to learn from, and save it as a controller."""
     check_writable(out)
-    pools = [suffice.load_pool(name) for name in chosen]
+    pools = load_pools(chosen)
     penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer)
     base = Plan(penalties.draw, penalties.round, whole_numbers("actions", actions))
-    fitted = replace(base, prior=learn_prior(pools, base, budget=budget, seed=seed), fewest=FEWEST)
+    with waiting("fitting"):
+        fitted = replace(base, prior=learn_prior(pools, base, budget=budget, seed=seed), fewest=FEWEST)
     for pool in pools:
-        old, new = suffice.evaluate(
-            pool, [base, fitted], budget=budget, seed=HELD_OUT_SEED, penalties=penalties, confidence=False
-        )
+        with waiting(f"replay of {pool.name}"):
+            old, new = suffice.evaluate(
+                pool, [base, fitted], budget=budget, seed=HELD_OUT_SEED, penalties=penalties, confidence=False
+            )
         typer.echo(
             f"{pool.name}: samples {old.samples:.2f} → {new.samples:.2f}, agreement {old.agreement:.2f} → "
             f"{new.agreement:.2f} %, reward {old.reward:.4f} → {new.reward:.4f}, on other draws"

@@ -10,6 +10,7 @@ import suffice
 from suffice import OptionError, Penalties
 from suffice.cli import completion
 from suffice.executors import Executor, Ray
+from suffice.report import waiting
 from suffice.training.setting import Setting
 
 PAPER_ACTIONS = ",".join(map(str, Setting.actions))
@@ -76,6 +77,12 @@ Second = Annotated[float | None, typer.Option("--value-of-a-second", help="What 
 Answer = Annotated[
     float | None, typer.Option("--value-of-an-answer", help="What the right answer is worth, in the same money.")
 ]
+
+
+def load_pools(names: Sequence[str]) -> list[suffice.Pool]:
+    """The pools of these names or paths."""
+    with waiting("reading pools"):
+        return [suffice.load_pool(name) for name in names]
 
 
 def on_ray(address: str | None) -> Executor | None:

@@ -20,11 +20,13 @@ from suffice.cli.options import (
     Second,
     Tokens,
     Wait,
+    load_pools,
     penalties_of,
 )
 from suffice.paths import check_writable
 from suffice.planning.fit import fit_prior
 from suffice.replay.targets import HELD_OUT_SEED, meet
+from suffice.report import waiting
 from suffice.tally import DEFAULT_BUDGET
 
 ACTIONS = ",".join(map(str, Plan.actions))
@@ -62,17 +64,20 @@ def plan(
 ) -> None:
     """Compute the best policy exactly, with no training: for penalties, or for means that it shall meet."""
     check_writable(out)
-    pools = [suffice.load_pool(name) for name in chosen]
+    pools = load_pools(chosen)
     penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer)
     base = Plan(penalties.draw, penalties.round, whole_numbers("actions", actions))
     if fit:
-        base = _fitted(base, [suffice.load_pool(name) for name in fit], budget)
+        base = _fitted(base, load_pools(fit), budget)
     result: suffice.SavedController = base
     if mean_samples is not None or mean_rounds is not None or min_agreement is not None:
-        found = meet(base, budget, pools, mean_samples, mean_rounds, min_agreement)
+        with waiting("planning"):
+            found = meet(base, budget, pools, mean_samples, mean_rounds, min_agreement)
         result = found.controller
         typer.echo(found.report)
-    for measured in suffice.evaluate(pools, result, budget=budget, seed=HELD_OUT_SEED):
+    with waiting("replay"):
+        results = suffice.evaluate(pools, result, budget=budget, seed=HELD_OUT_SEED)
+    for measured in results:
         typer.echo(
             f"{measured.pool}: {measured.samples:.2f} samples in {measured.rounds:.2f} rounds, "
             f"{measured.agreement:.2f} % agreement, measured on other draws"
@@ -86,7 +91,8 @@ def plan(
 
 def _fitted(base: Plan, pools: list[suffice.Pool], budget: int) -> Plan:
     """The plan with a prior fitted to pools, and what that changes on them."""
-    fitted = fit_prior(pools)
+    with waiting("fitting"):
+        fitted = fit_prior(pools)
     after = replace(base, prior=fitted.prior)
     concentration, discount = fitted.typical
     typer.echo(
@@ -95,7 +101,8 @@ def _fitted(base: Plan, pools: list[suffice.Pool], budget: int) -> Plan:
     )
     penalties = Penalties(base.penalty_draw, base.penalty_round)
     for pool in pools:
-        old, new = suffice.evaluate(pool, [base, after], budget=budget, penalties=penalties)
+        with waiting(f"replay of {pool.name}"):
+            old, new = suffice.evaluate(pool, [base, after], budget=budget, penalties=penalties)
         typer.echo(
             f"{pool.name}: reward {old.reward:.4f} → {new.reward:.4f}, samples {old.samples:.1f} → {new.samples:.1f}, "
             f"rounds {old.rounds:.1f} → {new.rounds:.1f}"

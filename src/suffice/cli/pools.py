@@ -7,7 +7,7 @@ import typer
 import suffice
 from suffice.cli import completion
 from suffice.cli.app import app, show
-from suffice.report import pool_table
+from suffice.report import pool_table, waiting
 
 
 @app.command()
@@ -22,4 +22,6 @@ def pools(
     ] = [],  # noqa: B006
 ) -> None:
     """Describe pools: how hard they are and how much their answers differ."""
-    show(pool_table([suffice.summarise(name) for name in chosen or suffice.bundled_pools()]))
+    with waiting("reading pools"):
+        summaries = [suffice.summarise(name) for name in chosen or suffice.bundled_pools()]
+    show(pool_table(summaries))

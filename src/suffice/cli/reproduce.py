@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from suffice import OptionError, Penalties, load_pool
-from suffice.cli.app import app, need, whole_numbers
+from suffice import OptionError, Penalties
+from suffice.cli.app import app, need, new_console, show, whole_numbers
 from suffice.cli.options import (
     PAPER_ACTIONS,
     Actions,
@@ -22,13 +22,14 @@ from suffice.cli.options import (
     RayAddress,
     Repeats,
     Steps,
+    load_pools,
     on_ray,
     standing_of,
 )
 from suffice.cli.reports import ReportFile, write_report
 from suffice.experiments import EXPERIMENTS, JOBS, Bench, forecast
 from suffice.paths import check_writable
-from suffice.report import experiments_report, training_bar
+from suffice.report import experiments_report, shown_page, training_bar
 from suffice.training.setting import Setting
 
 MODELS = ("qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b")
@@ -86,8 +87,8 @@ def reproduce(
         raise OptionError(f"--out {out}: it can't be made a folder: {error.strerror}") from None
     cluster = on_ray(ray)
     bench = Bench(
-        train=tuple(map(load_pool, train)),
-        test=tuple(map(load_pool, test)),
+        train=tuple(load_pools(train)),
+        test=tuple(load_pools(test)),
         out=out,
         leave_one_out=leave_one_out,
         setting=Setting(Penalties(penalty_draw, penalty_round), whole_numbers("actions", actions), first, budget),
@@ -115,7 +116,8 @@ def reproduce(
     except KeyboardInterrupt:
         typer.echo("Interrupted: run the same command again to go on.", err=True)
         raise
-    typer.echo((out / f"{'index' if what == 'all' else what}.md").read_text())
+    page = (out / f"{'index' if what == 'all' else what}.md").read_text()
+    show(*shown_page(page, new_console().width))
     typer.echo(f"All of it is in {out}.")
     if report:
         settings = {"train": train, "test": test, "leave_one_out": leave_one_out, "preset": preset, "keep": keep}

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ from suffice import OptionError
 from suffice.cli.app import need
 from suffice.live.prompts import suited
 from suffice.live.targets import PLACEHOLDER_KEY, Target, read_targets, whole_url
+from suffice.report import waiting
 
 BaseUrl = Annotated[
     list[str] | None,
@@ -68,7 +69,9 @@ def _servers(base_url: Sequence[str] | None, model: str | None, gguf: Path | Non
     if gguf and targets:
         raise OptionError("give --gguf or --base-url, not both")
     if gguf or not (targets or default.key != PLACEHOLDER_KEY):
-        with suffice.LocalServer(gguf, threads=threads) as server:
+        with ExitStack() as stack:
+            with waiting("starting the model"):
+                server = stack.enter_context(suffice.LocalServer(gguf, threads=threads))
             settings = {"base_url": server.base_url, "api_key": PLACEHOLDER_KEY}
             yield Upstream([settings], server.model, *suited(server.model), is_here=True)
         return

@@ -28,6 +28,7 @@ from suffice.cli.options import (
     Steps,
     Tokens,
     Wait,
+    load_pools,
     on_ray,
     penalties_of,
     standing_of,
@@ -87,7 +88,7 @@ def train(
     """Train a controller on pools; Ctrl-C keeps the best so far."""
     training = need("suffice.training.runs", "train")
     check_writable(out, file_of(json))
-    pools = tuple(suffice.load_pool(name) for name in chosen)
+    pools = tuple(load_pools(chosen))
     penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer, is_output(json))
     setting = Setting(penalties, whole_numbers("actions", actions), first, budget, top, target)
     ranges = None if budgets is None else Range(_budget_range(budgets))

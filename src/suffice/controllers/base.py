@@ -3,7 +3,7 @@
 import zlib
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,10 +29,8 @@ class Controller(ABC):
         return f"{type(self).__name__}()"
 
     def _repr_html_(self) -> str:
-        given: dict[str, Any] = (
-            {one.name: getattr(self, one.name) for one in fields(self)} if is_dataclass(self) else {}
-        )
-        known = {**given, **getattr(self, "card", {})}
+        names: list[str] = [one.name for one in fields(self)] if is_dataclass(self) else []
+        known = {name: getattr(self, name) for name in names} | dict(getattr(self, "card", {}))
         rows = [(name, value) for name, value in known.items() if isinstance(value, str | int | float | tuple)]
         return table(short(str(self)), ["setting", "value"], rows)
 

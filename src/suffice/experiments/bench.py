@@ -169,7 +169,7 @@ class Bench:
                 if trained.controller.card["steps"] >= self.steps:
                     save_trained(trained, jobs[number], self.folders[0])
                     for rule in trained.controller.no_better_than():
-                        self.warn(f"a controller learned nothing: it is no better than {rule}")
+                        self.warn(f"{_named(jobs[number])} learned nothing: it is no better than {rule}")
 
     def _find(self, job: Job) -> LearnedController | None:
         """The controller of a job from an earlier run, where there is a whole one."""
@@ -220,3 +220,13 @@ def job_key(job: Job) -> str:
     if job.mean_samples or job.mean_rounds:
         told = (*told, job.mean_samples, job.mean_rounds)  # type: ignore[assignment]
     return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+
+
+def _named(job: Job) -> str:
+    """The controller of a job, by what tells it from those of others."""
+    setting = job.setting
+    pools, actions = ", ".join(pool.name for pool in job.pools), "+".join(map(str, setting.actions))
+    return (
+        f"the controller of seed {job.seed} ({job.algorithm} on {pools}, penalties {setting.penalties.draw:g} and "
+        f"{setting.penalties.round:g}, actions {actions}, budget {setting.budget})"
+    )

@@ -4,7 +4,8 @@ from suffice.report.advised import advice_report
 from suffice.report.answered import outcomes_report, told_of
 from suffice.report.curves import learning_report
 from suffice.report.files import advice_csv, advice_json, learning_json, results_csv, results_json, training_json
-from suffice.report.progress import batch_bar, progress_bar, training_bar
+from suffice.report.pages import shown_page
+from suffice.report.progress import batch_bar, progress_bar, training_bar, waiting
 from suffice.report.replayed import evaluation_report
 from suffice.report.reproduced import experiments_report
 from suffice.report.tables import (
@@ -43,9 +44,11 @@ __all__ = [
     "quotable",
     "results_csv",
     "results_json",
+    "shown_page",
     "told_of",
     "training_bar",
     "training_json",
     "training_table",
     "vote_display",
+    "waiting",
 ]

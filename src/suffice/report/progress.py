@@ -1,12 +1,13 @@
 """Progress bars with an estimate, on the error stream."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
     from suffice.live.batch import Spent
@@ -22,19 +23,36 @@ Standing = Callable[[], str]
 def progress_bar(title: str, total: float, standing: Standing = str) -> Iterator[Callable[[float], None]]:
     """Give a function that is told of each step's size; the bar shows when the work takes more than a second."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    bar = Progress(*columns, console=console, transient=True)
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(title, total=total)
-    begun = time.monotonic()
+    with _shown_in_time(bar):
+        yield lambda steps: bar.update(task, advance=steps, description=_described(title, standing))
 
-    def advance(steps: float) -> None:
-        bar.update(task, advance=steps, description=_described(title, standing))
-        if console.is_terminal and not bar.live.is_started and time.monotonic() - begun > PATIENCE_SECONDS:
-            bar.start()
 
+@contextmanager
+def waiting(title: str) -> Iterator[None]:
+    """A bar that moves while something is done that can't tell how far it is, if it takes more than a second."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar.add_task(title, total=None)
+    with _shown_in_time(bar):
+        yield
+
+
+@contextmanager
+def _shown_in_time(bar: Progress) -> Iterator[None]:
+    """Show a bar on a terminal once patience has run out, whatever the work is at then."""
+    if not bar.console.is_terminal:
+        yield
+        return
+    timer = threading.Timer(PATIENCE_SECONDS, bar.start)
+    timer.daemon = True
+    timer.start()
     try:
-        yield advance
+        yield
     finally:
+        timer.cancel()
+        timer.join()
         if bar.live.is_started:
             bar.stop()
 

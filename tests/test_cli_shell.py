@@ -1,0 +1,198 @@
+"""The command line in a shell: completion, help, options with many values, old spellings, and a narrow terminal."""
+
+import json
+import subprocess
+import sys
+import threading
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from helpers.commands import fails, suffice, works
+from rich.console import Console
+from rich.progress import Progress
+from typer.testing import CliRunner
+
+from suffice import bundled_pools, controller_names
+from suffice.cli import app, top
+from suffice.cli.app import new_console, show
+from suffice.report import progress, shown_page
+from suffice.testing import FakeServer
+
+SMALL = "smollm2-135m__arithmetic"
+QUICK = ["--repeats", "1"]
+GROUP: Any = typer.main.get_command(app)
+COMMANDS = [[], *([name] for name in GROUP.commands), *(["keys", name] for name in GROUP.commands["keys"].commands)]
+
+
+def completed(line: str) -> list[str]:
+    """What bash is told when Tab is pressed at the end of a line."""
+    words = line.split(" ")
+    told = {"_SUFFICE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    return CliRunner().invoke(app, [], prog_name="suffice", env=told).stdout.split()
+
+
+def test_python_runs_the_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "suffice", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, works("--version"), "")
+
+
+def test_a_shell_completes_controllers_pools_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.jsonl").touch()
+    (tmp_path / "mine.txt").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "c.safetensors").touch()
+    assert completed("suffice eval") == ["evaluate"]
+    assert set(controller_names()) < set(completed("suffice evaluate --controller "))
+    assert completed("suffice ask --controller pl") == ["plan"]
+    assert completed("suffice evaluate smollm") == [SMALL]
+    assert set(completed("suffice evaluate ")) == {*bundled_pools(), "mine.jsonl", "folder/"}
+    assert completed(f"suffice evaluate {SMALL} m") == ["mine.jsonl"]
+    assert completed(f"suffice evaluate {SMALL} --controller asc es") == ["esc"], "there may be more of them"
+    assert completed("suffice controllers fo") == ["folder/"]
+    assert completed("suffice controllers folder/") == ["folder/c.safetensors"]
+    assert completed("suffice evaluate --rep") == ["--repeats"]
+    assert completed("suffice evaluate --json ") == [], "the shell completes files then"
+
+
+def test_the_script_for_a_shell_is_printed() -> None:
+    script = CliRunner().invoke(app, [], prog_name="suffice", env={"_SUFFICE_COMPLETE": "source_bash"}).stdout
+    assert "complete -o default -F _suffice_completion suffice" in script
+    assert "--install-completion" in works("--help") and "--show-completion" in works("--help")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_says_defaults_and_shows_no_types(command: list[str]) -> None:
+    shown = CliRunner().invoke(app, [*command, "--help"], prog_name="suffice", env={"COLUMNS": "200"}).stdout
+    assert "<" not in shown and "[default: None]" not in shown
+    options = GROUP
+    for name in command:
+        options = options.commands[name]
+    for option in options.params:
+        text = (option.help or "").replace("\\[", "[")
+        assert option.hidden or "[default: " not in text or text.split("[default: ")[1] in shown, option.name
+
+
+def test_controllers_may_follow_one_another(tmp_path: Path) -> None:
+    def asked(*arguments: str) -> list[str]:
+        written = json.loads(works("evaluate", *arguments, *QUICK, "--json"))
+        return [f"{one['pool']} {one['controller']}" for one in written["results"]]
+
+    both = [f"{SMALL} asc", f"{SMALL} esc:window=4"]
+    assert asked(SMALL, "--controller", "asc", "--controller", "esc:window=4") == both
+    assert asked(SMALL, "--controller", "asc", "esc:window=4") == both
+    assert asked("--controller", "asc", "esc:window=4", SMALL) == both, "a pool is no controller"
+    assert asked("--controller", "asc", SMALL, "--controller", "esc:window=4") == both
+    assert asked(SMALL, "--controller", "asc", SMALL) == both[:1] * 2
+    assert 'unknown controller "ecs"' in fails("evaluate", SMALL, "--controller", "asc", "ecs")
+    assert "did you mean" in fails("evaluate", "--controller", "asc", "smollm2-135m_arithmetic")
+
+
+def test_json_goes_to_a_file_or_to_the_output_alone(tmp_path: Path) -> None:
+    file = tmp_path / "r.json"
+    printed = works("evaluate", SMALL, "--controller", "asc", *QUICK, "--json")
+    assert works("evaluate", SMALL, "--controller", "asc", *QUICK, "--json", "-") == printed
+    shown = works("evaluate", SMALL, "--controller", "asc", *QUICK, "--json", str(file))
+    assert file.read_text() == printed and "Samples and rounds" in shown
+    assert json.loads(printed)["sentence"] == shown.splitlines()[-1]
+    assert "in a folder" in fails("evaluate", SMALL, "--json", tmp_path / "no" / "r.json")
+
+
+def test_a_question_may_come_before_and_after_json(tmp_path: Path) -> None:
+    with FakeServer(lambda request, number: r"\boxed{42}") as server:
+        options = ["--base-url", server.base_url, "--controller", "esc"]
+        for arguments in (["What?", *options, "--json"], [*options, "--json", "What?"], ["--json", *options, "What?"]):
+            assert json.loads(works("ask", *arguments))["answer"] == "42"
+        file = tmp_path / "outcome.json"
+        assert "Answer: 42" in works("ask", *options, "--json", file, "What?")
+        assert json.loads(file.read_text())["answer"] == "42"
+        done = suffice("ask", "What?", *options, "--timeout", "30")
+    assert done.stderr == "suffice: --timeout has become --timeout-seconds, and will go\n"
+    assert "Answer: 42" in done.stdout
+
+
+def test_old_spellings_do_the_same_and_say_so() -> None:
+    options = [SMALL, *QUICK, "--controller", "asc", "--min-agreement", "50"]
+    new = suffice("advise", *options, "--max-mean-tokens", "1000000")
+    for old in (["--max-tokens", "1000000"], ["--max-tokens=1000000"]):
+        done = suffice("advise", *options, *old)
+        assert (done.returncode, done.stdout) == (0, new.stdout)
+        assert done.stderr == "suffice: --max-tokens has become --max-mean-tokens, and will go\n"
+    assert new.stderr == "" and "--max-tokens" not in works("advise", "--help")
+
+
+def test_the_sentence_is_of_the_plan_or_of_the_best_and_needs_the_full_vote() -> None:
+    def last(*options: str) -> str:
+        return works("evaluate", SMALL, *QUICK, *options).splitlines()[-1]
+
+    said = last("--controller", "rl", "plan", "asc")
+    assert (
+        said.startswith("plan: ") and " % fewer samples than SC@32 in " in said and said.endswith(" % the same answers")
+    )
+    assert last("--controller", "esc").startswith("esc: ")
+    assert last("--controller", "esc", "--budget", "16").count("SC@16") == 1
+    assert "fewer" not in last("--controller", "sc") + last("--controller", "esc", "--baseline", "asc")
+    assert last("--controller", "esc", "sc", "--baseline", "asc").startswith("esc: ")
+
+
+def test_tables_fit_80_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    keys = tmp_path / "keys.toml"
+    limits = [
+        "--requests-per-minute",
+        "60",
+        "--tokens-per-day",
+        "1000000",
+        "--max-samples",
+        "16",
+        "--money-per-month",
+        "9",
+    ]
+    works("keys", "add", "team", "--file", keys, *limits)
+    shown = [
+        works(
+            "evaluate", SMALL, *QUICK, "--tokens-per-second", "9", "--controller", "rl", "plan", "asc:threshold=0.99"
+        ),
+        works("pools"),
+        works("controllers"),
+        works("keys", "list", "--file", keys),
+    ]
+    entry = {"kind": "vote", "controller": "plan", "status": 200, "samples": 12, "tokens": 1234567, "confidence": 0.99}
+    told = {"totals": {"requests": 12345, "samples": 123456, "samples_saved": 234567, "tokens": 99}, "recent": [entry]}
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(top.screen("http://here", told))
+    shown.append(console.export_text())
+    page = "## Title\n\n|  | one acc. % | two rounds |\n| --- | --- | --- |\n" + "| asc | 12.3 | 4.5 (+890 %) |\n" * 2
+    wide = "|  |" + " one acc. % |" * 20 + "\n|" + " --- |" * 21 + "\n| asc |" + " 12.34 |" * 20 + "\n"
+    show(*shown_page(f"{page}\n{wide}\n**bold** and ![a.png](a.png)", new_console().width))
+    shown.append(capsys.readouterr().out)
+    for text in shown:
+        assert max(map(len, text.splitlines())) <= 80 and "…" not in text, text
+    assert shown[-1].count("12.34") == 20 and shown[-1].endswith("bold and a.png\n") and "|" not in shown[-1]
+    assert "1,234,567" in shown[-2] and "1000000" in shown[-3]
+
+
+def test_a_wait_has_a_bar_on_a_terminal_and_none_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What can't tell how far it is shows a bar too; it waits here for the bar, and else nothing."""
+    begun = threading.Event()
+
+    class Bar(Progress):
+        def start(self) -> None:
+            super().start()
+            begun.set()
+
+    monkeypatch.setattr(progress, "Progress", Bar)
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.001)
+    for is_terminal in (True, False):
+        written = StringIO()
+        console = Console(file=written, force_terminal=is_terminal, width=80)
+        monkeypatch.setattr(progress, "Console", lambda stderr, console=console: console)
+        with progress.waiting("planning"):
+            assert begun.wait(60) if is_terminal else not begun.is_set()
+        begun.clear()
+        assert ("planning" in written.getvalue()) == is_terminal
