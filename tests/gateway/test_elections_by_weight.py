@@ -1,7 +1,6 @@
 """The gateway with signals: it asks upstream for log probabilities, shows none, and lets votes weigh by them."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import httpx
 import openai
 import pytest
 from helpers.gateways import ASK, MESSAGES, gateway, post
-from helpers.live import boxed
+from helpers.live import WEIGHTED, boxed, seven_then_42, surely_42
 
 from suffice import OptionError
 from suffice.elections import LearnedWeights, save_weights
@@ -18,20 +17,10 @@ from suffice.testing import FakeServer, Reply
 
 pytestmark = pytest.mark.usefixtures("quick")
 
-WEIGHTED = "weighted:signal=logprob,strength=0.4"
 FIVE = {"controller": "sc:draws=5", "fan_out": 1}
 NOTHING = "There are many of them."
 CHAT = {"model": "fake", "messages": [{"role": "user", "content": "Which one is it?"}]}
 """A request that a scout is sent for."""
-
-
-def surely_42(text: str) -> float:
-    return -0.1 if "42" in text else -3.0
-
-
-def seven_then_42() -> Callable[[dict[str, Any], int], list[str]]:
-    left = [boxed(answer) for answer in (7, 42, 7, 42, 7)] * 100
-    return lambda request, number: [left.pop(0) for _ in range(request.get("n", 1))]
 
 
 def test_log_probabilities_are_asked_for_and_taken_out_again() -> None:
@@ -68,7 +57,7 @@ def test_a_scout_asks_for_them_too_and_the_client_sees_none(text: str, streamed:
             FakeServer(lambda request, number: text, streams=True, logprob=surely_42) as upstream,
             gateway(upstream, controller="sc:draws=3", vote="auto", **settings) as url,
         ):
-            reply = httpx.post(f"{url}/v1/{path}", json=body)
+            reply = httpx.post(f"{url}/v1/{path}", json=body, trust_env=False)
             asked.append(
                 all("logprobs" in json.dumps(one).replace('"logprobs": false', "") for one in upstream.requests)
             )
@@ -120,6 +109,17 @@ def test_a_request_may_wish_for_an_election() -> None:
     assert [reply.status_code for reply in refused] == [400] * 3
     assert [reply.json()["error"]["param"] for reply in refused] == ["suffice.elect"] * 3
     assert "only the operator may name a file" in refused[0].text and "elect must be majority" in refused[2].text
+
+
+@pytest.mark.parametrize("translate", [True, False])
+def test_messages_weigh_where_they_are_drawn_as_chat_completions(translate: bool) -> None:
+    body = {"model": "fake", "max_tokens": 99, "messages": MESSAGES}
+    options = FIVE | {"elect": WEIGHTED, "translate": translate}
+    with FakeServer(seven_then_42(), logprob=surely_42) as upstream, gateway(upstream, **options) as url:
+        told = httpx.post(f"{url}/v1/messages", json=body, trust_env=False).json()
+    assert (told["suffice"]["answer"], told["suffice"]["majority"]) == ("42" if translate else "7", "7")
+    assert told["content"][0]["text"] == boxed(told["suffice"]["answer"]) and "logprobs" not in json.dumps(told)
+    assert all(("logprobs" in request) is translate for request in upstream.requests)
 
 
 def test_objects_are_elected_field_by_field_whatever_the_operator_weighs() -> None:

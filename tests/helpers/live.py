@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from itertools import cycle, islice
 from typing import Any
 
 import openai
@@ -10,16 +11,30 @@ import pytest
 
 import suffice
 from suffice.live import clients, gate
-from suffice.testing import FakeServer
+from suffice.testing import FakeServer, Script
 
 KEY = "sk-secret-0123456789"
 QUESTION = [{"role": "user", "content": "What is 6 * 7?"}]
+
+WEIGHTED = "weighted:signal=logprob,strength=0.4"
+"""An election that elects 42 where a model is `surely_42`."""
 
 Ask = Callable[..., suffice.Outcome]
 
 
 def boxed(answer: object) -> str:
     return rf"So it is \boxed{{{answer}}}."
+
+
+def surely_42(text: str) -> float:
+    """The log probability of each token of a model that is surer of 42 than of anything else."""
+    return -0.1 if "42" in text else -3.0
+
+
+def seven_then_42() -> Script:
+    """Of every five votes three are for 7, and two for 42."""
+    left = cycle(boxed(answer) for answer in (7, 42, 7, 42, 7))
+    return lambda request, number: list(islice(left, request.get("n", 1)))
 
 
 def until(holds: Callable[[], bool], seconds: float = 60) -> bool:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import openai
 import pytest
 from helpers.commands import fails, suffice, works
-from helpers.live import QUESTION, Ask, ask_async, ask_sync, boxed
+from helpers.live import QUESTION, WEIGHTED, Ask, ask_async, ask_sync, boxed, seven_then_42, surely_42
 
 from suffice import Flow, OptionError, parse, sample
 from suffice.elections import LearnedWeights, save_weights
@@ -19,18 +18,6 @@ from suffice.ray import ask as ray_ask
 from suffice.testing import FakeServer, Reply
 
 pytestmark = pytest.mark.usefixtures("quick")
-
-WEIGHTED = "weighted:signal=logprob,strength=0.4"
-
-
-def surely_42(text: str) -> float:
-    return -0.1 if "42" in text else -3.0
-
-
-def seven_then_42() -> Callable[[dict[str, Any], int], list[str]]:
-    """Three votes of five are for 7, and the model is surer of 42; so it goes on."""
-    left = [boxed(answer) for answer in (7, 42, 7, 42, 7)] * 100
-    return lambda request, number: [left.pop(0) for _ in range(request.get("n", 1))]
 
 
 def five(**options: Any) -> dict[str, Any]:

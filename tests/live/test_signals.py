@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import suffice
+from suffice.live import server
 from suffice.live.dialects import DIALECTS
 from suffice.live.signals import Token, load, signals_of
 from suffice.testing import FakeServer, Reply, completion
@@ -99,6 +100,14 @@ def test_a_server_that_refuses_is_asked_for_fewer_and_that_is_remembered(
     assert first.failures == second.failures == ()
 
 
+def test_where_replies_are_too_long_with_them_fewer_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MOST_BYTES", 4000)  # 20 likeliest tokens for each of four take 5 kB, and 5 take 2
+    with FakeServer(lambda request, number: boxed(42)) as upstream:
+        outcome = ask_sync(upstream, controller="sc:draws=1", signals=True)
+    assert outcome.failures == () and {*outcome.responses[0].signals} == NAMES
+    assert [request["top_logprobs"] for request in upstream.requests] == [20, 5]
+
+
 @pytest.mark.parametrize("silent", [True, False])
 def test_who_tells_no_log_probabilities_is_noticed_once(silent: bool) -> None:
     def script(request: dict[str, Any], number: int) -> Reply | str:
@@ -174,4 +183,4 @@ def test_a_response_that_has_no_tokens_told_is_null_in_the_pool(tmp_path: Path) 
 
     with FakeServer(script) as server:
         lines = collected(server, tmp_path, "--signals", "--concurrency", "1")
-    assert [line["signals"]["logprob"].count(None) for line in lines] == [1, 1]
+    assert sum(line["signals"]["logprob"].count(None) for line in lines) == 2
