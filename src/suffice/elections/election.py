@@ -66,8 +66,8 @@ def check_signals(election: Election, pool: Pool) -> None:
     """
     if election.signals and any(question.structured for question in pool.questions):
         raise PoolError(f"{pool.name} has structured answers, which are elected field by field and not by weight")
-    there = {name for question in pool.questions for name, column in question.signals.items() if any_known(column)}
-    if any(any_known(question.tokens or ()) for question in pool.questions):
+    there = {name for question in pool.questions for name, column in question.signals.items() if _any_known(column)}
+    if any(_any_known(question.tokens or ()) for question in pool.questions):
         there.add(LENGTH)
     for name in election.signals:
         if name not in there:
@@ -77,7 +77,7 @@ def check_signals(election: Election, pool: Pool) -> None:
             )
 
 
-def any_known(column: Iterable[float | None]) -> bool:
+def _any_known(column: Iterable[float | None]) -> bool:
     """Whether any of the numbers is known."""
     return any(value is not None for value in column)
 
