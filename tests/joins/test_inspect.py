@@ -16,6 +16,7 @@ from suffice.tally import Tally
 
 ROOT = Path(__file__).parents[2]
 HELPER = ROOT / "tests" / "helpers" / "inspect_evaluation.py"
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
