@@ -23,7 +23,7 @@ from prometheus_client import Counter
 from prometheus_client.metrics import MetricWrapperBase
 
 ROOT = Path(__file__).parents[1]
-MODULES = ("suffice", "suffice.answers", "suffice.ray", "suffice.testing")
+MODULES = ("suffice", "suffice.answers", "suffice.inspect", "suffice.langchain", "suffice.ray", "suffice.testing")
 SHIM = "https://unpkg.com/iframe-worker/shim"
 """What the generator puts into pages for the search on disk; ours does the same, and is not from the network."""
 
