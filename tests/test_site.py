@@ -80,7 +80,7 @@ def small(tmp_path: Path) -> Path:
 
 def test_a_page_that_is_not_in_the_menu_would_be_found(small: Path) -> None:
     lost, missing = build_site.not_in_the_menu(small)
-    assert lost == "docs/lost.md is not in the site's menu: give it a line in nav of zensical.toml"
+    assert lost == "docs/lost.md is not in the site's menu: give lost.md a line in nav of zensical.toml"
     assert "gone.md" in missing
 
 
