@@ -23,10 +23,11 @@ from prometheus_client import Counter
 from prometheus_client.metrics import MetricWrapperBase
 
 ROOT = Path(__file__).parents[1]
-MODULES = ("suffice", "suffice.answers", "suffice.ray", "suffice.testing")
+MODULES = ("suffice", "suffice.answers", "suffice.inspect", "suffice.langchain", "suffice.ray", "suffice.testing")
 SHIM = "https://unpkg.com/iframe-worker/shim"
 """What the generator puts into pages for the search on disk; ours does the same, and is not from the network."""
 
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _LINK = re.compile(r"(?<=\]\()[^)\s#]+(?=[)#])")
 
 
@@ -45,12 +46,12 @@ def build(folder: Path, root: Path = ROOT) -> tuple[Path, list[str]]:
     stage(folder, root)
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", str(folder / "zensical.toml")]
     done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
-    said = [done.stdout + done.stderr] if done.returncode else []
     site = folder / "site"
     (site / "404.html").unlink(missing_ok=True)  # its links are from a root that a folder on disk has not
     for page in _html(site):
         page.write_text(page.read_text().replace(SHIM, "assets/worker.js"))
-    return site, [*not_in_the_menu(root), *undescribed(root), *said, *dead_links(site), *from_the_network(site)]
+    problems = [*not_in_the_menu(root), *undescribed(root), *dead_links(site), *from_the_network(site)]
+    return site, problems or [_COLOUR.sub("", done.stderr)] * (done.returncode != 0)
 
 
 def pages(root: Path) -> dict[Path, str]:
@@ -108,10 +109,11 @@ def not_in_the_menu(root: Path) -> list[str]:
     """Pages that nobody finds, and names in the menu that lead to none."""
     shown = set(_leaves(tomllib.loads((root / "zensical.toml").read_text())["project"]["nav"]))
     there = pages(root)
-    lost = [path.relative_to(root) for path, name in there.items() if name not in shown]
+    lost = {path.relative_to(root): name for path, name in there.items() if name not in shown}
     missing = shown - set(there.values())
+    advice = "is not in the site's menu: give"
     return [
-        *(f"{path} is not in the site's menu: give it a line in nav of zensical.toml" for path in lost),
+        *(f"{path} {advice} {name} a line in nav of zensical.toml" for path, name in lost.items()),
         *(f"nav of zensical.toml names {name}, but there is no such page" for name in sorted(missing)),
     ]
 

@@ -10,6 +10,7 @@ from typing import Any
 import build_site
 import pytest
 import typer.main
+from helpers import api_page
 from helpers.browser import open_browser
 from selenium import webdriver
 from selenium.webdriver.support.ui import WebDriverWait
@@ -79,7 +80,7 @@ def small(tmp_path: Path) -> Path:
 
 def test_a_page_that_is_not_in_the_menu_would_be_found(small: Path) -> None:
     lost, missing = build_site.not_in_the_menu(small)
-    assert lost == "docs/lost.md is not in the site's menu: give it a line in nav of zensical.toml"
+    assert lost == "docs/lost.md is not in the site's menu: give lost.md a line in nav of zensical.toml"
     assert "gone.md" in missing
 
 
@@ -94,6 +95,10 @@ def test_links_that_lead_out_of_docs_lead_to_copies(small: Path) -> None:
     assert "[one](index.md)" in (folder / "docs" / "changelog.md").read_text()
     page = (folder / "docs" / "b.md").read_text()
     assert page == "# Two\ntext\n\n```python\n1 + 1\n```\n\n```text\n2\n```\n\n```text\nsaid\n```\n\n<b>2</b>\n"
+
+
+def test_the_names_of_all_public_modules_are_looked_for() -> None:
+    assert build_site.MODULES == api_page.MODULES
 
 
 def test_a_name_that_no_page_describes_would_be_found(tmp_path: Path) -> None:
