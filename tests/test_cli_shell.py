@@ -54,7 +54,7 @@ def test_a_shell_completes_controllers_pools_and_files(tmp_path: Path, monkeypat
     assert completed(f"suffice evaluate {SMALL} --controller asc es") == ["esc"], "there may be more of them"
     assert completed("suffice controllers fo") == ["folder/"]
     assert completed("suffice controllers folder/") == ["folder/c.safetensors"]
-    assert completed("suffice evaluate --rep") == ["--repeats"]
+    assert completed("suffice evaluate --repe") == ["--repeats"]
     assert completed("suffice evaluate --json ") == [], "the shell completes files then"
 
 
@@ -122,6 +122,8 @@ def test_old_spellings_do_the_same_and_say_so() -> None:
         assert (done.returncode, done.stdout) == (0, new.stdout)
         assert done.stderr == "suffice: --max-tokens has become --max-mean-tokens, and will go\n"
     assert new.stderr == "" and "--max-tokens" not in works("advise", "--help")
+    for option in ("--max-tokens", "--max-mean-tokens"):
+        assert f"{option} of 1: the cheapest" in fails("advise", *options, option, "1")
 
 
 def test_the_sentence_is_of_the_plan_or_of_the_best_and_needs_the_full_vote() -> None:

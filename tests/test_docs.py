@@ -54,7 +54,12 @@ def test_commands_print_what_is_shown(page: Path, tmp_path: Path) -> None:
     for block in blocks(page, "console"):
         command = block.splitlines()[0].removeprefix("$ suffice ")
         done = subprocess.run(
-            [BIN / "suffice", *shlex.split(command)], capture_output=True, text=True, cwd=tmp_path, check=True
+            [BIN / "suffice", *shlex.split(command)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=True,
+            env={**os.environ, "COLUMNS": "80"},
         )
         output = "\n".join(line.rstrip() for line in done.stdout.splitlines())
         settle(page, block, f"$ suffice {command}\n{output}\n")

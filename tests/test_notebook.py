@@ -1,8 +1,12 @@
 """Things in a notebook: one line each, small HTML that obeys nobody, data frames; and the notebook of the docs runs."""
 
+import ast
 import inspect
 import json
+import os
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +18,7 @@ from suffice import Pool, Question, Tally
 from suffice.live import Outcome
 
 POOL = "smollm2-135m__arithmetic"
+NOTEBOOK = Path(__file__).parents[1] / "docs" / "start.ipynb"
 EVIL = "<script>alert(1)</script>"
 
 if TYPE_CHECKING:  # the type checker must find these wrong; it complains of a mark that marks nothing
@@ -103,13 +108,39 @@ def test_sample_and_asample_take_the_same() -> None:
     assert list(ours.values()) == list(theirs.values())
 
 
-def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def outputs(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
+    """Run a cell; what it prints, and what its last line is as HTML, in the form that notebooks keep."""
+    *body, last = ast.parse(source).body
+    printed = StringIO()
+    with redirect_stdout(printed):
+        if isinstance(last, ast.Expr):
+            exec(compile(ast.Module(body, []), "start.ipynb", "exec"), names)
+            value = eval(compile(ast.Expression(last.value), "start.ipynb", "eval"), names)
+        else:
+            exec(source, names)
+            value = None
+    kept: list[dict[str, Any]] = []
+    if printed.getvalue():
+        kept.append({"name": "stdout", "output_type": "stream", "text": printed.getvalue().splitlines(True)})
+    if hasattr(value, "_repr_html_") or isinstance(value, tuple):
+        page = {"text/html": [value._repr_html_()]} if hasattr(value, "_repr_html_") else {}
+        data = {**page, "text/plain": [repr(value)]}
+        kept.append({"data": data, "execution_count": None, "metadata": {}, "output_type": "execute_result"})
+    return kept
+
+
+def test_the_notebook_runs_and_shows_what_it_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib", reason="the extra plot is not installed")
     monkeypatch.chdir(tmp_path)
-    page = json.loads((Path(__file__).parents[1] / "docs" / "start.ipynb").read_text())
+    page = json.loads(NOTEBOOK.read_text())
     names: dict[str, Any] = {"__name__": "start"}
-    for number, cell in enumerate(page["cells"]):
+    for cell in page["cells"]:
         if cell["cell_type"] == "code":
-            assert not cell["outputs"], "outputs are not stored"
-            exec(compile("".join(cell["source"]), f"start.ipynb, cell {number}", "exec"), names)
+            found = outputs("".join(cell["source"]), names)
+            if os.environ.get("SUFFICE_UPDATE_DOCS"):
+                cell["outputs"] = found
+            assert cell["outputs"] == found
+    if os.environ.get("SUFFICE_UPDATE_DOCS"):
+        NOTEBOOK.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n")
     assert names["outcome"].answer == "42" and names["saved"] > 0.4
+    assert NOTEBOOK.stat().st_size < 30_000

@@ -19,7 +19,7 @@ from suffice.errors import missing
 from suffice.imports import import_module
 from suffice.paths import write_whole
 
-WIDE = 120
+WIDE = 80
 """Columns of output that goes to a file or a pipe, where neither a terminal nor COLUMNS tells how many there are."""
 
 _UsageError: Any = typer.BadParameter.__base__

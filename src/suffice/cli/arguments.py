@@ -44,10 +44,22 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run it, and say in the end what spellings were old ones."""
-        result = super().invoke(ctx)
+        try:
+            result = super().invoke(ctx)
+        except suffice.OptionError as error:
+            raise self._spelled(error, ctx.meta[_OLD]) from None
         for name in ctx.meta[_OLD]:
             typer.echo(f"suffice: {name} has become {OLD[self.name or ''][name]}, and will go", err=True)
         return result
+
+    def _spelled(self, error: suffice.OptionError, old: Sequence[str]) -> suffice.OptionError:
+        """The error with its option as it was typed, where that is not spelled as the argument is."""
+        options = {one.name: one.opts[0] for one in self.params if one.param_type_name == "option"}
+        if error.argument not in options:
+            return error
+        now = options[error.argument]
+        typed = next((name for name in old if OLD[self.name or ""][name] == now), now)
+        return suffice.OptionError(f"{typed} {error.complaint}")
 
     def _with_file(self, ctx: Any, args: list[str]) -> list[str]:
         """Where no file follows `--json`, or the only argument that the command has, the output stands for it."""

@@ -11,7 +11,7 @@ from suffice.cli.sampling import write_lines
 from suffice.importing.pools import FORMATS
 from suffice.importing.responses import Columns
 from suffice.paths import check_writable
-from suffice.report import pool_table
+from suffice.report import pool_table, waiting
 
 
 @app.command("import")
@@ -49,9 +49,10 @@ def import_(
     check_writable(out)
     columns = Columns(question_column, answer_column, tokens_column, gold_column)
     try:
-        made = suffice.import_pool(
-            files, format_, answer=answer, gold=gold, suffix=suffix, columns=columns, fewest=fewest
-        )
+        with waiting("reading files"):
+            made = suffice.import_pool(
+                files, format_, answer=answer, gold=gold, suffix=suffix, columns=columns, fewest=fewest
+            )
     except suffice.OptionError as error:
         raise suffice.OptionError(error.complaint, "from" if error.argument == "format" else error.argument) from None
     write_lines(out, made.lines())

@@ -13,6 +13,7 @@ from suffice.elections import save_weights
 from suffice.paths import check_writable
 from suffice.replay import DEFAULT_REPEATS, Difference, Weighed
 from suffice.replay import weigh as learn_weights
+from suffice.report import waiting
 from suffice.tally import DEFAULT_BUDGET
 
 
@@ -37,7 +38,8 @@ def weigh(
 ) -> None:
     """Learn weights for elections from pools with signals, and show what they gain over the plain vote."""
     check_writable(out, file_of(json))
-    found = learn_weights(chosen, signals=signal, no_gold=no_gold, budget=budget, repeats=repeats, seed=seed)
+    with waiting("weighing"):
+        found = learn_weights(chosen, signals=signal, no_gold=no_gold, budget=budget, repeats=repeats, seed=seed)
     written = found.is_safe or force
     if written:
         save_weights(found.weights, out)

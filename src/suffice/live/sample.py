@@ -109,6 +109,7 @@ def sample(
     flow: Flow | None = None,
     api: str | None = None,
     signals: bool = False,
+    elect: str | Election = "majority",
     **request: Any,
 ) -> Outcome:
     r"""Ask a model just enough times, with an `openai.OpenAI` or an `anthropic.Anthropic`.
@@ -139,6 +140,7 @@ def sample(
             flow=flow,
             api=api,
             signals=signals,
+            elect=elect,
             **request,
         ),
     )
