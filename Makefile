@@ -30,7 +30,7 @@ browser:
 
 # A live question; a controller trained on the bundled training pool, once; and all of them compared in a report.
 demo: $(VENV)/.ready
-	$(BIN)/suffice ask "What is 25 + 38?"
+	$(BIN)/suffice ask "What is 12 + 9?"
 	@mkdir -p demo
 	test -e demo/mine.safetensors || \
 		$(BIN)/suffice train qwen2.5-coder-1.5b__train --steps 300000 --seeds 1 --out demo/mine.safetensors

@@ -4,6 +4,7 @@ Blocks of `python` run, one after another within a page; a `console` block shows
 Set SUFFICE_UPDATE_DOCS=1 to write what is printed now into the pages.
 """
 
+import csv
 import doctest
 import importlib
 import os
@@ -83,6 +84,22 @@ def test_the_readme_s_figures_are_measured() -> None:
         ]
         (line,) = re.findall(rf"^\| `{row}`.*\|$", page.read_text(), re.MULTILINE)
         settle(page, line, " | ".join([line[: line.index(" |", 2)], *figures]) + " |")
+
+
+def test_the_readme_s_typical_figures_are_those_of_the_table() -> None:
+    with (ROOT / "docs" / "results" / "typical.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["pool"] for row in rows}) == 8
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    for name, said in (
+        ("plan", "`plan` takes {samples:.1f} of 32 samples in {rounds:.1f} rounds, with {agreement:.1f} %"),
+        ("rl", "`rl` {samples:.1f} in {rounds:.1f} with {agreement:.1f} %"),
+        ("asc", "`asc` {samples:.1f} in {rounds:.1f} with {agreement:.1f} %"),
+        ("esc", "`esc` {samples:.1f} in {rounds:.1f} with {agreement:.1f} %"),
+    ):
+        own = [row for row in rows if row["controller"] == name]
+        means = {key: statistics.fmean(float(row[key]) for row in own) for key in ("samples", "rounds", "agreement")}
+        assert said.format(**means) in readme
 
 
 def test_the_command_line_s_page_is_its_help(tmp_path: Path) -> None:

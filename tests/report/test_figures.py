@@ -1,0 +1,47 @@
+"""The pictures: in colours of their own, and for light and dark pages."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+from suffice.experiments import Point
+from suffice.report.figures import draw_headline, draw_methods, draw_scaling
+from suffice.report.style import LOOKS, looks
+
+
+def test_no_two_look_alike() -> None:
+    names = ["sc", "asc", "esc", "rl", "plan", "boinf", "rl:penalty_draw=0.1", "file:mine", "file:yours"]
+    assert len(set(looks(names))) == len(names)
+    assert looks(["plan, at its stop"]) == [LOOKS["plan"]]
+    assert len(looks([f"file:{number}" for number in range(50)])) == 50
+
+
+def numbers(svg: str) -> list[float]:
+    """What stands at the axes."""
+    return [float(text) for text in re.findall(r">(−?\d+(?:\.\d+)?)</text>", svg) if text[0].isdigit()]
+
+
+def test_pictures_have_an_svg_beside_them_with_no_ground_of_its_own(tmp_path: Path) -> None:
+    figures = {"sc": {"samples": 32.0, "rounds": 1.0, "agreement": 100.0}}
+    figures["plan"] = {"samples": 10.3, "rounds": 1.9, "agreement": 99.7}
+    draw_headline({"typical": figures}, tmp_path / "headline.png")
+    draw_methods({"SC@32": (1.0, 200.0, 100.0), "its_hub Beta": (0.5, 190.0, 85.0)}, ("s", "t"), tmp_path / "flow.png")
+    for name, told in (("headline", "10.3"), ("flow", "its_hub Beta")):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        svg = (tmp_path / f"{name}.svg").read_text()
+        assert told in svg and "#ffffff" not in svg
+
+
+def test_half_a_point_is_no_cliff_and_log_axes_have_plain_numbers(tmp_path: Path) -> None:
+    costs = {"rounds": 3.0, "samples": 20.0, "accuracy": 50.0}
+    curves = {
+        "esc": [Point("", {**costs, "agreement": 99.9})],
+        "plan": [Point("", {**costs, "rounds": 30.0, "agreement": 99.4})],
+    }
+    draw_scaling({"pool": curves}, ("rounds",), "agreement", tmp_path / "main.png")
+    svg = (tmp_path / "main.svg").read_text()
+    shown = numbers(svg)
+    assert {5, 10, 20} <= set(shown) and "10^" not in svg
+    agreement = [one for one in shown if one > 80]
+    assert max(agreement) - min(agreement) >= 8 and all(low < high for low, high in pairwise(agreement))
+    assert LOOKS["plan"][0] in svg
