@@ -1,10 +1,11 @@
 """Runs the paper's experiments and writes docs/results.md from them; it says how long it will take, and can be stopped.
 
-    python benchmarks/results.py [POOLS] [--cache DIR]… [--only-cached]
+    python benchmarks/results.py [POOLS] [--cache DIR]… [--only-cached] [--pages bundled/main qwen3/scaling …]
 
 POOLS is a folder with the pools qwen3-0.6b and qwen3-1.7b on aime24, aime25 and hmmt25; without it what an earlier run
 left of them is shown. Trained controllers are looked for in all caches and kept in the first, by default with the
-pages; stopped, it goes on where it was. --only-cached trains nothing: rows say of how many seeds they are.
+pages; stopped, it goes on where it was. --only-cached trains nothing: rows say of how many seeds they are. With --pages
+the others stay as an earlier run left them.
 """
 
 import argparse
@@ -102,8 +103,14 @@ def main() -> None:
     parser.add_argument("pools", nargs="?", type=Path, default=POOLS)
     parser.add_argument("--cache", type=Path, action="append", default=[])
     parser.add_argument("--only-cached", action="store_true")
+    parser.add_argument("--pages", nargs="+", metavar="FOLDER/WHAT")
     options = parser.parse_args()
-    runs = [(bench, what) for bench, experiments in _benches(options) for what in experiments]
+    runs = [
+        (bench, what)
+        for bench, experiments in _benches(options)
+        for what in experiments
+        if options.pages is None or f"{bench.out.name}/{what}" in options.pages
+    ]
     print(forecast((bench, JOBS[what](bench).values()) for bench, what in runs), flush=True)
     for bench, what in runs:
         write_page(what, EXPERIMENTS[what](bench), bench)

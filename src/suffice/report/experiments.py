@@ -287,15 +287,17 @@ def budgets_page(found: Sequence[Kept], bench: Bench) -> Page:
         cells: dict[tuple[tuple[float, float], str], dict[str, str]] = {}
         for kept in found:
             if kept.pool in columns:
-                cells.setdefault((kept.limits, kept.way), {})[kept.pool] = _kept_cell(kept)
+                row = cells.setdefault((kept.limits, kept.way), {})
+                row[kept.pool] = _kept_cell(kept)
+                row["seeds"] = f"{len(kept.results)}" if "PPO" in kept.way else ""
         lines = [
-            [f"{samples:g} in {rounds:g}", way, *(row.get(column, "–") for column in columns)]
+            [f"{samples:g} in {rounds:g}", way, *(row.get(column, "–") for column in ("seeds", *columns))]
             for ((samples, rounds), way), row in sorted(
                 cells.items(), key=lambda one: (one[0][0], WAYS.index(one[0][1]))
             )
         ]
         heads = ["mean" if name == model else name.removeprefix(f"{model}__") for name in columns]
-        text += f"\n**{model}**\n\n" + markdown_table(["samples in rounds", "", *heads], lines)
+        text += f"\n**{model}**\n\n" + markdown_table(["samples in rounds", "", "seeds", *heads], lines)
     return Page("Budgets on average", text + pictures(["budgets.png"]), [_kept_row(kept) for kept in found])
 
 

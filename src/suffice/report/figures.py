@@ -112,7 +112,7 @@ def _legend(figure: Figure) -> None:
     handles: dict[str, Any] = {}
     for axes in figure.axes:
         found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-        handles = found | handles
+        handles |= {label: handle for label, handle in found.items() if label not in handles}
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(max(len(handles), 1), 4))
 
 
@@ -140,7 +140,7 @@ def draw_transfer(panels: Mapping[str, Curves], path: Path) -> None:
 
 def draw_budgets(found: Sequence[Kept], path: Path) -> None:
     """Samples over their limit against rounds over theirs, a panel a pool and a point a way and budget."""
-    pools = list(dict.fromkeys(kept.pool for kept in found))
+    pools = sorted(dict.fromkeys(kept.pool for kept in found), key=lambda pool: "__" in pool)  # models' means first
     rows = -(-len(pools) // 2)
     figure, grid = pyplot.subplots(rows, 2, figsize=(WIDTH, ROW_HEIGHT * rows), squeeze=False, layout="constrained")
     for axes, pool in zip(grid.flat, pools, strict=False):
