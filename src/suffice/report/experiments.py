@@ -19,7 +19,7 @@ from suffice.experiments import (
 )
 from suffice.experiments.budgets import SLACK, WAYS
 from suffice.experiments.explain import rank_correlation
-from suffice.experiments.methods import COMPARED, LEARNED
+from suffice.experiments.methods import ABLATED, COMPARED, LEARNED
 from suffice.experiments.sweeps import ROUND_PENALTY, Point, point
 from suffice.paths import write_whole
 from suffice.pools import Pool
@@ -37,12 +37,11 @@ from suffice.report.markdown import (
     text_of,
     with_spread,
 )
-from suffice.training.setting import TARGETS, Job, Setting
 
 SAMPLES = {"accuracy": "acc. %", "rounds": "rounds", "samples": "samples"}
 TOKENS = {"accuracy": "acc. %", "sequential_tokens": "seq. tokens", "total_tokens": "total tokens"}
 METHODS_OF_ROWS = {"ASC": "asc", "ESC": "esc", LEARNED: "rl"}
-LEARNED_ROWS = (LEARNED, *TARGETS)
+LEARNED_ROWS = (LEARNED, *ABLATED)
 NOTHING = "There are no controllers for it yet."
 SKIPPED = "Skipped: it needs pools of two models, named MODEL__BENCHMARK, and there are of one only."
 
@@ -74,7 +73,7 @@ def _how(bench: Bench) -> str:
     )
     if bench.leave_one_out:
         how = "for each, on the same model's other benchmarks"
-    own, usual = bench.setting, Setting()
+    own, usual = bench.setting, Bench.setting
     changed = [
         f"{name} {value}"
         for name, value, paper in (
@@ -83,7 +82,7 @@ def _how(bench: Bench) -> str:
             ("actions", ", ".join(map(str, own.actions)), ", ".join(map(str, usual.actions))),
             ("first round", own.first, usual.first),
             ("budget", own.budget, usual.budget),
-            ("algorithm", bench.algorithm, Job.algorithm),
+            ("algorithm", bench.algorithm, Bench.algorithm),
         )
         if value != paper
     ]

@@ -17,6 +17,7 @@ TITLES = {
     "explain": "Where the samples go",
     "transfer": "Transfer between models",
     "budgets": "Budgets on average",
+    "elections": "Elections by weight",
 }
 METRICS = ("samples", "rounds", "agreement", "accuracy", "total_tokens", "sequential_tokens")
 X = [
@@ -26,6 +27,9 @@ X = [
     Axis(6, "sequential tokens", 0, log=True),
 ]
 Y = [percent(3, "agreement with the full vote", places=2), percent(4, "accuracy", places=2)]
+
+BY = {"transfer": ("tested", "trained"), "budgets": ("pool", "way")}
+"""The columns that tell panels and series, where these are not pool and method."""
 
 Row = dict[str, str | float | None]
 
@@ -41,9 +45,11 @@ def experiments_report(
         if not path.exists():  # an experiment that these pools don't allow
             continue
         rows = _rows(path)
-        sections += [_plot(name, rows), _table(name, rows)]
+        if name != "elections":  # which differ in accuracy alone
+            sections.append(_plot(name, rows))
+        sections.append(_table(name, rows))
         pools |= dict.fromkeys(str(row["pool"]) for row in rows if "pool" in row)
-    sentence = _sentence(_rows(folder / "main.csv")) if "main" in names else f"{len(sections) // 2} experiments."
+    sentence = _sentence(_rows(folder / "main.csv")) if "main" in names else f"{len(names)} experiments."
     title = "The paper's experiments" if len(names) > 1 else TITLES[names[0]]
     return Report(title, sentence, [*sections, *curves_of(learned)], dict(settings), list(pools))
 
@@ -64,7 +70,7 @@ def _plot(name: str, rows: Sequence[Row]) -> Section:
     """A panel a pool and a series a method, joined where a parameter is swept."""
     if name == "explain":
         return _explained(rows)
-    by = {"transfer": ("tested", "trained"), "budgets": ("pool", "way")}.get(name, ("pool", "method"))
+    by = BY.get(name, ("pool", "method"))
     panels: dict[str, dict[str, list[Point]]] = {}
     for row in rows:
         pool, method = (str(row[key]) for key in by)
