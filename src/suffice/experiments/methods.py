@@ -13,6 +13,8 @@ from suffice.replay import Difference, Result, difference, mean_over_pools
 from suffice.training.setting import TARGETS, Job
 
 LEARNED = "RL-guided"
+LEARNED_METHODS = (LEARNED, *TARGETS)
+"""Those that are trained, in the tables of this module."""
 COMPARED = ("accuracy", "agreement", "samples", "rounds", "reward")
 
 Measured = Mapping[str, Mapping[str, list[Result]]]
