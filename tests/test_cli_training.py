@@ -13,6 +13,8 @@ from helpers.commands import POOL, fails, interrupted, suffice, works
 from suffice import Penalties
 from suffice.executors.here import Here
 from suffice.executors.processes import Processes
+from suffice.planning import budgets as planning_budgets
+from suffice.training import learner
 from suffice.training.learner import PRESETS
 
 Write = Callable[..., Path]
@@ -133,6 +135,11 @@ def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
 ) -> None:
     sweeps, budgets = (importlib.import_module(f"suffice.experiments.{name}") for name in ("sweeps", "budgets"))
     monkeypatch.setattr(sweeps, "PENALTIES", (0.0075, 0.03))
+    for name in ("THRESHOLDS", "WINDOWS", "SIZES"):
+        monkeypatch.setattr(sweeps, name, getattr(sweeps, name)[-2:])
+    monkeypatch.setattr(learner, "FINAL_REPEATS", 5)
+    monkeypatch.setattr(learner, "WATCH_EPISODES", 15)
+    monkeypatch.setattr(planning_budgets, "COLUMNS", 6)
     monkeypatch.setattr(budgets, "FIXED_PENALTIES", (Penalties(0.0075), Penalties(0.03, 0.01)))
     monkeypatch.setattr(budgets, "GRID", ((12.0, 6.0),))
     out = tmp_path / "r"

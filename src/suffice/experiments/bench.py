@@ -84,6 +84,22 @@ class Bench:
         return self.setting.budget
 
     @property
+    def changes(self) -> list[str]:
+        """What of the setting is not the paper's, in words."""
+        own, paper = (
+            {
+                "penalty for a draw": setting.penalties.draw,
+                "penalty for a round": setting.penalties.round,
+                "actions": ", ".join(map(str, setting.actions)),
+                "first round": setting.first,
+                "budget": setting.budget,
+                "algorithm": algorithm,
+            }
+            for setting, algorithm in ((self.setting, self.algorithm), (Setting(), Job.algorithm))
+        )
+        return [f"{name} {value}" for name, value in own.items() if value != paper[name]]
+
+    @property
     def folders(self) -> list[Path]:
         """Where controllers are looked for; new ones go into the first."""
         cache = self.cache or self.out / "controllers"

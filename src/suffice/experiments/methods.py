@@ -13,8 +13,8 @@ from suffice.replay import Difference, Result, difference, mean_over_pools
 from suffice.training.setting import TARGETS, Job
 
 LEARNED = "RL-guided"
-ABLATED = TARGETS
-"""The rows of the ablation."""
+LEARNED_METHODS = (LEARNED, *TARGETS)
+"""Those that are trained, in the tables of this module."""
 COMPARED = ("accuracy", "agreement", "samples", "rounds", "reward")
 
 Measured = Mapping[str, Mapping[str, list[Result]]]
@@ -82,7 +82,7 @@ def main(bench: Bench) -> Methods:
 
 def ablation_jobs(bench: Bench) -> Jobs:
     """Controllers for each target that the training pools know."""
-    targets = {target: target for target in ABLATED}
+    targets = {target: target for target in TARGETS}
     if any(question.gold is None for pool in bench.test for p in bench.training_for(pool) for question in p.questions):
         targets.pop("gold")
     return _jobs(bench, targets)

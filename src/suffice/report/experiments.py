@@ -19,7 +19,7 @@ from suffice.experiments import (
 )
 from suffice.experiments.budgets import SLACK, WAYS
 from suffice.experiments.explain import rank_correlation
-from suffice.experiments.methods import ABLATED, COMPARED, LEARNED
+from suffice.experiments.methods import COMPARED, LEARNED, LEARNED_METHODS
 from suffice.experiments.sweeps import ROUND_PENALTY, Point, point
 from suffice.paths import write_whole
 from suffice.pools import Pool
@@ -41,7 +41,6 @@ from suffice.report.markdown import (
 SAMPLES = {"accuracy": "acc. %", "rounds": "rounds", "samples": "samples"}
 TOKENS = {"accuracy": "acc. %", "sequential_tokens": "seq. tokens", "total_tokens": "total tokens"}
 METHODS_OF_ROWS = {"ASC": "asc", "ESC": "esc", LEARNED: "rl"}
-LEARNED_ROWS = (LEARNED, *ABLATED)
 NOTHING = "There are no controllers for it yet."
 SKIPPED = "Skipped: it needs pools of two models, named MODEL__BENCHMARK, and there are of one only."
 
@@ -73,23 +72,10 @@ def _how(bench: Bench) -> str:
     )
     if bench.leave_one_out:
         how = "for each, on the same model's other benchmarks"
-    own, usual = bench.setting, Bench.setting
-    changed = [
-        f"{name} {value}"
-        for name, value, paper in (
-            ("penalty for a draw", own.penalties.draw, usual.penalties.draw),
-            ("penalty for a round", own.penalties.round, usual.penalties.round),
-            ("actions", ", ".join(map(str, own.actions)), ", ".join(map(str, usual.actions))),
-            ("first round", own.first, usual.first),
-            ("budget", own.budget, usual.budget),
-            ("algorithm", bench.algorithm, Bench.algorithm),
-        )
-        if value != paper
-    ]
     kept = ", the last network" if bench.keep == "last" else ""
     return (
         f"Trained {how}; tested on {_listed(bench.test)}; "
-        + "".join(f"{change}; " for change in changed)
+        + "".join(f"{change}; " for change in bench.changes)
         + f"preset {bench.preset}, {bench.steps:,} steps{kept}; {bench.repeats} repeats."
     )
 
@@ -348,7 +334,7 @@ def _paper_tables(pools: Sequence[Pool], measured: Measured, columns: dict[str, 
             if not all(method in measured[name] for name in names):
                 continue  # not trained yet for all of them
             counts = list(dict.fromkeys(str(len(measured[name][method])) for name in names))
-            seeds = "" if counts == ["1"] and method not in LEARNED_ROWS else ", ".join(counts)
+            seeds = "" if counts == ["1"] and method not in LEARNED_METHODS else ", ".join(counts)
             cells = [cell(metric, measured[name][method]) for name in names for metric in columns]
             for metric in columns:
                 value = _average(measured, names, method, metric)
