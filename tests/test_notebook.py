@@ -123,8 +123,8 @@ def outputs(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
     if printed.getvalue():
         kept.append({"name": "stdout", "output_type": "stream", "text": printed.getvalue().splitlines(True)})
     if hasattr(value, "_repr_html_") or isinstance(value, tuple):
-        page = {"text/html": [value._repr_html_()]} if hasattr(value, "_repr_html_") else {}
-        data = {**page, "text/plain": [repr(value)]}
+        shown = value._repr_html_() if hasattr(value, "_repr_html_") else None  # a figure has none to show
+        data = {**({"text/html": [shown]} if shown else {}), "text/plain": [repr(value)]}
         kept.append({"data": data, "execution_count": None, "metadata": {}, "output_type": "execute_result"})
     return kept
 
