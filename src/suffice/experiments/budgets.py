@@ -39,6 +39,8 @@ class Kept:
     way: str
     pool: str
     results: Sequence[Result]
+    among: int = 0
+    """Of how many fixed penalties the best was chosen."""
 
     @property
     def met(self) -> int:
@@ -64,13 +66,16 @@ def budgets(bench: Bench) -> list[Kept]:
     """
     learned = bench.learned(budgets_jobs(bench))
     found: dict[tuple[str, Limits, str], list[Controller]] = {}
+    among: dict[tuple[str, str], int] = {}
     for names, training in _trainings(bench).items():
         mine = {key[1:]: controller for key, controller in learned.items() if key[0] == names}
         by_seed = [
             [one for (what, own), one in mine.items() if own == seed and isinstance(what, Penalties)]
             for seed in range(bench.seeds)
         ]
-        groups = [_Choice(bench, training, some) for some in by_seed if some]
+        most = max(map(len, by_seed))  # a seed with fewer to choose from would seem a worse chooser
+        groups = [_Choice(bench, training, some) for some in by_seed if some and len(some) == most]
+        among |= {(names, WAYS[1]): most, (names, WAYS[3]): len(FIXED_PENALTIES)}
         plans = _Choice(bench, training, [Plan(p.draw, p.round, bench.setting.actions) for p in FIXED_PENALTIES])
         for limits in _grid(bench):
             lagrangian = [one for (what, _), one in mine.items() if what == limits]
@@ -82,22 +87,25 @@ def budgets(bench: Bench) -> list[Kept]:
                 [plans.best(limits)],
             )
             found |= {(names, limits, way): some for way, some in zip(WAYS, chosen, strict=True)}
-    return _replayed(bench, found)
+    return _replayed(bench, found, among)
 
 
-def _replayed(bench: Bench, found: Mapping[tuple[str, Limits, str], Sequence[Controller]]) -> list[Kept]:
+def _replayed(
+    bench: Bench, found: Mapping[tuple[str, Limits, str], Sequence[Controller]], among: Mapping[tuple[str, str], int]
+) -> list[Kept]:
     """What was found for each test pool's training pools, on that pool, and in the mean over a model's pools."""
     kept: list[Kept] = []
     for pool in bench.test:
         mine = {key: some for key, some in found.items() if key[0] == _names(bench.training_for(pool)) and some}
         results = iter(bench.evaluate(pool, [controller for some in mine.values() for controller in some]))
-        for (_, limits, way), some in mine.items():
-            kept.append(Kept(limits, way, pool.name, [next(results) for _ in some]))
+        for (names, limits, way), some in mine.items():
+            kept.append(Kept(limits, way, pool.name, [next(results) for _ in some], among.get((names, way), 0)))
     for model, limits, way in product(dict.fromkeys(map(model_of, bench.test)), _grid(bench), WAYS):
-        names = [pool.name for pool in bench.test if model_of(pool) == model]
-        runs = [one.results for one in kept if (one.limits, one.way) == (limits, way) and one.pool in names]
-        if len(names) > 1 and len(runs) == len(names):
-            kept.append(Kept(limits, way, model, [_mean(run) for run in zip(*runs, strict=False)]))
+        pools = [pool.name for pool in bench.test if model_of(pool) == model]
+        mine_of = [one for one in kept if (one.limits, one.way) == (limits, way) and one.pool in pools]
+        if len(pools) > 1 and len(mine_of) == len(pools):
+            runs = zip(*(one.results for one in mine_of), strict=False)
+            kept.append(replace(mine_of[0], pool=model, results=[_mean(run) for run in runs]))
     return kept
 
 

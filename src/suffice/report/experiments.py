@@ -274,12 +274,11 @@ def budgets_page(found: Sequence[Kept], bench: Bench) -> Page:
             if kept.pool in columns:
                 row = cells.setdefault((kept.limits, kept.way), {})
                 row[kept.pool] = _kept_cell(kept)
+                row["way"] = kept.way + (f" of {kept.among}" if kept.among else "")
                 row["seeds"] = f"{len(kept.results)}" if "PPO" in kept.way else ""
         lines = [
-            [f"{samples:g} in {rounds:g}", way, *(row.get(column, "–") for column in ("seeds", *columns))]
-            for ((samples, rounds), way), row in sorted(
-                cells.items(), key=lambda one: (one[0][0], WAYS.index(one[0][1]))
-            )
+            [f"{samples:g} in {rounds:g}", *(row.get(column, "–") for column in ("way", "seeds", *columns))]
+            for ((samples, rounds), _), row in sorted(cells.items(), key=lambda one: (one[0][0], WAYS.index(one[0][1])))
         ]
         heads = ["mean" if name == model else name.removeprefix(f"{model}__") for name in columns]
         text += f"\n**{model}**\n\n" + markdown_table(["samples in rounds", "", "seeds", *heads], lines)
@@ -300,6 +299,7 @@ def _kept_row(kept: Kept) -> dict[str, Any]:
         "way": kept.way,
         "pool": kept.pool,
         "seeds": len(kept.results),
+        "among": kept.among,
         "kept": kept.met,
         **spread_columns(kept.results, ("samples", "rounds", "agreement", "accuracy")),
     }
