@@ -104,6 +104,17 @@ def test_without_extras_every_command_works_or_says_what_it_needs(plain: Path, t
             "evaluate": ["evaluate", POOL, "--repeats", "1", "--controller", "rl"],
             "advise": ["advise", "pool.jsonl", "--budget", "2", "--repeats", "1", "--max-latency", "10000"],
             "plan": ["plan", "--budget", "8"],
+            "weigh": [
+                "weigh",
+                "qwen2.5-coder-0.5b__math500",
+                "--signal",
+                "tail",
+                "--repeats",
+                "1",
+                "--out",
+                "w.safetensors",
+                "--force",
+            ],
             "fit": ["fit", "smollm2-135m__arithmetic", "--budget", "8", "--out", "f.safetensors"],
         }
         every = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]

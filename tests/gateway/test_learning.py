@@ -74,17 +74,21 @@ def test_easy_traffic_needs_fewer_samples_and_a_restart_keeps_that(tmp_path: Pat
 
 def test_workers_share_what_they_learn_and_after_a_kill_it_is_whole(tmp_path: Path) -> None:
     options = ["--vote", "always", "--workers", "2", "--state", str(tmp_path)]
+
+    def seen() -> int:
+        return sum(Learner.from_bytes(file.read_bytes()).seen for file in (tmp_path / "learned").glob("*.json"))
+
     with FakeServer(easy) as upstream:
         with serving("--upstream", upstream.base_url, *options) as (url, process):
             first = samples(url)
             for _ in range(40):
                 samples(url)
             until(lambda: all(samples(url) < first for _ in range(12)))  # both workers are among those who answer
+            until(lambda: seen() > 40)
             workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
             for one in (process.pid, *map(int, workers)):
                 os.kill(one, signal.SIGKILL)
-        (file,) = (tmp_path / "learned").glob("*.json")
-        assert Learner.from_bytes(file.read_bytes()).seen > 40
+        assert seen() > 40
 
 
 def test_confidence_follows_what_was_learned() -> None:

@@ -142,4 +142,4 @@ def test_the_table_shows_the_fields(write_pool: Write, tmp_path: Path) -> None:
     (result,) = json.loads(out.read_text())["results"]
     assert 0 < result["field_accuracy"] <= 100
     assert "fields" not in works("evaluate", "smollm2-135m__arithmetic", "--repeats", "2", "--controller", "asc")
-    assert "a sample" in works("pools", pool)
+    assert "33.3  66.7" in works("pools", pool), "right: one response in three, and two votes"
