@@ -13,7 +13,6 @@ import csv
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from statistics import fmean
 
 from suffice import get_controller, load_pool
 from suffice.cli.reproduce import TEST_POOLS, TRAINING_POOLS
@@ -28,22 +27,6 @@ OUT = DOCS / "results"
 POOLS = Path(__file__).parents[2] / "shared" / "pools"
 MODELS = ("qwen3-0.6b", "qwen3-1.7b")
 BENCHMARKS = ("aime24", "aime25", "hmmt25")
-
-# Table 1 of the paper: accuracy, rounds, samples.
-PAPER = {
-    "qwen3-0.6b": {
-        "SC@32": [(22.6, 1.0, 32.0), (30.1, 1.0, 32.0), (16.4, 1.0, 32.0)],
-        "ASC": [(22.6, 27.1, 27.1), (30.1, 24.2, 24.2), (16.4, 23.2, 23.2)],
-        "ESC": [(22.3, 6.1, 30.7), (29.8, 5.8, 28.9), (16.4, 5.9, 29.7)],
-        "RL-guided": [(22.6, 5.5, 21.9), (30.0, 5.0, 19.9), (16.4, 4.5, 18.0)],
-    },
-    "qwen3-1.7b": {
-        "SC@32": [(68.3, 1.0, 32.0), (44.1, 1.0, 32.0), (25.9, 1.0, 32.0)],
-        "ASC": [(68.2, 17.7, 17.7), (44.2, 18.7, 18.7), (26.0, 20.2, 20.2)],
-        "ESC": [(67.3, 4.7, 23.6), (44.1, 4.6, 22.8), (26.4, 4.9, 24.6)],
-        "RL-guided": [(67.6, 2.9, 11.0), (44.6, 3.5, 14.0), (26.7, 3.5, 14.0)],
-    },
-}
 
 QWEN3 = ("main", "scaling", "frontier", "explain", "transfer")
 """The experiments of the second half, with the preset fast; with the preset paper, main alone."""
@@ -69,33 +52,18 @@ Intervals are over questions: resampled within each pool, the same for both side
 
 BESIDE = """## The paper's figures beside ours
 
-Accuracy % / rounds / samples: the paper's, then ours. Learned controllers have the `fast` preset here.
-
-{table}
-Mean reward over the six pools (penalties 0.0075 a draw, 0 a round): RL-guided {rl}, ASC {asc}, ESC {esc};
-rounds: RL-guided {rl_rounds}, ASC {asc_rounds}, ESC {esc_rounds}.
-
-{why}
+On [a page of their own](paper.md), with which of the paper's claims hold, and why others don't.
 """
 
 PRESET = """## The paper's hyperparameters beside `fast`
 
 Accuracy % / agreement % / rounds / samples / reward on each pool, trained on the same model's other two benchmarks. The
-paper keeps the network at the end of a training; the best is that of 25 looks at the training pools.
+paper keeps the network at the end of a training; the best is that of 25 looks at the training pools. `fast` was chosen
+among about a dozen variants, by one or two runs each on the bundled pools with the test pools' figures in view: the
+last digit of its lead should not be leaned on.
 
 {table}
 """
-
-WHY = """SC, ASC and ESC are within a few percent of the paper in samples and within 2.5 points in accuracy; the
-responses are other draws of the same models, which may be all of it, but we can't test that. ESC's rounds
-are higher because every request counts as one here, its last window of 2 included. For the learned ones we
-see three likely reasons, of which only the second is measured, on one pool ([training](training.md)). We
-train on 60 questions of two other benchmarks, the paper on 200 of DAPO, of which no pool from these models
-is public. Our `fast` preset gets a higher reward than the paper's setting: it draws more and agrees with
-the full vote more often. And ours take more rounds, which are free here. The preset was chosen among about
-a dozen variants, by one or two runs each on the bundled pools with the test pools' figures in view; two
-other variants were tried on these six pools (mean reward 0.844 each, one seed). So the last digit of its
-lead, and of the regret, should not be leaned on."""
 
 
 def main() -> None:
@@ -150,7 +118,7 @@ def _write_page() -> None:
         HEAD,
         _section("The bundled pools", "bundled", JOBS),
         _section("Qwen3 on AIME and HMMT, leaving one benchmark out", "qwen3", QWEN3),
-        _beside(),
+        BESIDE,
         _presets(),
         (OUT / "budgets" / "budgets.md").read_text(),  # from benchmarks/budgets.py
     ]
@@ -175,46 +143,17 @@ def _rows(folder: str) -> dict[tuple[str, str], dict[str, str]]:
         return {(row["pool"], row["method"]): row for row in csv.DictReader(lines)}
 
 
-def _beside() -> str:
-    ours = _rows("qwen3")
-    lines = []
-    for model, methods in PAPER.items():
-        for method, rows in methods.items():
-            cells = []
-            for benchmark, theirs in zip(BENCHMARKS, rows, strict=True):
-                row = ours.get((f"{model}__{benchmark}", method))
-                own = _figures(row, ("accuracy", "rounds", "samples")) if row else "–"
-                cells.append(" / ".join(f"{figure:.1f}" for figure in theirs) + f" → {own}")
-            lines.append([f"{model} {method}", *cells])
-
-    def mean(method: str, metric: str, places: int) -> str:
-        values = [float(row[metric]) for (_, name), row in ours.items() if name == method]
-        return f"{fmean(values):.{places}f}" if values else "–"
-
-    return BESIDE.format(
-        table=markdown_table(["", *BENCHMARKS], lines),
-        why=WHY,
-        **{name: mean(method, "reward", 4) for name, method in (("rl", "RL-guided"), ("asc", "ASC"), ("esc", "ESC"))},
-        **{
-            f"{name}_rounds": mean(method, "rounds", 1)
-            for name, method in (("rl", "RL-guided"), ("asc", "ASC"), ("esc", "ESC"))
-        },
-    )
-
-
 def _presets() -> str:
-    """The paper's hyperparameters: its own row, ours with them, and `fast`."""
+    """The paper's hyperparameters and `fast`."""
     found = {label: _rows(folder) for folder, label in PRESETS.items()}
     metrics = ("accuracy", "agreement", "rounds", "samples", "reward")
     lines = []
     for model in MODELS:
-        for number, benchmark in enumerate(BENCHMARKS):
+        for benchmark in BENCHMARKS:
             pool = f"{model}__{benchmark}"
-            accuracy, rounds, samples = PAPER[model]["RL-guided"][number]
-            lines.append([pool, "the paper's own row", "5", f"{accuracy} / – / {rounds} / {samples} / –"])
             for label, rows in found.items():
                 if row := rows.get((pool, "RL-guided")):
-                    lines.append(["", label, row["seeds"], _figures(row, metrics)])
+                    lines.append([pool, label, row["seeds"], _figures(row, metrics)])
     return PRESET.format(table=markdown_table(["pool", "controllers", "seeds", " / ".join(metrics)], lines))
 
 

@@ -52,7 +52,7 @@ def explain(bench: Bench) -> list[Explained]:
     for pool in (pool for pool in bench.test if pool.name in learned):
         samples = bench.evaluate(pool, [learned[pool.name]])[0].by_question["samples"].tolist()
         efforts = [
-            Effort(question.id, _entropy(question.codes), _share_right(question), drawn)
+            Effort(question.id, entropy(question.codes), share_right(question), drawn)
             for question, drawn in zip(pool.questions, samples, strict=True)
         ]
         explained.append(Explained(pool.name, efforts))
@@ -68,10 +68,10 @@ def rank_correlation(points: Sequence[tuple[float, float]]) -> float | None:
     return float(spearmanr(points).statistic)
 
 
-def _entropy(codes: IntArray) -> float:
+def entropy(codes: IntArray) -> float:
     counts = np.bincount(codes[codes >= 0])
     return float(entr(counts / max(counts.sum(), 1)).sum())
 
 
-def _share_right(question: Question) -> float | None:
+def share_right(question: Question) -> float | None:
     return None if question.gold is None else float((question.codes == question.code(question.gold)).mean())

@@ -1,0 +1,420 @@
+"""Writes docs/paper.md: the paper's figures beside ours, which of its claims hold, and why others don't; minutes.
+
+    python benchmarks/beside.py [POOLS] [--cache DIR]…
+
+It reads what benchmarks/results.py left in docs/results, and replays rules and plans on the bundled pools and on those
+of the folder POOLS. The caches are where controllers of the paper's preset for the gold target may be; none is trained.
+"""
+
+import argparse
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+from scipy.stats import rankdata, spearmanr
+
+from suffice import Pool, bundled_pools, evaluate, load_controller, load_pool
+from suffice.controllers import LearnedController
+from suffice.experiments.explain import entropy, share_right
+from suffice.penalties import Penalties
+from suffice.planning import Plan
+from suffice.replay import Result, mean_over_pools
+from suffice.report.markdown import markdown_table
+
+DOCS = Path(__file__).parents[1] / "docs"
+POOLS = Path(__file__).parents[2] / "shared" / "pools"
+MODELS = ("qwen3-0.6b", "qwen3-1.7b")
+BENCHMARKS = ("aime24", "aime25", "hmmt25")
+TRAINED_ON = "qwen2.5-coder-1.5b__train"
+TESTED_ON = [f"qwen2.5-coder-1.5b__{name}" for name in ("dapo", "gsm8k", "math500")]
+FIXED = (1, 4, 6, 8, 12, 16, 32)
+TABLE_1, TABLE_5 = ("accuracy", "rounds", "samples"), ("sequential_tokens", "total_tokens")
+
+# Tables 1 and 5 of the paper: accuracy, rounds, samples; thousands of sequential and of all tokens.
+PAPER: Mapping[str, Mapping[str, Sequence[tuple[float, ...]]]] = {
+    "qwen3-0.6b": {
+        "SC@32": [(22.6, 1.0, 32.0, 24.7, 495.6), (30.1, 1.0, 32.0, 23.5, 441.1), (16.4, 1.0, 32.0, 23.8, 458.8)],
+        "ASC": [(22.6, 27.1, 27.1, 437.1, 437.1), (30.1, 24.2, 24.2, 359.5, 359.5), (16.4, 23.2, 23.2, 349.4, 349.4)],
+        "ESC": [(22.3, 6.1, 30.7, 138.9, 480.3), (29.8, 5.8, 28.9, 121.0, 415.2), (16.4, 5.9, 29.7, 127.9, 436.9)],
+        "RL-guided": [(22.6, 5.5, 21.9, 115.7, 356.0), (30.0, 5.0, 19.9, 97.3, 298.7), (16.4, 4.5, 18.0, 89.8, 272.7)],
+    },
+    "qwen3-1.7b": {
+        "SC@32": [(68.3, 1.0, 32.0, 26.2, 494.1), (44.1, 1.0, 32.0, 25.8, 511.5), (25.9, 1.0, 32.0, 27.7, 587.8)],
+        "ASC": [(68.2, 17.7, 17.7, 317.7, 317.7), (44.2, 18.7, 18.7, 358.8, 358.8), (26.0, 20.2, 20.2, 420.6, 420.6)],
+        "ESC": [(67.3, 4.7, 23.6, 118.7, 412.8), (44.1, 4.6, 22.8, 116.6, 421.7), (26.4, 4.9, 24.6, 135.4, 505.8)],
+        "RL-guided": [(67.6, 2.9, 11.0, 67.6, 210.2), (44.6, 3.5, 14.0, 83.9, 271.6), (26.7, 3.5, 14.0, 90.0, 296.0)],
+    },
+}
+# Table 2, the averages: accuracy, rounds, samples.
+PAPER_TARGETS = {"running": (54.6, 2.8, 10.9), "full": (54.6, 2.8, 11.7), "gold": (53.7, 4.1, 17.0)}
+
+OURS = {"qwen3": "`fast`", "qwen3-paper-last": "`paper`, last network", "qwen3-paper-best": "`paper`, best network"}
+"""Folders of docs/results, by the training of the learned controllers in them."""
+
+Row = Mapping[str, str]
+Rows = Mapping[tuple[str, str], Row]
+
+
+def rows(folder: str, name: str = "main") -> Rows:
+    """What an experiment measured, by pool and method; nothing where it was not run."""
+    path = DOCS / "results" / folder / f"{name}.csv"
+    if not path.exists():
+        return {}
+    with path.open() as lines:
+        return {(row["pool"], row["method"]): row for row in csv.DictReader(lines)}
+
+
+def cell(row: Row, metrics: Sequence[str]) -> str:
+    """Figures with their deviations over seeds; tokens in thousands."""
+    texts = []
+    for metric in metrics:
+        scale = 1000 if metric.endswith("tokens") else 1
+        spread = row.get(f"{metric}_std")
+        texts.append(f"{float(row[metric]) / scale:.1f}" + (f" ±{float(spread) / scale:.1f}" if spread else ""))
+    return " / ".join(texts)
+
+
+def beside(metrics: Sequence[str], first: int) -> str:
+    """For each model and method the paper's figures, then ours."""
+    lines = []
+    for model, methods in PAPER.items():
+        for method, theirs in methods.items():
+            figures = [" / ".join(f"{one:.1f}" for one in row[first : first + len(metrics)]) for row in theirs]
+            lines.append([model, method, "the paper", *figures])
+            for folder, training in OURS.items():
+                ours = rows(folder)
+                found = [ours.get((f"{model}__{name}", method)) for name in BENCHMARKS]
+                if (method == "RL-guided" or folder == "qwen3") and all(found):
+                    seeds = found[0]["seeds"] if found[0] else ""
+                    how = f"here, {training}, {seeds} seeds" if method == "RL-guided" else "here"
+                    lines.append(["", "", how, *(cell(row, metrics) for row in found if row)])
+    return markdown_table(["", "", "", *BENCHMARKS], lines)
+
+
+def mean(folder: str, method: str, metric: str, model: str = "") -> float:
+    """Over the pools of a model, or of both."""
+    found = rows(folder)
+    return fmean(float(row[metric]) for (pool, name), row in found.items() if name == method and pool.startswith(model))
+
+
+def rounds_by_actions(pools: Mapping[str, Sequence[Pool]]) -> str:
+    """What the best plan takes with the paper's actions, with fours alone, and where a round costs a little."""
+    ways = {
+        "ESC": "esc",
+        "plan: 1, 2 or 4 draws": Plan(Penalties.draw, 0.0, (1, 2, 4)),
+        "plan: 4 draws": Plan(Penalties.draw, 0.0, (4,)),
+        "plan: 1, 2 or 4, a round at 0.001": Plan(Penalties.draw, 0.001, (1, 2, 4)),
+        "plan: 1, 2 or 4, a round at 0.005": Plan(Penalties.draw, 0.005, (1, 2, 4)),
+    }
+    lines = []
+    for name, controller in ways.items():
+        cells = []
+        for tested in pools.values():
+            results = evaluate(tested, [controller])
+            figures = [_mean(results, metric) for metric in ("rounds", "samples", "agreement", "reward")]
+            cells.append("{:.1f} / {:.1f} / {:.1f} / {:.4f}".format(*figures))
+        lines.append([name, *cells])
+    return markdown_table(["rounds / samples / agreement % / reward", *pools], lines)
+
+
+def explanation(pools: Sequence[Pool]) -> tuple[str, float]:
+    """How the planner's samples go with entropy and accuracy, pool by pool; and what the second goes with."""
+    lines, hard, strength = [], [], []
+    for pool in pools:
+        shares = np.array([share_right(question) for question in pool.questions], float)
+        samples = evaluate(pool, ["plan"])[0].by_question["samples"]
+        by = np.corrcoef([rankdata(one) for one in ([entropy(q.codes) for q in pool.questions], shares, samples)])
+        partial = (by[1, 2] - by[0, 1] * by[0, 2]) / np.sqrt((1 - by[0, 1] ** 2) * (1 - by[0, 2] ** 2))
+        hard.append(float((shares <= 0.1).mean()))
+        strength.append(-by[1, 2])
+        figures = [f"{100 * shares.mean():.0f}", f"{100 * hard[-1]:.0f}"]
+        lines.append([pool.name, *figures, *(f"{one:+.2f}" for one in (by[0, 2], by[1, 2], partial))])
+    order = np.argsort(hard)[::-1]
+    heads = [
+        "pool",
+        "right %",
+        "questions with ≤ 10 % right, %",
+        "with entropy",
+        "with accuracy",
+        "the same, given entropy",
+    ]
+    return markdown_table(heads, [lines[place] for place in order]), float(spearmanr(hard, strength).statistic)
+
+
+def by_gold(accuracy: float, samples: float) -> float:
+    """The reward where the gold answer is what counts, and a round costs nothing."""
+    return 2 * accuracy / 100 - 1 - Penalties.draw * samples
+
+
+def fixed_draws(pools: Sequence[Pool]) -> str:
+    """The reward by gold of fixed numbers of draws, the best in bold."""
+    lines = []
+    for pool in pools:
+        results = evaluate(pool, [f"sc:draws={draws}" for draws in FIXED])
+        rewards = [by_gold(one.accuracy or 0, one.samples) for one in results]
+        lines.append([pool.name, *(f"**{one:.3f}**" if one == max(rewards) else f"{one:.3f}" for one in rewards)])
+    return markdown_table(["draws", *map(str, FIXED)], lines)
+
+
+def targets(caches: Sequence[Path]) -> str:
+    """Table 2: the paper's averages and ours, and what each gets by the gold reward."""
+    ours, quick = kept(caches), rows("bundled", "ablation")
+    lines = []
+    for target, theirs in PAPER_TARGETS.items():
+        cells = [" / ".join(f"{figure:.1f}" for figure in theirs), f"{by_gold(theirs[0], theirs[2]):+.3f}"]
+        found = [quick[pool, target] for pool in TESTED_ON]
+        figures = [fmean(float(row[metric]) for row in found) for metric in TABLE_1]
+        cells += [" / ".join(f"{figure:.1f}" for figure in figures), f"{by_gold(figures[0], figures[2]):+.3f}"]
+        if learned := ours.get(target):
+            results = evaluate(TESTED_ON, learned)
+            figures = [_mean(results, metric) for metric in TABLE_1]
+            cells.append(" / ".join(f"{figure:.1f}" for figure in figures) + f" ({len(learned)} seeds)")
+            cells.append(f"{by_gold(figures[0], figures[2]):+.3f}")
+        else:
+            cells += ["–", "–"]
+        lines.append([target, *cells])
+    heads = ["target", "the paper", "by gold", "here, `fast`", "by gold", "here, `paper`, last network", "by gold"]
+    return markdown_table(heads, lines)
+
+
+def kept(caches: Sequence[Path]) -> dict[str, list[LearnedController]]:
+    """By target, the last networks of the paper's preset that were trained on the bundled pool."""
+    found: dict[str, list[LearnedController]] = {}
+    for path in (path for cache in caches for path in sorted(cache.rglob("*-last.safetensors"))):
+        controller = load_controller(path)
+        assert isinstance(controller, LearnedController)
+        card = controller.card
+        if (card["preset"], [pool["name"] for pool in card["pools"]]) == ("paper", [TRAINED_ON]):
+            found.setdefault(card["target"], []).append(controller)
+    return found
+
+
+def _mean(results: Sequence[Result], metric: str) -> float:
+    return mean_over_pools(results, metric) or 0.0
+
+
+PAGE = """# The paper's figures beside ours
+
+Made by `python benchmarks/beside.py` from what `benchmarks/results.py` left ([results](results.md)), and from
+replays of rules and plans. The paper's pools are not public. Ours of Qwen3-0.6B and Qwen3-1.7B are the same
+samplers on the same questions, drawn again by others; its other two samplers have no public pool. Its controllers
+learned from 200 questions of DAPO, ours for each pool from the same model's other two benchmarks (60 questions).
+
+## Which claims hold
+
+| the paper says | here | figures |
+|---|---|---|
+{verdicts}
+## Table 1: accuracy % / rounds / samples
+
+{table_1}
+With the paper's own hyperparameters its row comes out: {rounds_last:.1f} rounds and {samples_last:.1f} samples on
+average for Qwen3-1.7B, where the paper has 3.3 and 13.0. SC, ASC and ESC are within a few percent in samples. ESC
+takes more rounds here because its last window, of 2 draws, is a round too.
+
+## Table 5: thousands of sequential / of all tokens
+
+{table_5}
+SC's sequential tokens are higher here. Where they are counted alike, it must be the longest responses that differ.
+
+## Where we differ, and why
+
+### The paper's controllers look undertrained
+
+With its hyperparameters (a learning rate of 1e-5, one environment, a million steps) the networks draw 4 in every
+round: {per_round:.2f} samples a round in the mean of all seeds, so that all they decide is when to stop. In the
+paper's Table 1 the learned rows have 3.8 to 4.0 samples a round for the three Qwen3 samplers and 2.5 for
+GPT-4.1-nano: most of its networks did the same.
+
+| Qwen3-1.7B, three pools | reward | agreement % |
+|---|---|---|
+| `paper`, last network | {reward_last:.4f} | {agreement_last:.1f} |
+| `paper`, best of 25 looks | {reward_best:.4f} | {agreement_best:.1f} |
+| ESC | {reward_esc:.4f} | {agreement_esc:.1f} |
+| ASC | {reward_asc:.4f} | {agreement_asc:.1f} |
+| `fast` | {reward_fast:.4f} | {agreement_fast:.1f} |
+| the exact plan | {reward_plan:.4f} | {agreement_plan:.1f} |
+
+By the reward that they are trained for, the paper's networks are behind ASC: they save samples by giving up
+{lost_agreement:.1f} points of agreement with the full vote, which accuracy over 30 questions hardly shows. With a
+hundred times the learning rate and 256 environments, as many steps get most of the way to the optimum.
+
+### More rounds than ESC
+
+Rounds are free in the paper's setting, so a well-trained network draws by ones and twos where that saves a sample.
+It is drawing by fours that keeps the paper's rounds few. The exact plan shows both: with fours alone it takes fewer
+rounds than ESC, for 0.004 to 0.006 of reward, less than a draw costs; and where a round costs a little, its rounds fall
+at next to no loss.
+
+{rounds}
+### Gold as the target: fewer samples here, more there
+
+{targets}
+Accuracy % / rounds / samples, averages over the test pools: the paper's of Qwen3-4B on AIME and HMMT, ours of
+Qwen2.5-Coder-1.5B on the bundled pools. "By gold" is the reward that training for gold aims at: twice the accuracy,
+less one, less 0.0075 a sample. By the paper's own figures its network trained for gold gets less of it than the one
+trained for the running majority: it did not find what it was trained for. It should draw less, since a vote's
+accuracy rises slowly with the draws and soon a draw costs more than it brings. The same reward of fixed numbers of
+draws, the best in bold:
+
+{fixed}
+The best fixed number is between 1 and 16, where the full vote has 32; our `fast` networks draw 6.6 and get more than
+any fixed number in the mean of the bundled pools ({fixed_best:+.3f} with {fixed_draws}).
+
+### The correlation with accuracy: strong here, called weak there
+
+The paper looks at Qwen3-0.6B on DAPO. On that sampler it is weak here too. It depends on the pool: where the model
+hardly ever gets most questions right, accuracy says little about how much the answers differ. Over {count} pools the
+strength of the correlation goes with the share of such questions by {dependence:+.2f} (Spearman). On most pools the
+entropy explains most of it:
+
+{explanation}
+Rank correlations of the samples that `plan` draws for a question, over the questions of a pool.
+
+### Transfer
+
+{transfer}
+Rows: trained on; accuracy % / agreement % / samples / rounds, at a penalty of 0.0075. Between sizes of one family; the
+paper's test, from Qwen to GPT, is harder.
+"""
+
+
+def verdicts() -> str:
+    """A line a claim of the paper's."""
+
+    def against(folder: str, metric: str, rule: str, model: str = "") -> float:
+        return 100 * (mean(folder, "RL-guided", metric, model) / mean(folder, rule, metric, model) - 1)
+
+    def both(metric: str, rule: str) -> str:
+        quick = against("qwen3", metric, rule)
+        models = {row_pool.split("__")[0] for row_pool, name in rows("qwen3-paper-last") if name == "RL-guided"}
+        theirs = ", ".join(
+            f"{against('qwen3-paper-last', metric, rule, one):+.0f} % on {one}" for one in sorted(models)
+        )
+        return f"{metric} {quick:+.0f} % with `fast`, {theirs} with the paper's preset"
+
+    def lost(rule: str) -> str:
+        quick = mean("qwen3", "RL-guided", "accuracy") - mean("qwen3", rule, "accuracy")
+        return f"accuracy {quick:+.2f} points"
+
+    gold, running = PAPER_TARGETS["gold"], PAPER_TARGETS["running"]
+    ablation = rows("bundled", "ablation")
+
+    def target(name: str, metric: str) -> float:
+        return fmean(float(ablation[pool, name][metric]) for pool in TESTED_ON)
+
+    lines = [
+        ["against ASC: a third of the rounds", "holds", both("rounds", "ASC")],
+        [
+            "against ASC: about 30 % fewer samples",
+            "half of it with `fast`",
+            both("samples", "ASC") + "; " + lost("ASC"),
+        ],
+        [
+            "against ESC: about 10 % fewer rounds",
+            "not with `fast`: [why](#more-rounds-than-esc)",
+            both("rounds", "ESC"),
+        ],
+        ["against ESC: about a third fewer samples", "holds", both("samples", "ESC") + "; " + lost("ESC")],
+        [
+            "samples go with answer entropy",
+            "holds",
+            "+0.49 to +0.99 over all pools, [below](#the-correlation-with-accuracy-strong-here-called-weak-there)",
+        ],
+        ["weakly with accuracy", "on its sampler; not in general", "the same table"],
+        ["controllers transfer between models", "holds within a family", "[below](#transfer)"],
+        [
+            "the running majority beats the full one in samples",
+            "no: they are alike",
+            f"full: {100 * (target('full', 'samples') / target('running', 'samples') - 1):+.0f} %, +7 % there",
+        ],
+        [
+            "gold as the target costs accuracy",
+            "holds",
+            f"{target('gold', 'accuracy') - target('running', 'accuracy'):+.1f} points; "
+            f"{gold[0] - running[0]:+.1f} there",
+        ],
+        [
+            "and draws more",
+            "no: fewer",
+            f"{100 * (target('gold', 'samples') / target('running', 'samples') - 1):+.0f} %, +56 % there",
+        ],
+    ]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def transfers() -> str:
+    """Trained on each model, tested on each, at the paper's penalty; of all pools that there are."""
+    blocks = []
+    for folder in ("bundled", "qwen3"):
+        path = DOCS / "results" / folder / "transfer.csv"
+        if path.exists():
+            with path.open() as lines:
+                found = [row for row in csv.DictReader(lines) if float(row["penalty_draw"]) == Penalties.draw]
+            tested = list(dict.fromkeys(row["tested"] for row in found))
+            metrics = ("accuracy", "agreement", "samples", "rounds")
+            table = {(row["trained"], row["tested"]): cell(row, metrics) for row in found}
+            trained = list(dict.fromkeys(row["trained"] for row in found))
+            shown = [[source, *(table[source, target] for target in tested)] for source in trained]
+            blocks.append(markdown_table(["", *(f"tested on {one}" for one in tested)], shown))
+    return "\n".join(blocks)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pools", nargs="?", type=Path, default=POOLS)
+    parser.add_argument("--cache", action="append", type=Path, default=[])
+    given = parser.parse_args()
+    others = [pool for pool in map(load_pool, sorted(given.pools.glob("*.jsonl"))) if _is_large(pool)]
+    everyone = [*others, *(load_pool(name) for name in bundled_pools() if not name.endswith("-signals"))]
+    by_model = {model: [pool for pool in others if pool.name.startswith(model)] for model in MODELS}
+    explained, dependence = explanation(everyone)
+    last, best = (rows(f"qwen3-paper-{keep}") for keep in ("last", "best"))
+    learned = [row for (_, method), row in [*last.items(), *best.items()] if method == "RL-guided"]
+    figures = {
+        f"{metric}_{name}": mean(folder, method, metric, "qwen3-1.7b")
+        for metric in ("reward", "agreement", "rounds", "samples")
+        for name, folder, method in (
+            ("last", "qwen3-paper-last", "RL-guided"),
+            ("best", "qwen3-paper-best", "RL-guided"),
+            ("fast", "qwen3", "RL-guided"),
+            ("asc", "qwen3", "ASC"),
+            ("esc", "qwen3", "ESC"),
+        )
+    }
+    plan = evaluate(by_model["qwen3-1.7b"], [Plan(Penalties.draw, 0.0, (1, 2, 4))])
+    bundled = evaluate(TESTED_ON, [f"sc:draws={draws}" for draws in FIXED])
+    by_draws = {
+        draws: by_gold(_mean(bundled[place :: len(FIXED)], "accuracy"), draws) for place, draws in enumerate(FIXED)
+    }
+    best_draws, best_reward = max(by_draws.items(), key=lambda item: item[1])
+    page = PAGE.format(
+        verdicts=verdicts(),
+        table_1=beside(TABLE_1, 0),
+        table_5=beside(TABLE_5, 3),
+        per_round=fmean(float(row["samples"]) / float(row["rounds"]) for row in learned),
+        reward_plan=_mean(plan, "reward"),
+        agreement_plan=_mean(plan, "agreement"),
+        fixed_best=best_reward,
+        fixed_draws=best_draws,
+        lost_agreement=figures["agreement_esc"] - figures["agreement_last"],
+        rounds=rounds_by_actions(by_model),
+        targets=targets(given.cache),
+        fixed=fixed_draws([*map(load_pool, TESTED_ON), *by_model["qwen3-1.7b"], *by_model["qwen3-0.6b"]]),
+        explanation=explained,
+        dependence=dependence,
+        count=len(everyone),
+        transfer=transfers(),
+        **figures,
+    )
+    (DOCS / "paper.md").write_text(page)
+
+
+def _is_large(pool: Pool) -> bool:
+    return min(len(question.answers) for question in pool.questions) >= 32
+
+
+if __name__ == "__main__":
+    main()
