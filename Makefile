@@ -84,6 +84,8 @@ bench: install
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/results.py
+	$(BIN)/python benchmarks/beside.py
+	$(BIN)/python benchmarks/signals.py
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/soak.py
 	$(BIN)/python benchmarks/soak.py --flow
