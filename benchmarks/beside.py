@@ -256,8 +256,9 @@ Accuracy % / rounds / samples, averages over the test pools: the paper's of Qwen
 Qwen2.5-Coder-1.5B on the bundled pools. "By gold" is the reward that training for gold aims at: twice the accuracy,
 less one, less 0.0075 a sample. By the paper's own figures its network trained for gold gets less of it than the one
 trained for the running majority: it did not find what it was trained for. It should draw less, since a vote's
-accuracy rises slowly with the draws and soon a draw costs more than it brings. The same reward of fixed numbers of
-draws, the best in bold:
+accuracy rises slowly with the draws and soon a draw costs more than it brings. With the paper's preset ours draws few
+too, so that its hyperparameters alone are not the reason; its sampler has no public pool to try. The same reward of
+fixed numbers of draws, the best in bold:
 
 {fixed}
 The best fixed number is between 1 and 16, where the full vote has 32; our `fast` networks draw 6.6 and get more than
