@@ -15,7 +15,7 @@ from statistics import fmean
 import numpy as np
 from scipy.stats import rankdata, spearmanr
 
-from suffice import Pool, bundled_pools, evaluate, load_controller, load_pool
+from suffice import Controller, Pool, bundled_pools, evaluate, load_controller, load_pool
 from suffice.controllers import LearnedController
 from suffice.experiments.explain import entropy, share_right
 from suffice.penalties import Penalties
@@ -88,7 +88,7 @@ def beside(metrics: Sequence[str], first: int) -> str:
                 found = [ours.get((f"{model}__{name}", method)) for name in BENCHMARKS]
                 if (method == "RL-guided" or folder == "qwen3") and all(found):
                     seeds = found[0]["seeds"] if found[0] else ""
-                    how = f"here, {training}, {seeds} seeds" if method == "RL-guided" else "here"
+                    how = f"here, {training}, {seeds} seed{'s' * (seeds != '1')}" if method == "RL-guided" else "here"
                     lines.append(["", "", how, *(cell(row, metrics) for row in found if row)])
     return markdown_table(["", "", "", *BENCHMARKS], lines)
 
@@ -101,7 +101,7 @@ def mean(folder: str, method: str, metric: str, model: str = "") -> float:
 
 def rounds_by_actions(pools: Mapping[str, Sequence[Pool]]) -> str:
     """What the best plan takes with the paper's actions, with fours alone, and where a round costs a little."""
-    ways = {
+    ways: dict[str, str | Controller] = {
         "ESC": "esc",
         "plan: 1, 2 or 4 draws": Plan(Penalties.draw, 0.0, (1, 2, 4)),
         "plan: 4 draws": Plan(Penalties.draw, 0.0, (4,)),
@@ -170,7 +170,9 @@ def targets(caches: Sequence[Path]) -> str:
         if learned := ours.get(target):
             results = evaluate(TESTED_ON, learned)
             figures = [_mean(results, metric) for metric in TABLE_1]
-            cells.append(" / ".join(f"{figure:.1f}" for figure in figures) + f" ({len(learned)} seeds)")
+            cells.append(
+                " / ".join(f"{figure:.1f}" for figure in figures) + f" ({len(learned)} seed{'s' * (len(learned) > 1)})"
+            )
             cells.append(f"{by_gold(figures[0], figures[2]):+.3f}")
         else:
             cells += ["–", "–"]
@@ -207,6 +209,8 @@ learned from 200 questions of DAPO, ours for each pool from the same model's oth
 | the paper says | here | figures |
 |---|---|---|
 {verdicts}
+Means over pools and seeds; what each difference's interval over questions is, [the results](results.md) tell.
+
 ## Table 1: accuracy % / rounds / samples
 
 {table_1}
@@ -261,15 +265,15 @@ too, so that its hyperparameters alone are not the reason; its sampler has no pu
 fixed numbers of draws, the best in bold:
 
 {fixed}
-The best fixed number is between 1 and 16, where the full vote has 32; our `fast` networks draw 6.6 and get more than
-any fixed number in the mean of the bundled pools ({fixed_best:+.3f} with {fixed_draws}).
+The best fixed number is between 1 and 16, where the full vote has 32; in the mean of the bundled pools it is
+{fixed_draws}, with {fixed_best:+.3f}.
 
 ### The correlation with accuracy: strong here, called weak there
 
-The paper looks at Qwen3-0.6B on DAPO. On that sampler it is weak here too. It depends on the pool: where the model
-hardly ever gets most questions right, accuracy says little about how much the answers differ. Over {count} pools the
-strength of the correlation goes with the share of such questions by {dependence:+.2f} (Spearman). On most pools the
-entropy explains most of it:
+The paper looks at Qwen3-0.6B on DAPO. On that sampler it is weak here too, on AIME and HMMT. It depends on the pool:
+where the model hardly ever gets most questions right, accuracy says little about how much the answers differ.
+Over {count} pools the strength of the correlation goes with the share of such questions by {dependence:+.2f}
+(Spearman). On most pools the entropy explains most of it:
 
 {explanation}
 Rank correlations of the samples that `plan` draws for a question, over the questions of a pool.
@@ -322,7 +326,7 @@ def verdicts() -> str:
         [
             "samples go with answer entropy",
             "holds",
-            "+0.49 to +0.99 over all pools, [below](#the-correlation-with-accuracy-strong-here-called-weak-there)",
+            "on all pools, [below](#the-correlation-with-accuracy-strong-here-called-weak-there)",
         ],
         ["weakly with accuracy", "on its sampler; not in general", "the same table"],
         ["controllers transfer between models", "holds within a family", "[below](#transfer)"],

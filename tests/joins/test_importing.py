@@ -154,3 +154,16 @@ def test_the_command_says_what_it_took_and_evaluate_takes_the_pool(tmp_path: Pat
     (result,) = suffice.evaluate(out, "asc", budget=8, repeats=2)
     assert result.samples <= 8
     assert "--from must be one of inspect" in fails("import", table, "--out", out, "--from", "excel")
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (["question,answer", 'q1,"unclosed', "q1,3"], "unexpected end of data"),
+        (["question,answer,answer", "q1,3,4"], 'two columns "answer"'),
+        (["question,answer", "q1,3,4"], "line 2: it has not 2 fields"),
+        (["question,answer", "q1"], "line 2: it has not 2 fields"),
+    ],
+)
+def test_a_csv_file_that_is_not_whole_is_refused(write: Write, tmp_path: Path, lines: list[str], told: str) -> None:
+    assert told in fails("import", write("r.csv", *lines), "--out", tmp_path / "p.jsonl")

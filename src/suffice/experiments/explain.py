@@ -69,9 +69,11 @@ def rank_correlation(points: Sequence[tuple[float, float]]) -> float | None:
 
 
 def entropy(codes: IntArray) -> float:
+    """Of the answers of a question, in nats."""
     counts = np.bincount(codes[codes >= 0])
     return float(entr(counts / max(counts.sum(), 1)).sum())
 
 
 def share_right(question: Question) -> float | None:
+    """The share of a question's responses that is right, where gold is known."""
     return None if question.gold is None else float((question.codes == question.code(question.gold)).mean())

@@ -69,11 +69,23 @@ def csv_table(path: Path, columns: Columns) -> Rows:
         text = read_unpacked(path, PoolError).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise PoolError(f"{path}: not UTF-8 text; save the file as UTF-8") from None
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
-        yield from _table(((f"{path}, line {reader.line_num}", row) for row in reader), columns)
+        yield from _table(_whole_rows(path, reader), columns)
     except csv.Error as error:
         raise PoolError(f"{path}, line {reader.line_num}: {error}") from None
+
+
+def _whole_rows(path: Path, reader: "csv.DictReader[str]") -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows, with where they are; PoolError where they don't fit the header."""
+    names = list(reader.fieldnames or [])
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise PoolError(f"{path}, line 1: there are two columns {quoted(twice)}; rename one of them")
+    for row in reader:
+        place = f"{path}, line {reader.line_num}"
+        if None in row or None in row.values():
+            raise PoolError(f"{place}: it has not {len(names)} fields, as the header has; quote what has commas in it")
+        yield place, row
 
 
 def parquet_table(path: Path, columns: Columns) -> Rows:
