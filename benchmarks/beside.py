@@ -218,7 +218,7 @@ With the paper's own hyperparameters its row comes out: {rounds_last:.1f} rounds
 average for Qwen3-1.7B, where the paper has 3.3 and 13.0. SC, ASC and ESC are within a few percent in samples. ESC
 takes more rounds here because its last window, of 2 draws, is a round too.
 
-## Table 5: thousands of sequential / of all tokens
+## Table 5: thousands of tokens, sequential and all
 
 {table_5}
 SC's sequential tokens are higher here. Where they are counted alike, it must be the longest responses that differ.
