@@ -215,8 +215,8 @@ Means over pools and seeds; what each difference's interval over questions is, [
 
 {table_1}
 With the paper's own hyperparameters its row comes out: {rounds_last:.1f} rounds and {samples_last:.1f} samples on
-average for Qwen3-1.7B, where the paper has 3.3 and 13.0. SC, ASC and ESC are within a few percent in samples. ESC
-takes more rounds here because its last window, of 2 draws, is a round too.
+average for Qwen3-1.7B, where the paper has 3.3 and 13.0; and pool by pool for Qwen3-0.6B. SC, ASC and ESC are within
+a few percent in samples. ESC takes more rounds here because its last window, of 2 draws, is a round too.
 
 ## Table 5: thousands of tokens, sequential and all
 
