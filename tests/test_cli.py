@@ -33,6 +33,7 @@ def test_evaluate_prints_a_row_a_controller_and_a_block_a_pool() -> None:
         # Two pools and their average, in samples and tokens; the baseline has no differences to itself.
         assert len(rows) == (6 if controller == "sc" else 9)
     assert done.stderr == ""
+    assert re.fullmatch(r"tokens that plan saves: \d,\d+ of \d\d,\d+ a question \(\d\d %\)", lines[-2])
     assert re.fullmatch(
         r"plan: \d+ % fewer samples than SC@32 in \d\.\d rounds, \d+\.\d % the same answers, over 2 pools", lines[-1]
     )

@@ -20,6 +20,7 @@ from helpers.api_page import api_page, entries
 from helpers.cli_page import readable
 
 from suffice import evaluate, load_pool
+from suffice.testing import FakeServer
 
 ROOT = Path(__file__).parents[1]
 GENERATED = ("api.md", "cli.md")
@@ -64,6 +65,20 @@ def test_commands_print_what_is_shown(page: Path, tmp_path: Path) -> None:
         )
         output = "\n".join(line.rstrip() for line in done.stdout.splitlines())
         settle(page, block, f"$ suffice {command}\n{output}\n")
+
+
+def test_the_readme_leads_to_the_tokens_saved_on_ones_own_server(tmp_path: Path) -> None:
+    (block,) = [one for one in blocks(ROOT / "README.md", "sh") if "cat > questions.jsonl" in one]
+    with FakeServer(lambda request, number: rf"\boxed{{{number % 7 > 0}}}") as server:
+        script = "set -e\n" + block.replace("http://localhost:8000/v1", server.base_url)
+        path = f"{BIN}:{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash"], input=script, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True
+        )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^Saved \d\d% of the samples of the full budget, about \d+ tokens\.$", done.stdout, re.MULTILINE)
+    assert re.search(r"^tokens that plan saves: \d+ of \d+ a question \(\d\d %\)$", done.stdout, re.MULTILINE)
+    assert (tmp_path / "report.html").exists()
 
 
 def test_the_readme_s_figures_are_measured() -> None:

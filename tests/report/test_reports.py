@@ -54,6 +54,7 @@ def test_a_report_is_one_file_with_no_network(evaluated: Path) -> None:
 def test_a_report_tells_what_the_command_measured(evaluated: Path) -> None:
     text = evaluated.read_text()
     assert re.search(r"plan: \d+ % fewer samples than SC@32 in [\d.]+ rounds, [\d.]+ % the same answers", text)
+    assert re.search(r"; tokens that plan saves: [\d,]+ of [\d,]+ a question \(\d+ %\)", text)
     assert f"--repeats 4 --report {evaluated}" in text
     table = section(evaluated, "Controllers")
     assert [panel["name"] for panel in table["panels"]] == ["", "m__divided", "m__settled"]

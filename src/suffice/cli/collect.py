@@ -1,5 +1,6 @@
 """`suffice collect`: a pool of a server's responses to a file of questions."""
 
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -30,6 +31,7 @@ from suffice.cli.sampling import (
 )
 from suffice.cli.servers import BaseUrl, Gguf, Model, Threads, upstream_of
 from suffice.report import pool_table
+from suffice.tally import DEFAULT_BUDGET
 
 
 @app.command()
@@ -84,3 +86,5 @@ def collect(
             write_lines(out, lines)
     show(pool_table([suffice.summarise(suffice.load_pool(out))]))
     typer.echo(f"The pool is in {out}: {total} responses, {job.spent.tokens:,} tokens.")
+    budget = f" --budget {samples}" if samples < DEFAULT_BUDGET else ""
+    typer.echo(f"What it saves to stop early is told by: suffice evaluate {quote(str(out))}{budget}")

@@ -55,6 +55,7 @@ from suffice.report import (
     quotable,
     results_csv,
     results_json,
+    saved_tokens,
 )
 from suffice.tally import DEFAULT_BUDGET
 
@@ -178,7 +179,7 @@ def evaluate(
         show(table, "")
     if flow or slots or tokens_per_second:
         show(clock_table(comparisons, tokens_per_second), "")
-    if sentence := quotable(comparisons):
+    for sentence in filter(None, (saved_tokens(comparisons), quotable(comparisons))):
         typer.echo(sentence)
 
 

@@ -174,7 +174,7 @@ class Pool:
             if len(question.answers) < budget:
                 raise PoolError(
                     f"{self.name}: question {quoted(question.id)} has {len(question.answers)} answers, "
-                    f"fewer than the budget of {budget}; lower the budget or collect more"
+                    f"fewer than the budget of {budget}; collect more, or lower it (--budget)"
                 )
 
 

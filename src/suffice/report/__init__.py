@@ -17,6 +17,7 @@ from suffice.report.tables import (
     learning_table,
     pool_table,
     quotable,
+    saved_tokens,
     training_table,
 )
 from suffice.report.votes import outcome_lines, outcomes_summary, vote_display
@@ -44,6 +45,7 @@ __all__ = [
     "quotable",
     "results_csv",
     "results_json",
+    "saved_tokens",
     "shown_page",
     "told_of",
     "training_bar",

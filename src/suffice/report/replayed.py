@@ -18,7 +18,7 @@ from suffice.replay import (
 from suffice.report.curves import curves_of
 from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, table, words
 from suffice.report.questions import MOST_QUESTIONS, questions_section, short, votes
-from suffice.report.tables import quotable
+from suffice.report.tables import quotable, saved_tokens
 
 FIGURES = {
     "samples": ("samples", 1),
@@ -57,7 +57,8 @@ def evaluation_report(comparisons: Sequence[Comparison], pools: Sequence[Pool], 
         _questions(comparisons, pools),
         _pools(pools),
     ]
-    return Report("Controllers side by side", quotable(comparisons) or "", sections, dict(settings), _names(pools))
+    sentence = "; ".join(filter(None, (quotable(comparisons), saved_tokens(comparisons))))
+    return Report("Controllers side by side", sentence, sections, dict(settings), _names(pools))
 
 
 def _names(pools: Sequence[Pool]) -> list[str]:

@@ -67,17 +67,10 @@ def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Columns]:
 
 
 def quotable(comparisons: Sequence[Comparison]) -> str | None:
-    """What a replay came to in one sentence, for the plan where there is one, else for the best by reward.
-
-    None where there is no full vote to compare with, or nothing to compare.
-    """
-    rows = _rows(comparisons)
-    full = next((row.baselines for row in rows if row.baselines[0].controller == "sc"), None)
-    full = full or next((row.results for row in rows if row.controller == "sc"), None)
-    others = [row for row in rows if row.controller != "sc"]
-    if not full or not others:
+    """What a replay came to, in one sentence; None where there is no full vote, or nothing to compare with it."""
+    if not (found := _best_and_full(comparisons)):
         return None
-    best = max(others, key=lambda row: (row.controller.partition(":")[0] == "plan", fmean(_of(row.results, "reward"))))
+    best, full = found
     samples, rounds, agreement = (fmean(_of(best.results, name)) for name in ("samples", "rounds", "agreement"))
     draws = fmean(_of(full, "samples"))
     over = f", over {len(comparisons)} pools" if len(comparisons) > 1 else ""
@@ -85,6 +78,32 @@ def quotable(comparisons: Sequence[Comparison]) -> str | None:
         f"{best.controller}: {100 * abs(1 - samples / draws):.0f} % {'fewer' if samples <= draws else 'more'} samples "
         f"than SC@{draws:.0f} in {rounds:.1f} rounds, {agreement:.1f} % the same answers{over}"
     )
+
+
+def saved_tokens(comparisons: Sequence[Comparison]) -> str | None:
+    """The same of tokens; None where the pools don't tell them either."""
+    if not (found := _best_and_full(comparisons)):
+        return None
+    best, full = found
+    spent, whole = (mean_over_pools(results, "total_tokens") for results in (best.results, full))
+    if spent is None or not whole:
+        return None
+    if spent > whole:
+        return f"tokens that {best.controller} spends more: {spent - whole:,.0f} a question, beside {whole:,.0f}"
+    share = 100 * (1 - spent / whole)
+    return f"tokens that {best.controller} saves: {whole - spent:,.0f} of {whole:,.0f} a question ({share:.0f} %)"
+
+
+def _best_and_full(comparisons: Sequence[Comparison]) -> tuple[Row, list[Result]] | None:
+    """The plan where there is one, else the best by reward; and the full vote."""
+    rows = _rows(comparisons)
+    full = next((row.baselines for row in rows if row.baselines[0].controller == "sc"), None)
+    full = full or next((row.results for row in rows if row.controller == "sc"), None)
+    others = [row for row in rows if row.controller != "sc"]
+    if not full or not others:
+        return None
+    best = max(others, key=lambda row: (row.controller.partition(":")[0] == "plan", fmean(_of(row.results, "reward"))))
+    return best, full
 
 
 def _of(results: Sequence[Result], metric: str) -> list[float]:

@@ -140,7 +140,8 @@ def outcome_lines(outcome: "Outcome") -> list[str]:
     elif outcome.stop_reason == "repeats":
         lines.append("All responses are the same to the letter: there is nothing to vote on.")
     elif outcome.stop_reason in ("controller", "budget"):
-        lines.append(f"Saved {saved} of {outcome.budget} samples ({saved / outcome.budget:.0%}).")
+        tokens = _unspent(outcome.tokens, outcome.samples, outcome.budget)
+        lines.append(f"Saved {saved} of {outcome.budget} samples ({saved / outcome.budget:.0%}){_about(tokens)}.")
     else:
         lines.append(f"Stopped before it was settled: {outcome.stop_reason}.")
     if outcome.launched > outcome.samples + len(outcome.failures):
@@ -171,12 +172,22 @@ def outcomes_summary(lines: Sequence[dict[str, Any]], budget: int) -> str:
     accuracy = f"accuracy {fmean(graded):.1%} ({sum(graded)} of {len(graded)} with gold), " if graded else ""
     fields = [line["fields_right"] for line in lines if line.get("fields_right") is not None]
     accuracy += f"{fmean(fields):.1%} of fields right, " if fields else ""
-    unspent = sum(line["tokens"] / max(line["samples"], 1) * (budget - line["samples"]) for line in lines)
+    unspent = sum(_unspent(line["tokens"], line["samples"], budget) for line in lines)
     return (
         f"{_many(len(lines), 'question')}: {accuracy}{mean('samples'):.1f} samples in {mean('rounds'):.1f} rounds, "
         f"{mean('tokens'):.0f} tokens and {mean('seconds'):.1f} s each.\n"
-        f"Saved {1 - mean('samples') / budget:.0%} of the samples of the full budget, about {unspent:,.0f} tokens."
+        f"Saved {1 - mean('samples') / budget:.0%} of the samples of the full budget{_about(unspent)}."
     )
+
+
+def _unspent(tokens: int, samples: int, budget: int) -> float:
+    """What the draws up to the budget would have taken, were they as long as those that were drawn."""
+    return tokens / max(samples, 1) * (budget - samples)
+
+
+def _about(tokens: float) -> str:
+    """Nothing where the server tells no tokens, or none were saved."""
+    return f", about {tokens:,.0f} tokens" if tokens else ""
 
 
 def _many(count: int, noun: str) -> str:
