@@ -10,6 +10,8 @@ import pytest
 from helpers.browser import open_browser
 from helpers.commands import fails, works
 
+from suffice.report import experiments_report
+from suffice.report.html import report_html
 from suffice.testing import FakeServer
 
 Write = Callable[..., Path]
@@ -74,14 +76,38 @@ def test_large_pools_are_cut_with_a_word(tmp_path: Path) -> None:
     assert report.stat().st_size < 5_000_000
 
 
-def test_advice_has_a_report(tmp_path: Path, write_pool: Write) -> None:
-    pool = write_pool({"id": "q", "gold": "1", "answers": ["1"] * 32, "tokens": [10] * 32})
-    report = tmp_path / "advice.html"
-    printed = works("advise", pool, "--controller", "asc", "--max-tokens", "900", "--repeats", "1", "--report", report)
+@pytest.fixture(scope="module")
+def advised(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Many ways with long names, and thousands of tokens; the report and what was printed."""
+    folder = tmp_path_factory.mktemp("advice")
+    pool, report = folder / "pool.jsonl", folder / "advice.html"
+    pool.write_text(json.dumps({"id": "q", "gold": "1", "answers": ["1"] * 32, "tokens": [1000] * 32}) + "\n")
+    return report, works("advise", pool, "--max-mean-tokens", "90000", "--repeats", "1", "--report", report)
+
+
+def test_advice_has_a_report(advised: tuple[Path, str]) -> None:
+    report, printed = advised
     chosen = printed.split("Use ")[1].split("\n")[0]
     tried = section(report, "All that was tried")["panels"][0]["rows"]
-    assert [row[0] for row in tried if row[1] == "advised"] == [chosen] and len(tried) == 8
+    assert [row[0] for row in tried if row[1] == "advised"] == [chosen]
     assert f"Use {chosen}" in report.read_text()
+    (panel,) = section(report, "Tokens against time")["panels"]
+    assert [panel["series"][place]["name"] for place in (0, -1)] == ["front", "advised"], "the advised is on top"
+
+
+def test_one_experiment_has_a_report(tmp_path: Path) -> None:
+    (tmp_path / "transfer.csv").write_text(
+        "trained,tested,penalty_draw,seeds,accuracy,agreement,rounds,samples\n"
+        "a,a,0.001,1,50,99,4,20\na,b,0.001,1,40,98,5,22\nb,a,0.001,1,49,97,4,19\nb,b,0.001,1,41,99,5,23\n"
+    )
+    report = experiments_report(["transfer"], tmp_path, [], {"leave_one_out": True})
+    assert (report.title, report.sentence) == ("Transfer between models", "")
+    assert report.pools == ["a", "b"], "what was tested on can be chosen"
+    path = tmp_path / "report.html"
+    path.write_text(report_html(report, "suffice reproduce transfer"))
+    panels = section(path, "Transfer between models: the figures")["panels"]
+    assert [len(panel["rows"]) for panel in panels] == [4, 2, 2]
+    assert section(path, "Settings")["facts"] == [["leave one out", "yes"]]
 
 
 def test_learning_has_a_report(tmp_path: Path, write_pool: Write) -> None:

@@ -10,13 +10,13 @@ from suffice.report.tables import choice_options
 
 def advice_report(advice: Advice, settings: Mapping[str, Any]) -> Report:
     """Every way that was tried: tokens against latency, and agreement."""
-    points: dict[str, list[Point]] = {}
+    points: dict[str, list[Point]] = {"front": [_point(one) for one in advice.front]}  # below the marks of its ways
     for choice in advice.choices:
-        kind = "advised" if choice == advice.chosen else f"flow, by {choice.flow.order}" if choice.flow else "rounds"
-        points.setdefault(kind, []).append([choice_options(choice), *_taken(choice)])
-    points["front"] = [[choice_options(one), *_taken(one)] for one in advice.front]
+        kind = f"flow, by {choice.flow.order}" if choice.flow else "rounds"
+        points.setdefault(kind, []).append(_point(choice))
+    points["advised"] = [_point(advice.chosen)]
     shown = panel("", points)
-    shown["series"][-1]["line"] = True
+    shown["series"][0]["line"] = True
     x = [Axis(1, "latency (tokens on the critical path)", 0, zero=True)]
     y = [Axis(2, "tokens spent", 0, zero=True), percent(3, "agreement with the full vote", places=2)]
     told = [*x, *y, percent(4, "accuracy")]
@@ -37,6 +37,10 @@ def advice_report(advice: Advice, settings: Mapping[str, Any]) -> Report:
         f"{chosen.agreement:.1f} % the same answers as the full vote."
     )
     return Report("How to sample", sentence, sections, dict(settings))
+
+
+def _point(choice: Choice) -> Point:
+    return [choice_options(choice), *_taken(choice)]
 
 
 def _taken(choice: Choice) -> list[float | None]:

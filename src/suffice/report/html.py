@@ -43,7 +43,7 @@ def report_html(report: Report, command: str) -> str:
     css, script = (f"\n{(page / name).read_text()}" for name in ("report.css", "report.js"))
     sections = [
         *report.sections,
-        facts("Settings", {name: _setting(value) for name, value in report.settings.items() if value is not None}),
+        facts("Settings", _settings(report.settings)),
         facts("Versions", versions()),
     ]
     data = json.dumps(_known({"sections": sections, "pools": list(report.pools)}), separators=(",", ":"))
@@ -93,7 +93,13 @@ def versions() -> dict[str, str]:
     return found
 
 
+def _settings(given: Mapping[str, Any]) -> dict[str, str]:
+    return {name.replace("_", " "): _setting(value) for name, value in given.items() if value is not None}
+
+
 def _setting(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 

@@ -48,8 +48,8 @@ def experiments_report(
         if name != "elections":  # which differ in accuracy alone
             sections.append(_plot(name, rows))
         sections.append(_table(name, rows))
-        pools |= dict.fromkeys(str(row["pool"]) for row in rows if "pool" in row)
-    sentence = _sentence(_rows(folder / "main.csv")) if "main" in names else f"{len(names)} experiments."
+        pools |= dict.fromkeys(str(row[_by(name)[0]]) for row in rows)
+    sentence = _sentence(_rows(folder / "main.csv")) if "main" in names else ""
     title = "The paper's experiments" if len(names) > 1 else TITLES[names[0]]
     return Report(title, sentence, [*sections, *curves_of(learned)], dict(settings), list(pools))
 
@@ -66,14 +66,17 @@ def _value(text: str) -> str | float | None:
         return text or None
 
 
+def _by(name: str) -> tuple[str, str]:
+    return BY.get(name, ("pool", "method"))
+
+
 def _plot(name: str, rows: Sequence[Row]) -> Section:
     """A panel a pool and a series a method, joined where a parameter is swept."""
     if name == "explain":
         return _explained(rows)
-    by = BY.get(name, ("pool", "method"))
     panels: dict[str, dict[str, list[Point]]] = {}
     for row in rows:
-        pool, method = (str(row[key]) for key in by)
+        pool, method = (str(row[key]) for key in _by(name))
         parameter = str(row.get("parameter") or row.get("penalty_draw") or "")
         if name == "budgets":
             parameter = f"{row['samples_limit']:g} samples in {row['rounds_limit']:g} rounds"
@@ -105,7 +108,7 @@ def _method(name: str) -> str:
     """As controllers are called, so that each keeps its colour."""
     if name.startswith("SC@"):
         return "sc"
-    return {"ASC": "asc", "ESC": "esc", "RL-guided": "rl"}.get(name, name)
+    return {"ASC": "asc", "ESC": "esc", "RL-guided": "rl", "rl_rounds": "rl, rounds cost too"}.get(name, name)
 
 
 def _explained(rows: Sequence[Row]) -> Section:
@@ -124,9 +127,9 @@ def _table(name: str, rows: Sequence[Row]) -> Section:
     columns = [_column(key, [row[key] for row in rows]) for key in shown]
 
     def lines(pool: str) -> list[list[Any]]:
-        return [[row[key] for key in shown] for row in rows if not pool or row.get("pool") == pool]
+        return [[row[key] for key in shown] for row in rows if not pool or row[_by(name)[0]] == pool]
 
-    pools = dict.fromkeys(str(row["pool"]) for row in rows if "pool" in row)
+    pools = dict.fromkeys(str(row[_by(name)[0]]) for row in rows)
     panels = [{"name": pool, "rows": lines(pool)} for pool in ("", *pools)]
     return table(f"{TITLES[name]}: the figures", columns, panels)
 

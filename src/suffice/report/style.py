@@ -18,6 +18,7 @@ LOOKS = {
     "rounds": (BLACK, "s"),
     "flow": (BLUE, "o"),
     "advised": (RED, "*"),
+    "front": (BLACK, "o"),
     "without": (BLACK, "s"),
     "learning": (RED, "*"),
     "right": (GREEN, "o"),
@@ -26,7 +27,7 @@ LOOKS = {
 """A colour and one of Matplotlib's markers for what has its own."""
 
 OTHERS = [(SKY, "v"), (PURPLE, "P"), (YELLOW, "X"), (GREEN, "<"), (ORANGE, ">"), (BLUE, "D"), (RED, "s"), (BLACK, "o")]
-"""All else takes these in turn."""
+"""All else takes these in turn, and then each colour with the next marker."""
 
 
 def looks(names: list[str]) -> list[tuple[str, str]]:
@@ -34,12 +35,14 @@ def looks(names: list[str]) -> list[tuple[str, str]]:
 
     >>> looks(["plan", "plan:penalty_draw=0.01"])
     [('#d55e00', '*'), ('#56b4e9', 'v')]
+    >>> len(set(looks([f"seed {number}" for number in range(12)])))
+    12
     """
-    taken: set[tuple[str, str]] = set()
-    found = []
+    many = len(OTHERS)
+    others = [(OTHERS[place % many][0], OTHERS[(place + place // many) % many][1]) for place in range(many**2)]
+    found: list[tuple[str, str]] = []
     for number, name in enumerate(names):
         own = LOOKS.get(re.split("[:, ]", name)[0])
-        free = [look for look in (own, *OTHERS) if look and look not in taken] or [OTHERS[number % len(OTHERS)]]
-        taken.add(free[0])
-        found.append(free[0])
+        free = (look for look in (own, *others) if look and look not in found)
+        found.append(next(free, others[number % len(others)]))
     return found
