@@ -195,8 +195,108 @@ def test_a_report_in_a_browser(browser: Any, evaluated: Path) -> None:
     assert browser.find_element(By.ID, "copy").text == "Copied"
     assert browser.execute_script("return getSelection().toString()").startswith("suffice evaluate ")
 
-    phone = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= 400, "it fits a phone"
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert not browser.get_log("browser"), "nothing is wrong on the console"
+
+
+def place(browser: Any, element: Any) -> dict[str, float]:
+    found: dict[str, float] = browser.execute_script("return arguments[0].getBoundingClientRect().toJSON()", element)
+    return found
+
+
+@pytest.fixture
+def phone(browser: Any) -> Iterator[Any]:
+    size = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    yield browser
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_report_on_a_phone(phone: Any, evaluated: Path) -> None:
+    from selenium.webdriver.common.by import By
+
+    phone.get(evaluated.as_uri())
+    assert phone.execute_script("return document.documentElement.scrollWidth") <= 400, "it fits"
+
+    plot = phone.find_element(By.CSS_SELECTOR, ".plot svg")
+    phone.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
+    mark = place(phone, plot.find_elements(By.TAG_NAME, "path")[-1])
+    finger = {"x": mark["x"] + mark["width"] / 2, "y": mark["y"] + mark["height"] / 2}
+    for kind, points in (("touchStart", [finger]), ("touchEnd", [])):
+        phone.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    phone.execute_async_script("setTimeout(arguments[0])")
+    assert phone.find_element(By.CSS_SELECTOR, ".plot .tip").text.startswith("plan"), "a tap tells of a mark"
+
+    question = phone.find_element(By.CSS_SELECTOR, "details.question")
+    assert place(phone, question.find_element(By.CLASS_NAME, "name"))["width"] > 250, "its figures leave the name room"
+    question.click()
+    assert place(phone, question.find_element(By.TAG_NAME, "progress"))["width"] > 250
+
+    table = phone.find_element(By.CLASS_NAME, "scroll")
+    first = table.find_element(By.CSS_SELECTOR, "td")
+    before = place(phone, first)["x"]
+    phone.execute_script("arguments[0].scrollTo(999, 0)", table)
+    assert phone.execute_script("return arguments[0].scrollLeft", table) > 100
+    assert place(phone, first)["x"] == before, "whose figures these are stays in sight"
+
+
+def test_long_tables_and_large_numbers(browser: Any, advised: tuple[Path, str]) -> None:
+    from selenium.webdriver.common.by import By
+
+    browser.set_window_size(1280, 900)
+    browser.get(advised[0].as_uri())
+    table = browser.find_element(By.CLASS_NAME, "scroll")
+    cut = "return [...arguments[0].querySelectorAll('td *')].filter((one) => one.scrollWidth > one.clientWidth).length"
+    assert browser.execute_script(cut, table) == 0, "no name is cut"
+    assert place(browser, table)["height"] < 900
+    head = table.find_element(By.TAG_NAME, "th")
+    before = place(browser, head)["y"]
+    browser.execute_script("arguments[0].scrollTo(0, 999)", table)
+    assert browser.execute_script("return arguments[0].scrollTop", table) > 100
+    assert place(browser, head)["y"] == before, "the headings stay"
+
+    texts = browser.find_elements(By.CSS_SELECTOR, ".plot svg text")
+    (name,) = (text for text in texts if text.text == "tokens spent")
+    ticks = [place(browser, text)["left"] for text in texts if text.get_attribute("text-anchor") == "end"]
+    assert place(browser, name)["right"] < min(ticks), "the axis' name is beside its ticks"
+
+
+def test_a_printed_report_has_its_headings_and_legends(browser: Any, evaluated: Path) -> None:
+    from selenium.webdriver.common.by import By
+
+    browser.get(evaluated.as_uri())
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert browser.find_element(By.CSS_SELECTOR, "th button").is_displayed()
+    assert browser.find_element(By.CSS_SELECTOR, ".legend button").is_displayed()
+    assert not browser.find_element(By.ID, "copy").is_displayed()
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+CONTRAST = """
+const part = (one) => (one <= 0.03928 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4);
+const light = ([red, green, blue]) => 0.2126 * part(red / 255) + 0.7152 * part(green / 255) + 0.0722 * part(blue / 255);
+const colour = (text) => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
+const paper = colour(getComputedStyle(document.body).backgroundColor);
+const written = (one) => [...one.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+return [...document.querySelectorAll("body *:not(script)")].filter((one) => written(one) && one.checkVisibility())
+  .map((one) => {
+    const style = getComputedStyle(one), solid = Number(style.opacity);
+    const ink = colour(one instanceof SVGElement ? style.fill : style.color)
+      .map((value, place) => solid * value + (1 - solid) * paper[place]);
+    const [less, more] = [light(ink), light(paper)].sort((a, b) => a - b);
+    return [(more + 0.05) / (less + 0.05), one.textContent];
+  }).filter(([contrast]) => contrast < 4.5);
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_can_be_read(browser: Any, evaluated: Path, scheme: str) -> None:
+    from selenium.webdriver.common.by import By
+
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    )
+    browser.get(evaluated.as_uri())
+    browser.find_element(By.CSS_SELECTOR, ".legend button").click()
+    browser.find_element(By.CSS_SELECTOR, "details.question").click()
+    assert browser.execute_script(CONTRAST) == []
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

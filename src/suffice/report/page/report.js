@@ -33,6 +33,16 @@ function compare(a, b) {
   return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
 }
 
+function drawRow(row, columns) {
+  const line = element("tr");
+  line.append(...row.map((cell, place) => {
+    const text = told(cell, columns[place]), made = element("td", "", columns[place].text ? "text" : "");
+    made.append(columns[place].text ? element("span", text) : text);
+    return made;
+  }));
+  return line;
+}
+
 function drawTable(section, body) {
   const scroll = element("div", "", "scroll");
   scroll.tabIndex = 0;
@@ -48,15 +58,7 @@ function drawTable(section, body) {
         return first == null || second == null || !down ? compare(first, second) : compare(second, first);
       });
     }
-    rows.replaceChildren(...sorted.map((row) => {
-      const line = element("tr");
-      line.append(...row.map((cell, place) => {
-        const made = element("td", told(cell, section.columns[place]), section.columns[place].text ? "text" : "");
-        if (section.columns[place].text) made.title = made.textContent;
-        return made;
-      }));
-      return line;
-    }));
+    rows.replaceChildren(...sorted.map((row) => drawRow(row, section.columns)));
   };
   head.append(...section.columns.map((column, place) => {
     const cell = element("th", "", column.text ? "text" : ""), button = element("button", column.label);
@@ -165,6 +167,7 @@ function drawPlot(section, body) {
     const shown = all.filter((one) => !hidden.has(one.name));
     legend.replaceChildren(...all.map((series) => {
       const button = element("button"), icon = shape("svg", { width: 16, height: 16, viewBox: "-8 -8 16 16", "aria-hidden": "true" });
+      if (series.line) icon.append(shape("path", { d: "M-8,0H8", stroke: series.colour }));
       icon.append(marker(series));
       button.type = "button";
       button.setAttribute("aria-pressed", String(!hidden.has(series.name)));
@@ -189,9 +192,11 @@ function drawPlot(section, body) {
       svg.append(shape("text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, "nothing to show"));
       return;
     }
-    const [left, right, top, bottom] = [52, width - 12, 10, height - 42];
-    const across = scale(x, flat.map((one) => one[x.column]), left, right), up = scale(y, flat.map((one) => one[y.column]), bottom, top);
     const text = (tick) => tick.toLocaleString("en", { maximumSignificantDigits: 6 });
+    const [right, top, bottom] = [width - 12, 10, height - 42];
+    const up = scale(y, flat.map((one) => one[y.column]), bottom, top);
+    const left = 31 + 7 * Math.max(...up.ticks.map((tick) => text(tick).length)); // the axis' name, and its longest tick
+    const across = scale(x, flat.map((one) => one[x.column]), left, right);
     let last = -99;
     for (const tick of across.ticks) {
       const place = across.place(tick);
@@ -203,7 +208,7 @@ function drawPlot(section, body) {
     for (const tick of up.ticks) {
       const place = up.place(tick);
       svg.append(shape("line", { class: "grid", x1: left, x2: right, y1: place, y2: place }));
-      svg.append(shape("text", { x: left - 6, y: place + 4, "text-anchor": "end" }, text(tick)));
+      svg.append(shape("text", { x: left - 9, y: place + 4, "text-anchor": "end" }, text(tick)));
     }
     svg.append(shape("text", { x: (left + right) / 2, y: height - 6, "text-anchor": "middle" }, x.label));
     svg.append(shape("text", { transform: `translate(12,${(top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, y.label));
@@ -222,7 +227,7 @@ function drawPlot(section, body) {
       places.push(...drawn);
     }
     places.sort((a, b) => a.left - b.left);
-    svg.addEventListener("pointermove", (event) => {
+    const seek = (event) => {
       const box = svg.getBoundingClientRect(), [h, v] = [event.clientX - box.left, event.clientY - box.top];
       let best = -1, least = 30;
       places.forEach((one, place) => {
@@ -230,8 +235,10 @@ function drawPlot(section, body) {
         if (far < least) [best, least] = [place, far];
       });
       if (best !== near) point(best);
-    });
-    svg.addEventListener("pointerleave", () => point(-1));
+    };
+    svg.addEventListener("pointermove", seek);
+    svg.addEventListener("pointerdown", seek); // a finger that taps does not move
+    svg.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") point(-1); });
     svg.addEventListener("blur", () => point(-1));
     svg.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -305,11 +312,7 @@ function question(one, section) {
 function drawFigures(rows, columns, made) {
   const table = element("table"), head = element("tr"), scroll = element("div", "", "scroll");
   head.append(...columns.map((column) => element("th", column.label, column.text ? "text" : "")));
-  table.append(head, ...rows.map((row) => {
-    const line = element("tr");
-    line.append(...row.map((cell, place) => element("td", told(cell, columns[place]), columns[place].text ? "text" : "")));
-    return line;
-  }));
+  table.append(head, ...rows.map((row) => drawRow(row, columns)));
   scroll.append(table);
   made.append(scroll);
 }
@@ -319,7 +322,6 @@ function bar(name, count, most, gold) {
   progress.max = most;
   progress.value = count;
   progress.setAttribute("aria-label", `${name}: ${count} votes`);
-  label.title = name;
   row.append(label, progress, element("span", String(count)));
   return row;
 }
