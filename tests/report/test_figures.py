@@ -1,7 +1,8 @@
 """The pictures: in colours of their own, and for light and dark pages."""
 
 import re
-from itertools import pairwise
+from itertools import combinations, pairwise
+from math import dist
 from pathlib import Path
 
 from suffice.experiments import Point
@@ -45,3 +46,21 @@ def test_half_a_point_is_no_cliff_and_log_axes_have_plain_numbers(tmp_path: Path
     agreement = [one for one in shown if one > 80]
     assert max(agreement) - min(agreement) >= 8 and all(low < high for low, high in pairwise(agreement))
     assert LOOKS["plan"][0] in svg
+
+
+def test_marks_at_the_top_are_whole(tmp_path: Path) -> None:
+    curve = [Point("", {"samples": 1.0, "agreement": 20.0}), Point("", {"samples": 32.0, "agreement": 100.0})]
+    draw_scaling({"pool": {"sc": curve}}, ("samples",), "agreement", tmp_path / "main.png")
+    svg = (tmp_path / "main.svg").read_text()
+    (top,) = re.findall(r'<clipPath.*?<rect x="[\d.]+" y="([\d.]+)"', svg, re.DOTALL)
+    marks = re.findall(rf'<use [^>]*y="([\d.]+)" style="fill: {LOOKS["sc"][0]}', svg)
+    assert min(map(float, marks)) - float(top) > 2.5, "half a mark"
+
+
+def test_numbers_of_marks_that_are_close_stand_apart(tmp_path: Path) -> None:
+    places = [(0.72, 12984.0), (0.65, 13040.0), (0.70, 12731.0), (0.69, 12153.0), (1.4, 18000.0)]
+    draw_methods({f"SC {place}": (*place, 99.0) for place in places}, ("s", "t"), tmp_path / "flow.png")
+    svg = (tmp_path / "flow.svg").read_text()
+    told = [tuple(map(float, at)) for at in re.findall(r'start; [^>]*x="([\d.]+)" y="([\d.]+)"[^>]*>\d</text>', svg)]
+    assert len(told) == len(places)
+    assert min(dist(one, other) for one, other in combinations(told, 2)) > 10

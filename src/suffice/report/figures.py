@@ -1,6 +1,7 @@
 """Pictures of experiments: one colour a method throughout, points of a sweep joined in order of the parameter."""
 
 from collections.abc import Mapping, Sequence
+from math import dist
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -34,6 +35,8 @@ STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.titlesize": 11,
     "legend.frameon": False,
+    "figure.constrained_layout.h_pad": 0.1,  # else a title touches the axis above it
+    "figure.constrained_layout.w_pad": 0.1,
     "font.family": "sans-serif",
     "svg.fonttype": "none",
     "svg.hashsalt": "suffice",
@@ -103,7 +106,7 @@ def _span(axes: Axes, quality: str) -> None:
     """Let the axis of a quality span so much that little does not look like much."""
     low, high = axes.get_ylim()
     span = SPANS[quality]
-    high = min(max(high, (low + high + span) / 2), 100 + span / 25)
+    high = min(max(high, (low + high + span) / 2), 100 + max(span, 100 - low) / 25)  # marks at 100 are whole
     axes.set_ylim(max(0, min(low, high - span)), high)
 
 
@@ -113,7 +116,9 @@ def _legend(figure: Figure) -> None:
     for axes in figure.axes:
         found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
         handles |= {label: handle for label, handle in found.items() if label not in handles}
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(max(len(handles), 1), 4))
+    many = len(handles)
+    columns = many if many <= 4 else -(-many // 2)
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=max(columns, 1))
 
 
 def draw_transfer(panels: Mapping[str, Curves], path: Path) -> None:
@@ -276,6 +281,15 @@ def draw_front(advice: Advice, path: Path) -> None:
     _save(figure, path)
 
 
+SIDES = ((7, 4), (7, -13), (-13, 4), (-13, -13))
+"""Where a number may stand beside its mark, in points."""
+
+
+def _aside(mark: tuple[float, float], taken: Sequence[tuple[float, float]]) -> tuple[int, int]:
+    """The first side of a mark with nothing else near it, or that with the most room."""
+    return max(SIDES, key=lambda side: min(25, *(dist((mark[0] + side[0], mark[1] + side[1]), one) for one in taken)))
+
+
 def draw_methods(points: Mapping[str, tuple[float, float, float]], labels: tuple[str, str], path: Path) -> None:
     """What each method takes against how long, and beside it how often it agrees with the full vote, a row a method."""
     figure, (left, right) = pyplot.subplots(
@@ -284,15 +298,20 @@ def draw_methods(points: Mapping[str, tuple[float, float, float]], labels: tuple
     kinds = {"rounds": (BLUE, "o"), "flow by launch": (RED, "*"), "flow by arrival": (ORANGE, "^")}
     kinds |= {"its_hub": (GREEN, "D"), "SC": LOOKS["sc"]}
     numbers = range(1, len(points) + 1)
+    most = [max(place) for place in zip(*points.values(), strict=True)]
+    wide, high = 72 * WIDTH * 0.45 / most[0], 72 * ROW_HEIGHT / most[1]  # about how many points a unit takes
+    taken = [(latency * wide, tokens * high) for latency, tokens, _ in points.values()]
     for number, (name, (latency, tokens, agreement)) in zip(numbers, points.items(), strict=True):
         colour, marker = next(look for start, look in kinds.items() if name.startswith(start))
         left.scatter([latency], [tokens], s=80, marker=marker, color=colour)
-        left.annotate(f"{number}", (latency, tokens), (6, 4), textcoords="offset points")
+        mark = taken[number - 1]
+        side = _aside(mark, [*taken[: number - 1], *taken[number:]])
+        taken.append((mark[0] + side[0], mark[1] + side[1]))
+        left.annotate(f"{number}", (latency, tokens), side, textcoords="offset points")
         right.scatter([agreement], [number], s=60, marker=marker, color=colour)
         right.annotate(
             f"{agreement:.1f}", (agreement, number), (-8, 0), textcoords="offset points", ha="right", va="center"
         )
-    most = [max(place) for place in zip(*points.values(), strict=True)]
     left.set(xlabel=labels[0], ylabel=labels[1], xlim=(0, 1.08 * most[0]), ylim=(0, 1.08 * most[1]))
     right.set_yticks(numbers, [f"{name}  {number}" for number, name in zip(numbers, points, strict=True)])
     right.invert_yaxis()
