@@ -204,6 +204,8 @@ replays of rules and plans. The paper's pools are not public. Ours of Qwen3-0.6B
 samplers on the same questions, drawn again by others; its other two samplers have no public pool. Its controllers
 learned from 200 questions of DAPO, ours for each pool from the same model's other two benchmarks (60 questions).
 
+Where each table and figure of the paper is here: [reproduce the paper](reproduce.md).
+
 ## Which claims hold
 
 | the paper says | here | figures |
