@@ -206,7 +206,7 @@ def draw_surface(controllers: Mapping[str, Controller], budget: int, path: Path)
 
 def draw_reliability(confidence: Mapping[str, Reliability], certainty: Mapping[str, Reliability], path: Path) -> None:
     """Confidence and certainty by decile against what came true: a line for each number of draws, and the diagonal."""
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(13.0, 6.5), layout="constrained")
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(WIDTH, WIDTH / 2), layout="constrained")
     after = {name: known for name, known in confidence.items() if name.startswith("after")}
     _draw_deciles(left, after, "confidence", "agreement with the full vote (%)")
     _draw_deciles(right, certainty, "certainty", "agreement with the majority of all responses (%)")
