@@ -211,7 +211,7 @@ Where each table and figure of the paper is here: [reproduce the paper](reproduc
 | the paper says | here | figures |
 |---|---|---|
 {verdicts}
-Means over pools and seeds; what each difference's interval over questions is, [the results](results.md) tell.
+Means over pools and seeds, with 95 % intervals over questions; [the results](results.md) have more of them.
 
 ## Table 1: accuracy % / rounds / samples
 
@@ -288,43 +288,54 @@ paper's test, from Qwen to GPT, is harder.
 """
 
 
+def differences(folder: str, name: str = "main") -> Mapping[tuple[str, str, str], Row]:
+    """The differences that an experiment left, by model, method, and what that is against."""
+    with (DOCS / "results" / folder / f"{name}_differences.csv").open() as lines:
+        return {(row["model"], row["method"], row["against"]): row for row in csv.DictReader(lines)}
+
+
+def interval(row: Row, metric: str, places: int = 1) -> str:
+    """A difference with its interval over questions."""
+    value, low, high = (f"{float(row[f'{metric}{end}']):+.{places}f}" for end in ("", "_low", "_high"))
+    return f"{value} [{low}, {high}]"
+
+
 def verdicts() -> str:
     """A line a claim of the paper's."""
 
-    def against(folder: str, metric: str, rule: str, model: str = "") -> float:
-        return 100 * (mean(folder, "RL-guided", metric, model) / mean(folder, rule, metric, model) - 1)
+    def against(rule: str, *metrics: str) -> str:
+        """By training and model: the change in percent, with the difference and its interval."""
+        parts = []
+        for folder, training in (("qwen3", "`fast`"), ("qwen3-paper-last", "`paper`")):
+            gaps = differences(folder)
+            for model in MODELS:
+                texts = []
+                for metric in metrics:
+                    gap = interval(gaps[model, "RL-guided", rule], metric, 2 if metric == "accuracy" else 1)
+                    change = mean(folder, "RL-guided", metric, model) / mean(folder, rule, metric, model) - 1
+                    texts.append(f"{metric} {gap}" if metric == "accuracy" else f"{100 * change:+.0f} % ({gap})")
+                parts.append(f"{training}, {model}: {', '.join(texts)}")
+        return "<br>".join(parts)
 
-    def both(metric: str, rule: str) -> str:
-        quick = against("qwen3", metric, rule)
-        models = {row_pool.split("__")[0] for row_pool, name in rows("qwen3-paper-last") if name == "RL-guided"}
-        theirs = ", ".join(
-            f"{against('qwen3-paper-last', metric, rule, one):+.0f} % on {one}" for one in sorted(models)
+    def target(name: str, metric: str) -> str:
+        """What a target changes on each bundled model, with its interval."""
+        gaps = differences("bundled", "ablation")
+        return ", ".join(
+            f"{interval(row, metric)} on {model.removeprefix('qwen2.5-')}"
+            for (model, method, base), row in gaps.items()
+            if (method, base) == (name, "running")
         )
-        return f"{metric} {quick:+.0f} % with `fast`, {theirs} with the paper's preset"
 
-    def lost(rule: str) -> str:
-        quick = mean("qwen3", "RL-guided", "accuracy") - mean("qwen3", rule, "accuracy")
-        return f"accuracy {quick:+.2f} points"
-
-    gold, running = PAPER_TARGETS["gold"], PAPER_TARGETS["running"]
-    ablation = rows("bundled", "ablation")
-
-    def target(name: str, metric: str) -> float:
-        return fmean(float(ablation[pool, name][metric]) for pool in TESTED_ON)
-
+    gold, running, full = (PAPER_TARGETS[name] for name in ("gold", "running", "full"))
     lines = [
-        ["against ASC: a third of the rounds", "holds", both("rounds", "ASC")],
-        [
-            "against ASC: about 30 % fewer samples",
-            "half of it with `fast`",
-            both("samples", "ASC") + "; " + lost("ASC"),
-        ],
+        ["against ASC: a third of the rounds", "holds", against("ASC", "rounds")],
+        ["against ASC: about 30 % fewer samples", "half of it with `fast`", against("ASC", "samples", "accuracy")],
         [
             "against ESC: about 10 % fewer rounds",
             "not with `fast`: [why](#more-rounds-than-esc)",
-            both("rounds", "ESC"),
+            against("ESC", "rounds"),
         ],
-        ["against ESC: about a third fewer samples", "holds", both("samples", "ESC") + "; " + lost("ESC")],
+        ["against ESC: about a third fewer samples", "holds", against("ESC", "samples", "accuracy")],
         [
             "samples go with answer entropy",
             "holds",
@@ -333,21 +344,16 @@ def verdicts() -> str:
         ["weakly with accuracy", "on its sampler; not in general", "the same table"],
         ["controllers transfer between models", "holds within a family", "[below](#transfer)"],
         [
-            "the running majority beats the full one in samples",
-            "no: they are alike",
-            f"full: {100 * (target('full', 'samples') / target('running', 'samples') - 1):+.0f} %, +7 % there",
+            "the full majority as the target takes more samples",
+            "no: a little fewer",
+            f"{target('full', 'samples')}; {full[2] - running[2]:+.1f} there",
         ],
         [
             "gold as the target costs accuracy",
             "holds",
-            f"{target('gold', 'accuracy') - target('running', 'accuracy'):+.1f} points; "
-            f"{gold[0] - running[0]:+.1f} there",
+            f"{target('gold', 'accuracy')}; {gold[0] - running[0]:+.1f} there",
         ],
-        [
-            "and draws more",
-            "no: fewer",
-            f"{100 * (target('gold', 'samples') / target('running', 'samples') - 1):+.0f} %, +56 % there",
-        ],
+        ["and draws more", "no: fewer", f"{target('gold', 'samples')}; {gold[2] - running[2]:+.1f} there"],
     ]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
