@@ -20,7 +20,7 @@ from suffice.experiments import EXPERIMENTS, JOBS, Bench, forecast
 from suffice.report.experiments import write_page
 from suffice.report.figures import draw_surface
 from suffice.report.markdown import markdown_table
-from suffice.report.progress import training_bar
+from suffice.report.progress import progress_bar, training_bar
 
 DOCS = Path(__file__).parents[1] / "docs"
 OUT = DOCS / "results"
@@ -100,6 +100,7 @@ def _benches(options: argparse.Namespace) -> list[tuple[Bench, Sequence[str]]]:
             cache=options.cache or OUT / "bundled" / "controllers",
             only_cached=options.only_cached,
             progress=training_bar,
+            bar=progress_bar,
             **how,  # type: ignore[arg-type]
         )
 

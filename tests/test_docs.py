@@ -1,12 +1,16 @@
 """The README and the docs are true: their examples run, their figures are measured, their help is the real one.
 
-Blocks of `python` run, one after another within a page; a `console` block shows a command and all that it prints.
+Blocks of `python` run, one after another within a page; a `console` block shows a command and all that it prints. The
+`sh` blocks that begin with `suffice` run against a fake server, beside FILES, but for commands that take minutes or
+never end, or need a cluster, a model or logs of yours.
 Set SUFFICE_UPDATE_DOCS=1 to write what is printed now into the pages.
 """
 
 import csv
 import doctest
+import gzip
 import importlib
+import json
 import os
 import re
 import shlex
@@ -14,6 +18,7 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.api_page import api_page, entries
@@ -67,17 +72,66 @@ def test_commands_print_what_is_shown(page: Path, tmp_path: Path) -> None:
         settle(page, block, f"$ suffice {command}\n{output}\n")
 
 
-def test_the_readme_leads_to_the_tokens_saved_on_ones_own_server(tmp_path: Path) -> None:
-    (block,) = [one for one in blocks(ROOT / "README.md", "sh") if "cat > questions.jsonl" in one]
-    with FakeServer(lambda request, number: rf"\boxed{{{number % 7 > 0}}}") as server:
-        script = "set -e\n" + block.replace("http://localhost:8000/v1", server.base_url)
+QUESTIONS = b"".join(b'{"id": "%d", "question": "What is 25 + %d?"}\n' % (number, number) for number in range(3))
+WHOLE_POOL = ROOT / "src/suffice/pools/bundled/smollm2-135m__arithmetic.jsonl.gz"
+POOL = b"".join(gzip.decompress(WHOLE_POOL.read_bytes()).splitlines(keepends=True)[::5])
+PLACE = {"type": "object", "properties": {"city": {"type": "string"}, "year": {"type": "integer"}}}
+FILES = {
+    **dict.fromkeys(["questions.jsonl", "letters.jsonl"], QUESTIONS),
+    **dict.fromkeys(["my-pool.jsonl", "test-pool.jsonl", "other.jsonl"], POOL),
+    "place.json": json.dumps(PLACE | {"required": ["city", "year"]}).encode(),
+    "mine.safetensors": (ROOT / "src/suffice/controllers/shipped/rl.safetensors").read_bytes(),
+}
+"""What the reader of a page has, by the names that pages give it."""
+
+LEFT_OUT = r"""
+suffice() {
+    case " $* " in
+        *" train "* | *" reproduce "* | *" serve "*) ;;
+        *" import "* | *" --ray "* | *" --gguf "*) ;;
+        *) command suffice "$@" ;;
+    esac
+}
+"""
+
+
+def reply(request: dict[str, Any], number: int) -> str:
+    """Objects where they are asked for; one response in seven says something else."""
+    if "response_format" in request:
+        return json.dumps({"city": "Bern", "year": 1191 + (number % 7 == 0)})
+    return rf"\boxed{{{number % 7 > 0}}}"
+
+
+def shell(script: str, folder: Path) -> str:
+    """What a script prints whose server is a fake one."""
+    with FakeServer(reply) as server:
+        script = LEFT_OUT + script.replace("http://localhost:8000/v1", server.base_url).replace("…", "")
         path = f"{BIN}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "OPENAI_BASE_URL": server.base_url}
+        command = ["bash", "-eo", "pipefail", "-c", script]
         done = subprocess.run(
-            ["bash"], input=script, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True
+            command, stdin=subprocess.DEVNULL, cwd=folder, env=environment, capture_output=True, text=True
         )
     assert done.returncode == 0, done.stderr
-    assert re.search(r"^Saved \d\d% of the samples of the full budget, about \d+ tokens\.$", done.stdout, re.MULTILINE)
-    assert re.search(r"^tokens that plan saves: \d+ of \d+ a question \(\d\d %\)$", done.stdout, re.MULTILINE)
+    return done.stdout
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
+    script = "".join(block for block in blocks(page, "sh") if block.startswith("suffice "))
+    for name, content in FILES.items():
+        if not re.search(f"suffice collect .*--out {name}", script):  # it doesn't write over what is there
+            (tmp_path / name).write_bytes(content)
+    (tmp_path / "my_rules.py").write_text("\n".join(blocks(page, "python")))
+    shell(script, tmp_path)
+
+
+def test_the_readme_leads_to_the_tokens_saved_on_ones_own_server(tmp_path: Path) -> None:
+    (block,) = [one for one in blocks(ROOT / "README.md", "sh") if "cat > questions.jsonl" in one]
+    said = shell(block, tmp_path)
+    assert re.search(r"^Saved \d\d% of the samples of the full budget, about \d+ tokens\.$", said, re.MULTILINE)
+    assert re.search(r"^tokens that plan saves: \d+ of \d+ a question \(\d\d %\)$", said, re.MULTILINE)
     assert (tmp_path / "report.html").exists()
 
 

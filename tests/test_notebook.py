@@ -98,10 +98,22 @@ def test_frames_have_a_column_each(
         pool.to_pandas() if library == "pandas" else pool.to_polars()
 
 
-def test_pandas_takes_the_columns(comparison: suffice.Comparison) -> None:
-    pytest.importorskip("pandas")
-    assert suffice.load_pool(POOL).to_pandas().shape == (2560, 5)
-    assert comparison.to_pandas()["samples"].tolist()[0] == 32
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_the_libraries_take_the_columns(library: str, comparison: suffice.Comparison) -> None:
+    """The real ones: polars wants one type in a column."""
+    pytest.importorskip(library)
+
+    def frame(one: Pool | suffice.Result | suffice.Comparison) -> Any:
+        made = one.to_pandas() if library == "pandas" else one.to_polars()
+        assert type(made).__module__.startswith(library)
+        return made
+
+    known = Question("a", "7", ("7", None), (3, None), signals={"tail": (0, -1.5)})
+    responses = frame(Pool("mine", (Question("b", None, (None, None), None), known)))
+    assert responses.shape == (4, 6) and responses["tail"].to_list()[2:] == [0, -1.5]
+    assert frame(suffice.load_pool(POOL)).shape == (2560, 5)
+    assert frame(comparison.baseline)["samples"].to_list() == [32] * 40
+    assert frame(comparison)["controller"].to_list() == ["sc", "asc"]
 
 
 def test_sample_and_asample_take_the_same() -> None:

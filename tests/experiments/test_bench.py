@@ -1,6 +1,8 @@
 """Which pools train for which, which controllers are found again, and what is said before it starts."""
 
 import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,8 +12,9 @@ from helpers.pools import make_pool
 
 from suffice import OptionError, Penalties, Pool, PoolError, save_controller
 from suffice.controllers import LearnedController
-from suffice.experiments import JOBS, Bench, ablation, forecast, main, scaling, transfer
+from suffice.experiments import EXPERIMENTS, JOBS, Bench, ablation, forecast, main, scaling, transfer
 from suffice.experiments.bench import job_key
+from suffice.planning import budgets as planning_budgets
 from suffice.training import Job, Setting, train
 
 
@@ -21,7 +24,7 @@ def pool(name: str) -> Pool:
     return Pool(name, tuple(replace(one, id=f"{name}/{one.id}") for one in made.questions), name)
 
 
-sweeps = importlib.import_module("suffice.experiments.sweeps")
+sweeps, budgets = (importlib.import_module(f"suffice.experiments.{name}") for name in ("sweeps", "budgets"))
 
 ALPHA, BETA = (tuple(pool(f"{model}__{name}") for name in ("one", "two")) for model in ("alpha", "beta"))
 
@@ -152,3 +155,29 @@ def test_rewards_and_the_planner_are_by_the_bench_s_penalties_and_budget(tmp_pat
     assert free.ceilings["alpha__two"].samples > dear.ceilings["alpha__two"].samples
     large = bench(tmp_path, only_cached=True, setting=Setting(budget=36), test=(ALPHA[1],))
     assert main(large).rewards is None, "nothing was learned at this budget"
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_all_that_lasts_after_training_has_a_bar_that_comes_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for swept in ("THRESHOLDS", "WINDOWS", "SIZES", "PENALTIES"):
+        monkeypatch.setattr(sweeps, swept, getattr(sweeps, swept)[-1:])
+    monkeypatch.setattr(budgets, "GRID", budgets.GRID[:1])
+    monkeypatch.setattr(budgets, "FIXED_PENALTIES", budgets.FIXED_PENALTIES[:1])
+    monkeypatch.setattr(planning_budgets, "COLUMNS", 6)
+    told: dict[str, float] = {}
+
+    @contextmanager
+    def bar(title: str, total: float) -> Iterator[Callable[[float], None]]:
+        steps: list[float] = []
+        yield steps.append
+        told[title] = sum(steps) / total
+
+    own = bench(tmp_path, only_cached=True, bar=bar)
+    put(tmp_path / "controllers", *(JOBS[name](own).values() if name in JOBS else ()))
+    EXPERIMENTS[name](own)
+    replays = {"replay of alpha__two", "replay of beta__two"}
+    others = {"elections": {"elections"}, "budgets": {*replays, "penalties for budgets"}}
+    assert told.keys() == others.get(name, replays)
+    assert set(told.values()) == {1}

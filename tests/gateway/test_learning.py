@@ -10,7 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
-from helpers.gateways import ASK, gateway, post
+from helpers.commands import suffice
+from helpers.gateways import ASK, free_port, gateway, post
 from helpers.serving import serving
 
 from suffice import OptionError
@@ -116,11 +117,12 @@ def test_audits_draw_to_the_full_budget_and_prove_what_is_saved() -> None:
 
 def test_a_promise_that_is_broken_lowers_the_price() -> None:
     greedy = {"controller": "plan:penalty_draw=0.2,penalty_round=0.2", "budget": 16, "learn": False}
-    with FakeServer(split) as upstream, gateway(upstream, audit=1.0, min_agreement=0.99, **greedy) as url:
+    with FakeServer(split) as upstream, gateway(upstream, audit=1.0, min_agreement=99, **greedy) as url:
         first = samples(url)
         until(lambda: bool(samples(url)) and told(url)["kinds"][0]["price_factor"] < 1)
         until(lambda: samples(url) > first)
         assert told(url)["kinds"][0]["penalty_draw"] < 0.2
+        assert told(url)["kinds"][0]["min_agreement"] == 0.99
 
 
 def test_a_mean_of_samples_raises_the_price() -> None:
@@ -135,13 +137,33 @@ def test_a_mean_of_samples_raises_the_price() -> None:
     [
         ({"audit": 2.0}, "audit must be a share"),
         ({"audit": 0.1, "forward_auth": True}, "audit would draw audits with the clients' own keys"),
-        ({"min_agreement": 0.99}, "min_agreement is known only by audits"),
-        ({"min_agreement": 1.5, "audit": 0.1}, "min_agreement must be a share"),
+        ({"min_agreement": 99}, "min_agreement is known only by audits"),
+        ({"min_agreement": 101, "audit": 0.1}, "min_agreement must be between 0 and 100, in percent, not 101"),
+        ({"min_agreement": 1, "audit": 0.1}, "min_agreement must be between 0 and 100"),
+        ({"min_agreement": 0, "audit": 0.1}, "min_agreement must be between 0 and 100"),
         ({"max_mean_samples": 99.0}, "max_mean_samples must be between 1 and the budget of 32"),
-        ({"max_mean_samples": 8.0, "min_agreement": 0.9, "audit": 0.1}, "can't both be promised"),
+        ({"max_mean_samples": 8.0, "min_agreement": 90, "audit": 0.1}, "can't both be promised"),
         ({"max_mean_samples": 8.0, "controller": "asc"}, 'needs the controller plan, whose price it sets, not "asc"'),
     ],
 )
 def test_promises_that_can_t_be_kept_are_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
         Settings(upstream="http://127.0.0.1:1/v1", **settings)
+
+
+@pytest.mark.parametrize("given, noted", [("99.5", False), ("0.995", True)])
+def test_agreement_is_promised_in_percent_and_the_old_share_says_so(
+    given: str, noted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[Settings] = []
+    monkeypatch.setattr("suffice.gateway.serve", served.append)
+    config = tmp_path / "gateway.toml"
+    config.write_text(f"min_agreement = {given}")
+    common = ["serve", "--upstream", "http://127.0.0.1:9/v1", "--port", str(free_port()), "--audit", "0.1"]
+    for option in (["--min-agreement", given], ["--config", str(config)]):
+        said = suffice(*common, *option).stderr
+        note = "suffice: --min-agreement 0.995 has become 99.5, in percent, and will go\n"
+        assert (note in said) == noted and served.pop().promised_share == 0.995
+    config.write_text("min_agreement = 99")
+    suffice(*common, "--config", config)
+    assert served.pop().promised_share == 0.99

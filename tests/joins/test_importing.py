@@ -127,13 +127,21 @@ def test_tables(tmp_path: Path, write: Write) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.jsonl", '{"custom_id": "q"', "no telling what format"),
         ("a.jsonl", '{"custom_id": "q", "response": {}}\n{"custom', "line 2: not JSON"),
         ("a.jsonl", '{"doc_id": 1, "target": "1"}', 'line 1: the field "resps" is missing'),
         ("a.csv", "question,text\nq,1", 'line 2: there is no column "answer"; there are question, text'),
         ("a.csv", "question,answer,tokens\nq,1,3\nq,1,many", "line 3: tokens must be a whole number, 0 or more"),
         ("a.csv", "question,answer", "there is no response in it that can be taken"),
+        ("a.csv", "question,answer,tokens\nq,1,inf", "line 2: tokens must be a whole number, 0 or more"),
+        ("a.csv", "", "it is empty; give a file with responses in it"),
+        ("a.eval", " \n", "it is empty"),
+        ("a.txt", "\0\0", "neither UTF-8 text nor a whole Inspect log or Parquet file"),
+        ("a.eval", "PK\0", "neither UTF-8 text nor a whole Inspect log or Parquet file"),
+        ("a.csv", "\0\0", "neither UTF-8 text nor a whole Inspect log or Parquet file"),
+        ("a.eval", "hello", "no Inspect log"),
         ("a.json", "[]", "no Inspect log"),
+        ("a.json", '{"samples": [1]}', "it is JSON, and not as inspect writes it"),
+        ("a.jsonl", '{"custom_id": "q", "response": 3}', "it is JSON, and not as openai-batch writes it"),
     ],
 )
 def test_what_can_t_be_read_is_named_with_its_line(tmp_path: Path, name: str, text: str, said: str) -> None:
@@ -143,6 +151,19 @@ def test_what_can_t_be_read_is_named_with_its_line(tmp_path: Path, name: str, te
         suffice.import_pool(path)
     assert str(refused.value).startswith(str(path)) and said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_what_is_no_file_or_of_no_known_format_is_refused_with_what_to_give(tmp_path: Path, write: Write) -> None:
+    out = ["--out", str(tmp_path / "pool.jsonl")]
+    assert f"{tmp_path}: it is a folder; give the files in it, as in {tmp_path}/*" in fails("import", tmp_path, *out)
+    assert "none.csv: there is no such file" in fails("import", tmp_path / "none.csv", *out)
+    for name in ("a.jsonl", "a.txt"):
+        cut = write(name, '{"custom_id": "q"')
+        assert f"--from must be one of inspect, lm-eval, openai-batch, csv, parquet for {cut}" in fails(
+            "import", cut, *out
+        )
+    pytest.importorskip("pyarrow")
+    assert "it is no Parquet file that can be read: " in fails("import", write("a.parquet", "hello"), *out)
 
 
 def test_the_command_says_what_it_took_and_evaluate_takes_the_pool(tmp_path: Path, write: Write) -> None:

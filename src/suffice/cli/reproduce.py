@@ -29,7 +29,7 @@ from suffice.cli.options import (
 from suffice.cli.reports import ReportFile, write_report
 from suffice.experiments import EXPERIMENTS, JOBS, Bench, forecast
 from suffice.paths import check_writable
-from suffice.report import experiments_report, shown_page, training_bar
+from suffice.report import experiments_report, progress_bar, shown_page, training_bar, waiting
 from suffice.training.setting import Setting
 
 MODELS = ("qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b")
@@ -100,6 +100,7 @@ def reproduce(
         seed=seed,
         keep=keep,
         progress=partial(training_bar, standing=standing_of(cluster)),
+        bar=partial(progress_bar, standing=standing_of(cluster)),
         warn=lambda message: typer.echo(f"WARNING: {message}", err=True),
         cache=cache,
         executor=cluster,
@@ -110,7 +111,9 @@ def reproduce(
         typer.echo(forecast([(bench, jobs)]), err=True)
     try:
         for name in names:
-            pages.write_page(name, EXPERIMENTS[name](bench), bench)
+            found = EXPERIMENTS[name](bench)
+            with waiting(f"page of {name}"):
+                pages.write_page(name, found, bench)
         if what == "all":
             pages.write_index(names, bench)
     except KeyboardInterrupt:

@@ -134,7 +134,7 @@ def serve(
     ] = None,
     min_agreement: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="Promise that so many votes agree with the full budget; needs --audit."),
+        typer.Option(help="Promise that votes agree with the full budget so often, in percent; needs --audit."),
     ] = None,
     max_mean_samples: Annotated[
         float | None, typer.Option(metavar="N", help="Promise no more than so many samples a vote, in the mean.")
@@ -174,6 +174,8 @@ def serve(
         raise OptionError("give --upstream or --gguf, not both")
     chosen = gateway.Settings(**settings)
     chosen.check_safe()
+    if (share := chosen.promised_share) and share == chosen.min_agreement:
+        typer.echo(f"suffice: --min-agreement {share:g} has become {100 * share:g}, in percent, and will go", err=True)
     if why := gateway.traces_ignored(chosen):
         typer.echo(f"suffice: a collector of traces is named, and none are sent: it {why}", err=True)
     gateway.check_port(chosen)

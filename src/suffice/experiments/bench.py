@@ -26,11 +26,14 @@ Training = tuple[Pool, ...]
 Progress = Callable[[int, int], "AbstractContextManager[Callable[[int, Watched], None]]"]
 """From a number of runs and their steps to what is told how each stands while they last."""
 
+Bar = Callable[[str, float], AbstractContextManager[Callable[[float], None]]]
+"""From a title and the size of other work to what is told of each step's size while it lasts."""
+
 
 @contextmanager
-def silent(runs: int, steps: int) -> Iterator[Callable[[int, "Watched"], None]]:
+def silent(*work: object) -> Iterator[Callable[..., None]]:
     """Tell nobody."""
-    yield lambda run, watched: None
+    yield lambda *told: None
 
 
 def model_of(pool: Pool) -> str:
@@ -66,6 +69,7 @@ class Bench:
     keep: str = "best"
     """Of each run: the best of the looks, or the last network, as the paper does."""
     progress: Progress = silent
+    bar: Bar = silent
     warn: Callable[[str], None] = lambda message: None
     cache: Path | Sequence[Path] | None = None
     only_cached: bool = False
@@ -199,15 +203,17 @@ class Bench:
     def evaluate(self, pool: Pool, controllers: Sequence[str | Controller]) -> list[Result]:
         """Replay over a test pool."""
         executor = self.executor or executor_for([pool], len(controllers), self.repeats)
-        return evaluate(
-            pool,
-            controllers,
-            budget=self.budget,
-            repeats=self.repeats,
-            seed=self.seed,
-            penalties=self.setting.penalties,
-            executor=executor,
-        )
+        with self.bar(f"replay of {pool.name}", len(pool.questions) * len(controllers)) as advance:
+            return evaluate(
+                pool,
+                controllers,
+                budget=self.budget,
+                repeats=self.repeats,
+                seed=self.seed,
+                penalties=self.setting.penalties,
+                progress=advance,
+                executor=executor,
+            )
 
 
 def _check_overlap(training: Pool, tested: Pool) -> None:

@@ -67,26 +67,29 @@ def budgets(bench: Bench) -> list[Kept]:
     learned = bench.learned(budgets_jobs(bench))
     found: dict[tuple[str, Limits, str], list[Controller]] = {}
     among: dict[tuple[str, str], int] = {}
-    for names, training in _trainings(bench).items():
-        mine = {key[1:]: controller for key, controller in learned.items() if key[0] == names}
-        by_seed = [
-            [one for (what, own), one in mine.items() if own == seed and isinstance(what, Penalties)]
-            for seed in range(bench.seeds)
-        ]
-        most = max(map(len, by_seed))  # a seed with fewer to choose from would seem a worse chooser
-        groups = [_Choice(bench, training, some) for some in by_seed if some and len(some) == most]
-        among |= {(names, WAYS[1]): most, (names, WAYS[3]): len(FIXED_PENALTIES)}
-        plans = _Choice(bench, training, [Plan(p.draw, p.round, bench.setting.actions) for p in FIXED_PENALTIES])
-        for limits in _grid(bench):
-            lagrangian = [one for (what, _), one in mine.items() if what == limits]
-            planned = meet(Plan(actions=bench.setting.actions), bench.budget, training, *limits, None).controller
-            chosen: tuple[list[Controller], ...] = (
-                [*lagrangian],
-                [group.best(limits) for group in groups],
-                [planned],
-                [plans.best(limits)],
-            )
-            found |= {(names, limits, way): some for way, some in zip(WAYS, chosen, strict=True)}
+    trainings, grid = _trainings(bench), _grid(bench)
+    with bench.bar("penalties for budgets", len(trainings) * len(grid)) as advance:
+        for names, training in trainings.items():
+            mine = {key[1:]: controller for key, controller in learned.items() if key[0] == names}
+            by_seed = [
+                [one for (what, own), one in mine.items() if own == seed and isinstance(what, Penalties)]
+                for seed in range(bench.seeds)
+            ]
+            most = max(map(len, by_seed))  # a seed with fewer to choose from would seem a worse chooser
+            groups = [_Choice(bench, training, some) for some in by_seed if some and len(some) == most]
+            among |= {(names, WAYS[1]): most, (names, WAYS[3]): len(FIXED_PENALTIES)}
+            plans = _Choice(bench, training, [Plan(p.draw, p.round, bench.setting.actions) for p in FIXED_PENALTIES])
+            for limits in grid:
+                lagrangian = [one for (what, _), one in mine.items() if what == limits]
+                planned = meet(Plan(actions=bench.setting.actions), bench.budget, training, *limits, None).controller
+                chosen: tuple[list[Controller], ...] = (
+                    [*lagrangian],
+                    [group.best(limits) for group in groups],
+                    [planned],
+                    [plans.best(limits)],
+                )
+                found |= {(names, limits, way): some for way, some in zip(WAYS, chosen, strict=True)}
+                advance(1)
     return _replayed(bench, found, among)
 
 

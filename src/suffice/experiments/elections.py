@@ -1,6 +1,6 @@
 """Elections side by side: what each gains over the plain vote, at the stops of SC, of the plan and of half as many."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,14 +45,15 @@ def elections(bench: Bench) -> list[Elected]:
     """All elections that each test pool has the signals for; weights are learned from the training pools."""
     stops: dict[tuple[str, ...], Mapping[str, Controller]] = {}
     found: list[Elected] = []
-    for pool in bench.test:
-        if any(question.structured for question in pool.questions):
-            continue  # these are elected field by field
-        training = bench.training_for(pool)
-        names = tuple(one.name for one in training)
-        stops[names] = stops.get(names) or _stops(bench, training)
-        chosen = dict(_elections(bench, pool, training))
-        found += _elected(bench, pool, stops[names], chosen)
+    plain = [pool for pool in bench.test if not any(question.structured for question in pool.questions)]
+    # the others are elected field by field
+    with bench.bar("elections", sum(len(pool.questions) for pool in plain)) as advance:
+        for pool in plain:
+            training = bench.training_for(pool)
+            names = tuple(one.name for one in training)
+            stops[names] = stops.get(names) or _stops(bench, training)
+            chosen = dict(_elections(bench, pool, training))
+            found += _elected(bench, pool, stops[names], chosen, advance)
     return found
 
 
@@ -96,7 +97,11 @@ def _elections(bench: Bench, pool: Pool, training: Sequence[Pool]) -> Iterator[t
 
 
 def _elected(
-    bench: Bench, pool: Pool, stops: Mapping[str, Controller], chosen: Mapping[str, Election]
+    bench: Bench,
+    pool: Pool,
+    stops: Mapping[str, Controller],
+    chosen: Mapping[str, Election],
+    advance: Callable[[float], None],
 ) -> Iterator[Elected]:
     """Every election at every stop, each on the same draws."""
     right: dict[tuple[str, str], list[FloatArray]] = {(stop, name): [] for stop in stops for name in chosen}
@@ -108,6 +113,7 @@ def _elected(
             for name, election in chosen.items():
                 given = outcomes.elected(episodes, election).right(episodes)
                 right[stop, name].append(100 * given.reshape(-1, bench.repeats).mean(axis=1))
+        advance(len(episodes.questions))
     for (stop, name), parts in right.items():
         election = chosen[name]
         learned = election if isinstance(election, LearnedWeights) else LearnedWeights()

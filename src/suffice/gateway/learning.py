@@ -55,7 +55,7 @@ class Kind:
         self.model = model
         self.topic = topic
         self.learner = Learner()
-        self.agreement = AgreementPromise(settings.min_agreement) if settings.min_agreement else None
+        self.agreement = AgreementPromise(settings.promised_share) if settings.promised_share else None
         self.samples = SamplesPromise(settings.max_mean_samples, settings.budget) if settings.max_mean_samples else None
         self.known_on_disk = (0, 0)
         """How much was learned, and when the file was written, when it was last kept."""
@@ -254,7 +254,7 @@ class Learning:
             "penalty_draw": plan.penalty_draw if plan else None,
             "penalty_round": plan.penalty_round if plan else None,
             "price_factor": kind.factor,
-            "min_agreement": self._settings.min_agreement,
+            "min_agreement": self._settings.promised_share or None,
             "max_mean_samples": self._settings.max_mean_samples,
         }
 

@@ -112,8 +112,8 @@ class Settings:
         if self.audit and self.forward_auth:
             raise OptionError("would draw audits with the clients' own keys (forward_auth): give one", "audit")
         if self.min_agreement is not None:
-            if not 0 < self.min_agreement < 1:
-                raise OptionError(f"must be a share between 0 and 1, not {self.min_agreement}", "min_agreement")
+            if not 0 < self.promised_share < 1:
+                raise OptionError(f"must be between 0 and 100, in percent, not {self.min_agreement:g}", "min_agreement")
             if not self.audit:
                 raise OptionError("is known only by audits: give a share of them too (audit)", "min_agreement")
         if self.max_mean_samples is not None:
@@ -126,6 +126,15 @@ class Settings:
         if promised and not isinstance(get_controller(self.controller), Plan):
             which = "min_agreement" if self.min_agreement is not None else "max_mean_samples"
             raise OptionError(f'needs the controller plan, whose price it sets, not "{self.controller}"', which)
+
+    @property
+    def promised_share(self) -> float:
+        """The share of votes that shall agree with the full budget, 0 where none is promised.
+
+        Up to 1, `min_agreement` is a share itself, as it was before it became percent.
+        """
+        promised = self.min_agreement or 0.0
+        return promised if promised <= 1 else promised / 100
 
     @property
     def most_draws(self) -> int:
@@ -223,7 +232,7 @@ def with_file(settings: dict[str, Any], path: Path) -> dict[str, Any]:
                 raise OptionError(f"{path}: {name} must be a list of strings, not {value!r}")
             read[name] = tuple(read[name])
         elif known[name].default is None:
-            kind = {"max_budget": int, "min_agreement": float, "max_mean_samples": int | float}.get(name, str)
+            kind = {"max_budget": int, "min_agreement": int | float, "max_mean_samples": int | float}.get(name, str)
             if not isinstance(value, kind) or isinstance(value, bool):
                 raise OptionError(f"{path}: {name} can't be {value!r}")
         elif wanted is float and isinstance(value, int) and not isinstance(value, bool):

@@ -67,7 +67,7 @@ def _samples(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             f"{path}: this log is packed by Zstandard, which needs zipfile-zstd: pip install 'suffice[inspect]'"
         ) from None
     except (zipfile.BadZipFile, ValueError):
-        raise PoolError(f"{path}: it is no whole Inspect log") from None
+        raise PoolError(f"{path}: it is no whole Inspect log; copy it again") from None
 
 
 def _in_order(name: str) -> tuple[str, int]:

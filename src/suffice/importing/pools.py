@@ -93,32 +93,43 @@ def import_pool(
 
 
 def _rows(path: Path, format: str | None, suffix: str | None, columns: Columns) -> Rows:  # noqa: A002
-    if not is_there(path) or path.is_dir():
+    if not is_there(path):
         raise PoolError(f"{path}: there is no such file")
-    match format or _format_of(path):
-        case "inspect":
-            return inspect_log(path)
-        case "lm-eval":
-            return harness_samples(path)
-        case "openai-batch":
-            return batch_output(path, suffix)
-        case "csv":
-            return csv_table(path, columns)
-        case _:
-            return parquet_table(path, columns)
+    if path.is_dir():
+        raise PoolError(f"{path}: it is a folder; give the files in it, as in {path}/*")
+    data = read_unpacked(path, PoolError)
+    if not data or data.isspace():
+        raise PoolError(f"{path}: it is empty; give a file with responses in it")
+    chosen = format or _format_of(path, data)
+    try:
+        match chosen:
+            case "inspect":
+                yield from inspect_log(path)
+            case "lm-eval":
+                yield from harness_samples(path)
+            case "openai-batch":
+                yield from batch_output(path, suffix)
+            case "csv":
+                yield from csv_table(path, columns)
+            case _:
+                yield from parquet_table(path, columns)
+    except (AttributeError, TypeError):  # there is a number or a list where an object should be
+        raise PoolError(f"{path}: it is JSON, and not as {chosen} writes it; give another file, or format") from None
 
 
-def _format_of(path: Path) -> str:
-    """The format, by how the file begins."""
-    with path.open("rb") as file:
-        start = file.read(4)
-    if start == b"PAR1":
+def _format_of(path: Path, data: bytes) -> str:
+    """The format, by how the file begins and what its name ends in."""
+    if data.startswith(b"PAR1") or path.suffix == ".parquet":
         return "parquet"
-    if zipfile.is_zipfile(path) or path.suffix == ".json":
+    if zipfile.is_zipfile(path):
+        return "inspect"
+    first = data.lstrip(b"\xef\xbb\xbf \r\n").split(b"\n", 1)[0]
+    if not _is_text(first):
+        raise PoolError(f"{path}: it is neither UTF-8 text nor a whole Inspect log or Parquet file; give one of these")
+    if path.suffix in (".eval", ".json"):
         return "inspect"
     if path.name.removesuffix(".gz").endswith(".csv"):
         return "csv"
-    first = read_unpacked(path, PoolError).lstrip(b"\xef\xbb\xbf \r\n").split(b"\n", 1)[0]
     try:
         fields = json.loads(first)
     except ValueError:
@@ -127,7 +138,14 @@ def _format_of(path: Path) -> str:
         for name, mark in (("openai-batch", "custom_id"), ("lm-eval", "doc_id")):
             if mark in fields:
                 return name
-    raise PoolError(f"{path}: there is no telling what format this is; say which of {', '.join(FORMATS)}")
+    raise OptionError(f"must be one of {', '.join(FORMATS)} for {path}, which doesn't show it", "format")
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 def _golds(path: Path) -> dict[str, str | None]:

@@ -97,7 +97,7 @@ def parquet_table(path: Path, columns: Columns) -> Rows:
     try:
         rows = parquet.read_table(path).to_pylist()
     except (OSError, ValueError) as error:
-        raise PoolError(f"{path}: it is no Parquet file that can be read: {str(error).splitlines()[0]}") from None
+        raise PoolError(f"{path}: it is no Parquet file that can be read: {str(error).split('. ')[0]}") from None
     yield from _table(((f"{path}, row {number}", row) for number, row in enumerate(rows, 1)), columns)
 
 

@@ -57,6 +57,6 @@ def count(value: object, place: str) -> int | None:
         number = float(str(value))
     except ValueError:
         number = -1
-    if number < 0 or number != int(number):
+    if number < 0 or not number.is_integer():
         raise PoolError(f"{place}: tokens must be a whole number, 0 or more, not {quoted(str(value))}")
     return int(number)

@@ -165,7 +165,8 @@ class Pool:
             columns["tokens"] += question.tokens or none
             columns["gold"] += [question.gold] * size
             for name in signals:
-                columns[name] += question.signals.get(name, none)
+                known = question.signals.get(name, none)
+                columns[name] += [None if value is None else float(value) for value in known]
         return columns
 
     def check_budget(self, budget: int) -> None:
