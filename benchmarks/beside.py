@@ -329,10 +329,14 @@ def verdicts() -> str:
     gold, running, full = (PAPER_TARGETS[name] for name in ("gold", "running", "full"))
     lines = [
         ["against ASC: a third of the rounds", "holds", against("ASC", "rounds")],
-        ["against ASC: about 30 % fewer samples", "half of it with `fast`", against("ASC", "samples", "accuracy")],
+        [
+            "against ASC: about 30 % fewer samples",
+            "with `paper`; half of it with `fast`",
+            against("ASC", "samples", "accuracy"),
+        ],
         [
             "against ESC: about 10 % fewer rounds",
-            "not with `fast`: [why](#more-rounds-than-esc)",
+            "with `paper`; not with `fast`: [why](#more-rounds-than-esc)",
             against("ESC", "rounds"),
         ],
         ["against ESC: about a third fewer samples", "holds", against("ESC", "samples", "accuracy")],

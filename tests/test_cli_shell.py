@@ -140,6 +140,28 @@ def test_the_sentence_is_of_the_plan_or_of_the_best_and_needs_the_full_vote() ->
     assert last("--controller", "esc", "sc", "--baseline", "asc").startswith("esc: ")
 
 
+def test_titles_are_whole_where_they_are_longer_than_their_table() -> None:
+    said = works(
+        "evaluate",
+        "qwen2.5-coder-0.5b__gsm8k",
+        "--elect",
+        "weighted:signal=tail,strength=3",
+        "--repeats",
+        "2",
+        "--controller",
+        "sc",
+    )
+    assert "Tokens; elected by weighted:signal=tail,strength=3; change against sc in brackets" in " ".join(said.split())
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_a_share_where_percent_is_meant_and_a_picture_of_no_kind_are_refused() -> None:
+    for options in (["plan"], ["advise", SMALL, "--max-latency", "100"]):
+        assert "--min-agreement is in percent: give 99 for 0.99" in fails(*options, "--min-agreement", "0.99")
+    for options in (["evaluate", SMALL], ["advise", SMALL, "--max-latency", "100"]):
+        assert "--figure x.xyz: its ending must be one of .png" in fails(*options, "--figure", "x.xyz")
+
+
 def test_tables_fit_80_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

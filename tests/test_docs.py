@@ -130,7 +130,7 @@ def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
 def test_the_readme_leads_to_the_tokens_saved_on_ones_own_server(tmp_path: Path) -> None:
     (block,) = [one for one in blocks(ROOT / "README.md", "sh") if "cat > questions.jsonl" in one]
     said = shell(block, tmp_path)
-    assert re.search(r"^Saved \d\d% of the samples of the full budget, about \d+ tokens\.$", said, re.MULTILINE)
+    assert re.search(r"^Saved \d\d% of the samples of the full budget, about \d+ of \d+ tokens\.$", said, re.MULTILINE)
     assert re.search(r"^tokens that plan saves: \d+ of \d+ a question \(\d\d %\)$", said, re.MULTILINE)
     assert (tmp_path / "report.html").exists()
 

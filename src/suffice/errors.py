@@ -105,6 +105,19 @@ class CapReachedError(SufficeError):
     """
 
 
+def percentage(argument: str, value: float) -> float:
+    """The value of an argument in percent; refused where it must be meant as a share.
+
+    >>> percentage("min_agreement", 0.99)
+    Traceback (most recent call last):
+    ...
+    suffice.errors.OptionError: min_agreement is in percent: give 99 for 0.99
+    """
+    if 0 < value < 1:
+        raise OptionError(f"is in percent: give {100 * value:g} for {value:g}", argument)
+    return value
+
+
 def whole_number(argument: str, value: SupportsIndex, least: int = 1) -> int:
     """The value of an argument that counts something; refused where it is no whole number, or too small.
 

@@ -7,7 +7,7 @@ import typer
 
 import suffice
 from suffice import OptionError
-from suffice.cli.app import app, file_of, is_output, need, show, write_json
+from suffice.cli.app import app, figures_for, file_of, is_output, show, write_json
 from suffice.cli.options import (
     Budget,
     Controllers,
@@ -64,7 +64,7 @@ def advise(
     if (max_latency is None) == (max_tokens is None):
         raise OptionError("give --max-latency or --max-mean-tokens, one of the two")
     check_writable(file_of(json), csv, figure, report)
-    figures = need("suffice.report.figures", "plot") if figure else None
+    figures = figures_for(figure)
     pools = load_pools(chosen)
     speed = tokens_per_second or 1.0
     tried = controllers or PLANS

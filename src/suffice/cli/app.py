@@ -51,6 +51,8 @@ class Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except _UsageError as error:
+            if not error.format_message():  # the help was shown instead
+                raise typer.Exit(2) from None
             raise _refusal(error.format_message()) from None
         except OptionError as error:
             option = f"--{error.argument.replace('_', '-')} " if error.argument else ""
@@ -114,6 +116,16 @@ def need(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise missing(error.name or module, extra) from None
+
+
+def figures_for(path: Path | None) -> Any:
+    """What draws pictures, where one is asked for; refused where its file's ending names no kind of picture."""
+    if path is None:
+        return None
+    figures = need("suffice.report.figures", "plot")
+    if path.suffix not in figures.ENDINGS:
+        raise OptionError(f"{path}: its ending must be one of {', '.join(figures.ENDINGS)}", "figure")
+    return figures
 
 
 def file_of(path: Path | None) -> Path | None:

@@ -7,7 +7,7 @@ import typer
 
 import suffice
 from suffice import Flow, OptionError, Penalties
-from suffice.cli.app import app, file_of, is_output, need, show, write_json
+from suffice.cli.app import app, figures_for, file_of, is_output, show, write_json
 from suffice.cli.options import (
     Answer,
     Budget,
@@ -140,7 +140,7 @@ def evaluate(
         return
     controllers = controllers or _serving(IN_FLOW if flow else IN_ROUNDS, budget)
     check_writable(file_of(json), csv, figure, report)
-    figures = need("suffice.report.figures", "plot") if figure else None
+    figures = figures_for(figure)
     pools = load_pools(chosen)
     penalties = penalties_of(penalty_draw, penalty_round, pools, price, tokens, wait, second, answer, is_output(json))
     cluster = on_ray(ray)
@@ -202,7 +202,7 @@ def _learn(
     if len(controllers) > 1:
         raise OptionError("can be given once: it is the plan that learns", "controller")
     check_writable(file_of(json), figure, report)
-    figures = need("suffice.report.figures", "plot") if figure else None
+    figures = figures_for(figure)
     plan = (controllers or ["plan"])[0]
     with progress_bar("traffic", settings["orders"] * len(pools)) as advance:
         lessons = [replay_learning(pool, plan, **settings, progress=advance) for pool in pools]

@@ -35,7 +35,7 @@ class SavedController(ArrayController):
         """The simple rules that did better on the training pools, or as well and as cheaply, by the card's figures."""
         own = self.card
         return [
-            f"{rule} (reward {known['reward']:.3f} against {own['reward']:.3f})"
+            f"{rule} (reward {own['reward']:.3f} against its {known['reward']:.3f})"
             for rule, known in own.get("rules", {}).items()
             if known["reward"] > own["reward"] + ROUNDING
             or (
@@ -95,6 +95,8 @@ def load_controller(path: str | Path) -> SavedController:
         raise ControllerError(f"{path}: there is no such controller file")
     try:
         tensors, card = read_tensors(path)
+        if card["kind"] == "weights":
+            raise ControllerError(f"{path}: these are weights, not a controller: give them as --elect file:{path}")
         if card["format"] > FORMAT:
             raise ControllerError(f"{path}: this controller has format {card['format']}, newer than this suffice knows")
         return _kinds[card["kind"]].from_file(tensors, card)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from suffice.controllers import get_controller
-from suffice.errors import OptionError
+from suffice.errors import OptionError, percentage
 from suffice.executors import AnyExecutor
 from suffice.flow import Flow
 from suffice.pools import AnyPool, get_pools
@@ -76,6 +76,7 @@ def advise(
     """
     if (max_latency is None) == (max_tokens is None):
         raise OptionError("must be given, or max_tokens, one of the two", "max_latency")
+    percentage("min_agreement", min_agreement)
     choices = sweep(
         pools, controllers, Replay(budget, repeats, seed, confidence=False, slots=slots), progress, executor
     )

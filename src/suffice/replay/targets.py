@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from suffice.errors import OptionError, whole_number
+from suffice.errors import OptionError, percentage, whole_number
 from suffice.planning.budgets import (
     Budgeted,
     Means,
@@ -48,6 +48,7 @@ def meet(
         most = 100 if name == "min_agreement" else budget
         if value is not None and not 0 < value <= most:
             raise OptionError(f"must be above 0 and at most {most}, not {value:g}", name)
+    percentage("min_agreement", min_agreement or 100)
     measure = replayed_means(pools, budget) if pools else expected_means(budget)
     if mean_rounds is not None:
         found = for_mean_samples_and_rounds(base, mean_samples or budget, mean_rounds, measure)

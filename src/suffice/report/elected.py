@@ -22,7 +22,7 @@ def elected_text(found: Sequence[Elected]) -> str:
     for stop in stops:
         here = [one for one in found if one.stop == stop]
         taken = {one.pool: one.samples for one in here}
-        samples = ", ".join(f"{taken[pool]:.1f} on {pool}" for pool in pools)
+        samples = ", ".join(f"{taken[pool]:.1f} samples on {pool}" for pool in pools)
         names = list(dict.fromkeys(one.election for one in here))
         rows = [[name, *(_cell(found, [pool], stop, name) for pool in pools)] for name in names]
         heads = ["election", *pools]
@@ -30,16 +30,11 @@ def elected_text(found: Sequence[Elected]) -> str:
             heads.append("mean")
             for row in rows:
                 row.append(_cell(found, pools, stop, row[0]))
-        parts.append(f"**At the stops of {stop}**: {samples} samples.\n\n{markdown_table(heads, rows)}")
-    strengths = [
-        [one.pool, one.election, ", ".join(f"{name} {value:+.2f}" for name, value in one.strengths.items())]
-        for one in found
-        if one.strengths and one.stop == stops[0]
-    ]
-    if strengths:
-        parts.append(
-            "The strengths that were learned:\n\n" + markdown_table(["for", "election", "strengths"], strengths)
-        )
+        parts.append(f"**At the stops of {stop}**: {samples}.\n\n{markdown_table(heads, rows)}")
+    if learned := [one for one in found if one.strengths and one.stop == stops[0]]:
+        signals = list(dict.fromkeys(signal for one in learned for signal in one.strengths))
+        rows = [[one.pool, one.election, *(_strength(one, signal) for signal in signals)] for one in learned]
+        parts.append("The strengths that were learned:\n\n" + markdown_table(["for", "election", *signals], rows))
     return "\n\n".join(part.strip() for part in parts)
 
 
@@ -56,6 +51,10 @@ def elected_rows(found: Sequence[Elected]) -> list[dict[str, Any]]:
         }
         for one in found
     ]
+
+
+def _strength(one: Elected, signal: str) -> str:
+    return f"{one.strengths[signal]:+.2f}" if signal in one.strengths else ""
 
 
 def _cell(found: Sequence[Elected], pools: Sequence[str], stop: str, election: str) -> str:

@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from suffice.experiments import (
+    JOBS,
     Bench,
     Curves,
     Elected,
@@ -59,13 +60,13 @@ def write_page(name: str, found: Any, bench: Bench) -> None:
     """Write what an experiment found on a bench into its folder: a page, a table and pictures."""
     bench.out.mkdir(parents=True, exist_ok=True)
     page = PAGES[name](found, bench)
-    write_whole(bench.out / f"{name}.md", f"## {page.title}\n\n{_how(bench)}\n\n{page.text}\n".encode())
+    write_whole(bench.out / f"{name}.md", f"## {page.title}\n\n{_how(name, bench)}\n\n{page.text}\n".encode())
     for suffix, rows in {"": page.rows, **{f"_{suffix}": rows for suffix, rows in page.more.items()}}.items():
         if rows:
             write_whole(bench.out / f"{name}{suffix}.csv", table_csv(rows).encode())
 
 
-def _how(bench: Bench) -> str:
+def _how(name: str, bench: Bench) -> str:
     """The setting of an experiment, in a sentence: where it is the paper's, in few words."""
     how = (
         "on " + _listed(bench.train) + (", of the tested model where there are any" if len(bench.models()) > 1 else "")
@@ -73,10 +74,11 @@ def _how(bench: Bench) -> str:
     if bench.leave_one_out:
         how = "for each, on the same model's other benchmarks"
     kept = ", the last network" if bench.keep == "last" else ""
+    networks = f"preset {bench.preset}, {bench.steps:,} steps{kept}; " if name in JOBS else ""
     return (
         f"Trained {how}; tested on {_listed(bench.test)}; "
         + "".join(f"{change}; " for change in bench.changes)
-        + f"preset {bench.preset}, {bench.steps:,} steps{kept}; {bench.repeats} repeats."
+        + f"{networks}{bench.repeats} repeats."
     )
 
 

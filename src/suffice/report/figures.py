@@ -246,6 +246,9 @@ def _line(axes: Axes, points: Sequence[Point], cost: str, quality: str, label: s
         )
 
 
+ENDINGS = (".png", ".svg", ".pdf")
+
+
 def _save(figure: Figure, path: Path) -> None:
     """As a PNG on white, and beside it as an SVG with no ground of its own, for light and for dark pages."""
     figure.savefig(path, dpi=DPI)

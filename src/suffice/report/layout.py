@@ -25,9 +25,10 @@ class Columns:
     """
 
     def __init__(self, title: str, names: str, headings: Sequence[str], least: int = 14, gap: int = 2) -> None:
+        self._title = title
         self._titles: list[Text] = []
         self._gap = gap
-        self._table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, padding=(0, gap - 1, 0, 0))
+        self._table = Table(box=SIMPLE_HEAD, padding=(0, gap - 1, 0, 0))
         self._table.add_column(names, overflow="fold", min_width=least)
         for heading in headings:
             self._table.add_column(heading, justify="right", no_wrap=True, min_width=_width(heading))
@@ -49,6 +50,10 @@ class Columns:
         return Measurement(needed - EDGE, Measurement.get(console, options, self._table).maximum - EDGE)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text | Segment]:
+        if self._title:  # not the table's own, which is cut where the table ends
+            for part in Text(self._title, "table.title").wrap(console, options.max_width):
+                part.rstrip()
+                yield part
         options = options.update(width=options.max_width + EDGE)
         for line in console.render_lines(self._table, options, pad=False):
             marks = [ord(one) - FIRST_MARK for segment in line for one in segment.text if ord(one) >= FIRST_MARK]

@@ -60,7 +60,7 @@ def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Columns]:
     ]
     if any(rows for _, rows in others):
         title = f"Differences to {base}, with paired 95 % intervals over questions"
-        tables.append(_table(title, others, ["accuracy", "samples", "reward"], _interval, least=7))
+        tables.append(_table(title, others, ["accuracy", "samples", "reward"], _interval, least=6))
     if comparisons[0].baseline.reliability:
         tables.append(_reliability_table(comparisons))
     return tables
@@ -74,9 +74,10 @@ def quotable(comparisons: Sequence[Comparison]) -> str | None:
     samples, rounds, agreement = (fmean(_of(best.results, name)) for name in ("samples", "rounds", "agreement"))
     draws = fmean(_of(full, "samples"))
     over = f", over {len(comparisons)} pools" if len(comparisons) > 1 else ""
+    same = "answers" if best.results[0].election == "majority" else "majorities"
     return (
         f"{best.controller}: {100 * abs(1 - samples / draws):.0f} % {'fewer' if samples <= draws else 'more'} samples "
-        f"than SC@{draws:.0f} in {rounds:.1f} rounds, {agreement:.1f} % the same answers{over}"
+        f"than SC@{draws:.0f} in {rounds:.1f} rounds, {agreement:.1f} % the same {same}{over}"
     )
 
 

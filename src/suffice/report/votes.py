@@ -140,8 +140,9 @@ def outcome_lines(outcome: "Outcome") -> list[str]:
     elif outcome.stop_reason == "repeats":
         lines.append("All responses are the same to the letter: there is nothing to vote on.")
     elif outcome.stop_reason in ("controller", "budget"):
-        tokens = _unspent(outcome.tokens, outcome.samples, outcome.budget)
-        lines.append(f"Saved {saved} of {outcome.budget} samples ({saved / outcome.budget:.0%}){_about(tokens)}.")
+        unspent = _unspent(outcome.tokens, outcome.samples, outcome.budget)
+        tokens = _about(unspent, outcome.tokens)
+        lines.append(f"Saved {saved} of {outcome.budget} samples ({saved / outcome.budget:.0%}){tokens}.")
     else:
         lines.append(f"Stopped before it was settled: {outcome.stop_reason}.")
     if outcome.launched > outcome.samples + len(outcome.failures):
@@ -176,7 +177,8 @@ def outcomes_summary(lines: Sequence[dict[str, Any]], budget: int) -> str:
     return (
         f"{_many(len(lines), 'question')}: {accuracy}{mean('samples'):.1f} samples in {mean('rounds'):.1f} rounds, "
         f"{mean('tokens'):.0f} tokens and {mean('seconds'):.1f} s each.\n"
-        f"Saved {1 - mean('samples') / budget:.0%} of the samples of the full budget{_about(unspent)}."
+        f"Saved {1 - mean('samples') / budget:.0%} of the samples of the full budget"
+        f"{_about(unspent, sum(line['tokens'] for line in lines))}."
     )
 
 
@@ -185,9 +187,9 @@ def _unspent(tokens: int, samples: int, budget: int) -> float:
     return tokens / max(samples, 1) * (budget - samples)
 
 
-def _about(tokens: float) -> str:
+def _about(unspent: float, spent: int) -> str:
     """Nothing where the server tells no tokens, or none were saved."""
-    return f", about {tokens:,.0f} tokens" if tokens else ""
+    return f", about {unspent:,.0f} of {unspent + spent:,.0f} tokens" if unspent else ""
 
 
 def _many(count: int, noun: str) -> str:
