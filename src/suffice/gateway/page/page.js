@@ -123,7 +123,7 @@ function cards(target, figures) {
 }
 
 function showOutcome(outcome, usage) {
-  const budget = outcome.samples + outcome.samples_saved;
+  const { budget } = outcome;
   if (outcome.fields) showElected(outcome.fields, budget);
   cards(at("outcome"), [
     ...(outcome.fields ? [] : [["answer", outcome.answer ?? "none"]]),
