@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from helpers.gateways import ASK, post
+from helpers.gateways import ASK, gateway, post
 from helpers.keys import Desk
 from helpers.live import boxed
 
@@ -16,6 +16,7 @@ from suffice.testing import FakeServer, Reply, completion
 pytestmark = pytest.mark.usefixtures("quick")
 
 PROSE = "Water rises, cools and falls, as it has for a long while."
+PRICES = ["* input=10 output=100"]
 GREEDY = ASK | {"temperature": 0}
 FORCED = ASK | {"model": "fake+vote"}
 HASTY = ASK | {"suffice": {"deadline_seconds": 2, "controller": "asc"}}
@@ -48,8 +49,7 @@ def test_it_is_nowhere_counted_as_saved(body: Any, script: Any, reason: str, tmp
 
     desk = Desk(tmp_path)
     ann = desk.add("ann")
-    prices = ["* input=10 output=100"]
-    with FakeServer(script) as upstream, desk.gateway(upstream, vote="auto", prices=prices) as url:
+    with FakeServer(script) as upstream, desk.gateway(upstream, vote="auto", prices=PRICES) as url:
         before = figures()
         reply = post(url, body, headers=ann)
         assert figures() == before, "metrics"
@@ -62,3 +62,21 @@ def test_it_is_nowhere_counted_as_saved(body: Any, script: Any, reason: str, tmp
     assert line["cost"] == line["cost_full"] == usage["cost"] > 0 == usage["cost_saved"]
     told = reply.json().get("suffice", {})
     assert {told.get(name, 0) for name in ("samples_saved", "tokens_saved", "seconds_saved")} == {0}
+
+
+def test_a_scout_that_stands_alone_is_passed_back_as_it_was_said_and_headers_tell_what_it_took() -> None:
+    with FakeServer(said("2 + 3 = 5", PROSE)) as upstream, gateway(upstream, vote="auto", prices=PRICES) as url:
+        reply = post(url, ASK)
+    assert reply.json() == completion(["2 + 3 = 5"]), "its own usage, and no suffice object"
+    told = {name: reply.headers[f"x-suffice-{name}"] for name in ("samples", "rounds", "tokens", "stop-reason")}
+    assert told == {"samples": "4", "rounds": "2", "tokens": "40", "stop-reason": "no answer"}
+    cost = f"{(10 * 10 + 40 * 100) / 1e6:.8f}"
+    assert [reply.headers[f"x-suffice-{name}"] for name in ("cost", "cost-full")] == [cost, cost]
+
+
+def test_a_stream_of_it_has_the_same_before_it_in_comments() -> None:
+    with FakeServer(said("2 + 3 = 5", PROSE), streams=True) as upstream, gateway(upstream, vote="auto") as url:
+        lines = post(url, ASK | {"stream": True}).text.splitlines()
+    *_, last = (json.loads(line.removeprefix(": suffice ")) for line in lines if line.startswith(": suffice "))
+    assert (last["draws"], last["tokens"]) == (4, 40)
+    assert not any('"suffice"' in line for line in lines if line.startswith("data: "))

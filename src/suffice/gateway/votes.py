@@ -175,6 +175,7 @@ def headers_of(outcome: Outcome) -> dict[str, str]:
     headers = {
         "x-suffice-samples": str(outcome.samples),
         "x-suffice-rounds": str(outcome.rounds),
+        "x-suffice-tokens": str(outcome.tokens),
         "x-suffice-stop-reason": outcome.stop_reason,
     }
     if outcome.confidence is not None:
