@@ -80,3 +80,11 @@ def test_a_stream_of_it_has_the_same_before_it_in_comments() -> None:
     *_, last = (json.loads(line.removeprefix(": suffice ")) for line in lines if line.startswith(": suffice "))
     assert (last["draws"], last["tokens"]) == (4, 40)
     assert not any('"suffice"' in line for line in lines if line.startswith("data: "))
+
+
+def test_a_vote_goes_on_from_a_scout_only_where_most_have_an_answer_and_two_the_same() -> None:
+    five, six = "2 + 3 = 5", "2 + 3 = 6"
+    first = {(five, five, PROSE, PROSE): None, (five, six, "2 + 3 = 7", PROSE): None, (five, five, six, PROSE): "5"}
+    for texts, elected in first.items():
+        with FakeServer(said(*texts, five)) as upstream, gateway(upstream, vote="auto") as url:
+            assert post(url, ASK).json().get("suffice", {}).get("answer") == elected
