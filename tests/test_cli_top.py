@@ -30,6 +30,22 @@ def test_it_shows_what_the_page_shows() -> None:
     assert "usage" not in told and "Keys" not in shown and "\x1b" not in shown
 
 
+@pytest.mark.parametrize("prices", [[], ["* input=1 output=2"]], ids=["nobody pays", "prices"])
+def test_samples_and_tokens_are_those_of_votes(prices: list[str]) -> None:
+    open_question = {"model": "fake", "messages": [{"role": "user", "content": "Autumn?"}]}
+
+    def script(request: dict[str, Any], number: int) -> str:
+        return always(request, number) if "6 * 7" in str(request) else "Leaves of amber,\nleaves of gold."
+
+    with FakeServer(script) as upstream, gateway(upstream, vote="auto", prices=prices) as url:
+        for body in (ASK, open_question, ASK | {"n": 2}):
+            post(url, body)
+        with closing(top.Gateway(url, None)) as watched:
+            totals = watched.figures()["totals"]
+    told = {name: totals[name] for name in ("requests", "votes", "samples", "tokens")}
+    assert told == {"requests": 3, "votes": 1, "samples": 4, "tokens": 40}
+
+
 def test_the_usage_of_keys_is_shown_to_the_operator(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     team = desk.add("team")

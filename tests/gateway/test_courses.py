@@ -83,6 +83,15 @@ def test_a_scout_without_an_answer_is_the_reply_to_the_letter(stream: bool) -> N
     assert reply.content == direct.content
     assert reply.headers["content-type"] == direct.headers["content-type"]
     assert (recent["samples"], recent["no_vote"], len(upstream.requests)) == (1, "no answer", 2)
+    assert reply.headers["x-suffice-samples"] == "1"
+
+
+@pytest.mark.parametrize(("fields", "samples"), [({"messages": STORY}, "1"), ({"stream": True}, "1"), ({"n": 3}, "3")])
+def test_what_is_passed_on_says_how_many_samples_it_took(fields: dict[str, Any], samples: str) -> None:
+    with FakeServer(lambda request, number: POEM, streams=True) as upstream, gateway(upstream, vote="auto") as url:
+        assert post(url, **{"messages": OPEN, **fields}).headers["x-suffice-samples"] == samples
+    with FakeServer(lambda request, number: Reply({}, 400)) as upstream, gateway(upstream, vote="auto") as url:
+        assert "x-suffice-samples" not in post(url, **{"messages": OPEN, **fields}).headers
 
 
 @pytest.mark.parametrize("stream", [False, True])

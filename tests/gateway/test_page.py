@@ -170,6 +170,17 @@ def test_a_reply_without_a_vote_is_shown_whole(browser: webdriver.Chrome) -> Non
         assert len(upstream.requests) == 1
 
 
+def test_a_vote_that_was_given_up_is_no_single_sample(browser: webdriver.Chrome) -> None:
+    script = lambda request, number: "It has 42 leaves." if number == 0 else "Leaves, leaves, and leaves."  # noqa: E731
+    with FakeServer(script, streams=True) as upstream, gateway(upstream, vote="auto") as url:
+        browser.get(url)
+        wait(browser, lambda _: text(browser, "model") == "fake")
+        browser.find_element(By.ID, "boxed").click()
+        browser.find_element(By.ID, "question").send_keys("How many leaves are there?" + Keys.CONTROL + Keys.ENTER)
+        wait(browser, lambda _: "42 leaves" in text(browser, "text"))
+        wait(browser, lambda _: text(browser, "progress") == "4 samples, and nothing to vote on")
+
+
 def test_the_embedded_model_is_asked_with_worked_examples(browser: webdriver.Chrome) -> None:
     with FakeServer(script, models=["SmolLM2-135M-Instruct"]) as upstream, gateway(upstream) as url:
         browser.get(url)

@@ -255,7 +255,14 @@ def test_run_answers_a_file_of_questions(questions: Path, tmp_path: Path) -> Non
     assert f"accuracy {right / 6:.1%} ({right} of 6 with gold)" in done.stdout
     assert sum(line["samples"] for line in lines) == len(server.requests)
     assert all(line["stop_reason"] in ("controller", "budget") for line in lines)
-    assert "Saved" in done.stdout
+    saved = sum(line["samples_saved"] for line in lines) / (6 * 32)
+    assert f"Saved {saved:.0%} of the samples" in done.stdout and saved > 0
+
+
+def test_questions_without_an_answer_save_nothing(questions: Path, tmp_path: Path) -> None:
+    with FakeServer(lambda request, number: "I can't tell.") as server:
+        done = suffice(*answer(server, questions, tmp_path / "outcomes.jsonl", "--controller", "asc"))
+    assert "Saved 0% of the samples of the full budget." in done.stdout
 
 
 def test_a_killed_run_goes_on_where_it_was(questions: Path, tmp_path: Path) -> None:

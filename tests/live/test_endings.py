@@ -27,6 +27,7 @@ def test_four_complete_responses_without_an_answer_end_a_vote(ask: Ask, controll
     assert (outcome.answer, outcome.samples, outcome.stop_reason) == (None, 4, "no answer")
     assert outcome.response is not None and outcome.response.text == NONE
     assert (outcome.confidence, outcome.certainty) == (0.0, None)
+    assert (outcome.samples_saved, outcome.to_json()["tokens_saved"]) == (0, 0), "it was given up"
 
 
 def test_a_response_that_was_cut_off_says_little_about_whether_there_is_an_answer(ask: Ask) -> None:
@@ -55,6 +56,7 @@ def test_copies_of_a_long_text_are_no_evidence(ask: Ask) -> None:
     with FakeServer(lambda request, number: "First, 6 times 7 is 42. " * 5 + boxed(42)) as server:
         outcome = ask(server, controller="asc:threshold=0.999")
     assert (outcome.answer, outcome.samples, outcome.stop_reason) == ("42", 2, "repeats")
+    assert outcome.samples_saved == outcome.tokens_saved == 0
     assert outcome.certainty is not None and outcome.certainty < 0.9, "one vote is all there is"
 
 
@@ -64,6 +66,7 @@ def test_at_temperature_0_copies_of_a_short_text_are_none_either(ask: Ask) -> No
         assert ask(server, controller="asc:threshold=0.999", temperature=0).stop_reason == "repeats"
         drawn = ask(server, controller="asc:threshold=0.999")
     assert (drawn.stop_reason, drawn.samples > 5) == ("controller", True), "short answers agree by themselves"
+    assert drawn.samples_saved == 32 - drawn.samples and drawn.tokens_saved == 10 * drawn.samples_saved
 
 
 def test_a_typical_response_stands_for_the_answer(ask: Ask) -> None:

@@ -41,7 +41,10 @@ from suffice.report import outcomes_report, outcomes_summary, told_of
 from suffice.report.questions import MOST_QUESTIONS
 from suffice.tally import DEFAULT_BUDGET
 
-_FIGURES = ("samples", "rounds", "tokens", "seconds", "stop_reason", "right", "fields_right", "audit")
+_FIGURES = (
+    *("samples", "rounds", "tokens", "seconds", "samples_saved", "tokens_saved"),
+    *("stop_reason", "right", "fields_right", "audit"),
+)
 """What the summary is made of."""
 
 
@@ -133,7 +136,7 @@ def run(
             write_lines(out, _noted(lines, told, asked if report else {}))
     answered = [line for line in told if line["samples"] and line["stop_reason"] != "failed"]
     if answered:
-        typer.echo(outcomes_summary(answered, budget))
+        typer.echo(outcomes_summary(answered))
         if elect != "majority":
             others = sum(line["differs"] for line in answered)
             typer.echo(f"By weight, {others} of {len(answered)} answers are others than most votes are for.")
@@ -142,7 +145,7 @@ def run(
         if report:
             about = {"model": upstream.model, **settings, "questions": questions, "temperature": temperature}
             shown = [line for line in answered if "votes" in line]
-            made = outcomes_report(shown, len(answered), budget, outcomes_summary(answered, budget), about)
+            made = outcomes_report(shown, len(answered), budget, outcomes_summary(answered), about)
             write_report(report, made)
     missing = len(job.questions) - len(answered)
     if missing and job.spent.exhausted:

@@ -214,8 +214,9 @@ class Access:
         self._recent.appendleft({k: v for k, v in entry.items() if k not in ("question", "answer", "error")})
         self._totals["requests"] += 1
         self._totals["votes"] += entry["kind"] == "vote"
-        for name in ("samples", "samples_saved", "tokens", "tokens_saved"):
-            self._totals[name] += entry.get(name, 0)
+        if "samples_saved" in entry:  # figures of a vote; of single samples the tokens are not always known
+            for name in ("samples", "samples_saved", "tokens", "tokens_saved"):
+                self._totals[name] += entry[name]
 
     def told(self, *, names: bool = True) -> dict[str, Any]:
         """What the page shows of the requests so far: counts, and no text; names of keys where they may be seen."""

@@ -64,6 +64,8 @@ class Answering:
         response = await self._answer()
         if "no_vote" in self._line:
             response.headers["x-suffice-no-vote"] = self._line["no_vote"]
+            if response.status_code < 400:
+                response.headers["x-suffice-samples"] = str(self._samples)
         if self._translated:
             response.headers["x-suffice-translated"] = "chat"
         return response
@@ -75,9 +77,9 @@ class Answering:
         self._body = {**body, "model": model} if suffix else body
         if self._translated:
             self._dialect = Translated(self._dialect, self._body)
-        samples = samples_asked(self._raw, body)
-        check_samples(samples, self._settings, self._bill.max_samples)
-        self._bill.send(model, body, samples)
+        self._samples = samples_asked(self._raw, body)
+        check_samples(self._samples, self._settings, self._bill.max_samples)
+        self._bill.send(model, body, self._samples)
         reading = self._settings, self._dialect, body, self._request.headers, self._bill.max_samples
         # A schema is checked in a process of its own, which takes its time.
         has_schema = bool(self._dialect.json_wanted(body) or body.get("tools"))
@@ -189,11 +191,11 @@ class Answering:
     async def _whole(self, holding: "Holding") -> Response:
         reply = await unless_left(self._request, holding.reply)
         assert holding.held.outcome  # noqa: S101
-        if holding.scout_alone:
-            alone = holding.scout_alone.reply(holding.held.outcome.samples)
-            alone.headers.update(self._bill.headers())
-            return alone
         headers = headers_of(holding.held.outcome) | self._bill.headers()
+        if holding.scout_alone:
+            alone = holding.scout_alone.reply()
+            alone.headers.update(headers)
+            return alone
         return Response(as_json(reply), headers=headers, media_type="application/json")
 
     async def _stream(self, holding: "Holding") -> Response:

@@ -16,6 +16,7 @@ from suffice.gateway.keys import Key
 from suffice.gateway.prices import Price, Prices
 from suffice.gateway.store import Counts
 from suffice.live import Outcome
+from suffice.live.outcome import SETTLED
 
 _ADDED = ("cache_creation_input_tokens", "cache_read_input_tokens")
 """What Anthropic counts beside the tokens of the input, and others among them."""
@@ -121,19 +122,18 @@ class Bill:
         """Bill a vote; the full budget would take requests of so many draws, each of which bills its prompt."""
         if not self.wanted:
             return
-        saved = outcome.tokens / max(outcome.samples, 1) * (outcome.budget - outcome.samples)
-        counts = Counts(1, 0, 1, outcome.samples, outcome.budget - outcome.samples if outcome.samples else 0)
+        counts = Counts(1, 0, 1, outcome.samples, outcome.samples_saved, tokens_saved=outcome.tokens_saved)
         counts.prompt_tokens, counts.completion_tokens = outcome.prompt_tokens, outcome.completion_tokens
-        counts.tokens_saved = round(saved)
         self.estimated = outcome.usage_estimated
         if self.estimated:
             guessed = sum(one.tokens or 0 for one in outcome.responses if one.estimated)
             counts.estimated_tokens = outcome.cancelled_tokens + guessed
         if self._price:
-            prompt = max((one.prompt_tokens for one in outcome.responses), default=0)
-            requests = math.ceil(outcome.budget / max(at_once, 1))
-            counts.cost = self._price.of(outcome.prompt_tokens, outcome.completion_tokens)
-            counts.cost_full = self._price.of(prompt * requests, outcome.completion_tokens + saved)
+            counts.cost = counts.cost_full = self._price.of(outcome.prompt_tokens, outcome.completion_tokens)
+            if outcome.stop_reason in SETTLED:
+                prompt = max((one.prompt_tokens for one in outcome.responses), default=0)
+                requests = math.ceil(outcome.budget / max(at_once, 1))
+                counts.cost_full = self._price.of(prompt * requests, outcome.completion_tokens + outcome.tokens_saved)
         self.counts, self._billed = counts, True
 
     def whole(self, body: bytes) -> None:

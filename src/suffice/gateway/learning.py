@@ -22,6 +22,7 @@ from suffice.gateway.audits import AuditLog, Auditor
 from suffice.gateway.settings import Settings
 from suffice.gateway.votes import Held
 from suffice.live.audits import Audit, Proof
+from suffice.live.outcome import SETTLED
 from suffice.planning import UNIVERSAL, Plan
 from suffice.planning.learning import Learner
 from suffice.planning.promises import AgreementPromise, SamplesPromise
@@ -40,9 +41,6 @@ SYNC_SECONDS = 2.0
 
 MOST_AUDITS = 20_000
 """So many are remembered, the last ones."""
-
-TAUGHT_BY = ("controller", "budget")
-"""Only votes that ended by what was seen teach: a deadline says nothing of the question, nor do copies."""
 
 Setting = tuple[Plan, int]
 """Who decides, within what budget."""
@@ -134,7 +132,7 @@ class Learning:
     def ended(self, kind: Kind, held: Held, learn: bool) -> None:
         """Learn from a vote that has ended, and perhaps audit it."""
         outcome = held.outcome
-        if outcome is None or outcome.stop_reason not in TAUGHT_BY:
+        if outcome is None or outcome.stop_reason not in SETTLED:
             return
         if kind.samples:
             kind.samples.observe(outcome.samples)

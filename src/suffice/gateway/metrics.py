@@ -12,8 +12,8 @@ REQUESTS = Counter("suffice_requests", "Requests by what became of them.", ["out
 SAMPLES = Histogram("suffice_samples", "Samples of a vote.", buckets=_COUNTS)
 ROUNDS = Histogram("suffice_rounds", "Rounds of a vote.", buckets=_COUNTS)
 TOKENS = Counter("suffice_tokens", "Tokens spent on votes.", ["kind"])
-SAMPLES_SAVED = Counter("suffice_samples_saved", "Samples that the full budget would have taken.")
-TOKENS_SAVED = Counter("suffice_tokens_saved", "Tokens that the full budget would have taken, by the mean of a vote.")
+SAMPLES_SAVED = Counter("suffice_samples_saved", "Samples that votes saved against the full budget.")
+TOKENS_SAVED = Counter("suffice_tokens_saved", "Tokens that votes saved against the full budget, by their mean.")
 _SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1)
 
 CONFIDENCE = Histogram("suffice_confidence", "That the full budget elects the same answer.", buckets=_SHARES)

@@ -56,10 +56,10 @@ class Scouted:
                 async for piece in self.rest:
                     yield piece
 
-    def reply(self, samples: int = 1) -> Reply:
+    def reply(self) -> Reply:
         """The whole, as the upstream sent it."""
         reply = Reply(self.body, self.status)
-        reply.raw_headers = [*self.headers, (b"x-suffice-samples", str(samples).encode())]
+        reply.raw_headers = [*self.headers]
         return reply
 
 

@@ -124,8 +124,8 @@ def _measure(outcome: Outcome) -> None:
     metrics.SAMPLES.observe(outcome.samples)
     metrics.ROUNDS.observe(outcome.rounds)
     _measure_tokens(outcome)
-    metrics.SAMPLES_SAVED.inc(outcome.budget - outcome.samples)
-    metrics.TOKENS_SAVED.inc(tokens_saved(outcome))
+    metrics.SAMPLES_SAVED.inc(outcome.samples_saved)
+    metrics.TOKENS_SAVED.inc(outcome.tokens_saved)
     if outcome.confidence is not None:
         metrics.CONFIDENCE.observe(outcome.confidence)
     if outcome.certainty is not None:
@@ -137,17 +137,9 @@ def _measure_tokens(outcome: Outcome) -> None:
     metrics.TOKENS.labels("completion").inc(outcome.completion_tokens)
 
 
-def tokens_saved(outcome: Outcome) -> int:
-    """What the full budget would have taken more, by the mean of what was drawn."""
-    return round(_saved(outcome, outcome.tokens))
-
-
-def _saved(outcome: Outcome, spent: float) -> float:
-    return spent / max(outcome.samples, 1) * (outcome.budget - outcome.samples)
-
-
 def summary(outcome: Outcome) -> dict[str, Any]:
     """The `suffice` object of a reply."""
+    seconds = sum(response.seconds for response in outcome.responses)
     return {
         "answer": outcome.answer,
         "votes": outcome.votes,
@@ -159,10 +151,10 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "draws": list(outcome.by_round),
         "stop_reason": outcome.stop_reason,
         "budget": outcome.budget,
-        "samples_saved": outcome.budget - outcome.samples,
-        "tokens_saved": tokens_saved(outcome),
+        "samples_saved": outcome.samples_saved,
+        "tokens_saved": outcome.tokens_saved,
         "seconds": round(outcome.seconds, 3),
-        "seconds_saved": round(_saved(outcome, sum(response.seconds for response in outcome.responses)), 3),
+        "seconds_saved": round(seconds / max(outcome.samples, 1) * outcome.samples_saved, 3),
         "failures": len(outcome.failures),
         "launched": outcome.launched,
         "cancelled_tokens": outcome.cancelled_tokens,
@@ -183,6 +175,7 @@ def headers_of(outcome: Outcome) -> dict[str, str]:
     headers = {
         "x-suffice-samples": str(outcome.samples),
         "x-suffice-rounds": str(outcome.rounds),
+        "x-suffice-tokens": str(outcome.tokens),
         "x-suffice-stop-reason": outcome.stop_reason,
     }
     if outcome.confidence is not None:
@@ -197,10 +190,10 @@ def line_of(outcome: Outcome) -> dict[str, Any]:
     return {
         "samples": outcome.samples,
         "rounds": outcome.rounds,
-        "samples_saved": outcome.budget - outcome.samples if outcome.samples else 0,
+        "samples_saved": outcome.samples_saved,
         "prompt_tokens": outcome.prompt_tokens,
         "tokens": outcome.tokens,
-        "tokens_saved": tokens_saved(outcome),
+        "tokens_saved": outcome.tokens_saved,
         "confidence": outcome.confidence,
         "certainty": outcome.certainty,
         "stop_reason": outcome.stop_reason,

@@ -13,7 +13,7 @@ from suffice.errors import CapReachedError, SampleError
 from suffice.live.audits import Audit
 from suffice.live.draws import Draws, Failure, ServerDraws
 from suffice.live.facts import Asking
-from suffice.live.outcome import Outcome
+from suffice.live.outcome import SETTLED, Outcome
 from suffice.live.prompts import Messages, put
 from suffice.live.questions import Asked
 from suffice.live.server import Server, StatusError
@@ -207,7 +207,7 @@ class Asker:
         if not outcome.samples:
             return Answered(line, "no response before the deadline")
         audited = question_random(1, question.id).random() < self._terms.audit
-        if audited and outcome.stop_reason in ("controller", "budget"):
+        if audited and outcome.stop_reason in SETTLED:
             line["audit"] = await _audit(question, vote, outcome)
         return Answered(line)
 

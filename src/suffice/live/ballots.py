@@ -110,7 +110,11 @@ class Ballot(ABC):
 
     @property
     def agrees(self) -> bool:
-        """Whether the responses look like answers to one question: most have one, and two have the same."""
+        """Whether the responses look like answers to one question: most have one, and two have the same.
+
+        To go on with half of them takes 1.20 samples instead of 1.14 where there is no answer, and elects no more right
+        ones where there is (`benchmarks/traffic.py`, the mean of four seeds).
+        """
         top, given = self.tally.top(1)[0], sum(self.tally.votes.values())
         return top > 1 and 2 * given > self.tally.draws
 

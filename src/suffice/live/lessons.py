@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from suffice.errors import OptionError
 from suffice.live.ballots import think
+from suffice.live.outcome import SETTLED
 from suffice.live.vote import Voting
 from suffice.planning import Plan
 from suffice.planning.learning import FEWEST, FIRST, LAST, Learner, Partition
@@ -33,7 +34,7 @@ def lesson_of(outcome: Mapping[str, object]) -> Partition | None:
     votes, samples = outcome.get("votes"), outcome.get("samples")
     if not isinstance(votes, dict) or not isinstance(samples, int) or samples < FEWEST:
         return None
-    if outcome.get("stop_reason") not in ("controller", "budget"):
+    if outcome.get("stop_reason") not in SETTLED:
         return None
     counts = sorted(votes.values(), reverse=True)
     return (*counts, *(1,) * (samples - sum(counts)))

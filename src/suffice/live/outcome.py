@@ -11,6 +11,9 @@ from suffice.response import Response
 STOP_REASONS = ("controller", "budget", "no answer", "repeats", "deadline", "cancelled", "failed")
 """Who ended a vote: the controller, the budget, that there is nothing to vote on or nothing new, time, or a mishap."""
 
+SETTLED = ("controller", "budget")
+"""Those of votes that were decided. One that was given up saved nothing, teaches nothing, and is not audited."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -88,6 +91,16 @@ class Outcome:
         return self.completion_tokens
 
     @property
+    def samples_saved(self) -> int:
+        """How many more the full budget would have taken; none where the vote was given up."""
+        return self.budget - self.samples if self.stop_reason in SETTLED else 0
+
+    @property
+    def tokens_saved(self) -> int:
+        """What those would have taken, by the mean of what was drawn."""
+        return round(self.tokens / max(self.samples, 1) * self.samples_saved)
+
+    @property
     def usage_estimated(self) -> bool:
         """Whether some of the tokens are estimated: those that no server counted, and those of cancelled draws."""
         return self.cancelled_tokens > 0 or any(response.estimated for response in self.responses)
@@ -108,6 +121,8 @@ class Outcome:
                 "prompt_tokens": self.prompt_tokens,
                 "completion_tokens": self.completion_tokens,
                 "usage_estimated": self.usage_estimated,
+                "samples_saved": self.samples_saved,
+                "tokens_saved": self.tokens_saved,
                 "seconds": round(self.seconds, 3),
                 "stop_reason": self.stop_reason,
                 "response": self.response.to_json() if self.response else None,

@@ -126,7 +126,6 @@ def outcome_lines(outcome: "Outcome") -> list[str]:
     if outcome.certainty is not None:
         hard = ": a hard question" * (outcome.certainty < HARD)
         sure += f", {outcome.certainty:.0%} that any number would{hard}"
-    saved = outcome.budget - outcome.samples
     lines = [
         f"Answer: {'none' if outcome.answer is None else printable(outcome.answer)}",
         *map(_field_line, outcome.fields, outcome.fields.values()),
@@ -140,9 +139,8 @@ def outcome_lines(outcome: "Outcome") -> list[str]:
     elif outcome.stop_reason == "repeats":
         lines.append("All responses are the same to the letter: there is nothing to vote on.")
     elif outcome.stop_reason in ("controller", "budget"):
-        unspent = _unspent(outcome.tokens, outcome.samples, outcome.budget)
-        tokens = _about(unspent, outcome.tokens)
-        lines.append(f"Saved {saved} of {outcome.budget} samples ({saved / outcome.budget:.0%}){tokens}.")
+        saved = f"{outcome.samples_saved} of {outcome.budget} samples ({outcome.samples_saved / outcome.budget:.0%})"
+        lines.append(f"Saved {saved}{_about(outcome.tokens_saved, outcome.tokens)}.")
     else:
         lines.append(f"Stopped before it was settled: {outcome.stop_reason}.")
     if outcome.launched > outcome.samples + len(outcome.failures):
@@ -163,7 +161,7 @@ def _field_line(pointer: str, field: "FieldOutcome") -> str:
     return f"  {_short(pointer) or '/'}: {_short(dumps(field.value, ensure_ascii=False))} ({sure})"
 
 
-def outcomes_summary(lines: Sequence[dict[str, Any]], budget: int) -> str:
+def outcomes_summary(lines: Sequence[dict[str, Any]]) -> str:
     """What answering a file of questions came to, and what was saved against the full budget."""
 
     def mean(name: str) -> float:
@@ -173,23 +171,19 @@ def outcomes_summary(lines: Sequence[dict[str, Any]], budget: int) -> str:
     accuracy = f"accuracy {fmean(graded):.1%} ({sum(graded)} of {len(graded)} with gold), " if graded else ""
     fields = [line["fields_right"] for line in lines if line.get("fields_right") is not None]
     accuracy += f"{fmean(fields):.1%} of fields right, " if fields else ""
-    unspent = sum(_unspent(line["tokens"], line["samples"], budget) for line in lines)
+    # A journal of before this was told has no such figures.
+    saved, tokens = (sum(line[name] or 0 for line in lines) for name in ("samples_saved", "tokens_saved"))
+    share = saved / (saved + sum(line["samples"] for line in lines))
     return (
         f"{_many(len(lines), 'question')}: {accuracy}{mean('samples'):.1f} samples in {mean('rounds'):.1f} rounds, "
         f"{mean('tokens'):.0f} tokens and {mean('seconds'):.1f} s each.\n"
-        f"Saved {1 - mean('samples') / budget:.0%} of the samples of the full budget"
-        f"{_about(unspent, sum(line['tokens'] for line in lines))}."
+        f"Saved {share:.0%} of the samples of the full budget{_about(tokens, sum(line['tokens'] for line in lines))}."
     )
 
 
-def _unspent(tokens: int, samples: int, budget: int) -> float:
-    """What the draws up to the budget would have taken, were they as long as those that were drawn."""
-    return tokens / max(samples, 1) * (budget - samples)
-
-
-def _about(unspent: float, spent: int) -> str:
+def _about(unspent: int, spent: int) -> str:
     """Nothing where the server tells no tokens, or none were saved."""
-    return f", about {unspent:,.0f} of {unspent + spent:,.0f} tokens" if unspent else ""
+    return f", about {unspent:,} of {unspent + spent:,} tokens" if unspent else ""
 
 
 def _many(count: int, noun: str) -> str:

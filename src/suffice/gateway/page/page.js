@@ -96,11 +96,11 @@ function showProgress(asked, arrived, tokens) {
   at("progress").textContent = `asked ${asked}, ${arrived} in` + (mostTokens ? `, ${mostTokens} tokens` : "");
 }
 
-// How a vote stands; false where that is only how far it is.
+// How a vote stands, and how many were drawn for it; 0 where that is only how far it is.
 function showMoment(moment) {
   if (!moment.votes) {
     showProgress(moment.asked, moment.arrived, moment.tokens);
-    return false;
+    return 0;
   }
   showProgress(moment.draws + moment.in_flight + (moment.decision ?? 0), moment.draws, moment.tokens);
   if (moment.fields) showFields(moment.fields, moment.budget);
@@ -110,7 +110,7 @@ function showMoment(moment) {
     const sure = moment.confidence === null ? "" : `${percent(moment.confidence)} sure, `;
     at("rounds").append(element("li", `${moment.draws} drawn: ${sure}${next}`));
   }
-  return true;
+  return moment.draws;
 }
 
 function cards(target, figures) {
@@ -123,7 +123,7 @@ function cards(target, figures) {
 }
 
 function showOutcome(outcome, usage) {
-  const budget = outcome.samples + outcome.samples_saved;
+  const { budget } = outcome;
   if (outcome.fields) showElected(outcome.fields, budget);
   cards(at("outcome"), [
     ...(outcome.fields ? [] : [["answer", outcome.answer ?? "none"]]),
@@ -140,9 +140,9 @@ function showOutcome(outcome, usage) {
   ]);
 }
 
-// A reply that no vote was held on: all of it is shown.
-function showAlone(why) {
-  at("progress").textContent = `one sample, and no vote${why ? `: ${why}` : ""}`;
+// A reply that no vote was held on, or whose vote was given up: all of it is shown.
+function showAlone(why, drawn) {
+  at("progress").textContent = drawn ? `${drawn} samples, and nothing to vote on` : `one sample, and no vote${why ? `: ${why}` : ""}`;
   at("what").textContent = "The reply";
   at("said").hidden = false;
   at("said").open = true;
@@ -190,22 +190,22 @@ async function ask() {
   };
   mostTokens = 0;
   showProgress(1, 0, 0);
-  let said = "", outcome = null, voted = false;
+  let said = "", outcome = null, drawn = 0;
   try {
     const reply = await call("v1/chat/completions", { method: "POST", body: JSON.stringify(body), signal: asking.signal });
     for await (const event of events(reply)) {
-      if (event.startsWith(": suffice ")) voted = showMoment(JSON.parse(event.slice(10))) || voted;
+      if (event.startsWith(": suffice ")) drawn = showMoment(JSON.parse(event.slice(10))) || drawn;
       if (!event.startsWith("data: {")) continue;
       const chunk = JSON.parse(event.slice(6));
       if (chunk.error) throw new Error(chunk.error.message);
       said += chunk.choices[0]?.delta.content ?? "";
       at("text").textContent = said;
-      if (said && !voted) showAlone(reply.headers.get("x-suffice-no-vote"));
+      if (said && !drawn) showAlone(reply.headers.get("x-suffice-no-vote"), drawn);
       outcome = chunk.suffice ?? outcome;
       if (chunk.usage && outcome) showOutcome(outcome, chunk.usage);
     }
     at("said").hidden = !said;
-    if (!outcome) showAlone(reply.headers.get("x-suffice-no-vote"));
+    if (!outcome) showAlone(reply.headers.get("x-suffice-no-vote"), drawn);
   } catch (error) {
     complain(error.name === "AbortError" ? "Stopped." : error.message);
   } finally {
