@@ -197,95 +197,8 @@ def _mean(results: Sequence[Result], metric: str) -> float:
     return mean_over_pools(results, metric) or 0.0
 
 
-PAGE = """# The paper's figures beside ours
-
-Made by `python benchmarks/beside.py` from what `benchmarks/results.py` left ([results](results.md)), and from
-replays of rules and plans. The paper's pools are not public. Ours of Qwen3-0.6B and Qwen3-1.7B are the same
-samplers on the same questions, drawn again by others; its other two samplers have no public pool. Its controllers
-learned from 200 questions of DAPO, ours for each pool from the same model's other two benchmarks (60 questions).
-
-Where each table and figure of the paper is here: [reproduce the paper](reproduce.md).
-
-## Which claims hold
-
-| the paper says | here | figures |
-|---|---|---|
-{verdicts}
-Means over pools and seeds, with 95 % intervals over questions; [the results](results.md) have more of them.
-
-## Table 1: accuracy % / rounds / samples
-
-{table_1}
-With the paper's own hyperparameters its row comes out: {rounds_last:.1f} rounds and {samples_last:.1f} samples on
-average for Qwen3-1.7B, where the paper has 3.3 and 13.0; and pool by pool for Qwen3-0.6B. SC, ASC and ESC are within
-a few percent in samples. ESC takes more rounds here because its last window, of 2 draws, is a round too.
-
-## Table 5: thousands of tokens, sequential and all
-
-{table_5}
-SC's sequential tokens are higher here. Where they are counted alike, it must be the longest responses that differ.
-
-## Where we differ, and why
-
-### The paper's controllers look undertrained
-
-With its hyperparameters (a learning rate of 1e-5, one environment, a million steps) the networks draw 4 in every
-round: {per_round:.2f} samples a round in the mean of all seeds, so that all they decide is when to stop. In the
-paper's Table 1 the learned rows have 3.8 to 4.0 samples a round for the three Qwen3 samplers and 2.5 for
-GPT-4.1-nano: most of its networks did the same.
-
-| Qwen3-1.7B, three pools | reward | agreement % |
-|---|---|---|
-| `paper`, last network | {reward_last:.4f} | {agreement_last:.1f} |
-| `paper`, best of 25 looks | {reward_best:.4f} | {agreement_best:.1f} |
-| ESC | {reward_esc:.4f} | {agreement_esc:.1f} |
-| ASC | {reward_asc:.4f} | {agreement_asc:.1f} |
-| `fast` | {reward_fast:.4f} | {agreement_fast:.1f} |
-| the exact plan | {reward_plan:.4f} | {agreement_plan:.1f} |
-
-By the reward that they are trained for, the paper's networks are behind ASC: they save samples by giving up
-{lost_agreement:.1f} points of agreement with the full vote, which accuracy over 30 questions hardly shows. With a
-hundred times the learning rate and 256 environments, as many steps get most of the way to the optimum.
-
-### More rounds than ESC
-
-Rounds are free in the paper's setting, so a well-trained network draws by ones and twos where that saves a sample.
-It is drawing by fours that keeps the paper's rounds few. The exact plan shows both: with fours alone it takes fewer
-rounds than ESC, for 0.004 to 0.006 of reward, less than a draw costs; and where a round costs a little, its rounds fall
-at next to no loss.
-
-{rounds}
-### Gold as the target: fewer samples here, more there
-
-{targets}
-Accuracy % / rounds / samples, averages over the test pools: the paper's of Qwen3-4B on AIME and HMMT, ours of
-Qwen2.5-Coder-1.5B on the bundled pools. "By gold" is the reward that training for gold aims at: twice the accuracy,
-less one, less 0.0075 a sample. By the paper's own figures its network trained for gold gets less of it than the one
-trained for the running majority: it did not find what it was trained for. It should draw less, since a vote's
-accuracy rises slowly with the draws and soon a draw costs more than it brings. With the paper's preset ours draws few
-too, so that its hyperparameters alone are not the reason; its sampler has no public pool to try. The same reward of
-fixed numbers of draws, the best in bold:
-
-{fixed}
-The best fixed number is between 1 and 16, where the full vote has 32; in the mean of the bundled pools it is
-{fixed_draws}, with {fixed_best:+.3f}.
-
-### The correlation with accuracy: strong here, called weak there
-
-The paper looks at Qwen3-0.6B on DAPO. On that sampler it is weak here too, on AIME and HMMT. It depends on the pool:
-where the model hardly ever gets most questions right, accuracy says little about how much the answers differ.
-Over {count} pools the strength of the correlation goes with the share of such questions by {dependence:+.2f}
-(Spearman). On most pools the entropy explains most of it:
-
-{explanation}
-Rank correlations of the samples that `plan` draws for a question, over the questions of a pool.
-
-### Transfer
-
-{transfer}
-Rows: trained on; accuracy % / agreement % / samples / rounds, at a penalty of 0.0075. Between sizes of one family; the
-paper's test, from Qwen to GPT, is harder.
-"""
+PAGE = Path(__file__).with_suffix(".md")
+"""The page, with fields for what is measured."""
 
 
 def differences(folder: str, name: str = "main") -> Mapping[tuple[str, str, str], Row]:
@@ -407,7 +320,7 @@ def main() -> None:
         draws: by_gold(_mean(bundled[place :: len(FIXED)], "accuracy"), draws) for place, draws in enumerate(FIXED)
     }
     best_draws, best_reward = max(by_draws.items(), key=lambda item: item[1])
-    page = PAGE.format(
+    page = PAGE.read_text().format(
         verdicts=verdicts(),
         table_1=beside(TABLE_1, 0),
         table_5=beside(TABLE_5, 3),
