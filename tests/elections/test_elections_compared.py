@@ -66,7 +66,7 @@ def test_gains_are_over_the_plain_vote_of_the_full_budget(found: list[Elected]) 
     for words in (
         "At the stops of SC@32",
         "At the stops of plan for 16 samples",
-        "32.0 on",
+        "32.0 samples on",
         "learned from another model",
     ):
         assert words in text

@@ -179,7 +179,7 @@ def test_new_keys_are_taken_in_while_requests_run_and_none_is_dropped(
         for number in range(2):
             sound = desk.path.read_text()
             desk.path.write_text("[keys.ann")
-            complaint = awaited(capfd, "stay in force")
+            complaint = awaited(capfd, "stay in force\n")
             assert complaint.startswith(f"suffice: {desk.path}: not TOML") and complaint.count("\n") == 1
             desk.path.write_text(sound)
             new = desk.add(f"new-{number}")
