@@ -17,9 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from suffice import Penalties, Plan, Pool, evaluate, load_pool
-from suffice.controllers.shipped import Shipped
+from suffice.controllers.conditioned import Shipped
 from suffice.replay import Result, mean_over_pools
-from suffice.report.figures import DPI, MARKERS, METHODS, ROW_HEIGHT, WIDTH
+from suffice.report.figures import DPI, LABELS, ROW_HEIGHT, WIDTH
+from suffice.report.style import LOOKS
 
 DOCS = Path(__file__).parents[1] / "docs"
 OUT = DOCS / "results" / "budgets"
@@ -37,14 +38,14 @@ SWEEPS = {
     "asc": [f"asc:threshold={threshold}" for threshold in (0.7, 0.8, 0.9, 0.95, 0.98, 0.99)],
     "esc": [f"esc:window={window}" for window in (2, 3, 4, 5, 6, 8, 10)],
     "boinf": [f"boinf:factor={factor}" for factor in (1, 2, 3, 5, 10, 30, 100)],
-    "rl": [f"rl:penalty_draw={draw}" for draw in DRAW_PENALTIES],
+    "rl": [f"rl:penalty_draw={draw},penalty_round=0" for draw in DRAW_PENALTIES],
     "plan": [f"plan:penalty_draw={draw},penalty_round=0" for draw in DRAW_PENALTIES],
 }
 ALL = ["sc", "asc", "esc", "boinf", "consol", "rl", "plan"]
 STYLES = {
-    **{name: (label, colour, MARKERS[name]) for name, (label, colour) in METHODS.items()},
+    **{name: (label, *LOOKS[name]) for name, label in LABELS.items()},
     "boinf": ("BoInf", "#8e5bb5", "v"),
-    "plan": ("plan", METHODS["plan"][1], MARKERS["plan"]),
+    "plan": ("plan", *LOOKS["plan"]),
 }
 
 AXES = ("samples", "agreement")

@@ -11,8 +11,8 @@ from adaptive_consistency import BetaStoppingCriteria
 from stable_baselines3 import PPO
 
 from suffice import Tally, load_pool
-from suffice.controllers.shipped import Shipped
-from suffice.training import SamplingEnv
+from suffice.controllers.conditioned import Shipped
+from suffice.training.env import SamplingEnv
 
 TALLIES = 2000
 

@@ -21,11 +21,11 @@ from gateway import HERE, running
 from its_hub.core.algorithms.adaptive_self_consistency import AdaptiveSelfConsistency
 from its_hub.core.algorithms.beta_self_consistency import BetaSelfConsistency
 from its_hub.core.lms.openai_lm import OpenAICompatibleLanguageModel
+from pictures import draw_methods
 
 import suffice
 from suffice import Flow
 from suffice.answers import answer_key
-from suffice.report.figures import draw_methods
 from suffice.report.files import table_csv
 
 POOLS = [f"qwen2.5-coder-1.5b__{name}" for name in ("dapo", "gsm8k", "math500")]

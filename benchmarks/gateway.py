@@ -68,6 +68,12 @@ def gateway(upstream: str, *options: str) -> Any:
     return running("-c", "from suffice.cli import main; main()", "serve", "--upstream", f"{upstream}/v1", *options)
 
 
+def cpu_of(process: int) -> float:
+    """The processor seconds that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def milliseconds(seconds: list[float]) -> str:
     cuts = quantiles(seconds, n=100)
     return f"p50 {1000 * cuts[49]:.2f} ms, p99 {1000 * cuts[98]:.2f} ms"

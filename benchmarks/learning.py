@@ -23,13 +23,9 @@ from suffice.planning import UNIVERSAL, Prior, build_model
 from suffice.planning.learning import FEWEST, Learner
 from suffice.planning.learning import likelihoods as likelihoods_of
 from suffice.pools import draw_episodes
-from suffice.replay import (
-    Course,
-    certainty_reliability,
-    confidence_reliability,
-    learn_prior,
-    serve,
-)
+from suffice.replay import certainty_reliability, learn_prior
+from suffice.replay.learning import TrafficRun, serve
+from suffice.replay.reliability import confidence_reliability
 from suffice.tally import FloatArray, IntArray
 from suffice.testing import FakeServer
 
@@ -141,7 +137,7 @@ def stopped(plan: Plan, answers: IntArray) -> Tally:
 
 def halves(pools: list[Pool]) -> None:
     for pool in pools:
-        parts: list[tuple[Course, Course]] = []
+        parts: list[tuple[TrafficRun, TrafficRun]] = []
         for learned_from, tested_on in both_ways(pool):
             answers = traffic(tested_on, 20 * len(tested_on.questions), 0)
             fitted = replace(PLAN, prior=learned(learned_from), fewest=FEWEST)
@@ -166,7 +162,7 @@ def learned(pool: Pool) -> Prior:
     return _priors[key]
 
 
-def change(parts: list[tuple[Course, Course]], some: slice = slice(None)) -> str:
+def change(parts: list[tuple[TrafficRun, TrafficRun]], some: slice = slice(None)) -> str:
     """Means over some of the questions, without learning → with it."""
     cells = []
     for name, places in (("samples", 2), ("agreement", 2), ("reward", 4)):
@@ -177,7 +173,7 @@ def change(parts: list[tuple[Course, Course]], some: slice = slice(None)) -> str
     return ", ".join(cells)
 
 
-def figures(course: Course, name: str) -> FloatArray:
+def figures(course: TrafficRun, name: str) -> FloatArray:
     if name == "reward":
         return course.rewards(PENALTIES)
     return course.samples * 1.0 if name == "samples" else 100.0 * course.agrees
@@ -192,10 +188,10 @@ def online(kinds: dict[str, IntArray]) -> None:
     print(f"online: {false_alarms} false alarms in {sum(map(len, kinds.values()))} questions")
 
 
-_staying: dict[str, Course] = {}
+_staying: dict[str, TrafficRun] = {}
 
 
-def staying(name: str, answers: IntArray) -> Course:
+def staying(name: str, answers: IntArray) -> TrafficRun:
     if name not in _staying:
         _staying[name] = serve(answers, PLAN)
     return _staying[name]

@@ -9,8 +9,8 @@ import openai
 
 import suffice
 from suffice.answers import Keys
+from suffice.live.batches.questions import load_questions
 from suffice.live.prompts import WORKED, put
-from suffice.live.questions import load_questions
 
 QUESTIONS = Path(__file__).parent.parent / "docs" / "live" / "arithmetic.jsonl"
 POOL = "smollm2-135m__arithmetic"

@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from suffice import advise, load_pool
-from suffice.answers import get_extractor
 from suffice.executors import AnyExecutor, Link, Processes, Ray, Task
-from suffice.live.asker import Ledger, Terms
-from suffice.live.batch import Batch, Spent
-from suffice.live.journal import Journal
-from suffice.live.questions import Asked, load_questions
-from suffice.live.shards import Actor, RayShard, Site
+from suffice.live.batches.asker import BatchConfig, Ledger
+from suffice.live.batches.batch import Batch, Spent
+from suffice.live.batches.journal import Journal
+from suffice.live.batches.questions import Asked, load_questions
+from suffice.live.batches.shards import Actor, RayShard, Site
 from suffice.response import Response
 
 POOL = "qwen2.5-coder-1.5b__gsm8k"
@@ -74,8 +73,8 @@ class Instant:
 
 def responses_a_second(ray: Any, folder: Path) -> tuple[float, float]:
     """From actors to the journal on disk; and the megabytes a second that this is."""
-    terms = Terms({}, [], get_extractor("auto"))
-    site = Site([], [], 64, 1.0)
+    terms = BatchConfig({}, [])
+    site = Site([], [], 64)
     shards = [RayShard(ray, ray.put(terms), site, 1.0) for _ in range(2)]
     for shard in shards:
         shard._kind = ray.remote(num_cpus=0)(Fluent)
@@ -103,7 +102,7 @@ def million(folder: Path) -> None:
     questions = load_questions(folder / "questions.jsonl")
     read = time.perf_counter() - begun
     journal = Journal(folder / "million.journal", {})
-    terms = Terms({}, [], get_extractor("auto"))
+    terms = BatchConfig({}, [])
     batch = Batch([Instant() for _ in range(8)], terms, journal, Spent())
     asyncio.run(batch.collect(questions, 1))
     journal.close()

@@ -13,7 +13,8 @@ from suffice import Penalties, Plan, load_pool
 from suffice.planning import UNIVERSAL, Policy, build_model, plan
 from suffice.planning.approximate import plan_table
 from suffice.planning.budgets import follow
-from suffice.training import Job, learn
+from suffice.training.learner import learn
+from suffice.training.setting import TrainingJob
 
 TARGETS = {32: (1, 0.3), 48: (5, 0.5), 128: (10, 1.0), 512: (60, 2.0)}
 """Seconds and gigabytes for a first decision and a first confidence."""
@@ -49,7 +50,7 @@ def main() -> None:
         losses = [loss(budget, penalties) for penalties in PRICES]
         print(f"the approximate plan loses {max(losses):.4f} at {budget} (target: at most 0.002)")
     begun = time.perf_counter()
-    learn(Job((load_pool("qwen2.5-coder-1.5b__train"),)))
+    learn(TrainingJob((load_pool("qwen2.5-coder-1.5b__train"),)))
     training = time.perf_counter() - begun
     print(f"training takes {training:.0f} s")
     print(f"ratio {training / taken[32]:.0f} (target: at least 20)")

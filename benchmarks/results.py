@@ -2,65 +2,57 @@
 
     python benchmarks/results.py [POOLS] [--cache DIR]… [--only-cached] [--pages bundled/main qwen3/scaling …]
 
-POOLS is a folder with the pools qwen3-0.6b and qwen3-1.7b on aime24, aime25 and hmmt25; without it what an earlier run
-left of them is shown. Trained controllers are looked for in all caches and kept in the first, by default with the
-pages; stopped, it goes on where it was. --only-cached trains nothing: rows say of how many seeds they are. With --pages
-the others stay as an earlier run left them.
+POOLS is a folder with the pools qwen3-0.6b, qwen3-1.7b and qwen3-4b on aime24, aime25 and hmmt25; without it what an
+earlier run left of them is shown. Trained controllers are looked for in all caches and kept in the first, by default
+with the pages; stopped, it goes on where it was. --only-cached trains nothing: rows say of how many seeds they are, and
+curves of learned controllers that are in no cache stay as an earlier run left them. With --pages the others stay.
 """
 
 import argparse
 import csv
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from pictures import draw_surface
 
 from suffice import get_controller, load_pool
-from suffice.cli.reproduce import TEST_POOLS, TRAINING_POOLS
-from suffice.experiments import EXPERIMENTS, JOBS, Bench, forecast
+from suffice.cli.commands.reproduce import TEST_POOLS, TRAINING_POOLS
+from suffice.experiments import EXPERIMENTS, Bench, forecast
+from suffice.experiments.sweeps import FIGURES, Curves, SweepPoint
 from suffice.report.experiments import write_page
-from suffice.report.figures import draw_surface
 from suffice.report.markdown import markdown_table
 from suffice.report.progress import progress_bar, training_bar
 
 DOCS = Path(__file__).parents[1] / "docs"
 OUT = DOCS / "results"
 POOLS = Path(__file__).parents[2] / "shared" / "pools"
-MODELS = ("qwen3-0.6b", "qwen3-1.7b")
+MODELS = ("qwen3-0.6b", "qwen3-1.7b", "qwen3-4b")
 BENCHMARKS = ("aime24", "aime25", "hmmt25")
 
+TRAINING = [name for name, experiment in EXPERIMENTS.items() if experiment.trains]
+
 QWEN3 = ("main", "scaling", "frontier", "explain", "transfer")
-"""The experiments of the second half, with the preset fast; with the preset paper, main alone."""
+QWEN3_4B = ("main", "ablation", "scaling", "frontier", "explain", "transfer")
+"""The experiments with the preset fast: transfer of the second is between all three models."""
 
 PRESETS = {
-    "qwen3": "`fast`, best network",
-    "qwen3-paper-best": "`paper`, best network",
-    "qwen3-paper-last": "`paper`, last network",
+    "`fast`, best network": ("qwen3", "qwen3-4b"),
+    "`paper`, best network": ("qwen3-paper-best", "qwen3-0.6b-paper-best", "qwen3-4b-paper-best"),
+    "`paper`, last network": ("qwen3-paper-last", "qwen3-0.6b-paper-last", "qwen3-4b-paper-last"),
 }
+"""The folders with the main experiment of each training; of a pool in several the last counts."""
 
-HEAD = """# Results
-
-All of this page down to [every budget](#every-budget) is made by `python benchmarks/results.py`, which tells beforehand
-how long it takes; pictures and CSV files are beside it.
-
-- `suffice reproduce all` trains on the two bundled training pools and tests on the five others;
-- `suffice reproduce WHAT --leave-one-out --test POOL…` trains for each of six Qwen3 pools on the same model's other two
-  benchmarks. The pools are the paper's samplers and benchmarks, drawn again by others.
-
-Rows and curves of learned controllers are means over as many seeds as they say, ± the standard deviation over these.
-Intervals are over questions: resampled within each pool, the same for both sides.
-"""
-
-BESIDE = """## The paper's figures beside ours
-
-On [a page of their own](paper.md), with which of the paper's claims hold, and why others don't.
-"""
+HEAD = Path(__file__).with_suffix(".md").read_text()
 
 PRESET = """## The paper's hyperparameters beside `fast`
 
 Accuracy % / agreement % / rounds / samples / reward on each pool, trained on the same model's other two benchmarks. The
 paper keeps the network at the end of a training; the best is that of 25 looks at the training pools. `fast` was chosen
 among about a dozen variants, by one or two runs each on the bundled pools with the test pools' figures in view: the
-last digit of its lead should not be leaned on.
+last digit of its lead should not be leaned on. The networks of `paper` on Qwen3-1.7B were trained one by one, those on
+Qwen3-0.6B and Qwen3-4B side by side (`benchmarks/together.py`), by the same algorithm.
 
 {table}
 """
@@ -79,9 +71,12 @@ def main() -> None:
         for what in experiments
         if options.pages is None or f"{bench.out.name}/{what}" in options.pages
     ]
-    print(forecast((bench, JOBS[what](bench).values()) for bench, what in runs), flush=True)
+    print(forecast((bench, EXPERIMENTS[what].jobs(bench).values()) for bench, what in runs), flush=True)
     for bench, what in runs:
-        write_page(what, EXPERIMENTS[what](bench), bench)
+        found = EXPERIMENTS[what].run(bench)
+        if what in ("scaling", "frontier") and options.only_cached:
+            found = _with_kept(found, bench.out / f"{what}.csv")
+        write_page(what, found, bench)
         print(f"{bench.out.name}/{what}", flush=True)
     surfaces = {"plan": get_controller("plan"), "rl": get_controller("rl")}
     draw_surface(surfaces, 32, OUT / "surface.png")
@@ -104,22 +99,49 @@ def _benches(options: argparse.Namespace) -> list[tuple[Bench, Sequence[str]]]:
             **how,  # type: ignore[arg-type]
         )
 
-    benches: list[tuple[Bench, Sequence[str]]] = [(bench("bundled", TEST_POOLS, TRAINING_POOLS), list(JOBS))]
+    benches: list[tuple[Bench, Sequence[str]]] = [(bench("bundled", TEST_POOLS, TRAINING_POOLS), TRAINING)]
     if options.pools.is_dir():
-        qwen3 = [options.pools / f"{model}__{name}.jsonl" for model in MODELS for name in BENCHMARKS]
-        benches.append((bench("qwen3", qwen3), QWEN3))
-        benches += [
-            (bench(f"qwen3-paper-{keep}", qwen3, preset="paper", keep=keep), ["main"]) for keep in ("best", "last")
-        ]
+        small, middle, large = ([options.pools / f"{model}__{name}.jsonl" for name in BENCHMARKS] for model in MODELS)
+        benches.append((bench("qwen3", [*small, *middle]), QWEN3))
+        benches.append((bench("qwen3-4b", large), QWEN3_4B[:-1]))
+        benches.append((bench("qwen3-4b", [*small, *middle, *large]), QWEN3_4B[-1:]))
+        for keep in ("best", "last"):
+            paper = {"preset": "paper", "keep": keep}
+            benches.append((bench(f"qwen3-paper-{keep}", [*small, *middle], **paper), ["main"]))
+            benches.append((bench(f"qwen3-0.6b-paper-{keep}", small, **paper), ["main"]))
+            benches.append((bench(f"qwen3-4b-paper-{keep}", large, **paper), ["main", "ablation"]))
     return benches
+
+
+def _with_kept(found: Mapping[str, Curves], path: Path) -> dict[str, Curves]:
+    """The curves, with those of learned controllers that an earlier run left where there are none now."""
+    kept: dict[str, dict[str, list[SweepPoint]]] = {}
+    for row in _read(path):
+        if row["method"].startswith("rl"):
+            figures, deviations = ({name: _known(row[f"{name}{end}"]) for name in FIGURES} for end in ("", "_std"))
+            point = SweepPoint(row["parameter"], figures, deviations, int(row["seeds"]))
+            kept.setdefault(row["pool"], {}).setdefault(row["method"], []).append(point)
+    return {pool: {**kept.get(pool, {}), **curves} for pool, curves in found.items()}
+
+
+def _known(text: str) -> float | None:
+    return float(text) if text else None
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    """The rows of a table; none where it was not made."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as lines:
+        return list(csv.DictReader(lines))
 
 
 def _write_page() -> None:
     parts = [
         HEAD,
-        _section("The bundled pools", "bundled", JOBS),
+        _section("The bundled pools", "bundled", TRAINING),
         _section("Qwen3 on AIME and HMMT, leaving one benchmark out", "qwen3", QWEN3),
-        BESIDE,
+        _section("Qwen3-4B, leaving one benchmark out", "qwen3-4b", QWEN3_4B),
         _presets(),
         (OUT / "budgets" / "budgets.md").read_text(),  # from benchmarks/budgets.py
     ]
@@ -130,23 +152,19 @@ def _write_page() -> None:
 
 def _section(title: str, folder: str, experiments: Iterable[str]) -> str:
     """The pages of experiments under a title, their pictures found from where this page is."""
-    pages = [(OUT / folder / f"{name}.md").read_text() for name in experiments]
+    pages = [path.read_text() for name in experiments if (path := OUT / folder / f"{name}.md").exists()]
     page = re.sub(r"^## ", "### ", "\n".join(pages), flags=re.MULTILINE).replace("](", f"](results/{folder}/")
     return f"## {title}\n\n{page}"
 
 
-def _rows(folder: str) -> dict[tuple[str, str], dict[str, str]]:
+def _rows(folders: Iterable[str]) -> dict[tuple[str, str], dict[str, str]]:
     """What the main experiment measured, by pool and method."""
-    path = OUT / folder / "main.csv"
-    if not path.exists():
-        return {}
-    with path.open() as lines:
-        return {(row["pool"], row["method"]): row for row in csv.DictReader(lines)}
+    return {(row["pool"], row["method"]): row for folder in folders for row in _read(OUT / folder / "main.csv")}
 
 
 def _presets() -> str:
     """The paper's hyperparameters and `fast`."""
-    found = {label: _rows(folder) for folder, label in PRESETS.items()}
+    found = {label: _rows(folders) for label, folders in PRESETS.items()}
     metrics = ("accuracy", "agreement", "rounds", "samples", "reward")
     lines = []
     for model in MODELS:

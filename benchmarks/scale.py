@@ -1,6 +1,6 @@
 """How replay, training and collection grow with nodes: what one machine can measure, and what follows from it.
 
-Prints the figures of docs/scale.md: those measured here, and the tables that are computed from them.
+Prints the figures of docs/ray.md: those measured here, and the tables that are computed from them.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from typing import Any
 
 import suffice
 from suffice.executors import Executor, Link, Task
-from suffice.live.journal import Journal
+from suffice.live.batches.journal import Journal
 from suffice.response import Response
 
 NODES = (1, 10, 100, 1000)
@@ -107,7 +107,7 @@ def handed_out(count: int) -> list[float]:
     import ray
 
     quiet = {"include_dashboard": False, "log_to_driver": False, "object_store_memory": 200 << 20}
-    ray.init("local", num_cpus=2, **quiet)  # type: ignore[arg-type]
+    ray.init("local", num_cpus=2, **quiet)
     try:
         task: Any = ray.remote(nothing)
         actor: Any = ray.remote(num_cpus=0)(Idle)
@@ -144,10 +144,11 @@ def replay() -> tuple[float, float, float]:
 
 
 def training(steps: int) -> tuple[float, int, int]:
-    from suffice.training import Job, train
+    from suffice.training.runs import train
+    from suffice.training.setting import TrainingJob
 
     scale = Weighing(workers=1)
-    train(Job(("qwen2.5-coder-1.5b__train",), steps=steps), executor=scale)  # type: ignore[arg-type]
+    train(TrainingJob(("qwen2.5-coder-1.5b__train",), steps=steps), executor=scale)  # type: ignore[arg-type]
     return scale.seconds / steps, scale.sent[0], scale.returned[0]
 
 
@@ -188,7 +189,7 @@ def memory(path: Path, count: int) -> tuple[float, float, float]:
 
 
 def hold(path: Path) -> None:
-    from suffice.live.questions import load_questions
+    from suffice.live.batches.questions import load_questions
 
     before = resident()
     questions = load_questions(path)

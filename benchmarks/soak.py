@@ -13,10 +13,6 @@ import numpy as np
 import openai
 
 import suffice
-from suffice.answers import get_extractor
-from suffice.live import Voting
-from suffice.live.clients import server_of
-from suffice.live.limiter import Limiter
 from suffice.testing import FakeServer, Reply, completion
 
 FAULTS = [
@@ -44,18 +40,18 @@ def memory() -> int:
 
 
 async def soak(server: FakeServer, questions: int, concurrency: int, flow: suffice.Flow | None) -> None:
-    voting = Voting(suffice.get_controller("plan"), get_extractor("auto"), flow=flow)
+    sampling = suffice.Sampling(flow=flow, concurrency=concurrency, timeout_seconds=10.0)
     outcomes: dict[str, int] = {}
     measured: list[int] = []
     waiting = iter(range(questions))
     async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client:
-        upstream = server_of(client, Limiter(concurrency), timeout=10.0)
+        upstream = sampling.server(client)
 
         async def worker() -> None:
             for number in waiting:
                 messages = [{"role": "user", "content": f"question {number}"}]
                 fields = {"model": "fake", "messages": messages}
-                vote = voting.begin(upstream, fields, np.random.default_rng(number))
+                vote = sampling.voting.begin(upstream, fields, np.random.default_rng(number))
                 try:
                     reason = (await vote.outcome()).stop_reason
                 except suffice.SampleError as error:

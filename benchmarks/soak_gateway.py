@@ -23,7 +23,7 @@ from failover import Mortal, until_ready
 from gateway import POOL, free_port
 
 import suffice
-from suffice.gateway.keys import Limits, add_key
+from suffice.gateway.accounts.keys import Limits, add_key
 
 KILLS = 10
 """How often an upstream is killed in the whole time: every minute in ten minutes."""

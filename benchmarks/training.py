@@ -11,7 +11,9 @@ import time
 from stable_baselines3 import PPO
 
 from suffice import load_pool
-from suffice.training import Job, SamplingEnv, learn
+from suffice.training.env import SamplingEnv
+from suffice.training.learner import learn
+from suffice.training.setting import TrainingJob
 
 POOL = "qwen2.5-coder-1.5b__train"
 STEPS = 1_000_000
@@ -20,7 +22,7 @@ PLAIN_STEPS = 20_480
 
 def here() -> None:
     begun = time.perf_counter()
-    trained = learn(Job((load_pool(POOL),), steps=STEPS))
+    trained = learn(TrainingJob((load_pool(POOL),), steps=STEPS))
     taken = time.perf_counter() - begun
     steps = trained.controller.card["steps"]
     print(steps / taken, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, trained.reward)

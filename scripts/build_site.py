@@ -140,7 +140,7 @@ def described() -> dict[str, Iterable[str]]:
     """What certain pages must have: a heading or a row for every public name, exception and metric."""
     names = [name for module in MODULES for name in importlib.import_module(module).__all__]
     errors = vars(importlib.import_module("suffice.errors")).values()
-    metrics = vars(importlib.import_module("suffice.gateway.metrics")).values()
+    metrics = vars(importlib.import_module("suffice.gateway.operations.metrics")).values()
     return {
         "api.md": [f"### `{name}`" for name in names],
         "exceptions.md": [f"| `{one.__name__}` |" for one in errors if _is_error(one)],

@@ -11,7 +11,8 @@ from pathlib import Path
 from suffice import load_pool, save_controller
 from suffice.controllers.conditioned import Range
 from suffice.report.progress import training_bar
-from suffice.training import Job, learn_each
+from suffice.training.runs import learn_each
+from suffice.training.setting import TrainingJob
 
 SHIPPED = Path(__file__).parents[1] / "src" / "suffice" / "controllers" / "shipped" / "rl.safetensors"
 STEPS = 2_000_000
@@ -20,7 +21,7 @@ STEPS = 2_000_000
 def main() -> None:
     if SHIPPED.exists():
         raise SystemExit(f"{SHIPPED.name} is there already")
-    job = Job((load_pool("qwen2.5-coder-1.5b__train"),), steps=STEPS, ranges=Range())
+    job = TrainingJob((load_pool("qwen2.5-coder-1.5b__train"),), steps=STEPS, ranges=Range())
     with training_bar(1, STEPS) as watch:
         for _, trained in learn_each([job], watch, "here"):
             card = trained.controller.card

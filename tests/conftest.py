@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import signal
 import ssl
 from collections.abc import Callable, Iterator
@@ -17,9 +18,28 @@ from hypothesis import settings
 import suffice
 
 settings.register_profile("suffice", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("random", deadline=None, derandomize=False, max_examples=1000)
 settings.load_profile("suffice")
 
+collect_ignore = ["helpers/inspect_evaluation.py"]  # a program that needs Inspect
+
+DOCSTRINGS_NEED_MORE = ("langchain.py",)
+ALL_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
 SHARED_POOLS = Path(__file__).parents[2] / "shared" / "pools"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file of slow tests alone is not even imported where they are left out: what it imports may not be installed."""
+    left_out = config.option.markexpr == "not slow" and collection_path.suffix == ".py"
+    return (left_out and bool(ALL_SLOW.search(collection_path.read_text()))) or None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Examples in docstrings can't be marked where they stand."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem) and item.path.name in DOCSTRINGS_NEED_MORE:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

@@ -1,9 +1,12 @@
-"""The command line in a shell: completion, help, options with many values, old spellings, and a narrow terminal."""
+"""The command line in a shell: completion, help, options with many values, and a narrow terminal."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,10 +19,13 @@ from rich.progress import Progress
 from typer.testing import CliRunner
 
 from suffice import bundled_pools, controller_names
-from suffice.cli import app, top
+from suffice.cli import app
 from suffice.cli.app import new_console, show
-from suffice.report import progress, shown_page
-from suffice.testing import FakeServer
+from suffice.cli.commands import top
+from suffice.live.batches.batch import Spent
+from suffice.report import progress
+from suffice.report.layout import shown_page
+from suffice.testing import FakeServer, Reply
 
 SMALL = "smollm2-135m__arithmetic"
 QUICK = ["--repeats", "1"]
@@ -109,21 +115,18 @@ def test_a_question_may_come_before_and_after_json(tmp_path: Path) -> None:
         file = tmp_path / "outcome.json"
         assert "Answer: 42" in works("ask", *options, "--json", file, "What?")
         assert json.loads(file.read_text())["answer"] == "42"
-        done = suffice("ask", "What?", *options, "--timeout", "30")
-    assert done.stderr == "suffice: --timeout has become --timeout-seconds, and will go\n"
-    assert "Answer: 42" in done.stdout
 
 
-def test_old_spellings_do_the_same_and_say_so() -> None:
+def test_an_error_names_the_option_as_it_is_spelled() -> None:
     options = [SMALL, *QUICK, "--controller", "asc", "--min-agreement", "50"]
-    new = suffice("advise", *options, "--max-mean-tokens", "1000000")
-    for old in (["--max-tokens", "1000000"], ["--max-tokens=1000000"]):
-        done = suffice("advise", *options, *old)
-        assert (done.returncode, done.stdout) == (0, new.stdout)
-        assert done.stderr == "suffice: --max-tokens has become --max-mean-tokens, and will go\n"
-    assert new.stderr == "" and "--max-tokens" not in works("advise", "--help")
-    for option in ("--max-tokens", "--max-mean-tokens"):
-        assert f"{option} of 1: the cheapest" in fails("advise", *options, option, "1")
+    done = suffice("advise", *options, "--max-mean-tokens", "1000000")
+    assert done.stderr == "" and "--controller asc" in done.stdout
+    assert "--max-mean-tokens of 1: the cheapest" in fails("advise", *options, "--max-mean-tokens", "1")
+    assert "--risk needs a calibration" in (said := fails("evaluate", SMALL, "--risk", "0.1")) and "(--right)" in said
+    assert "(--right)" in fails("ask", "What is 2 + 2?", "--risk", "0.1")
+    serve = ["serve", "--upstream", "http://127.0.0.1:9"]
+    assert "too (--audit)" in fails(*serve, "--min-agreement", "99")
+    assert "(--allow-no-key)" in fails(*serve, "--host", "0.0.0.0")
 
 
 def test_the_sentence_is_of_the_plan_or_of_the_best_and_needs_the_full_vote() -> None:
@@ -151,7 +154,8 @@ def test_titles_are_whole_where_they_are_longer_than_their_table() -> None:
         "--controller",
         "sc",
     )
-    assert "Tokens; elected by weighted:signal=tail,strength=3; change against sc in brackets" in " ".join(said.split())
+    title = "Tokens and reward; elected by weighted:signal=tail,strength=3; change against sc in brackets"
+    assert title in " ".join(said.split())
     assert max(map(len, said.splitlines())) <= 80
 
 
@@ -187,7 +191,10 @@ def test_tables_fit_80_columns(
         works("keys", "list", "--file", keys),
     ]
     entry = {"kind": "vote", "controller": "plan", "status": 200, "samples": 12, "tokens": 1234567, "confidence": 0.99}
-    told = {"totals": {"requests": 12345, "samples": 123456, "samples_saved": 234567, "tokens": 99}, "recent": [entry]}
+    spent = {"requests": 12345, "votes": 1234, "samples": 123456, "over_one_samples": 112345, "tokens": 9912345}
+    group = {"model": "a-model-with-a-name", "key": "somebody", "evidence": "conclusion", **spent}
+    costs = {"said": "+3.1 samples a request", "groups": [group]}
+    told = {"totals": spent | {"over_one_tokens": 8912345}, "costs": costs, "recent": [entry]}
     console = Console(width=80, record=True, file=StringIO())
     console.print(top.screen("http://here", told))
     shown.append(console.export_text())
@@ -220,3 +227,74 @@ def test_a_wait_has_a_bar_on_a_terminal_and_none_elsewhere(monkeypatch: pytest.M
             assert begun.wait(60) if is_terminal else not begun.is_set()
         begun.clear()
         assert ("planning" in written.getvalue()) == is_terminal
+
+
+def test_a_batch_has_lines_now_and_then_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seconds, lines in ((1e9, 1), (0.0, 3)):
+        monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", seconds)
+        with progress.batch_bar("out.jsonl", 64, "questions", Spent()) as advance:
+            for steps in (5, 0, 2):
+                advance(steps)
+        said = capsys.readouterr().err.splitlines()
+        assert len(said) == lines and said[0] == "out.jsonl is under way; 5 of 64 questions done"
+    assert said[-1] == "out.jsonl: 0 tokens/s; 7 of 64 questions done"
+
+
+def test_flow_may_stand_alone_and_takes_nothing_that_is_not_its_own() -> None:
+    few = ["--controller", "asc", "--repeats", "1", "--json"]
+    for options, flow in [
+        (["--flow", SMALL], "order=launch,extra=0"),
+        ([SMALL, "--flow"], "order=launch,extra=0"),
+        (["--flow", "order=arrival,extra=2", SMALL], "order=arrival,extra=2"),
+        ([SMALL], None),
+    ]:
+        assert json.loads(works("evaluate", *options, *few))["flow"] == flow
+
+
+def test_what_goes_into_requests_is_told_by_options() -> None:
+    with FakeServer(lambda request, number: r"\boxed{42}") as server:
+        ask = ["ask", "--base-url", server.base_url, "--controller", "sc:draws=2", "What is 6 * 7?"]
+        works(*ask, "--temperature", "0.5", "--top-p", "0.9", "--max-tokens", "99", "--seed", "5")
+        sent = server.requests[0]
+        assert "at temperature 0 all samples will agree" in suffice(*ask, "--temperature", "0").stderr
+    assert (sent["temperature"], sent["top_p"], sent["max_tokens"], sent["seed"]) == (0.5, 0.9, 99, 5)
+
+
+def test_a_refused_key_says_where_keys_come_from() -> None:
+    refusal = Reply({"error": {"message": "Incorrect API key provided: none."}}, 401)
+    with FakeServer(lambda request, number: refusal) as server:
+        done = suffice("ask", "What is 2 + 2?", "--base-url", server.base_url, "--model", "fake")
+    assert done.returncode == 1 and "its key is read from OPENAI_API_KEY" in done.stderr
+    with FakeServer(lambda request, number: refusal, models=[]) as server:
+        said = fails("ask", "What is 2 + 2?", "--base-url", server.base_url)
+    assert f"{server.base_url} refuses the key, which is read from OPENAI_API_KEY" in said and "--model" not in said
+
+
+def test_an_address_without_an_api_is_said_to_be_one() -> None:
+    class NotFound(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(404)
+
+        def log_message(self, *said: object) -> None:
+            """Keep quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), NotFound) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        said = fails("ask", "What is 2 + 2?", "--base-url", f"http://127.0.0.1:{server.server_port}/api")
+        server.shutdown()
+    assert "there is no API at this address, which is usually …/v1" in said and "--model" not in said
+
+
+def test_an_interrupt_while_it_starts_prints_nothing(tmp_path: Path) -> None:
+    """A package that it imports presses Ctrl-C."""
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-m", "suffice", "pools"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

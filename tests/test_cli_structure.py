@@ -11,7 +11,7 @@ from rich.console import Console
 
 import suffice
 from suffice.live import Moment
-from suffice.report import vote_display
+from suffice.report.votes import vote_display
 from suffice.tally import Tally
 from suffice.testing import FakeServer
 
@@ -44,6 +44,16 @@ def questions(tmp_path: Path) -> Path:
         "".join(json.dumps({"id": one, "question": f"Where is {one}?", "gold": gold}) + "\n" for one in "ab")
     )
     return path
+
+
+def test_an_object_is_put_together_only_where_that_is_asked_for() -> None:
+    said = [{"city": "Bern", "zip": 1, "floor": 1}, {"city": "Bern", "zip": 2, "floor": 2}]
+    said.append({"city": "Thun", "zip": 1, "floor": 2})
+    with server(*map(json.dumps, said)) as upstream:
+        options = ["--base-url", upstream.base_url, "--answer", "json", "--controller", "sc:draws=6", "--json"]
+        came = [json.loads(works("ask", "Where?", *options, *more)) for more in ([], ["--compose"])]
+    assert came[0]["value"] in said and came[1]["value"] == {"city": "Bern", "zip": 1, "floor": 2}
+    assert [one["composed"] for one in came] == [False, True]
 
 
 def test_ask_shows_the_fields(schema: Path) -> None:

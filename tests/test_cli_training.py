@@ -1,21 +1,15 @@
 """Training and the paper's experiments as a user meets them, on toys."""
 
 import csv
-import importlib
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from helpers.commands import POOL, fails, interrupted, suffice, works
+from helpers.toys import few_lessons, shrink, train_here
 
-from suffice import Penalties
-from suffice.executors.here import Here
-from suffice.executors.processes import Processes
-from suffice.planning import budgets as planning_budgets
-from suffice.training import learner
-from suffice.training.learner import PRESETS
+from suffice.experiments.budgets import WAYS
 
 Write = Callable[..., Path]
 
@@ -39,10 +33,7 @@ def toys(write_pool: Write) -> list[Path]:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would run in processes runs in this one, which has loaded torch, on few copies; Ctrl-C below is real."""
-    monkeypatch.setattr(Processes, "run", Here.run)
-    fast = PRESETS["ppo", "fast"]
-    few = replace(fast, copies=8, options=fast.options | {"batch_size": 512})
-    monkeypatch.setitem(PRESETS, ("ppo", "fast"), few)
+    train_here(monkeypatch)
 
 
 @pytest.mark.usefixtures("here")
@@ -97,6 +88,7 @@ def test_means_that_were_missed_are_said_to_be(toys: list[Path], tmp_path: Path)
     assert samples < 0.95 * 31, "too few are as much of a miss as too many"
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_best_so_far(toys: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "c.safetensors"
     long = ["--steps", "2000000", "--algorithm", "a2c", "--seeds", "2"]
@@ -129,19 +121,11 @@ def test_bad_training_options_get_one_sentence(toys: list[Path], tmp_path: Path)
     assert "not a whole controller file" in fails("controllers", tmp_path / "foreign")
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
     toys: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sweeps, budgets = (importlib.import_module(f"suffice.experiments.{name}") for name in ("sweeps", "budgets"))
-    monkeypatch.setattr(sweeps, "PENALTIES", (0.0075, 0.03))
-    for name in ("THRESHOLDS", "WINDOWS", "SIZES"):
-        monkeypatch.setattr(sweeps, name, getattr(sweeps, name)[-2:])
-    monkeypatch.setattr(learner, "FINAL_REPEATS", 5)
-    monkeypatch.setattr(learner, "WATCH_EPISODES", 15)
-    monkeypatch.setattr(planning_budgets, "COLUMNS", 6)
-    monkeypatch.setattr(budgets, "FIXED_PENALTIES", (Penalties(0.0075), Penalties(0.03, 0.01)))
-    monkeypatch.setattr(budgets, "GRID", ((12.0, 6.0),))
+    shrink(monkeypatch)
     out = tmp_path / "r"
     pools: list[str | Path] = ["--train", toys[0], toys[2], "--test", toys[1], toys[3]]
     options: list[str | Path] = [*pools, "--out", out, "--steps", "1", "--repeats", "5"]
@@ -186,7 +170,7 @@ def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
     curves = {row["method"] for row in read_csv(out / "scaling.csv")}
     assert curves == {"sc", "asc", "esc", "rl", "rl_rounds"}
     kept = read_csv(out / "budgets.csv")
-    assert {(row["samples_limit"], row["way"]) for row in kept} == {("12.0", way) for way in budgets.WAYS}
+    assert {(row["samples_limit"], row["way"]) for row in kept} == {("12.0", way) for way in WAYS}
     assert {(row["trained"], row["tested"]) for row in read_csv(out / "transfer.csv")} == {
         (source, target) for source in ("alpha", "beta") for target in ("alpha", "beta")
     }
@@ -262,9 +246,12 @@ def test_the_shipped_controller_is_listed_and_serves_its_range(tmp_path: Path) -
     assert "penalty_draw must be between 0.001 and 0.03, not 0.5" in refused
 
 
-def test_one_network_for_many_budgets_is_trained_by_a_command(toys: list[Path], tmp_path: Path) -> None:
+def test_one_network_for_many_budgets_is_trained_by_a_command(
+    toys: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few_lessons(monkeypatch)
     out = tmp_path / "c.safetensors"
-    options = ["--budget", "6", "--budgets", "5-6", "--lessons", "1", "--steps", "1", "--seeds", "1"]
+    options = ["--budget", "6", "--budgets", "5-6", "--steps", "1", "--seeds", "1"]
     done = suffice("train", toys[0], "--out", out, *options)
     assert done.returncode == 0, done.stderr
     assert json.loads(works("controllers", out))["ranges"]["budget"] == [5, 6]

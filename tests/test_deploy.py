@@ -10,14 +10,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
 import typer.main
 import yaml
 
 from suffice.cli import app
 from suffice.gateway import Settings, with_file
-from suffice.gateway.traces import FLUSH_SECONDS
+from suffice.gateway.operations.traces import FLUSH_SECONDS
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 COMMAND: Any = typer.main.get_command(app)
@@ -103,15 +102,21 @@ def test_every_setting_exists(tmp_path: Path) -> None:
     assert {field.name for field in fields(Settings)} > {"drain_seconds", "otel"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["1.31", "1.37"])
 def test_the_manifest_fits_kubernetes_s_own_schema(version: str) -> None:
+    import kubernetes_validate
+
     found = documents()
     assert {one["kind"] for one in found} == {"ConfigMap", "Deployment", "Service", "PodDisruptionBudget"}
     for document in found:
         kubernetes_validate.validate(document, version, strict=True)
 
 
+@pytest.mark.slow
 def test_a_mistake_in_the_manifest_would_be_found() -> None:
+    import kubernetes_validate
+
     document = of_kind("Deployment")
     document["spec"]["template"]["spec"]["containers"][0]["readynessProbe"] = {}
     with pytest.raises(kubernetes_validate.ValidationError):

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
@@ -27,7 +26,6 @@ def square(number: int, link: Link) -> int:
 
 
 def process_of(number: int, link: Link) -> int:
-    time.sleep(0.1 * number)
     return os.getpid()
 
 
@@ -58,6 +56,15 @@ def test_processes_are_others_and_what_can_not_be_sent_stays_here() -> None:
     assert dict(Processes(2).run(tasks[:1])) == {0: os.getpid()}
 
 
+def test_there_are_as_many_processes_as_cores_unless_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert get_executor("processes:workers=3").workers == 3
+    for cores, workers in ((5, 5), (None, 1)):
+        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
+        assert get_executor("processes").workers == workers
+    with pytest.raises(OptionError, match="workers must be a whole number, at least 1"):
+        get_executor("processes:workers=0")
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_task_s_error_is_the_run_s(executor: str) -> None:
     with pytest.raises(OptionError, match="work must be better") as caught:
@@ -84,7 +91,7 @@ def test_ray_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     needs = "this needs ray, of the extra ray: pip install 'suffice[ray]'"
     with pytest.raises(OptionError, match=re.escape(needs)):
         get_executor("ray:address=local")
-    for command in (["evaluate", POOL], ["advise", POOL, "--max-tokens", "1"], ["train", POOL, "--out", "c"]):
+    for command in (["evaluate", POOL], ["advise", POOL, "--max-mean-tokens", "1"], ["train", POOL, "--out", "c"]):
         assert fails(*command, "--ray", "auto") == f"suffice: {needs}\n"
 
 

@@ -20,7 +20,7 @@ from suffice.cli import app
 from suffice.testing import FakeServer
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
@@ -75,7 +75,6 @@ NEEDS: dict[str, tuple[list[str], str]] = {
     "train": (["train", POOL, "--out", "c.safetensors"], "train"),
     "reproduce": (["reproduce", "main", "--out", "r"], "train,plot"),
     "serve": (["serve", "--upstream", "http://127.0.0.1:9/v1"], "serve"),
-    "keys": (["keys", "list"], "serve"),
     "ask": (["ask", "What is 6 * 7?"], "local"),
     "evaluate": (["evaluate", POOL, "--repeats", "1", "--figure", "f.png"], "plot"),
     "advise": (["advise", POOL, "--repeats", "1", "--max-latency", "1", "--figure", "f.png"], "plot"),
@@ -111,10 +110,16 @@ def test_without_extras_every_command_works_or_says_what_it_needs(plain: Path, t
                 "tail",
                 "--repeats",
                 "1",
+                "--force",
                 "--out",
                 "w.safetensors",
-                "--force",
             ],
+            "calibrate": ["calibrate", "qwen2.5-coder-1.5b__gsm8k", "--out", "c.json"],
+            "panel": [
+                *["panel", "evaluate", "--voter", "a=qwen2.5-coder-0.5b__gsm8k,price=1"],
+                *["--voter", "b=qwen2.5-coder-1.5b__gsm8k,price=3", "--repeats", "1"],
+            ],
+            "keys": ["keys", "add", "ann"],
             "fit": ["fit", "smollm2-135m__arithmetic", "--budget", "8", "--out", "f.safetensors"],
         }
         every = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
@@ -123,7 +128,8 @@ def test_without_extras_every_command_works_or_says_what_it_needs(plain: Path, t
         assert "answers, and not as a gateway of suffice does" in at_no_gateway.stderr
         for arguments in works.values():
             done = run(*programs, *arguments, cwd=tmp_path)
-            assert (done.returncode, done.stderr) == (0, ""), (arguments, done.stderr)
+            complaints = [line for line in done.stderr.splitlines() if " is under way; " not in line]
+            assert (done.returncode, complaints) == (0, []), (arguments, done.stderr)
     for arguments, extra in NEEDS.values():
         done = run(*programs, *arguments, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, ""), (arguments, done)

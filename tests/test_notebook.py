@@ -23,8 +23,8 @@ NOTEBOOK = Path(__file__).parents[1] / "docs" / "start.ipynb"
 EVIL = "<script>alert(1)</script>"
 
 if TYPE_CHECKING:  # the type checker must find these wrong; it complains of a mark that marks nothing
-    suffice.sample(None, [], model="m", timeout="long")  # type: ignore[arg-type]
-    suffice.sample(None, [], model="m", flow="flow")  # type: ignore[arg-type]
+    suffice.sample(None, [], model="m", sampling=suffice.Sampling(retries="long"))  # type: ignore[arg-type]
+    suffice.sample(None, [], model="m", sampling="asc")  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -98,10 +98,10 @@ def test_frames_have_a_column_each(
         pool.to_pandas() if library == "pandas" else pool.to_polars()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_the_libraries_take_the_columns(library: str, comparison: suffice.Comparison) -> None:
     """The real ones: polars wants one type in a column."""
-    pytest.importorskip(library)
 
     def frame(one: Pool | suffice.Result | suffice.Comparison) -> Any:
         made = one.to_pandas() if library == "pandas" else one.to_polars()
@@ -143,7 +143,6 @@ def outputs(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_the_notebook_runs_and_shows_what_it_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib", reason="the extra plot is not installed")
     monkeypatch.chdir(tmp_path)
     page = json.loads(NOTEBOOK.read_text())
     names: dict[str, Any] = {"__name__": "start"}

@@ -15,17 +15,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+import ray
 from helpers.commands import fails, suffice, works
 from helpers.pools import make_pool
 from helpers.tasks import At, ForgottenError, fail, hold, length, square, wait
+from ray.cluster_utils import Cluster
 
 from suffice import OptionError, Result, evaluate, load_pool
 from suffice.executors import Executor, Ray, Task
 from suffice.testing import FakeServer, Reply, completion
 
-ray: Any = pytest.importorskip("ray", reason="Ray is not installed: it is the extra ray")
-
-pytestmark = pytest.mark.timeout(480)  # a cluster takes its time where all cores are busy
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]  # a cluster takes its time where all cores are busy
 
 T = TypeVar("T")
 
@@ -42,8 +42,6 @@ class Nodes:
         self.begin()
 
     def begin(self) -> None:
-        from ray.cluster_utils import Cluster
-
         for last in (False, False, True):  # Ray gives a node thirty seconds to begin: too few where all cores are busy
             try:
                 self.cluster: Any = Cluster(initialize_head=True, head_node_args=SMALL | {"_system_config": CONFIG})
@@ -224,8 +222,8 @@ def test_a_run_stops_at_the_limit_for_all_and_a_rerun_goes_on(
 def test_a_server_that_fails_is_given_up(executor: Ray, nodes: Nodes, questions: Path, tmp_path: Path) -> None:
     with FakeServer(lambda request, number: Reply({"error": {"message": "no"}}, status=400)) as server:
         options: list[str | Path] = ["--out", tmp_path / "out.jsonl", "--base-url", server.base_url, "--model", "fake"]
-        said = fails("collect", questions, *options, "--concurrency", "1", "--ray", nodes.cluster.address)
-    assert "nothing but failures" in said
+        done = suffice("collect", questions, *options, "--concurrency", "1", "--ray", nodes.cluster.address)
+    assert done.returncode == 2 and "nothing but failures" in done.stderr
 
 
 def test_addresses_are_answered(monkeypatch: pytest.MonkeyPatch, questions: Path, tmp_path: Path) -> None:
@@ -233,7 +231,7 @@ def test_addresses_are_answered(monkeypatch: pytest.MonkeyPatch, questions: Path
     line = "ray job submit --working-dir . -- suffice"
     assert line in fails("evaluate", "smollm2-135m__arithmetic", "--ray", "http://head:8265")
     monkeypatch.setenv("RAY_ADDRESS", "http://head:8265")
-    assert line in fails("advise", "smollm2-135m__arithmetic", "--max-tokens", "900", "--ray", "auto")
+    assert line in fails("advise", "smollm2-135m__arithmetic", "--max-mean-tokens", "900", "--ray", "auto")
     monkeypatch.setattr(ray, "init", refuse)
     assert 'no Ray cluster at "10.0.0.1:6379"' in fails(
         "evaluate", "smollm2-135m__arithmetic", "--ray", "10.0.0.1:6379"
@@ -276,9 +274,10 @@ def test_figures_are_the_same_to_the_last_digit_though_a_node_dies(nodes: Nodes,
 
 
 def test_controllers_are_the_same_though_a_node_dies_in_the_sweep(nodes: Nodes, tmp_path: Path) -> None:
-    from suffice.training import Job, train
+    from suffice.training.runs import train
+    from suffice.training.setting import TrainingJob
 
-    job = Job((make_pool("a" * 40, "ab" * 20, "aab" * 14),), steps=2_000, algorithm="a2c")
+    job = TrainingJob((make_pool("a" * 40, "ab" * 20, "aab" * 14),), steps=2_000, algorithm="a2c")
     there = though_a_node_dies(nodes, tmp_path, lambda executor: train(job, seeds=2, executor=executor))
     here = train(job, seeds=2, executor="here")
     assert [one.seed for one in there] == [one.seed for one in here]

@@ -89,8 +89,11 @@ def test_messages_are_sent_as_they_are(server: FakeServer) -> None:
     assert server.requests[0]["messages"] == messages and server.requests[0]["temperature"] == 0.5
 
 
+@pytest.mark.slow
 def test_tables_come_back_as_tables(server: FakeServer) -> None:
-    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    import pandas  # type: ignore[import-untyped]
+    import pyarrow
+
     data = {"question": [*questions(2), "Who knows?"]}
     frame, table = asked(server, pandas.DataFrame(data), pyarrow.table(data))
     assert frame["answer"].tolist()[:2] == table["answer"].to_pylist()[:2] == ["0", "7"]
@@ -113,13 +116,13 @@ def test_what_can_not_be_meant_is_refused(server: FakeServer) -> None:
         suffice.ray.ask(model="fake", n=3)
 
 
-@pytest.mark.filterwarnings("ignore")  # Ray Data's own
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`use_.* is deprecated:DeprecationWarning")  # Ray Data's own
 def test_the_docs_example_runs_on_ray(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("pyarrow", reason="Ray Data needs pyarrow: pip install 'ray[data]'")
-    ray = pytest.importorskip("ray", reason="the extra ray is not installed: pip install 'suffice[ray]'")
-    pytest.importorskip("ray.data")
+    import ray
+    import ray.data
 
     (block,) = re.findall(r"^```py\n(.*?)^```$", DOCS.read_text(), re.DOTALL | re.MULTILINE)
     block = block.replace("http://localhost:8000/v1", server.base_url).replace("size=2", "size=1")

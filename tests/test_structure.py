@@ -14,13 +14,14 @@ import suffice
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "suffice"
 
-BOTTOM = {"errors", "paths", "penalties", "jsonl", "imports", "notebook", "registry", "response"}
+BOTTOM = {"errors", "paths", "penalties", "jsonl", "imports", "notebook", "registry", "response", "settings"}
 """Small modules that anybody may know, and that know only each other."""
 
 STANDS_ON = {
     "executors": set[str](),
     "tally": set[str](),
-    "answers": {"tally"},
+    "killable": set[str](),
+    "answers": {"tally", "killable"},
     "controllers": {"tally"},
     "pools": {"tally"},
     "flow": {"controllers"},
@@ -30,10 +31,11 @@ STANDS_ON = {
     "elections": {"answers", "controllers", "pools"},
     "replay": {"planning", "elections", "flow", "executors"},
     "training": {"replay"},
-    "experiments": {"training"},
+    "panel": {"training", "live"},
+    "experiments": {"panel"},
     "report": {"experiments"},
     "live": {"planning", "elections", "flow", "executors"},
-    "gateway": {"live"},
+    "gateway": {"panel"},
     "langchain": {"live"},
     "llm": {"live"},
     "testing": {"replay", "live"},
@@ -49,12 +51,17 @@ def below(room: str) -> frozenset[str]:
     return frozenset(STANDS_ON[room]).union(*map(below, STANDS_ON[room])) | BOTTOM
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """All of a file, parsed once for all tests."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def imported(path: Path) -> Iterator[tuple[int, str]]:
     """The modules of ours that a file imports when it runs, each with its line; not those for types alone."""
-    tree = ast.parse(path.read_text())
-    branches = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
+    branches = [node for node in nodes(path) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
     for_types = {inner for branch in branches for node in branch.body for inner in ast.walk(node)}
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if node in for_types:
             continue
         if isinstance(node, ast.ImportFrom):
@@ -63,6 +70,14 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, name) for name in whole)
         elif isinstance(node, ast.Import):
             yield from ((node.lineno, name.name) for name in node.names)
+
+
+def loaded(statement: str) -> set[str]:
+    """The modules that are there after a statement in a process of its own, which has nothing to complain of."""
+    script = f"import sys; {statement}; print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr.count("\n") == 1, done.stderr
+    return set(done.stderr.split())
 
 
 def test_rooms_know_only_what_they_stand_on() -> None:
@@ -99,11 +114,12 @@ def test_every_room_has_its_place() -> None:
 
 
 NAMES = """
-Advice ArrayController CapReachedError Choice Comparison ConditionedController Controller ControllerError Costs
-Difference Flow GaveUpError Imported LearnedController LocalServer OptionError Outcome Penalties Plan Pool PoolError
-Question Response Result SampleError SavedController SufficeError Summary Tallies Tally advise answers aparse asample
-bundled_pools certainty compare confidence controller_names difference evaluate get_controller import_pool
-load_controller load_pool parse register sample save_controller shipped_controllers summarise trace
+Advice ArrayController Calibration CapReachedError Choice Comparison ConditionedController Controller ControllerError
+Costs Difference Flow GaveUpError Imported LearnedController LocalServer OptionError Outcome Penalties Plan Pool
+PoolError Question Response Result SampleError Sampling SavedController SufficeError Summary Tallies Tally advise
+answers aparse asample bundled_pools calibrate certainty compare confidence controller_names difference evaluate
+get_controller import_pool load_calibration load_controller load_pool parse register sample save_controller
+shipped_controllers summarise trace
 """
 
 
@@ -126,9 +142,21 @@ def test_help_shows_what_is_imported_only_when_it_is_used() -> None:
 )
 def test_the_library_loads_nothing_of_the_extras(module: str) -> None:
     heavy = {"torch", "ray", "starlette", "pydantic", "gymnasium", "matplotlib", "openai", "sympy", "typer", "rich"}
-    check = f"import sys, {module}\nprint(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("[]\n", "")
+    parts_of_scipy = {"scipy.special", "scipy.sparse", "scipy.optimize", "scipy.stats"}  # scipy loads them when used
+    assert not loaded(f"import {module}") & (heavy | parts_of_scipy)
+
+
+def test_a_name_brings_its_room_and_what_that_stands_on() -> None:
+    assert not loaded("import suffice") & {"numpy", "scipy", "suffice.tally"}
+    tally = loaded("import suffice; suffice.Tally")
+    assert "suffice.tally" in tally and not tally & {"suffice.answers", "suffice.controllers", "suffice.replay"}
+
+
+def test_a_command_waits_for_nothing_that_only_others_need() -> None:
+    version = loaded("import suffice.cli; suffice.cli.app(['--version'], standalone_mode=False)")
+    assert not version & {"numpy", "scipy", "openai", "rich.console", "suffice.answers", "suffice.cli.commands.ask"}
+    serve = loaded("import suffice.cli; suffice.cli.app(['serve', '--help'], standalone_mode=False)")
+    assert "suffice.cli.commands.serve" in serve and not serve & {"openai", "starlette", "suffice.cli.commands.ask"}
 
 
 def test_test_files_stand_alone_and_are_short() -> None:
@@ -138,3 +166,57 @@ def test_test_files_stand_alone_and_are_short() -> None:
         assert len(path.read_text().splitlines()) <= 400, f"{path} is too long: split it by topic"
         taken = {module for _, module in imported(path)} & stems
         assert not taken, f"{path} imports {taken}: what several need is in tests/helpers"
+
+
+WITHIN = {
+    "gateway": {
+        "errors": set[str](),
+        "events": set(),
+        "policies": set(),
+        "operations": {"errors", "settings", "app"},
+        "door": {"errors", "operations", "policies", "settings"},
+        "settings": {"accounts", "policies"},
+        "fleet": {"door", "events", "errors", "settings", "operations"},
+        "requests": {"door", "errors", "policies", "settings"},
+        "votes": {"requests", "fleet", "events", "errors", "operations", "settings"},
+        "render": {"requests", "events", "errors"},
+        "pipeline": {"requests", "votes", "render", "fleet", "door", "events", "errors", "operations", "settings"},
+        "accounts": {"door", "errors", "policies", "settings", "operations"},
+        "app": {
+            "accounts",
+            "pipeline",
+            "render",
+            "requests",
+            "votes",
+            "fleet",
+            "door",
+            "events",
+            "errors",
+            "settings",
+            "operations",
+        },
+        "serve": {"app", "settings", "operations"},
+    },
+}
+"""Within a room of several parts, each part and those that it may know."""
+
+
+def test_parts_of_a_room_know_only_what_they_stand_on() -> None:
+    wrong = []
+    for room, known in WITHIN.items():
+        for path in sorted((PACKAGE / room).rglob("*.py")):
+            part = path.relative_to(PACKAGE / room).parts[0].removesuffix(".py")
+            for line, module in imported(path) if part != "__init__" else ():
+                other = module.removeprefix(f"suffice.{room}.").partition(".")[0]
+                if module.startswith(f"suffice.{room}.") and other not in known[part] | {part}:
+                    wrong.append(f"{path.relative_to(ROOT)}:{line}: {part} must not know {other}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_two_classes_share_a_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in nodes(path):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

@@ -1,6 +1,18 @@
-"""`python -m suffice`: the command line."""
+"""The `suffice` command, and `python -m suffice`."""
 
-from suffice.cli import main
+import signal
+
+
+def main() -> None:
+    """Run the command line."""
+    interrupted = signal.getsignal(signal.SIGINT)
+    if interrupted is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt of the imports ends it, with no traceback
+    from suffice import cli
+
+    signal.signal(signal.SIGINT, interrupted)
+    cli.main()
+
 
 if __name__ == "__main__":
     main()

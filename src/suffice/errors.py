@@ -60,7 +60,7 @@ class OptionError(SufficeError):
     >>> suffice.Flow("random")
     Traceback (most recent call last):
     ...
-    suffice.errors.OptionError: order must be launch or arrival, not "random"
+    suffice.errors.OptionError: order must be launch, arrival or auto, not "random"
     """
 
     def __init__(self, message: str, argument: str | None = None) -> None:

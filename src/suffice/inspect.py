@@ -30,7 +30,14 @@ def early_stopping(
 ) -> "EpochStopping":
     """What a task takes as `early_stopping`: each sample's epochs stop when the controller has seen enough answers.
 
-    Answers are those of the scores, of the first scorer unless one is named.
+    Args:
+        controller: A controller, or the string that describes one.
+        budget: The most epochs of a sample that count.
+        scorer: The scorer whose scores have the answers; the first unless named.
+
+    Raises:
+        ControllerError: Where there is no such controller.
+        OptionError: Where the budget is no whole number above 0.
 
     >>> early_stopping("asc", budget=8)
     EpochStopping(AdaptiveSelfConsistency(threshold=0.95), budget=8)
@@ -200,20 +207,16 @@ def majority() -> "ScoreReducer":
     """
     from inspect_ai.scorer import score_reducer
 
-    made: ScoreReducer = score_reducer(name=NAME)(_elect)()
+    made: ScoreReducer = score_reducer(name=NAME)(lambda: _elect)()
     return made
 
 
-def _elect() -> "ScoreReducer":
-    def reduce(scores: "list[Score]") -> "Score":
-        tally = _tally(score.answer for score in scores)
-        chosen = scores[tally.answers.index(tally.leader)] if tally.leader is not None else scores[0]
-        votes = {"votes": tally.votes, "epochs": tally.draws}
-        return chosen.model_copy(
-            update={"answer": tally.leader, "metadata": {**(chosen.metadata or {}), "suffice": votes}}
-        )
-
-    return reduce
+def _elect(scores: "list[Score]") -> "Score":
+    """The score of the elected answer, with the votes."""
+    tally = _tally(score.answer for score in scores)
+    chosen = scores[tally.answers.index(tally.leader)] if tally.leader is not None else scores[0]
+    votes = {"votes": tally.votes, "epochs": tally.draws}
+    return chosen.model_copy(update={"answer": tally.leader, "metadata": {**(chosen.metadata or {}), "suffice": votes}})
 
 
 def _tally(answers: Iterable[str | None]) -> Tally:

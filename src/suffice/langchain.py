@@ -1,15 +1,13 @@
 """For LangChain: any chat model or chain, asked just enough times (extra: langchain)."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from suffice.answers import Extractor, Read, get_extractor
-from suffice.controllers import Controller, get_controller
-from suffice.errors import whole_number
 from suffice.live.calls import vote_on
 from suffice.live.outcome import Outcome
-from suffice.live.sample import CONCURRENCY, run_in_thread
+from suffice.live.sample import run_in_thread
+from suffice.live.sampling import Sampling, takes_sampling
 from suffice.response import Response
-from suffice.tally import DEFAULT_BUDGET
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
@@ -17,18 +15,21 @@ if TYPE_CHECKING:
 __all__ = ["just_enough"]
 
 
-def just_enough(
-    model: Any,
-    *,
-    controller: str | Controller = "plan",
-    budget: int = DEFAULT_BUDGET,
-    answer: str | Extractor | Read = "auto",
-    concurrency: int = CONCURRENCY,
-) -> "Runnable[Any, Any]":
-    r"""A runnable that asks another, a chat model or a chain, just enough times.
+@takes_sampling
+def just_enough(model: Any, *, sampling: Sampling | None = None, **settings: Any) -> "Runnable[Any, Any]":
+    r"""A runnable that asks another just enough times.
 
-    It returns the message that was elected, with the outcome in `response_metadata["suffice"]`. Where the other returns
-    text, so does it.
+    Args:
+        model: A chat model or a chain.
+        sampling: How to ask; retries, timeouts and log probabilities are the model's own matter.
+        settings: Its fields by name, as `controller`, `budget`, `answer` and `concurrency`.
+
+    Returns:
+        A runnable whose result is the message that was elected, with the outcome in `response_metadata["suffice"]`.
+        Where the other returns text, so does it.
+
+    Raises:
+        OptionError: where a setting is wrong; ControllerError, where the controller is.
 
     >>> from langchain_core.language_models import FakeListChatModel
     >>> message = just_enough(FakeListChatModel(responses=[r"\boxed{42}"])).invoke("What is 6 * 7?")
@@ -37,9 +38,7 @@ def just_enough(
     """
     from langchain_core.runnables import RunnableLambda
 
-    get_controller(controller), get_extractor(answer)  # what is wrong is said now, and not by the first question
-    whole_number("budget", budget)
-    whole_number("concurrency", concurrency)
+    chosen = replace(sampling or Sampling(), **settings)
 
     async def asked(given: Any, config: Any) -> Any:
         messages: dict[int, Any] = {}
@@ -48,10 +47,7 @@ def just_enough(
             messages[number] = reply = await model.ainvoke(given, config)
             return _response(reply)
 
-        outcome = await vote_on(
-            ask, _question(given), controller=controller, budget=budget, answer=answer, concurrency=concurrency
-        )
-        return _elected(outcome, messages)
+        return _elected(await vote_on(ask, _question(given), chosen), messages)
 
     def called(given: Any, config: Any) -> Any:
         return run_in_thread(lambda: asked(given, config))

@@ -16,6 +16,7 @@ from suffice.errors import SufficeError
 from suffice.live.calls import vote_on
 from suffice.live.outcome import Outcome
 from suffice.live.sample import run_in_thread
+from suffice.live.sampling import Sampling
 from suffice.response import Response
 from suffice.tally import DEFAULT_BUDGET
 
@@ -83,10 +84,11 @@ def suffice(
 
     question = question or sys.stdin.read()
     try:
+        sampling = Sampling(controller, budget, answer, concurrency=concurrency)
         found: Any = llm.get_model(model)
         settings = {name: value for name, value in found.Options(**dict(options)) if value is not None}
         key = llm.get_key(explicit_key=key, key_alias=found.needs_key, env_var=found.key_env_var) if key else None
-        outcome = _ask(found, question, system, settings, key, controller, budget, answer, concurrency)
+        outcome = _ask(found, question, system, settings, key, sampling)
     except (SufficeError, llm.UnknownModelError, llm.ModelError, ValueError) as error:
         raise click.ClickException(str(error).strip("'\"")) from None
     if as_json:
@@ -103,10 +105,7 @@ def _ask(
     system: str | None,
     settings: dict[str, Any],
     key: str | None,
-    controller: str,
-    budget: int,
-    answer: str,
-    concurrency: int,
+    sampling: Sampling,
 ) -> Outcome:
     def draw() -> Response:
         keyed = {"key": key} if key else {}
@@ -118,7 +117,5 @@ def _ask(
     async def ask(number: int) -> Response:
         return await asyncio.to_thread(draw)
 
-    outcome: Outcome = run_in_thread(
-        lambda: vote_on(ask, question, controller=controller, budget=budget, answer=answer, concurrency=concurrency)
-    )
+    outcome: Outcome = run_in_thread(lambda: vote_on(ask, question, sampling))
     return outcome

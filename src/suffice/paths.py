@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from suffice.errors import OptionError
 
@@ -15,6 +15,23 @@ def is_there(path: Path) -> bool:
         return path.exists()
     except OSError:
         return False
+
+
+class FileStamp(NamedTuple):
+    """What changes when a file does."""
+
+    size: int
+    changed_ns: int
+    inode: int
+
+
+def stamp_of(path: Path) -> FileStamp | None:
+    """The stamp of a file; None where there is none."""
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    return FileStamp(about.st_size, about.st_mtime_ns, about.st_ino)
 
 
 def check_writable(*paths: Path | None) -> None:

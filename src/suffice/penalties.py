@@ -4,6 +4,10 @@ from dataclasses import dataclass, fields
 from math import inf
 
 from suffice.errors import OptionError
+from suffice.settings import setting
+
+ROUND_IN_USE = 0.005
+"""What a round costs for `plan` and `rl` where nothing is said; in the paper's process, and its reward, it is free."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +38,11 @@ class Costs:
     Penalties(draw=0.0, round=0.01)
     """
 
-    price_per_million_tokens: float = 0.0
-    tokens_per_sample: float = 0.0
-    seconds_per_round: float = 0.0
-    value_of_a_second: float = 0.0
-    value_of_an_answer: float = 1.0
+    price_per_million_tokens: float = setting(0.0, "What tokens cost, instead of a penalty for a draw.")
+    tokens_per_sample: float = setting(0.0, "How long a response is; the pools' mean by default.")
+    seconds_per_round: float = setting(0.0, "How long a round takes, instead of a penalty for it.")
+    value_of_a_second: float = setting(0.0, "What a second of waiting costs.")
+    value_of_an_answer: float = setting(1.0, "What the right answer is worth, in the same money.")
 
     def __post_init__(self) -> None:
         for field in fields(self):

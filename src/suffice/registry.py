@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from types import UnionType
-from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar
 
 from suffice.errors import SufficeError
+from suffice.settings import read_arguments
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -96,7 +96,7 @@ class Registry(Generic[T]):
                 raise self._error(f'{self.kind} "{spec}": {entry.rest} must be given, as in {name}:{entry.rest}')
             return entry.make(*[settings] if settings else [])
         try:
-            return entry.make(**_arguments(entry.make, settings))
+            return entry.make(**read_arguments(entry.make, settings))
         except (SufficeError, TypeError, ValueError) as error:
             raise self._error(f'{self.kind} "{spec}": {error}') from None
 
@@ -135,60 +135,3 @@ def _home(registered: Any) -> tuple[str, str]:
     """Where a class or function is defined."""
     kind = registered if hasattr(registered, "__qualname__") else type(registered)
     return kind.__module__, kind.__qualname__
-
-
-def _arguments(make: Any, settings: str) -> dict[str, Any]:
-    """Read `key=value,key=value` by the parameters and their types; ValueError says what is wrong."""
-    parameters = {
-        name: parameter
-        for name, parameter in inspect.signature(make).parameters.items()
-        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-    }
-    types = get_type_hints(make)
-    if inspect.isclass(make):  # these are of its fields; those of its constructor count more
-        types |= get_type_hints(make.__init__)
-    arguments: dict[str, Any] = {}
-    for setting in settings.split(",") if settings else []:
-        key, equals, value = setting.partition("=")
-        if key not in parameters:
-            readable = [parameter for name, parameter in parameters.items() if _plain(types.get(name, str)) in _READERS]
-            known = ", ".join(map(_described, readable)) or "none"
-            raise ValueError(f'no parameter "{key}"; its parameters and defaults are: {known}')
-        if not equals or key in arguments:
-            raise ValueError(f'give each parameter once, as key=value; "{setting}" is not that')
-        arguments[key] = _read(key, value, types.get(key, str))
-    for parameter in parameters.values():
-        if parameter.default is parameter.empty and parameter.name not in arguments:
-            raise ValueError(f"{parameter.name} must be given")
-    return arguments
-
-
-def _described(parameter: inspect.Parameter) -> str:
-    return parameter.name if parameter.default in (None, parameter.empty) else f"{parameter.name} ({parameter.default})"
-
-
-def _plain(kind: Any) -> Any:
-    """What an optional type is when it is given."""
-    optional = get_origin(kind) in (UnionType, Union)
-    return next(part for part in get_args(kind) if part is not type(None)) if optional else kind
-
-
-def _read(key: str, text: str, kind: Any) -> Any:
-    """A value of this type."""
-    kind = _plain(kind)
-    if kind not in _READERS:
-        raise ValueError(f"{key} can't be given in a string: its type is none of those that can")
-    convert, wanted = _READERS[kind]
-    try:
-        return convert(text)
-    except (KeyError, ValueError):
-        raise ValueError(f'{key} must be {wanted}, not "{text}"') from None
-
-
-_READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
-    str: (str, "text"),
-    int: (int, "a whole number"),
-    float: (float, "a number"),
-    bool: ({"true": True, "false": False}.__getitem__, "true or false"),
-    tuple[int, ...]: (lambda text: tuple(map(int, text.split("+"))), "whole numbers joined by +"),
-}

@@ -24,13 +24,17 @@ class Response:
 
     They are `logprob`, `confidence`, `tail` and `lowest`: those that the server tells enough for.
     """
+    final: str | None = None
+    """What the model said when it was asked for the answer alone, where it was; those tokens are among its own."""
     answer: str | None = None
+    voter: str | None = None
+    """Who of a panel gave it."""
     draw: int = 0
     """Its number among the question's draws, in the order in which they were started."""
     prompt_tokens: int = 0
     """Those of its request; of a request for several, the first has them."""
     seconds: float = 0.0
-    """How long its request took."""
+    """How long its request took, once the server let it in."""
     estimated: bool = False
     """Whether nobody counted the tokens, so that they are estimated by the length."""
     choice: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -50,3 +54,18 @@ class Response:
     def to_json(self) -> dict[str, Any]:
         """The fields, as JSON has them."""
         return {name: value for name, value in vars(self).items() if name not in ("choice", "reply")}
+
+
+def typical(responses: Sequence[Response]) -> Response | None:
+    """The complete one of median length, and of two such the earlier; one that was cut off only where all were.
+
+    >>> typical([Response("It is 7, as you can see from a long and winding road of thoughts."), Response("7"),
+    ...          Response("So it is 7.")]).text
+    'So it is 7.'
+    """
+    said = [one for one in responses if one.is_complete and one.said] or list(responses)
+    if not said:
+        return None
+    by_length = sorted(range(len(said)), key=lambda place: (len(said[place].said or ""), place))
+    length = len(said[by_length[(len(said) - 1) // 2]].said or "")
+    return next(one for one in said if len(one.said or "") == length)

@@ -6,8 +6,8 @@
 from collections.abc import Iterable
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import entr
 
 from suffice.errors import OptionError
 from suffice.notebook import bars, many, short
@@ -34,6 +34,8 @@ class Tally:
     def __init__(self, budget: int = DEFAULT_BUDGET) -> None:
         self.budget = budget
         self.answers: list[str | None] = []
+        self.voters: list[str | None] = []
+        """Who gave each answer; None where there is one voter, who needs no name."""
         self.round_ends: list[int] = []
         self.leader: str | None = None
         """The answer that a majority vote elects now; None while there are no votes."""
@@ -48,9 +50,10 @@ class Tally:
         title = f"{self.draws} of {self.budget} draws in {many(self.rounds, 'round')}"
         return bars(title, self.votes, self.draws)
 
-    def add(self, answer: str | None) -> None:
+    def add(self, answer: str | None, voter: str | None = None) -> None:
         """Take in one answer, or None for a response without one."""
         self.answers.append(answer)
+        self.voters.append(voter)
         if answer is None:
             return
         count = self._counts[answer] = self._counts.get(answer, 0) + 1
@@ -107,7 +110,7 @@ def state(top: IntArray, draws: IntArray, budget: int) -> FloatArray:
     if top.shape[-1] < 2:
         raise OptionError("a state needs the top 2 vote counts at least")
     shares = top / np.maximum(top.sum(axis=-1, keepdims=True), 1)
-    entropy = entr(shares).sum(axis=-1) / np.log(top.shape[-1])
+    entropy = scipy.special.entr(shares).sum(axis=-1) / np.log(top.shape[-1])
     return np.concatenate([top / budget, (draws / budget)[..., None], entropy[..., None]], axis=-1)
 
 
@@ -180,6 +183,23 @@ class _OneTally(Tallies):
         codes = {answer: code for code, answer in enumerate(dict.fromkeys(given))}
         known = [NONE if answer is None else codes[answer] for answer in given]
         return np.array([[NONE] * (k - len(known)) + known])
+
+
+def elected(answers: IntArray) -> IntArray:
+    """The code that all draws of each row elect, NONE without a vote; rows are answers in order of arrival.
+
+    >>> elected(np.array([[1, 0, 0, 1], [NONE, NONE, NONE, NONE]])).tolist()
+    [0, -1]
+    """
+    rows = np.arange(len(answers))
+    counts = np.zeros((len(rows), int(answers.max(initial=0)) + 2), np.intp)
+    votes = np.zeros_like(answers)
+    for draw, codes in enumerate(answers.T):
+        counts[rows, codes] += 1  # the last column takes NONE
+        votes[:, draw] = np.where(codes == NONE, 0, counts[rows, codes])
+    # Whoever is the first to get as many votes as anybody gets at all leads to the end.
+    leader: IntArray = answers[rows, votes.argmax(axis=1)]
+    return leader
 
 
 class Standings:

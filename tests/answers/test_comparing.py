@@ -9,34 +9,34 @@ from collections.abc import Iterator
 import pytest
 
 from suffice.answers import Keys
-from suffice.answers.comparing import BUDGET, QUICK, SLOW, Comparison
-from suffice.answers.worker import TooSlowError, Worker
+from suffice.answers.keys import BUDGET, QUICK, SLOW, FormulaComparison
+from suffice.killable import KillableWorker, TooSlowError
 
 ENDLESS = "(x+y+z+w)^{97}", "(x+y+z+w)^{96}"
 
 
 @pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
-    worker = Worker("equal")
+def worker() -> Iterator[KillableWorker]:
+    worker = KillableWorker("equal")
     yield worker
     worker.close()
 
 
-def answered(worker: Worker) -> int:
+def answered(worker: KillableWorker) -> int:
     """The process of a worker that compares as it should."""
     assert worker.equal(r"\sqrt{12}", r"2\sqrt{3}", 10.0)
-    assert worker._process
-    return worker._process.pid
+    assert worker.pid
+    return worker.pid
 
 
-def test_a_comparison_that_is_too_slow_is_ended_and_the_process_goes_on(worker: Worker) -> None:
+def test_a_comparison_that_is_too_slow_is_ended_and_the_process_goes_on(worker: KillableWorker) -> None:
     process = answered(worker)
     with pytest.raises(TooSlowError):
         worker.equal(*ENDLESS, seconds=0.1)
     assert answered(worker) == process
 
 
-def test_a_process_that_was_killed_is_replaced(worker: Worker) -> None:
+def test_a_process_that_was_killed_is_replaced(worker: KillableWorker) -> None:
     os.killpg(answered(worker), signal.SIGKILL)
     answered(worker)
 
@@ -51,8 +51,8 @@ def test_a_process_that_was_forked_compares_for_itself() -> None:
 
 
 def test_workers_end_with_the_process_that_started_them_however_that_ends() -> None:
-    program = "import os\nfrom suffice.answers.worker import SEARCHER\nSEARCHER.search('(a)', 'a')\n"
-    program += "print(SEARCHER._process.pid, flush=True)\nos.kill(os.getpid(), 9)"
+    program = "import os\nfrom suffice.killable import SEARCHER\nSEARCHER.search('(a)', 'a')\n"
+    program += "print(SEARCHER.pid, flush=True)\nos.kill(os.getpid(), 9)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ended.returncode == -signal.SIGKILL
     with pytest.raises(ProcessLookupError):
@@ -66,9 +66,9 @@ def test_quick_comparisons_do_not_wait_for_slow_ones() -> None:
     assert [one.cancel() for one in slow][-1], "the last had not even begun"
 
 
-def compared(keys: Keys, answer: str, too_slow: set[str]) -> list[Comparison]:
+def compared(keys: Keys, answer: str, too_slow: set[str]) -> list[FormulaComparison]:
     """What is compared to find the key of an answer, where these forms can't be, and all others are different."""
-    finding, asked, verdict = keys.finding(answer), list[Comparison](), None
+    finding, asked, verdict = keys.finding(answer), list[FormulaComparison](), None
     try:
         while True:
             asked.append(finding.send(verdict))
@@ -80,7 +80,7 @@ def compared(keys: Keys, answer: str, too_slow: set[str]) -> list[Comparison]:
 def test_a_vote_with_a_slow_formula_leaves_the_quick_lane() -> None:
     keys = Keys()
     assert compared(keys, "x+1", set()) == []
-    assert compared(keys, "x+2", set()) == [Comparison("x+1", "x+2", QUICK)]
+    assert compared(keys, "x+2", set()) == [FormulaComparison("x+1", "x+2", QUICK)]
     first = compared(keys, "x+3", {"x+3"})
     assert [one.lane for one in first] == [QUICK, SLOW, SLOW]
     assert all(one.lane is SLOW for one in compared(keys, "x+4", set()))
@@ -96,7 +96,7 @@ def test_an_answer_that_was_too_slow_twice_is_compared_as_written_and_others_by_
 
 def test_a_vote_compares_for_so_long_and_then_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr("suffice.answers.comparing.time.monotonic", lambda: now)
+    monkeypatch.setattr("suffice.answers.keys.time.monotonic", lambda: now)
     keys, patience = Keys(), list[float | None]()
     for number in range(32):
         finding = keys.finding(f"x+{number}1")

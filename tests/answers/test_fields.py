@@ -12,7 +12,7 @@ from suffice import OptionError
 from suffice.answers import json_text
 from suffice.answers.fields import FieldComparison, leaves, scalar_key
 from suffice.answers.json_text import is_bounded, read_calls, read_json
-from suffice.answers.schema import Schema
+from suffice.answers.structure import Schema
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES = st.recursive(
@@ -221,7 +221,7 @@ def test_a_schema_is_checked_and_nothing_fetched(document: Any, complaint: str) 
 
 
 def test_a_schema_says_which_package_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.answers.schema.find_spec", lambda name: None)
+    monkeypatch.setattr("suffice.answers.structure.find_spec", lambda name: None)
     with pytest.raises(OptionError, match=r"schema needs another package: pip install 'suffice\[structure\]'"):
         Schema({})
 

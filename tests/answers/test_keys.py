@@ -5,7 +5,8 @@ from fractions import Fraction
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from helpers.examples import at_least
+from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.answers import Keys, answer_key, get_extractor, normalise
@@ -201,7 +202,7 @@ def test_a_key_in_one_call() -> None:
 PIECES = [*r"0123456789.,/%^_{}()[]\ $*=-+<>aAbBxyz", r"\frac", r"\boxed{", "answer is "]
 
 
-@settings(max_examples=300, deadline=None)
+@at_least(300)
 @given(st.lists(st.sampled_from(PIECES)).map("".join))
 def test_any_text_has_a_key_or_none_and_keeps_it(text: str) -> None:
     form = normalise(text)

@@ -35,7 +35,7 @@ def test_ours_pass(controller: str | Controller) -> None:
     check_controller(controller)
 
 
-@pytest.mark.parametrize("controller", ["sc", "asc", "esc", "doubling", "boinf", "plan"])
+@pytest.mark.parametrize("controller", ["once", "sc", "asc", "esc", "doubling", "boinf", "plan"])
 @pytest.mark.parametrize("budget", [1, 2, 7])
 def test_ours_pass_with_small_budgets(controller: str, budget: int) -> None:
     check_controller(controller, budget)

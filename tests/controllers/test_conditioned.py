@@ -153,9 +153,9 @@ def test_saved_and_loaded_it_keeps_its_penalties_and_decisions(tmp_path: Path) -
     assert isinstance(loaded, ConditionedController) and loaded.penalties == Penalties(0.02, 0.01)
     check_controller(loaded)
     again = get_controller(f"rl:penalty_draw=0.002,file={path}")
-    assert isinstance(again, ConditionedController) and again.penalties == Penalties(0.002)
+    assert isinstance(again, ConditionedController) and again.penalties == Penalties(0.002, 0.005)
     tallies = [tally_of(64, list("abc"[: 1 + n % 3] * n)) for n in range(2, 20)]
-    same = network(penalties=Penalties(0.002))
+    same = network(penalties=Penalties(0.002, 0.005))
     assert [again.decide(tally) for tally in tallies] == [same.decide(tally) for tally in tallies]
 
 

@@ -7,7 +7,7 @@ from adaptive_consistency import BetaStoppingCriteria
 from scipy import integrate, stats
 
 from suffice import Tally, get_controller
-from suffice.controllers.boinf import largest_probabilities
+from suffice.controllers.boinf import BestOfInfinity, largest_probabilities
 
 
 def tally_of(votes: tuple[int, ...], none: int = 0, budget: int = 32) -> Tally:
@@ -32,6 +32,11 @@ def answers(*given: str | None) -> Tally:
     tally = Tally(32)
     tally.add_round(given)
     return tally
+
+
+def test_once_draws_one_whatever_it_says() -> None:
+    assert decide("once", Tally(32)) == 1
+    assert decide("once", answers("a")) == decide("once", answers(None)) == 0
 
 
 def test_sc_draws_its_number_at_once_and_stops() -> None:
@@ -114,3 +119,16 @@ def test_boinf_never_stops_in_a_tie_or_without_votes() -> None:
     assert decide("boinf:factor=0.001", answers("a", "b", "b", "a")) == 1
     assert decide("boinf:factor=0.001", answers(None)) == 1
     assert decide("boinf:factor=0.001", Tally(32)) == 1
+
+
+def test_best_of_infinity_stops_at_a_factor_that_is_reached_exactly() -> None:
+    votes = np.array([[leader] for leader in range(1, 30)])
+    leads = largest_probabilities(votes, 0.3)
+    factors = 2 * leads / (1 - leads)
+    exact = np.flatnonzero(factors * (1 - leads) == 2 * leads)
+    assert exact.size, "where it is, to the last bit"
+    for row in exact:
+        tally = Tally(32)
+        tally.add_round(["7"] * int(votes[row, 0]))
+        reached, missed = BestOfInfinity(float(factors[row])), BestOfInfinity(float(np.nextafter(factors[row], np.inf)))
+        assert (reached.decide(tally), missed.decide(tally)) == (0, 1)

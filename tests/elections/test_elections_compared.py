@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from suffice import Pool, evaluate, load_pool
-from suffice.experiments import Bench, Elected, elections
-from suffice.experiments.elections import gain
+from suffice.experiments import Bench
+from suffice.experiments.elections import ElectionResult, elections, gain
 from suffice.report.elected import elected_rows, elected_text
 
 MODEL = "qwen2.5-coder-0.5b"
@@ -30,15 +30,15 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 
 @pytest.fixture(scope="module")
-def found(bench: Bench) -> list[Elected]:
+def found(bench: Bench) -> list[ElectionResult]:
     return elections(bench)
 
 
-def names(found: list[Elected], pool: str) -> set[str]:
+def names(found: list[ElectionResult], pool: str) -> set[str]:
     return {one.election for one in found if one.pool == pool}
 
 
-def test_each_pool_has_the_elections_that_it_has_signals_for(found: list[Elected]) -> None:
+def test_each_pool_has_the_elections_that_it_has_signals_for(found: list[ElectionResult]) -> None:
     signals, tokens = names(found, f"{MODEL}__gsm8k"), names(found, "qwen2.5-coder-1.5b__gsm8k")
     assert {"majority", "weighted:signal=tail,strength=0.4", "deepconf:signal=tail,keep=10"} <= signals
     assert {f"learned from {who}, by gold" for who in ("the same model", "another model")} <= signals
@@ -48,7 +48,7 @@ def test_each_pool_has_the_elections_that_it_has_signals_for(found: list[Elected
             assert set(one.strengths) == {"length"}, "the pool tells nothing else"
 
 
-def test_figures_are_those_of_evaluate(found: list[Elected], bench: Bench) -> None:
+def test_figures_are_those_of_evaluate(found: list[ElectionResult], bench: Bench) -> None:
     for one in found:
         if one.stop == "plan" and one.election in ("majority", "weighted:signal=length,strength=-0.4"):
             pool = next(pool for pool in bench.test if pool.name == one.pool)
@@ -57,7 +57,7 @@ def test_figures_are_those_of_evaluate(found: list[Elected], bench: Bench) -> No
             assert one.samples == pytest.approx(result.samples)
 
 
-def test_gains_are_over_the_plain_vote_of_the_full_budget(found: list[Elected]) -> None:
+def test_gains_are_over_the_plain_vote_of_the_full_budget(found: list[ElectionResult]) -> None:
     pool = f"{MODEL}__gsm8k"
     plain = gain(found, [pool], "SC@32", "majority")
     assert plain is not None and (plain.low, plain.mean, plain.high) == (0, 0, 0)

@@ -6,7 +6,7 @@ import pytest
 
 import suffice
 from suffice import get_controller
-from suffice.answers.schema import Schema
+from suffice.answers.structure import Schema
 from suffice.elections import FieldElection, FieldTallies
 
 
@@ -17,8 +17,8 @@ def tallies_of(*answers: Any, **options: Any) -> FieldTallies:
     return tallies
 
 
-def elect(*answers: Any, **options: Any) -> FieldElection:
-    elected = tallies_of(*answers, **options).elect()
+def elect(*answers: Any, compose: bool = False, **options: Any) -> FieldElection:
+    elected = tallies_of(*answers, **options).elect(compose)
     assert elected is not None
     return elected
 
@@ -33,8 +33,12 @@ def test_fields_are_elected_one_by_one() -> None:
     }
 
 
-def test_an_object_that_nobody_gave_is_composed() -> None:
-    elected = elect({"a": 1, "b": 2, "c": 0}, {"a": 1, "b": 0, "c": 3}, {"a": 0, "b": 2, "c": 3})
+def test_what_comes_back_was_said_unless_it_may_be_composed() -> None:
+    answers = [{"a": 1, "b": 2, "c": 0}, {"a": 1, "b": 0, "c": 3}, {"a": 0, "b": 2, "c": 3}]
+    said = elect(*answers)
+    assert said.value in answers and not said.composed
+    assert {pointer: field.votes for pointer, field in said.fields.items()} == {"/a": 2, "/b": 2, "/c": 1}
+    elected = elect(*answers, compose=True)
     assert elected.value == {"a": 1, "b": 2, "c": 3}
     assert elected.composed
     assert elected.response is None
@@ -131,7 +135,7 @@ def test_tool_calls_are_elected_by_argument() -> None:
         return [{"name": "forecast", "arguments": {"city": city, "days": days, "unit": unit}}]
 
     answers = [call("Bern", 3, "C"), call("Bern", 2, "F"), call("Basel", 3, "F"), []]
-    elected = elect(*answers)
+    elected = elect(*answers, compose=True)
     assert elected.composed
     assert elected.value == call("Bern", 3, "F")
 
@@ -168,8 +172,17 @@ def test_free_text_comes_from_the_nearest_response_and_does_not_hold_up_the_vote
     assert elected.value == answers[1]
     assert elected.fields["/why"].kind == "text"
     composed = elect(*[{"a": a, "b": b, "c": c, "why": note(a * 100 + b * 10 + c)} for a, b, c in
-                       ((1, 1, 0), (1, 0, 1), (0, 1, 1))])  # fmt: skip
+                       ((1, 1, 0), (1, 0, 1), (0, 1, 1))], compose=True)  # fmt: skip
     assert composed.value == {"a": 1, "b": 1, "c": 1, "why": note(110)}
+
+
+def test_lists_of_queries_and_strings_of_words_that_differ_are_not_waited_for() -> None:
+    queries = [{"queries": [f"who was born in {number}", f"{number} birthdays"], "n": 2} for number in range(4)]
+    assert set(tallies_of(*queries).tallies) == {"/n"} and tallies_of(*queries).has_votes
+    alone = [{"q": f"news of {number}"} for number in range(4)]
+    assert not tallies_of(*alone).has_votes
+    tagged = [{"tags": ["red wine", "new"]}] * 3 + [{"tags": ["new"]}]
+    assert tallies_of(*tagged).has_votes, "they agree"
 
 
 def test_long_strings_that_agree_are_voted_on() -> None:
@@ -191,8 +204,8 @@ def test_ignored_fields_come_from_the_nearest_response() -> None:
 def test_what_breaks_the_schema_falls_back_to_the_best_whole_response() -> None:
     answers = [{"a": 1, "b": 0, "c": 1}, {"a": 0, "b": 1, "c": 1}, {"a": 1, "b": 1, "c": 0}, {"a": 0, "b": 1, "c": 1}]
     all_ones = {"properties": {name: {"const": 1} for name in "abc"}, "required": ["a", "b", "c"]}
-    assert elect(*answers[:3]).value == {"a": 1, "b": 1, "c": 1}
-    elected = elect(*answers, allows=Schema({"type": "object", "not": all_ones}).allows)
+    assert elect(*answers[:3], compose=True).value == {"a": 1, "b": 1, "c": 1}
+    elected = elect(*answers, compose=True, allows=Schema({"type": "object", "not": all_ones}).allows)
     assert elected.response in (1, 3)
     assert not elected.composed
 
@@ -207,11 +220,12 @@ def test_responses_that_break_the_schema_do_not_vote() -> None:
 def test_fields_that_never_came_together_are_not_paired_where_the_whole_vote_is_clear() -> None:
     first = [{"x": 1, "y": 1}] * 9
     others = [{"x": 2, "y": number} for number in range(2, 14)]
-    elected = elect(*first, *others)
+    elected = elect(*first, *others, compose=True)
     assert {field.choice for field in elected.fields.values()} != {"2", "1"}
     assert not elected.composed
     unclear = [{"x": 1, "y": 1}] * 3 + [{"x": 2, "y": 2}] * 2 + [{"x": 2, "y": 3}] * 2
-    assert elect(*unclear).value == {"x": 2, "y": 1}
+    assert elect(*unclear, compose=True).value == {"x": 2, "y": 1}
+    assert elect(*unclear).value in unclear
 
 
 def test_without_an_answer_nothing_is_elected() -> None:
@@ -250,3 +264,15 @@ def test_a_field_has_a_confidence() -> None:
 def test_large_answers_are_elected(size: int) -> None:
     answers = [{"rows": [{"k": f"key {row}", "v": row * (draw % 3)} for row in range(size)]} for draw in range(8)]
     assert elect(*answers).value in answers
+
+
+def test_elements_that_share_what_does_not_tell_them_apart_are_others() -> None:
+    """Every element is of that kind: it speaks for little that two have it in common, to the letter."""
+
+    def office(*names: str) -> list[dict[str, str]]:
+        return [{"kind": "office supplies", "name": name} for name in names]
+
+    pens, desks = office("red pencil", "blue marker", "white chalk"), office("oak desk", "steel lamp", "soft chair")
+    tallies = tallies_of(pens, pens, desks)
+    assert [tallies.tallies[f"/{place}"].votes for place in range(3)] == [{"{}": 2, "missing": 1}] * 3
+    assert [tallies.tallies[f"/{place}"].votes for place in range(3, 6)] == [{"{}": 1, "missing": 2}] * 3

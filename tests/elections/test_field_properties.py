@@ -4,7 +4,7 @@ import json
 import random
 from typing import Any
 
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from suffice.answers.fields import FieldComparison
@@ -48,6 +48,7 @@ def test_equal_responses_elect_what_they_are(answer: Any, times: int) -> None:
 
 
 @given(OBJECTS, ANSWERS)
+@example({"a": "a long text " * 5}, [{"a": None}])
 def test_what_most_responses_are_is_elected(answer: Any, others: list[Any]) -> None:
     elected = elect([*others, *[answer] * (len(others) + 1)])
     assert FieldComparison().same(elected.value, answer) or not field_accuracy(elected.value, answer).fields

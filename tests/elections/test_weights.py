@@ -15,7 +15,6 @@ from suffice.controllers.files import write_tensors
 from suffice.elections import (
     Election,
     LearnedWeights,
-    election_names,
     get_election,
     load_weights,
     register_election,
@@ -186,7 +185,6 @@ def test_an_election_of_ones_own_has_a_name() -> None:
         def weights(self, signals: Mapping[str, FloatArray], tokens: FloatArray) -> FloatArray:
             return 1 / np.maximum(tokens, 1)
 
-    assert "example-shortest" in election_names()
     assert int(get_election("example-shortest").elect(np.array([0, 0, 1]), {}, np.array([90.0, 80.0, 20.0]))) == 1
     with pytest.raises(OptionError, match="must be a class of Election with a weights method"):
         register_election("example-none")(int)  # type: ignore[type-var]

@@ -1,5 +1,6 @@
 """Which pools train for which, which controllers are found again, and what is said before it starts."""
 
+import csv
 import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,19 +13,25 @@ from helpers.pools import make_pool
 
 from suffice import OptionError, Penalties, Pool, PoolError, save_controller
 from suffice.controllers import LearnedController
-from suffice.experiments import EXPERIMENTS, JOBS, Bench, ablation, forecast, main, scaling, transfer
+from suffice.experiments import EXPERIMENTS, Bench, forecast
 from suffice.experiments.bench import job_key
+from suffice.experiments.methods import ablation, main
+from suffice.experiments.sweeps import scaling
+from suffice.experiments.transfer import transfer
 from suffice.planning import budgets as planning_budgets
-from suffice.training import Job, Setting, train
+from suffice.training.runs import train
+from suffice.training.setting import Setting, TrainingJob
 
 
 def pool(name: str) -> Pool:
-    """Questions of its own, one of them easy."""
-    made = make_pool("a" * 36, "ab" * 18, "aabc" * 9)
-    return Pool(name, tuple(replace(one, id=f"{name}/{one.id}") for one in made.questions), name)
+    """Questions that are the benchmark's own, one of them easy."""
+    made = make_pool(*["a" * 36, "ab" * 18, "aabc" * 9] * 4)
+    return Pool(name, tuple(replace(one, id=f"{name.split('__')[-1]}/{one.id}") for one in made.questions), name)
 
 
-sweeps, budgets = (importlib.import_module(f"suffice.experiments.{name}") for name in ("sweeps", "budgets"))
+sweeps, budgets, panels = (
+    importlib.import_module(f"suffice.experiments.{name}") for name in ("sweeps", "budgets", "panels")
+)
 
 ALPHA, BETA = (tuple(pool(f"{model}__{name}") for name in ("one", "two")) for model in ("alpha", "beta"))
 
@@ -38,12 +45,12 @@ def bench(tmp_path: Path, **options: object) -> Bench:
 @cache
 def controller() -> LearnedController:
     """One that has learned nothing."""
-    (trained,) = train(Job((ALPHA[0],), algorithm="a2c", steps=1))
+    (trained,) = train(TrainingJob((ALPHA[0],), algorithm="a2c", steps=1))
     assert isinstance(trained.controller, LearnedController)
     return trained.controller
 
 
-def put(where: Path, *jobs: Job, scale: float = 1.0) -> None:
+def put(where: Path, *jobs: TrainingJob, scale: float = 1.0) -> None:
     """Leave a controller for each job, as an earlier run would have."""
     where.mkdir(exist_ok=True)
     (weights, bias), *layers = controller().layers
@@ -61,14 +68,14 @@ def test_controllers_of_the_same_model_train_for_a_pool_and_all_where_there_are_
     assert out.training_for(ALPHA[1]) == (ALPHA[0],)
     with pytest.raises(OptionError, match="beta__one: there is nothing to train on"):
         out.check(allow_overlap=False)
-    with pytest.raises(PoolError, match="alpha__one and alpha__one share 3 questions"):
+    with pytest.raises(PoolError, match=r"alpha__one and alpha__one share 12 questions.*--allow-overlap"):
         bench(tmp_path, test=(ALPHA[0],)).check(allow_overlap=False)
 
 
 def test_a_run_is_found_again_by_what_it_was_and_the_paper_s_runs_by_their_old_names(tmp_path: Path) -> None:
     """Trained controllers are kept by these names for years: they must not change."""
     made = replace(ALPHA[0], name="model__name", sha256="0123")
-    assert job_key(Job((made,))) == "ca3b14bc35abff89"
+    assert job_key(TrainingJob((made,))) == "ca3b14bc35abff89"
     own = bench(tmp_path, setting=Setting(Penalties(0.01), actions=(2, 8), first=6, budget=36), algorithm="a2c")
     told = own.job((ALPHA[0],), seed=1)
     assert (told.setting, told.algorithm, told.seed) == (own.setting, "a2c", 1)
@@ -105,7 +112,7 @@ def test_controllers_are_looked_for_in_all_folders_and_nothing_is_trained_where_
 
 def test_the_time_is_told_from_what_is_missing_each_controller_once(tmp_path: Path) -> None:
     own = bench(tmp_path, test=(ALPHA[1], pool("alpha__three")), algorithm="a2c", steps=100_000, executor="here")
-    jobs = list(JOBS["main"](own).values())
+    jobs = list(EXPERIMENTS["main"].jobs(own).values())
     told = forecast([(own, jobs)])
     assert (len(jobs), told.needed, told.missing, told.workers) == (4, 2, 2, 1), "both pools share theirs"
     assert told.seconds > 0
@@ -137,12 +144,24 @@ def test_rows_and_curves_are_means_over_seeds_with_deviations_and_pairs_have_int
     assert first.deviations["samples"] == pytest.approx(abs(samples[0] - samples[1]) / 2**0.5) != 0
     assert curves["sc"][0].deviations["samples"] is None
     gaps = measured.differences(["alpha__two", "beta__two"])["RL-guided", "SC@32"]["samples"]
-    assert gaps is not None and gaps.low <= gaps.mean <= gaps.high < 0
+    assert gaps is not None and gaps.low is not None and gaps.high is not None
+    assert gaps.low <= gaps.mean <= gaps.high < 0
     found = transfer(own)
     assert found is not None and found.curves["beta"]["alpha"][0].seeds == 2
     moved = found.differences["beta", "alpha"]["samples"]
     assert moved is not None and moved.mean == 0, "the same networks were left for both"
     assert ablation(own).differences(["alpha__two"]) == {}, "the other targets aren't there"
+
+
+def test_the_curves_that_are_published_are_of_these_settings() -> None:
+    folder = Path(__file__).parents[2] / "docs" / "results" / "bundled"
+    with (folder / "scaling.csv").open(newline="") as file:
+        published = {(row["method"], row["parameter"]) for row in csv.DictReader(file)}
+    swept = {"sc": ("draws", sweeps.SIZES), "asc": ("threshold", sweeps.THRESHOLDS), "esc": ("window", sweeps.WINDOWS)}
+    swept |= dict.fromkeys(("rl", "rl_rounds"), ("penalty_draw", sweeps.PENALTIES))
+    assert f"Those with {sweeps.ROUND_PENALTY} for a round" in (folder / "scaling.md").read_text()
+    for method, (name, values) in swept.items():
+        assert {(method, f"{name}={value}") for value in values} == {one for one in published if one[0] == method}
 
 
 def test_rewards_and_the_planner_are_by_the_bench_s_penalties_and_budget(tmp_path: Path) -> None:
@@ -166,6 +185,8 @@ def test_all_that_lasts_after_training_has_a_bar_that_comes_to_its_end(
     monkeypatch.setattr(budgets, "GRID", budgets.GRID[:1])
     monkeypatch.setattr(budgets, "FIXED_PENALTIES", budgets.FIXED_PENALTIES[:1])
     monkeypatch.setattr(planning_budgets, "COLUMNS", 6)
+    monkeypatch.setattr(panels, "VALUES", (1,))
+    monkeypatch.setattr("suffice.panel.process.EPISODES", 60)
     told: dict[str, float] = {}
 
     @contextmanager
@@ -174,10 +195,10 @@ def test_all_that_lasts_after_training_has_a_bar_that_comes_to_its_end(
         yield steps.append
         told[title] = sum(steps) / total
 
-    own = bench(tmp_path, only_cached=True, bar=bar)
-    put(tmp_path / "controllers", *(JOBS[name](own).values() if name in JOBS else ()))
-    EXPERIMENTS[name](own)
+    own = bench(tmp_path, only_cached=True, bar=bar, prices={"alpha": 1, "beta": 2})
+    put(tmp_path / "controllers", *EXPERIMENTS[name].jobs(own).values())
+    EXPERIMENTS[name].run(own)
     replays = {"replay of alpha__two", "replay of beta__two"}
-    others = {"elections": {"elections"}, "budgets": {*replays, "penalties for budgets"}}
+    others = {"elections": {"elections"}, "budgets": {*replays, "penalties for budgets"}, "panel": {"replay of two"}}
     assert told.keys() == others.get(name, replays)
-    assert set(told.values()) == {1}
+    assert list(told.values()) == pytest.approx([1] * len(told))

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from suffice import Pool, load_pool
-from suffice.experiments import Bench, budgets
-from suffice.experiments.budgets import SLACK, WAYS, Kept
+from suffice.experiments import Bench
+from suffice.experiments.budgets import SLACK, WAYS, Kept, budgets
 
 module = importlib.import_module("suffice.experiments.budgets")
 

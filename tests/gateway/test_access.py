@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -158,9 +157,8 @@ def test_metrics_and_recent_requests_count() -> None:
 
     with FakeServer(always) as upstream, gateway(upstream) as url:
         before = httpx.get(f"{url}/metrics").text
-        for _ in range(3):
-            post(url, ASK)
-        post(url, ASK | {"n": 2})
+        for body in (ASK, ASK | {"suffice": {}}, ASK | {"suffice": {"budget": 16}}, ASK | {"n": 2}):
+            post(url, body)
         after = httpx.get(f"{url}/metrics").text
         told = httpx.get(f"{url}/v1/suffice/recent").json()
 
@@ -170,13 +168,12 @@ def test_metrics_and_recent_requests_count() -> None:
     assert grown('suffice_requests_total{outcome="vote"}') == 3
     assert grown('suffice_requests_total{outcome="relay"}') == 1
     assert grown("suffice_samples_sum") == 12 and grown("suffice_rounds_sum") == 3
-    assert grown("suffice_samples_saved_total") == 84
-    assert grown('suffice_tokens_total{kind="completion"}') == 120 and grown("suffice_tokens_saved_total") == 840
+    assert grown("suffice_samples_saved_total") == 28 + 12, "of what was asked for"
+    assert grown('suffice_tokens_total{kind="completion"}') == 120 and grown("suffice_tokens_saved_total") == 400
     assert grown("suffice_confidence_count") == 3 and grown("suffice_upstream_seconds_count") == 3
     assert value(after, "suffice_draws_in_flight") == 0
-    assert told["totals"] == {
-        "requests": 4, "votes": 3, "samples": 12, "samples_saved": 84, "tokens": 120, "tokens_saved": 840
-    }  # fmt: skip
+    known = ("requests", "votes", "samples", "samples_saved", "tokens", "tokens_saved")
+    assert [told["totals"][name] for name in known] == [4, 3, 14, 40, 140, 400]
     assert [entry["kind"] for entry in told["recent"]] == ["relay", "vote", "vote", "vote"]
     assert "6 * 7" not in json.dumps(told) and "42" not in json.dumps([entry.get("answer") for entry in told["recent"]])
 
@@ -196,7 +193,7 @@ def test_the_access_log_has_a_json_line_a_request(log_text: bool, capfd: Any) ->
 def test_odd_requests_are_400_and_odd_replies_still_replies() -> None:
     with FakeServer(always) as upstream, gateway(upstream) as url:
         for odd in (
-            {"seed": "abc"}, {"seed": [1]}, {"suffice": {"budget": 10**400}}, {"suffice": {"extra": -1}},
+            {"seed": "abc"}, {"seed": [1]}, {"suffice": {"budget": 10**400}}, {"suffice": {"flow": "extra=-1"}},
             {"suffice": {"deadline_seconds": 10**400}},
             {"suffice": {"controller": "\ud800"}}, {"suffice": {"answer": "\ud800"}}, {"suffice": {"\ud800": 1}},
             {"suffice": {"controller": "plan:actions=" + "1+" * 1000}}, {"n": 1000},
@@ -208,15 +205,15 @@ def test_odd_requests_are_400_and_odd_replies_still_replies() -> None:
         assert httpx.get(f"{url}/v1/suffice/recent").status_code == 200
     with FakeServer(lambda request, number: "\ud800 " + boxed(42)) as upstream, gateway(upstream) as url:
         assert post(url, ASK).json()["suffice"]["answer"] == "42"
-        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
-        assert list(client.chat.completions.create(model="fake", messages=MESSAGES, stream=True))
+        with openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client:
+            assert list(client.chat.completions.create(model="fake", messages=MESSAGES, stream=True))
 
 
 def test_an_unforeseen_failure_has_openai_s_shape_and_a_line(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
     def fail(outcome: Any) -> Any:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("suffice.gateway.votes.summary", fail)
+    monkeypatch.setattr("suffice.gateway.render.summary", fail)
     with FakeServer(always) as upstream, gateway(upstream) as url:
         whole, streamed = post(url, ASK), post(url, ASK | {"stream": True})
     assert whole.status_code == 500 and whole.json()["error"]["type"] == "server_error"
@@ -231,20 +228,17 @@ def test_a_malicious_regular_expression_holds_up_nobody_else() -> None:
     def script(request: dict[str, Any], number: int) -> str:
         return "a" * 40 + "!" if request["messages"][0]["content"] == "evil" else r"\boxed{x+y^2}"
 
-    async def main(upstream: FakeServer, url: str) -> float:
+    async def main(upstream: FakeServer, url: str) -> int:
         async with httpx.AsyncClient(timeout=60) as client:
             bad = evil | {"messages": [{"role": "user", "content": "evil"}]}
             others = [asyncio.create_task(client.post(f"{url}/v1/chat/completions", json=bad)) for _ in range(10)]
             assert await asyncio.to_thread(until, lambda: upstream.served >= 10)
-            begun = time.monotonic()
             assert (await client.post(f"{url}/v1/chat/completions", json=ASK)).status_code == 200
-            seconds = time.monotonic() - begun
-            for other in others:
-                other.cancel()
-            return seconds
+            under_way = [other for other in others if other.cancel()]
+            return len(under_way)
 
     with FakeServer(script) as upstream, gateway(upstream) as url:
-        assert asyncio.run(main(upstream, url)) < 30
+        assert asyncio.run(main(upstream, url)) > 0, "it is not behind all of them"
 
 
 def test_the_recent_list_has_no_text_even_where_the_log_has(capfd: Any) -> None:

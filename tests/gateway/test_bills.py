@@ -14,12 +14,13 @@ from helpers.live import until
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.gateway.bills import UsageReader
-from suffice.gateway.prices import Prices, read_prices
+from suffice.gateway.accounts.access import UsageReader
+from suffice.gateway.accounts.prices import Prices
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
 
+ASKED = ASK | {"suffice": {}}
 PRICES = {"fake*": {"input": 10.0, "output": 100.0}}
 POEM: dict[str, Any] = {"model": "fake", "messages": [{"role": "user", "content": "Explain how rain comes about."}]}
 PROSE = "Water rises, cools and falls, as it has for a long while."
@@ -38,29 +39,34 @@ def lines_of(capfd: Any) -> list[dict[str, Any]]:
 def test_a_vote_costs_what_its_requests_bill_and_says_what_the_full_budget_would(capfd: Any) -> None:
     with FakeServer(always) as upstream, gateway(upstream, prices=PRICES, controller="esc", budget=10) as url:
         before = httpx.get(f"{url}/metrics").text
-        reply = post(url, ASK)
+        reply = post(url, ASKED)
         after = httpx.get(f"{url}/metrics").text
-        streamed = post(url, ASK | {"stream": True}).text
+        streamed = post(url, ASKED | {"stream": True}).text
+        unasked = post(url, ASK).json()["suffice"]
     # One request for 5 draws bills its prompt once, and so would one for all 10.
     cost, full = (5 * 10 + 50 * 100) / 1e6, (5 * 10 + 100 * 100) / 1e6
     assert reply.headers["x-suffice-cost"] == f"{cost:.8f}" and reply.headers["x-suffice-cost-full"] == f"{full:.8f}"
     told = reply.json()["suffice"]
-    assert (told["cost"], told["cost_full"]) == (cost, full)
-    assert f'"cost": {cost}, "cost_full": {full}' in streamed
+    over_one = 40 * 100 / 1e6
+    assert (told["cost"], told["cost_over_one"], told["cost_full"]) == (cost, over_one, full)
+    assert f'"cost": {cost}, "cost_over_one": {over_one}, "cost_full": {full}' in streamed
+    assert unasked["cost"] == unasked["cost_full"], "nothing is saved of what nobody asked for"
     line = lines_of(capfd)[1]
     assert (line["cost"], line["cost_full"], line["prompt_tokens"], line["tokens"]) == (cost, full, 5, 50)
 
     def value(text: str, name: str) -> float:
         return float(text.split(f"\n{name} ")[1].split()[0])
 
-    for name, spent in (("suffice_cost_total", cost), ("suffice_cost_full_total", full)):
+    spending = {"suffice_cost_total": cost, "suffice_cost_full_total": full}
+    for name, spent in spending.items():
         assert value(after, name) - value(before, name) == pytest.approx(spent)
 
 
 def test_where_each_draw_bills_its_prompt_the_full_budget_does_too() -> None:
     one = lambda request, number: Reply(completion(["So it is \\boxed{42}."]))  # noqa: E731
     with FakeServer(one) as upstream, gateway(upstream, prices=PRICES, controller="sc:draws=4", budget=8) as url:
-        told = post(url, ASK).json()["suffice"]
+        told = post(url, ASKED).json()["suffice"]
+    assert told["cost_over_one"] == pytest.approx((3 * 5 * 10 + 30 * 100) / 1e6)
     assert told["cost"] == pytest.approx((4 * 5 * 10 + 40 * 100) / 1e6)
     assert told["cost_full"] == pytest.approx((8 * 5 * 10 + 80 * 100) / 1e6)
 
@@ -160,8 +166,10 @@ def test_usage_is_found_however_the_bytes_are_cut(case: str, cuts: list[int]) ->
 @given(st.binary(max_size=200), st.binary(max_size=200))
 def test_no_bytes_disturb_the_reading(before: bytes, after: bytes) -> None:
     reader = UsageReader()
-    for piece in (before, b'"usage": ', after, b'{"usage": {"prompt_tokens": 1}}'):
+    much = b" " * (1 << 14)  # so long it waits for the end of what looks like a usage
+    for piece in (before, b'"usage": ', after, b'{"usage": {"prompt_tokens": 1}}', much):
         reader.feed(piece)
+    assert reader.tokens == (1, 0)
 
 
 def test_prices_go_by_name_then_by_the_longest_pattern() -> None:
@@ -170,5 +178,4 @@ def test_prices_go_by_name_then_by_the_longest_pattern() -> None:
     models = ["llama", None, "gpt-4o", "gpt-4o-mini-y", "gpt-4o-mini-x", "odd[1]"]
     found = [prices.of(model) for model in models]
     assert [price.input if price else None for price in found] == [1, 1, 2, 3, 4, 5]
-    assert read_prices("m input=1 output=2") == {"m": {"input": 1.0, "output": 2.0}}
-    assert not Prices({}) and Prices({}).of("m") is None
+    assert Prices({}).of("m") is None

@@ -9,11 +9,13 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from helpers.gateways import ASK, always, post
+from helpers.gateways import ASK, always, gateway, post
 from helpers.keys import Desk
+from helpers.labels import easy_and_hard
 from helpers.live import until
 from prometheus_client.parser import text_string_to_metric_families
 
+from suffice import calibrate
 from suffice.testing import FakeServer
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -44,9 +46,17 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     """What a gateway tells after requests of every kind."""
     desk = Desk(tmp_path_factory.mktemp("desk"))
     team, hasty = desk.add("team"), desk.add("hasty", requests_per_minute=1)
+    with FakeServer(always) as upstream, gateway(upstream, vote="shadow") as url:
+        post(url, ASK)
+    calibrate(easy_and_hard(easy=0.9)).save(tmp_path_factory.getbasetemp() / "right.json")
+    right = {"right": str(tmp_path_factory.getbasetemp() / "right.json"), "risk": 0.1}
+    with FakeServer(always) as upstream, gateway(upstream, **right) as url:
+        for is_right in (True, False):
+            told = {"id": post(url, ASK).json()["id"], "right": is_right}
+            httpx.post(f"{url}/v1/suffice/feedback", json=told).raise_for_status()
     with (
         FakeServer(always) as upstream,
-        desk.gateway(upstream, vote="auto", prices=["fake input=1 output=2"], audit=1.0) as url,
+        desk.gateway(upstream, vote="auto", prices={"fake": {"input": 1, "output": 2}}, audit=1.0) as url,
     ):
         httpx.get(f"{url}/healthz")
         post(url, ASK)

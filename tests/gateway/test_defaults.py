@@ -1,21 +1,26 @@
-"""What `suffice serve --help` says of defaults is what the settings have: it starts too quickly to ask them."""
+"""What the help of `suffice serve` and a page of the docs say of the settings is what they are."""
 
-import re
 from dataclasses import fields
+from pathlib import Path
 
 import typer
 
 from suffice.cli import app
 from suffice.gateway import Settings
 
+DEPLOY = Path(__file__).parents[2] / "docs" / "deploy.md"
 
-def test_the_help_tells_the_settings_defaults() -> None:
+
+def test_each_setting_is_an_option_or_has_its_row_in_the_table_of_those_in_files_alone() -> None:
     command = typer.main.get_command(app).commands["serve"]  # type: ignore[attr-defined]
-    options = {option.name: option for option in command.params}
-    told = {name: re.search(r"\[default: (.+)\]", option.help or "") for name, option in options.items()}
-    left_out = ("()", "None", "''", "False", "True")
-    plain = {field.name: field.default for field in fields(Settings) if repr(field.default) not in left_out}
-    assert {name: found[1] for name, found in told.items() if found} == {
-        name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in plain.items()
-    }
-    assert {field.name for field in fields(Settings)} <= options.keys(), "each setting is an option"
+    options = {option.name: option.help or "" for option in command.params}
+    page = DEPLOY.read_text()
+    for field in fields(Settings):
+        default = f"{field.default:g}" if isinstance(field.default, float) else str(field.default).lower()
+        about = field.metadata["about"]
+        if field.metadata["file_only"]:
+            shown = "" if field.default in (None, ()) else f"`{default}`"
+            assert f"| `{field.name}` | {shown} | {about} |".replace("|  |", "| |") in page
+            assert field.name in options["config"]
+        else:
+            assert options[field.name].startswith(about)

@@ -14,12 +14,12 @@ from helpers.gateways import ASK, free_port, refuses
 from helpers.live import until
 
 from suffice.gateway import Gateway, Settings
-from suffice.gateway import draining as module
-from suffice.gateway.draining import DrainingServer, listen
+from suffice.gateway.operations import drain as module
+from suffice.gateway.operations.drain import DrainingServer, listen
 from suffice.testing import FakeServer, Reply, completion
 
 
-class Asking(threading.Thread):
+class DrawRequest(threading.Thread):
     """A request under way."""
 
     def __init__(self, url: str, body: dict[str, Any], path: str = "/v1/chat/completions") -> None:
@@ -73,7 +73,7 @@ def test_it_says_that_it_is_not_ready_while_it_answers_and_then_lets_nobody_in(m
         draining(upstream, unready_seconds=30, drain_seconds=60) as (url, server, thread),
         httpx.Client(trust_env=False, timeout=30) as kept,
     ):
-        slow = Asking(url, {**ASK, "messages": [{"role": "user", "content": "What is 6 * 7, slowly?"}]})
+        slow = DrawRequest(url, {**ASK, "messages": [{"role": "user", "content": "What is 6 * 7, slowly?"}]})
         assert kept.get(f"{url}/readyz").status_code == 200
         assert until(lambda: upstream.in_flight > 0)
         server.end()
@@ -90,10 +90,10 @@ def test_it_says_that_it_is_not_ready_while_it_answers_and_then_lets_nobody_in(m
 def test_what_can_not_end_in_time_has_an_error_in_its_shape_and_a_line(capfd: pytest.CaptureFixture[str]) -> None:
     with FakeServer(some_for_ever) as upstream:
         with draining(upstream, unready_seconds=0, drain_seconds=0.5) as (url, server, thread):
-            whole = Asking(url, {**ASK, "messages": FOR_EVER})
-            messages = Asking(url, {"model": "m", "max_tokens": 9, "messages": FOR_EVER}, "/v1/messages")
-            stream = Asking(url, {**ASK, "messages": FOR_EVER, "stream": True})
-            relayed = Asking(url, {"model": "m", "prompt": "for ever"}, "/v1/completions")
+            whole = DrawRequest(url, {**ASK, "messages": FOR_EVER})
+            messages = DrawRequest(url, {"model": "m", "max_tokens": 9, "messages": FOR_EVER}, "/v1/messages")
+            stream = DrawRequest(url, {**ASK, "messages": FOR_EVER, "stream": True})
+            relayed = DrawRequest(url, {"model": "m", "prompt": "for ever"}, "/v1/completions")
             assert until(lambda: upstream.in_flight >= 10)
             server.end()
             assert whole.reply.status_code == messages.reply.status_code == relayed.reply.status_code == 503

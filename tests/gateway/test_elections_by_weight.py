@@ -18,7 +18,7 @@ from suffice.testing import FakeServer, Reply
 pytestmark = pytest.mark.usefixtures("quick")
 
 FIVE = {"controller": "sc:draws=5", "fan_out": 1}
-NOTHING = "There are many of them."
+NOTHING = "I cannot tell which one you mean, since there are many of them here."
 CHAT = {"model": "fake", "messages": [{"role": "user", "content": "Which one is it?"}]}
 """A request that a scout is sent for."""
 
@@ -38,8 +38,8 @@ def test_a_client_that_asks_for_them_has_them_as_it_asked() -> None:
     asked = ASK | {"logprobs": True, "top_logprobs": 2}
     with FakeServer(lambda request, number: boxed(42)) as upstream, gateway(upstream, signals=True) as url:
         reply = post(url, asked).json()
-        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
-        typed = client.chat.completions.create(model="fake", messages=MESSAGES, logprobs=True)
+        with openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client:
+            typed = client.chat.completions.create(model="fake", messages=MESSAGES, logprobs=True)
     assert [upstream.requests[0], upstream.requests[1].get("top_logprobs")] == [asked, None]
     assert {len(token["top_logprobs"]) for token in reply["choices"][0]["logprobs"]["content"]} == {2}
     assert typed.choices[0].logprobs is not None and typed.choices[0].logprobs.content

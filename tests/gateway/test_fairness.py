@@ -11,7 +11,7 @@ from suffice.testing import FakeServer
 
 
 def test_formulas_that_are_slow_to_compare_hold_up_no_other_vote(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.answers.comparing.BUDGET", 1.0)
+    monkeypatch.setattr("suffice.answers.keys.BUDGET", 1.0)
 
     def script(request: dict[str, Any], number: int) -> list[str]:
         slow = "slow" in request["messages"][0]["content"]

@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from suffice import OptionError
-from suffice.gateway import Settings, usage
-from suffice.gateway.keys import Limits, add_key, digest_of, read_keys, remove_key
-from suffice.gateway.store import Store
+from suffice.gateway import Settings
+from suffice.gateway.accounts import usage
+from suffice.gateway.accounts.keys import Limits, add_key, digest_of, read_keys, remove_key
+from suffice.gateway.accounts.store import Store
 from suffice.testing import FakeServer
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -58,16 +59,17 @@ def test_bad_calls_get_one_sentence(tmp_path: Path) -> None:
     upstream = ["--upstream", "http://127.0.0.1:9/v1"]
     assert "can't be read" in fails("serve", *upstream, "--keys", tmp_path / "none.toml")
     assert "--forward-auth" in fails("serve", *upstream, "--keys", file, "--forward-auth")
-    assert "--prices of m must be" in fails("serve", *upstream, "--prices", "m input=1")
-    assert "--prices of m: input must be a number" in fails("serve", *upstream, "--prices", "m input=x output=1")
     works("keys", "add", "rich", "--money-per-month", "5", "--file", file)
     assert "keys.rich has money_per_month, and there are no prices" in fails("serve", *upstream, "--keys", file)
     config = tmp_path / "gateway.toml"
     config.write_text('[prices."gpt-4o*"]\ninput = 0.15\n')
     assert "prices of gpt-4o* must be an input and an output" in fails("serve", *upstream, "--config", config)
+    config.write_text('[prices.m]\ninput = "x"\noutput = 1\n')
+    assert "prices of m: input must be a number" in fails("serve", *upstream, "--config", config)
     unwritable = tmp_path / "file"
     unwritable.write_text("")
-    prices = ["--prices", "* input=1 output=2", "--state", str(unwritable / "state")]
+    config.write_text('[prices."*"]\ninput = 1\noutput = 2\n')
+    prices: list[str | Path] = ["--config", config, "--state", unwritable / "state"]
     assert "can be kept there" in fails("serve", *upstream, "--keys", file, *prices)
 
 
@@ -100,6 +102,21 @@ def test_what_the_user_wrote_stays(tmp_path: Path) -> None:
     file.write_text(f'keys = {{ ann = {{ sha256 = "{"0" * 64}" }} }}\n')
     with pytest.raises(OptionError, match="take it out by hand"):
         remove_key(file, "ann")
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+def test_a_key_is_added_a_line_below_however_the_file_ends(end: str, tmp_path: Path) -> None:
+    file = tmp_path / "keys.toml"
+    written = WRITTEN.format("0" * 63).rstrip()
+    file.write_text(written + end)
+    add_key(file, "eve", Limits())
+    assert file.read_text().startswith(f"{written}\n\n[keys.eve]\n")
+    assert [key.name for key in read_keys(file)] == ["ann", "b.b", "eve"]
+
+
+def test_a_new_file_begins_with_its_first_key(tmp_path: Path) -> None:
+    add_key(tmp_path / "keys.toml", "ann", Limits())
+    assert (tmp_path / "keys.toml").read_text().startswith("[keys.ann]\n")
 
 
 @settings(max_examples=8)
@@ -217,7 +234,7 @@ def test_a_disk_that_can_t_be_written_stops_nobody(tmp_path: Path, monkeypatch: 
             raise OSError("no space left")
 
         with monkeypatch.context() as patch:
-            patch.setattr(Store, "add", full)
+            patch.setattr(Store, "exchange", full)
             assert [post(url, ASK, headers=ann).status_code for _ in range(3)] == [200, 200, 429]
             assert "counted in memory: no space left" in awaited(capfd, "\n")
         assert until(lambda: desk.usage(url)["ann"]["tokens"] == 90)

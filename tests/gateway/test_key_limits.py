@@ -113,14 +113,15 @@ def test_tokens_of_a_day_and_money_of_a_month_run_out_and_come_back(
         used = desk.usage(url)
         assert used["talker"]["used"]["tokens_per_day"] == 0 and used["talker"]["tokens"] == 135
         assert used["spender"]["used"]["money_per_month"] == pytest.approx(0.00405)
-        assert used["spender"]["cost"] == pytest.approx(0.0081) and used["spender"]["cost_full"] > 0.03
+        assert used["spender"]["cost"] == used["spender"]["cost_full"] == pytest.approx(0.0081)
+        assert used["spender"]["cost_over_one"] == pytest.approx(0.006)
 
 
 def test_max_samples_bounds_votes_and_n(desk: Desk) -> None:
     ann = desk.add("ann", max_samples=3)
     with FakeServer(always) as upstream, desk.gateway(upstream, controller="sc", budget=8) as url:
         told = post(url, ASK, headers=ann).json()["suffice"]
-        assert (told["samples"], told["budget"], told["samples_saved"]) == (3, 3, 0)
+        assert (told["samples"], told["budget"]) == (3, 3)
         told = post(url, ASK | {"suffice": {"budget": 8}}, headers=ann).json()["suffice"]
         assert (told["samples"], told["budget"]) == (3, 3), "cut, as by max_budget, and said"
         assert post(url, ASK, headers=desk.operator).json()["suffice"]["samples"] == 8
@@ -160,8 +161,10 @@ def test_the_usage_is_the_operator_s_to_see(desk: Desk) -> None:
         assert list(told) == ["boss", "ann"] and told["boss"]["operator"]
         assert told["ann"] == {
             "name": "ann", "operator": False, "removed": False, "requests": 1, "refused": 0, "votes": 1, "samples": 4,
-            "samples_saved": 0, "prompt_tokens": 5, "completion_tokens": 40, "tokens": 45, "estimated_tokens": 0,
-            "tokens_saved": 0, "cost": None, "cost_full": None, "cost_saved": None,
+            "over_one_samples": 3, "over_one_tokens": 30, "samples_saved": 0,
+            "prompt_tokens": 5, "completion_tokens": 40, "tokens": 45, "estimated_tokens": 0,
+            "over_one_prompt_tokens": 0, "tokens_saved": 0,
+            "cost": None, "cost_over_one": None, "cost_full": None, "cost_saved": None,
             "limits": {"requests_per_minute": 5, "tokens_per_day": None, "max_samples": 4, "money_per_month": None},
             "used": {"requests_per_minute": 1, "tokens_per_day": 45, "money_per_month": 0.0},
         }  # fmt: skip
@@ -202,8 +205,11 @@ def test_a_model_without_a_price_is_refused_where_money_is_limited(desk: Desk) -
 
 def test_clients_of_openai_s_library_see_a_rate_limit(desk: Desk) -> None:
     key = desk.add("ann", requests_per_minute=1)["authorization"].split()[1]
-    with FakeServer(always) as upstream, desk.gateway(upstream) as url:
-        client = openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
+    with (
+        FakeServer(always) as upstream,
+        desk.gateway(upstream) as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as client,
+    ):
         client.chat.completions.create(model="fake", messages=MESSAGES)
         with pytest.raises(openai.RateLimitError, match="come back in") as refused:
             client.chat.completions.create(model="fake", messages=MESSAGES, stream=True)

@@ -18,7 +18,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from suffice.testing import FakeServer, Reply, completion
 
-pytestmark = pytest.mark.usefixtures("quick")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quick")]
 
 PICTURES = os.environ.get("SUFFICE_PICTURES")
 """A folder for screenshots, if somebody wants to look at them."""
@@ -41,7 +41,7 @@ def wait(browser: webdriver.Chrome, holds: Any) -> None:
 
 
 def text(browser: webdriver.Chrome, identity: str) -> str:
-    return browser.find_element(By.ID, identity).text
+    return str(browser.find_element(By.ID, identity).text)
 
 
 def picture(browser: webdriver.Chrome, name: str) -> None:
@@ -64,12 +64,14 @@ def test_a_question_is_asked_by_keyboard_and_its_vote_watched(browser: webdriver
         rounds = text(browser, "rounds").splitlines()
         assert "sure" in rounds[0] and rounds[0].endswith("more") and rounds[-1].endswith("enough")
         assert "samples saved" in text(browser, "outcome") and "tokens saved" in text(browser, "outcome")
-        assert "generation saved" in text(browser, "outcome")
+        assert "generation saved" in text(browser, "outcome") and "samples over one" in text(browser, "outcome")
         browser.find_element(By.CSS_SELECTOR, "#said summary").click()
         assert r"\boxed{63}" in text(browser, "text")
         assert not browser.find_elements(By.CSS_SELECTOR, "#bars i, #text b"), "answers are text, never markup"
         wait(browser, lambda _: "vote, plan" in text(browser, "recent"))
         assert "25 + 38" not in text(browser, "recent")
+        assert "samples a request on 100 % of the traffic" in text(browser, "cost")
+        assert "fake boxed" in text(browser, "groups") and "samples saved" in text(browser, "savings")
         picture(browser, "light")
         browser.execute_cdp_cmd(
             "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
@@ -202,7 +204,7 @@ def test_what_was_learned_and_audited_is_shown(browser: webdriver.Chrome) -> Non
                 break
             browser.refresh()
             wait(browser, lambda _: "<i>sums</i>" in text(browser, "kinds"))
-        assert "tokens saved" in text(browser, "proved")
+        assert "one response" in text(browser, "proved")
         picture(browser, "proof")
 
 

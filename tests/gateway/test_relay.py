@@ -57,8 +57,10 @@ def test_the_upstream_s_errors_keep_their_status_and_words(status: int) -> None:
     with FakeServer(lambda request, number: Reply(fault, status)) as upstream, gateway(upstream, retries=1) as url:
         reply = post(url, ASK)
         assert (reply.status_code, reply.json()) == (status, fault)
-        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
-        with pytest.raises(openai.APIStatusError, match="as you say"):
+        with (
+            openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client,
+            pytest.raises(openai.APIStatusError, match="as you say"),
+        ):
             client.chat.completions.create(model="fake", messages=MESSAGES)
 
 

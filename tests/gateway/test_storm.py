@@ -11,6 +11,8 @@ from helpers.live import boxed
 
 from suffice.testing import FakeServer, Reply
 
+pytestmark = pytest.mark.slow
+
 CLIENTS, A_SECOND = 40, 25
 
 

@@ -5,6 +5,7 @@ import importlib.util
 import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,7 +15,7 @@ from helpers.gateways import ASK, always, free_port, gateway, post
 from helpers.traces import Traces, facts, parent, span_id
 from opentelemetry.trace import SpanKind, StatusCode
 
-from suffice.gateway import traces as traced
+from suffice.gateway.operations import traces as traced
 from suffice.gateway.settings import Settings
 from suffice.live.tracing import TRACING
 from suffice.testing import FakeServer, Reply
@@ -136,8 +137,10 @@ def test_when_there_are_traces(monkeypatch: pytest.MonkeyPatch, traces: Traces) 
     assert not traced.wanted(plain) and "http/protobuf" in str(traced.ignored(plain))
 
 
-def test_without_the_extra_it_says_so_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_it_says_so_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(traced, "find_spec", lambda name: None if "exporter" in name else found(name))
-    said = fails("serve", "--upstream", "http://127.0.0.1:1/v1", "--otel", "--port", str(free_port()))
-    assert said == "suffice: --otel needs OpenTelemetry, of the extra otel: pip install 'suffice[otel]'\n"
+    config = tmp_path / "gateway.toml"
+    config.write_text("otel = true")
+    said = fails("serve", "--upstream", "http://127.0.0.1:1/v1", "--config", config, "--port", str(free_port()))
+    assert said == "suffice: otel needs OpenTelemetry, of the extra otel: pip install 'suffice[otel]'\n"

@@ -1,7 +1,6 @@
 """Responses and Messages in front of a server that has chat completions only."""
 
 import json
-from contextlib import suppress
 from typing import Any
 
 import anthropic
@@ -15,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import suffice
-from suffice.live.dialects import DIALECTS
-from suffice.live.dialects.translate import request_to_chat
-from suffice.live.dialects.translated import Translated
+from suffice.live.dialects import CHAT, DIALECTS, FieldError
+from suffice.live.dialects.translate import request_to_chat, response_from_chat
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -164,9 +162,13 @@ ANYTHING: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(name=st.sampled_from(["responses", "messages"]), field=st.sampled_from([*RESPONSES, *TURNS]), value=ANYTHING)
-def test_no_request_fails_otherwise(name: str, field: str, value: Any) -> None:
-    with suppress(ValueError):
-        json.dumps(request_to_chat(name, (RESPONSES if name == "responses" else TURNS) | {field: value}))
+def test_a_request_is_translated_or_refused_by_the_name_of_its_field(name: str, field: str, value: Any) -> None:
+    try:
+        translated = request_to_chat(name, (RESPONSES if name == "responses" else TURNS) | {field: value})
+    except FieldError as refused:
+        assert refused.field == field
+    else:
+        assert json.loads(json.dumps(translated))["model"] == (value if field == "model" else "fake")
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
@@ -195,8 +197,8 @@ def test_a_reply_says_the_same_when_it_is_back(
     body["choices"][0]["message"] |= {"reasoning_content": thoughts, "tool_calls": made or None}
     body["usage"] = {"prompt_tokens": prompt, "completion_tokens": spent}
     body["usage"]["prompt_tokens_details"] = {"cached_tokens": cached}
-    (read,) = Translated(DIALECTS[name], {}).read(json.dumps(body).encode(), 1)
-    (back,) = DIALECTS[name].read(json.dumps(read.reply).encode(), 1)
+    (read,) = CHAT.wire.read(json.dumps(body).encode(), 1)
+    (back,) = DIALECTS[name].wire.read(json.dumps(response_from_chat(name, read, {}).reply).encode(), 1)
     assert (back.text, back.reasoning, back.finish_reason) == (text, thoughts, read.finish_reason)
     assert (back.tokens, back.prompt_tokens) == (spent, prompt)
     told = [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in back.tool_calls or ()]
@@ -207,8 +209,11 @@ def test_a_reply_says_the_same_when_it_is_back(
 def test_openai_s_client_votes_in_front_of_a_chat(streamed: bool) -> None:
     texts = [boxed(7), boxed(42), boxed(42), boxed(42)]
     upstream = FakeServer(lambda request, number: texts[: request.get("n", 1)])
-    with upstream, gateway(upstream, translate=True, controller="sc:draws=4") as url:
-        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
+    with (
+        upstream,
+        gateway(upstream, translate=True, controller="sc:draws=4") as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
+    ):
         if streamed:
             with client.responses.stream(model="fake", input="What is 6 * 7?") as stream:
                 reply: Any = stream.get_final_response()
@@ -227,8 +232,11 @@ def test_a_parsed_response_in_front_of_a_chat() -> None:
     class Trip(pydantic.BaseModel):
         to: str
 
-    with FakeServer(lambda request, number: '{"to": "Oslo"}') as upstream, gateway(upstream, translate=True) as url:
-        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
+    with (
+        FakeServer(lambda request, number: '{"to": "Oslo"}') as upstream,
+        gateway(upstream, translate=True) as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
+    ):
         reply = client.responses.parse(model="fake", input="Where?", text_format=Trip)
     assert reply.output_parsed == Trip(to="Oslo")
     assert upstream.requests[0]["response_format"]["json_schema"]["name"] == "Trip"
@@ -240,8 +248,11 @@ def test_anthropic_s_client_uses_tools_in_front_of_a_chat(streamed: bool, answer
     body = completion([None], finish_reason="tool_calls")
     body["choices"][0]["message"]["tool_calls"] = [CALL]
     upstream = FakeServer(lambda request, number: Reply(body), streams=True)
-    with upstream, gateway(upstream, translate=True, controller="sc:draws=3") as url:
-        client = anthropic.Anthropic(base_url=url, api_key="none")
+    with (
+        upstream,
+        gateway(upstream, translate=True, controller="sc:draws=3") as url,
+        anthropic.Anthropic(base_url=url, api_key="none") as client,
+    ):
         tools: Any = [{"name": "book", "input_schema": SCHEMA}]
         wish: Any = {"extra_body": {"suffice": {"answer": answer}}} if answer == "tool" else {}
         asked: Any = {"model": "fake", "max_tokens": 9, "messages": MESSAGES, "tools": tools, **wish}
@@ -283,9 +294,11 @@ def test_chats_are_as_ever() -> None:
     assert reply.json()["suffice"]["answer"] == "42" and "x-suffice-translated" not in reply.headers
 
 
+@pytest.mark.slow
 def test_the_real_model_in_translation(local: suffice.LocalServer) -> None:
     with gateway(local.base_url, translate=True, controller="sc:draws=3") as url:
         asked: Any = {"model": local.model, "max_tokens": 24, "messages": [{"role": "user", "content": "Say hello."}]}
-        reply = anthropic.Anthropic(base_url=url, api_key="none").messages.create(**asked)
+        with anthropic.Anthropic(base_url=url, api_key="none") as client:
+            reply = client.messages.create(**asked)
     assert reply.content[0].type == "text" and reply.model_dump()["suffice"]["samples"] == 3
     assert 3 < reply.usage.output_tokens <= 3 * 24 * 3

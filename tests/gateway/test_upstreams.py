@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from helpers.live import boxed, until
 
 from suffice.gateway import Settings
 from suffice.gateway.settings import with_file
-from suffice.live import fleet
+from suffice.live.servers import hosts as fleet
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -133,18 +132,16 @@ def test_no_error_names_a_host() -> None:
 
 
 def test_a_pause_that_outlasts_the_deadline_is_told_at_once() -> None:
-    busy = Reply({"error": {"message": "busy"}}, 503, {"retry-after": "60"})
-    with FakeServer(lambda request, number: busy) as upstream, gateway(upstream, deadline_seconds=30) as url:
-        begun = time.monotonic()
+    busy = Reply({"error": {"message": "busy"}}, 503, {"retry-after": "600"})
+    with FakeServer(lambda request, number: busy) as upstream, gateway(upstream, deadline_seconds=300) as url:
         first, second = post(url, ASK), post(url, ASK)
-        assert time.monotonic() - begun < 20
         assert (first.status_code, second.status_code) == (503, 429)
-        assert first.headers["retry-after"] == "60" and 50 < int(second.headers["retry-after"]) <= 62
+        assert first.headers["retry-after"] == "600" and 300 < int(second.headers["retry-after"]) <= 602
         assert upstream.served == 1, "nobody asks before the pause is over"
     with (
         FakeServer(lambda request, number: busy) as upstream,
         FakeServer(always) as other,
-        gateway([upstream.base_url, other.base_url], deadline_seconds=30) as url,
+        gateway([upstream.base_url, other.base_url], deadline_seconds=300) as url,
     ):
         assert [post(url, ASK).status_code for _ in range(4)] == [200] * 4
         assert upstream.served == 1

@@ -12,9 +12,8 @@ import openai
 import pytest
 from helpers.gateways import ASK, MESSAGES, always, gateway, post, under_way
 from helpers.live import boxed, until
-from langchain_openai import ChatOpenAI
 
-from suffice.gateway import answering
+from suffice.gateway import render
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -23,10 +22,17 @@ pytestmark = pytest.mark.usefixtures("quick")
 def test_the_official_client_gets_a_normal_completion() -> None:
     texts = [boxed(7), boxed(42), boxed(42), "Could you say more?", boxed(42), boxed(42), boxed(42), boxed(42)]
     script = lambda request, number: [texts.pop(0) for _ in range(request.get("n", 1))]  # noqa: E731
-    with FakeServer(script) as upstream, gateway(upstream, controller="esc:window=4") as url:
-        client = openai.OpenAI(base_url=f"{url}/v1", api_key="whatever")
+    with (
+        FakeServer(script) as upstream,
+        gateway(upstream, controller="esc:window=4") as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="whatever") as client,
+    ):
         raw = client.chat.completions.with_raw_response.create(
-            model="fake", messages=MESSAGES, temperature=0.3, max_tokens=99, extra_body={"top_k": 5, "odd": [1]}
+            model="fake",
+            messages=MESSAGES,
+            temperature=0.3,
+            max_tokens=99,
+            extra_body={"top_k": 5, "odd": [1], "suffice": {}},
         )
         reply = raw.parse()
     assert reply.choices[0].message.content == boxed(42)
@@ -94,23 +100,32 @@ def test_an_error_before_a_stream_has_its_status_and_after_it_an_event(monkeypat
         FakeServer(lambda request, number: Reply(fault, 404)) as upstream,
         gateway(upstream, heartbeat_seconds=60) as url,
     ):
-        monkeypatch.setattr(answering, "QUICK", 60)
+        monkeypatch.setattr(render, "QUICK", 60)
         answer = post(url, ASK | {"stream": True})
         assert (answer.status_code, answer.json()) == (404, fault)
-        monkeypatch.setattr(answering, "QUICK", 0)
+        monkeypatch.setattr(render, "QUICK", 0)
         answer = post(url, ASK | {"stream": True})
         assert answer.status_code == 200
         assert json.loads(answer.text.split("data: ")[1]) == fault
 
 
-def test_curl_and_langchain() -> None:
+def test_curl() -> None:
+    curl = shutil.which("curl")
+    if not curl:
+        pytest.skip("there is no curl here")
     with FakeServer(always) as upstream, gateway(upstream) as url:
-        curl = shutil.which("curl")
-        if curl:
-            command = [curl, "-sS", f"{url}/v1/chat/completions", "-d", json.dumps(ASK)]
-            done = subprocess.run(command, capture_output=True, check=True)
-            assert json.loads(done.stdout)["choices"][0]["message"]["content"] == boxed(42)
-        model = ChatOpenAI(model="fake", base_url=f"{url}/v1", api_key="none")  # type: ignore[arg-type]
+        command = [curl, "-sS", f"{url}/v1/chat/completions", "-d", json.dumps(ASK)]
+        done = subprocess.run(command, capture_output=True, check=True)
+    assert json.loads(done.stdout)["choices"][0]["message"]["content"] == boxed(42)
+
+
+@pytest.mark.slow
+def test_langchain() -> None:
+    from langchain_openai import ChatOpenAI
+
+    with FakeServer(always) as upstream, gateway(upstream) as url, httpx.Client() as http:
+        options: Any = {"base_url": f"{url}/v1", "api_key": "none", "http_client": http}
+        model = ChatOpenAI(model="fake", **options)
         assert model.invoke("What is 6 * 7?").content == boxed(42)
         assert "".join(str(chunk.content) for chunk in model.stream("What is 6 * 7?")) == boxed(42)
 
@@ -142,8 +157,11 @@ def test_agents_vote_on_tool_calls(streamed: bool) -> None:
     arguments = ['{"to": "Rome", "why": "a"}', '{"to":"Oslo","why":"b"}', '{"why": "c", "to": "Oslo"}', None]
     tools: Any = [{"type": "function", "function": {"name": "book", "parameters": {}}}]
     upstream = FakeServer(lambda request, number: tool_reply(request, arguments))
-    with upstream, gateway(upstream, controller="sc:draws=4") as url:
-        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
+    with (
+        upstream,
+        gateway(upstream, controller="sc:draws=4") as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
+    ):
         asked: Any = {"model": "fake", "messages": MESSAGES, "tools": tools}
         wish = {"suffice": {"answer": "tool", "ignore": ["why"]}}
         if streamed:
@@ -224,15 +242,18 @@ def test_to_call_no_tool_can_win() -> None:
 
 def test_flow_through_the_gateway() -> None:
     with FakeServer(always, streams=True) as upstream, gateway(upstream) as url:
-        wish = {"mode": "flow", "extra": 2, "order": "arrival", "controller": "asc"}
+        wish = {"flow": "order=arrival,extra=2", "controller": "asc"}
         reply = post(url, ASK | {"suffice": wish}).json()
         assert reply["choices"][0]["message"]["content"] == boxed(42) and reply["suffice"]["answer"] == "42"
         # asc stops at four that agree; when three were in, three more were on their way.
         assert (reply["suffice"]["samples"], reply["suffice"]["launched"]) == (4, 6)
         assert reply["usage"]["completion_tokens"] == 40 + reply["suffice"]["cancelled_tokens"]
         assert all(request["stream"] for request in upstream.requests)
-        refused = post(url, ASK | {"suffice": {"mode": "flow", "controller": "esc"}})
-        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "suffice.mode")
-        assert post(url, ASK | {"suffice": {"mode": "stream"}}).status_code == 400
-        streamed = post(url, ASK | {"stream": True, "suffice": {"mode": "flow", "order": "arrival"}})
+        refused = post(url, ASK | {"suffice": {"flow": True, "controller": "esc"}})
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "suffice.flow")
+        for odd in ("order=size", "extra=-1", "arrival", 2, ["order=arrival"]):
+            assert post(url, ASK | {"suffice": {"flow": odd}}).json()["error"]["param"] == "suffice.flow"
+        told = post(url, ASK, headers={"x-suffice-flow": "true", "x-suffice-controller": "asc"}).json()["suffice"]
+        assert told["samples"] == 4 and "launched" in told
+        streamed = post(url, ASK | {"stream": True, "suffice": {"flow": "order=arrival"}})
         assert "[DONE]" in streamed.text

@@ -7,7 +7,7 @@ import pytest
 
 import suffice
 from suffice.gateway import Settings
-from suffice.gateway.warming import warm_up
+from suffice.gateway.operations.warming import warm_up
 from suffice.planning import is_ready
 from suffice.tally import Tally
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.gateway.usage import DAY, month_of
-from suffice.gateway.windows import SECONDS, WIDTH, Window
+from suffice.gateway.accounts.store import DAY, month_of
+from suffice.gateway.accounts.windows import SECONDS, WIDTH, Window
 
 
 def empty() -> Window:

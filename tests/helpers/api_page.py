@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -56,8 +57,8 @@ def api_page() -> str:
     found = entries()
     parts = [
         "# The Python API",
-        "Made from the code by `make docs`. The examples are run with the module's names at hand; what is promised of "
-        "them is in [stability](stability.md).",
+        "For whoever writes Python: all public names. Made from the code by `make docs`. The examples are run with the "
+        "module's names at hand; what is promised of them is in [stability](stability.md).",
     ]
     rooms_left = sorted({_room(one) for one in found} - {room for rooms in TITLES.values() for room in rooms})
     for title, rooms in [*TITLES.items(), *((room.capitalize(), (room,)) for room in rooms_left)]:
@@ -143,7 +144,28 @@ def _string(node: ast.stmt) -> str:
 def _split(docstring: str | None) -> tuple[str, str]:
     """What a docstring says, and its example."""
     text, mark, example = inspect.cleandoc(docstring or "").partition(">>> ")
-    return text.strip(), (mark + example).strip()
+    return _listed(text.strip()), (mark + example).strip()
+
+
+def _listed(text: str) -> str:
+    """A docstring's sections as Markdown: their arguments and errors as a list.
+
+    >>> print(_listed("Add.\\n\\nArgs:\\n    one: A number,\\n        or none."))
+    Add.
+    <BLANKLINE>
+    **Args**
+    <BLANKLINE>
+    - `one`: A number,
+      or none.
+    """
+    text = re.sub(r"^(Args|Returns|Raises):$", r"**\1**\n", text, flags=re.MULTILINE)
+    return re.sub(r"^    (    |\w+:)?", _item, text, flags=re.MULTILINE)
+
+
+def _item(found: re.Match[str]) -> str:
+    """The beginning of a line in a section: of an item, of its further lines, or of plain text."""
+    begun = found[1] or ""
+    return "  " if begun.isspace() else f"- `{begun[:-1]}`:" if begun else ""
 
 
 def _signature(node: Definition, values: dict[str, Any]) -> str:
@@ -205,7 +227,11 @@ def _fields(node: ast.ClassDef, values: dict[str, Any]) -> Iterator[tuple[str, s
     for field, following in zip(node.body, [*node.body[1:], ast.Pass()], strict=True):
         if isinstance(field, ast.AnnAssign) and "ClassVar" not in ast.unparse(field.annotation):
             shown = ast.unparse(field.target) + ": " + ast.unparse(field.annotation).replace("'", "")
-            yield shown + _field_default(field.value, values), _string(following)
+            if isinstance(field.value, ast.Call) and ast.unparse(field.value.func) == "setting":
+                default, about = field.value.args[:2]
+                yield shown + _field_default(default, values), eval(ast.unparse(about), values)
+            else:
+                yield shown + _field_default(field.value, values), _string(following)
 
 
 def _field_default(node: ast.expr | None, values: dict[str, Any]) -> str:

@@ -7,13 +7,17 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import typer.main
 from typer.testing import CliRunner
 
 from suffice.cli import app
 
 SUFFICE = str(Path(sys.executable).with_name("suffice"))
 POOL = "qwen2.5-coder-1.5b__gsm8k"
+COMMAND: Any = typer.main.get_command(app)
+"""The whole command line, with its commands and their options."""
 
 
 def process(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

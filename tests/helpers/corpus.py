@@ -19,8 +19,13 @@ class Kind:
     responses: list[tuple[str, str | None]]
 
 
+PRINCIPLES = ("slots", "options", "short", "conclusions")
+"""What shows the answers of the kinds in each file; "texts" have none."""
+
+
 def kinds(file: str) -> Iterator[Kind]:
-    """The kinds in a file of the corpus: texts, which have no answer, or answers."""
-    for kind in json.loads((_FOLDER / f"{file}.json").read_text(encoding="utf-8")):
+    """The kinds in a file of the corpus."""
+    for line in (_FOLDER / f"{file}.jsonl").read_text(encoding="utf-8").splitlines():
+        kind = json.loads(line)
         responses = [(response["text"], response["answer"]) for response in kind["responses"]]
         yield Kind(kind["kind"], kind["messages"], kind["answer"], responses)

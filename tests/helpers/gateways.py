@@ -1,5 +1,6 @@
 """A gateway on a free port, in front of a scripted server, and what is posted to it."""
 
+import asyncio
 import json
 import os
 import socket
@@ -14,6 +15,7 @@ from typing import Any
 import httpx
 import uvicorn
 
+from helpers.live import until
 from suffice.gateway import Gateway, Settings
 from suffice.testing import FakeServer
 
@@ -45,14 +47,39 @@ def refuses(url: str) -> bool:
     return True
 
 
+class Prompt(uvicorn.Server):
+    """Ends when it is told to, where uvicorn looks ten times a second whether it was: tests start hundreds of them."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._told = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        await self._told.wait()
+
+    def end(self) -> None:
+        self._loop.call_soon_threadsafe(self._told.set)
+
+
 @contextmanager
 def gateway(upstream: FakeServer | str | list[Any], **settings: Any) -> Iterator[str]:
-    """The base URL of a gateway that runs in a thread; it votes on every chat request unless told otherwise."""
-    settings = {"vote": "always", **settings}
+    """The base URL of a gateway that runs in a thread; it votes always, and has all patience, unless told otherwise."""
+    settings = {"vote": "always", "patience": 0.0, **settings}
     url = upstream.base_url if isinstance(upstream, FakeServer) else upstream
     port = free_port()
-    app = Gateway(Settings(upstream=url, port=port, **settings)).app
-    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning", access_log=False))
+    with running(Gateway(Settings(upstream=url, port=port, **settings)).app, port) as running_at:
+        yield running_at
+
+
+@contextmanager
+def running(app: Any, port: int) -> Iterator[str]:
+    """The base URL of an application that runs in a thread."""
+    server = Prompt(uvicorn.Config(app, port=port, log_level="warning", access_log=False))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -61,13 +88,19 @@ def gateway(upstream: FakeServer | str | list[Any], **settings: Any) -> Iterator
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
-        server.should_exit = True
+        server.end()
         thread.join(20)
 
 
 def post(url: str, body: Any, **options: Any) -> httpx.Response:
     content = {"content": body} if isinstance(body, bytes) else {"json": body}
     return httpx.post(f"{url}/v1/chat/completions", **content, timeout=60, trust_env=False, **options)
+
+
+def figures(url: str) -> dict[str, float]:
+    """What `/metrics` tells, by series."""
+    lines = httpx.get(f"{url}/metrics", trust_env=False).text.splitlines()
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[:1] != "#")}
 
 
 @contextmanager
@@ -78,10 +111,7 @@ def under_way(url: str, body: Any, upstream: FakeServer, headers: dict[str, str]
     try:
         sent = {"content-type": "application/json", **(headers or {})}
         client.request("POST", "/v1/chat/completions", json.dumps(body), sent)
-        end = time.monotonic() + 60
-        while not upstream.in_flight:
-            assert time.monotonic() < end, "it never came to the upstream"
-            time.sleep(0.005)
+        assert until(lambda: upstream.in_flight), "it never came to the upstream"
         yield
     finally:
         client.close()

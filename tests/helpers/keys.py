@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from helpers.gateways import gateway
-from suffice.gateway.keys import Limits, add_key
+from suffice.gateway.accounts.keys import Limits, add_key
 from suffice.testing import FakeServer
 
 

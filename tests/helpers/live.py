@@ -4,13 +4,13 @@ import asyncio
 import time
 from collections.abc import Callable
 from itertools import cycle, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import openai
 import pytest
 
 import suffice
-from suffice.live import clients, gate
+from suffice.live.servers import clients, gate
 from suffice.testing import FakeServer, Script
 
 KEY = "sk-secret-0123456789"
@@ -18,6 +18,8 @@ QUESTION = [{"role": "user", "content": "What is 6 * 7?"}]
 
 WEIGHTED = "weighted:signal=logprob,strength=0.4"
 """An election that elects 42 where a model is `surely_42`."""
+
+T = TypeVar("T")
 
 Ask = Callable[..., suffice.Outcome]
 
@@ -37,12 +39,12 @@ def seven_then_42() -> Script:
     return lambda request, number: list(islice(left, request.get("n", 1)))
 
 
-def until(holds: Callable[[], bool], seconds: float = 60) -> bool:
-    """Wait until it holds, but no longer than that; whether it does."""
+def until(holds: Callable[[], T], seconds: float = 60) -> T:
+    """Wait until it holds, but no longer than that; what held, which is asked no more: it need not hold for long."""
     end = time.monotonic() + seconds
-    while not holds() and time.monotonic() < end:
+    while not (held := holds()) and time.monotonic() < end:
         time.sleep(0.01)
-    return holds()
+    return held
 
 
 def ask_sync(server: FakeServer, **options: Any) -> suffice.Outcome:

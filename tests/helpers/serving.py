@@ -5,7 +5,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from tempfile import TemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryFile
 from typing import IO
 
 import httpx
@@ -19,10 +19,13 @@ def serving(*options: str, before: Sequence[str] = (), **variables: str) -> Iter
     """Its URL once it answers, and the process; it lets nobody wait at its end unless the options say otherwise."""
     port = free_port()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")} | variables
-    ending = () if "--unready-seconds" in options else ("--unready-seconds", "0")
-    command = [SUFFICE, *before, "serve", "--port", str(port), *ending, *options]
     url = f"http://127.0.0.1:{port}"
-    with TemporaryFile("w+") as said:  # a pipe that nobody reads would fill, and hold it up
+    # A pipe that nobody reads would fill, and hold it up.
+    with TemporaryFile("w+") as said, NamedTemporaryFile("w", suffix=".toml") as config:
+        config.write("unready_seconds = 0\n")
+        config.flush()
+        ending = () if "--config" in options else ("--config", config.name)
+        command = [SUFFICE, *before, "serve", "--port", str(port), *ending, *options]
         process = subprocess.Popen(command, env=environment, text=True, stdout=said, stderr=subprocess.STDOUT)
         try:
             end = time.monotonic() + 150

@@ -11,7 +11,7 @@ import pytest
 from helpers.commands import fails, works
 
 import suffice
-from suffice.importing.responses import Columns
+from suffice.importing.responses import TableColumns
 
 Write = Callable[..., Path]
 
@@ -48,6 +48,10 @@ def test_inspect_logs_packed_by_deflate_need_nothing_else(tmp_path: Path) -> Non
     made = suffice.import_pool(path)
     assert answers(made) == {"q": ("0.5", "0.5", "3")}
     assert made.pool.questions[0].tokens == (5, 5, 5)
+    with zipfile.ZipFile(path, "a") as log:
+        log.writestr("samples/q.json", json.dumps(sample("q", "3")))
+    with pytest.raises(suffice.PoolError, match="no whole Inspect log"):
+        suffice.import_pool(path)
 
 
 def test_a_response_that_was_cut_off_has_no_answer_where_answers_are_extracted(write: Write) -> None:
@@ -108,20 +112,27 @@ def test_batches_of_responses(write: Write) -> None:
 
 def test_tables(tmp_path: Path, write: Write) -> None:
     table = write("t.csv", "id,said,n,truth", "q,1/2,20,0.5", 'q,"So it is\nthe 7",,0.5', ",3,4,5", "r,,1,")
-    made = suffice.import_pool(table, columns=Columns("id", "said", "n", "truth"), answer="number")
+    made = suffice.import_pool(table, columns=TableColumns("id", "said", "n", "truth"), answer="number")
     assert answers(made) == {"q": ("0.5", "7"), "r": (None,)}
     assert made.pool.questions[0].tokens == (20, None) and made.pool.questions[0].gold == "0.5"
     assert made.dropped == {"no question named": 1}
-    assert answers(suffice.import_pool(table, columns=Columns("id", "said"), fewest=2)).keys() == {"q"}
+    assert answers(suffice.import_pool(table, columns=TableColumns("id", "said"), fewest=2)).keys() == {"q"}
     packed = tmp_path / "t.csv.gz"
     packed.write_bytes(gzip.compress(b"question,answer\nq,1\n"))
     assert answers(suffice.import_pool(packed)) == {"q": ("1",)}
-    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    parquet = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.mark.slow
+def test_parquet(tmp_path: Path, write: Write) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
     columns = {"question": ["q", "q"], "answer": ["1/2", None], "tokens": [3, None]}
     parquet.write_table(pyarrow.table(columns), tmp_path / "t.parquet")
     made = suffice.import_pool(tmp_path / "t.parquet")
     assert answers(made) == {"q": ("0.5", None)} and made.pool.questions[0].tokens == (3, None)
+    refused = fails("import", write("a.parquet", "hello"), "--out", tmp_path / "pool.jsonl")
+    assert "it is no Parquet file that can be read: " in refused
 
 
 @pytest.mark.parametrize(
@@ -129,7 +140,11 @@ def test_tables(tmp_path: Path, write: Write) -> None:
     [
         ("a.jsonl", '{"custom_id": "q", "response": {}}\n{"custom', "line 2: not JSON"),
         ("a.jsonl", '{"doc_id": 1, "target": "1"}', 'line 1: the field "resps" is missing'),
-        ("a.csv", "question,text\nq,1", 'line 2: there is no column "answer"; there are question, text'),
+        (
+            "a.csv",
+            "question,text\nq,1",
+            'line 2: there is no column "answer"; there are question, text: name one by --answer-column',
+        ),
         ("a.csv", "question,answer,tokens\nq,1,3\nq,1,many", "line 3: tokens must be a whole number, 0 or more"),
         ("a.csv", "question,answer", "there is no response in it that can be taken"),
         ("a.csv", "question,answer,tokens\nq,1,inf", "line 2: tokens must be a whole number, 0 or more"),
@@ -162,8 +177,6 @@ def test_what_is_no_file_or_of_no_known_format_is_refused_with_what_to_give(tmp_
         assert f"--from must be one of inspect, lm-eval, openai-batch, csv, parquet for {cut}" in fails(
             "import", cut, *out
         )
-    pytest.importorskip("pyarrow")
-    assert "it is no Parquet file that can be read: " in fails("import", write("a.parquet", "hello"), *out)
 
 
 def test_the_command_says_what_it_took_and_evaluate_takes_the_pool(tmp_path: Path, write: Write) -> None:

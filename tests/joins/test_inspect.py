@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import anyio
@@ -12,17 +13,15 @@ import pytest
 
 import suffice
 from suffice.inspect import early_stopping
-from suffice.tally import Tally
 
 ROOT = Path(__file__).parents[2]
 HELPER = ROOT / "tests" / "helpers" / "inspect_evaluation.py"
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """One evaluation, with its log in both formats."""
-    pytest.importorskip("inspect_ai", reason="Inspect is not installed")
     folder = tmp_path_factory.mktemp("logs")
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
@@ -97,29 +96,49 @@ class FakeSample:
     id = "a"
 
 
-def test_rounds_are_as_the_controller_asks() -> None:
+class FakeStop:
+    def __init__(self, **about: Any) -> None:
+        self.about = about
+
+
+def scored(answer: str) -> Any:
+    """An epoch's scores."""
+    return {"scorer": SimpleNamespace(score=SimpleNamespace(answer=answer))}
+
+
+def test_rounds_are_as_the_controller_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Inspect: the epochs that are admitted before any is in are the first round."""
+    monkeypatch.setitem(sys.modules, "inspect_ai", ModuleType("inspect_ai"))
+    monkeypatch.setitem(sys.modules, "inspect_ai.util", SimpleNamespace(EarlyStop=FakeStop))
     manager: Any = early_stopping("esc:window=3", budget=6)
-    admitted: list[int] = []
+    events: list[str] = []
 
     async def epoch(number: int) -> None:
-        vote = manager._votes.get()["a"]
-        if await vote.admits(number):
-            admitted.append(number)
-            await anyio.sleep(0)
-            vote.arrived(number, "x" if number != 2 else "y")
+        stopped = await manager.schedule_sample("a", number)
+        if stopped:
+            assert stopped.about == {
+                "id": "a", "epoch": number, "reason": "the budget is spent", "metadata": {"answer": "x"}
+            }  # fmt: skip
+            return
+        events.append(f"{number} begins")
+        await anyio.sleep(0)
+        events.append(f"{number} ends")
+        await manager.complete_sample("a", number, scored("x" if number != 2 else "y"))
 
-    async def main() -> Tally:
+    async def main() -> dict[str, Any]:
         await manager.start_task(FakeTask(), [FakeSample()], 9)
         async with anyio.create_task_group() as group:
             for number in range(1, 10):
                 group.start_soon(epoch, number)
-        tally: Tally = manager._votes.get()["a"].tally
-        return tally
+        told: dict[str, Any] = await manager.complete_task()
+        return told
 
-    tally = anyio.run(main)
-    assert admitted == [1, 2, 3, 4, 5, 6]
-    assert tally.round_ends[0] == 3 and tally.answers[:3] == ["x", "y", "x"]
+    told = anyio.run(main)
+    assert [event for event in events if "begins" in event] == [f"{number} begins" for number in range(1, 7)]
+    ends = [events.index(f"{number} ends") for number in (1, 2, 3)]
+    assert events.index("4 begins") > max(ends), "three are one round, and over before the next"
+    assert (told["epochs_run"], told["epochs_stopped"]) == (6, 3)
+    assert told["samples"]["a"] == {"answer": "x", "votes": {"x": 5, "y": 1}, "epochs": 6, "rounds": 2}
 
 
 def test_what_is_no_budget_is_refused() -> None:

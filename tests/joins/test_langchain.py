@@ -4,16 +4,16 @@ import asyncio
 from typing import Any
 
 import pytest
-
-import suffice
-from suffice.langchain import just_enough
-
-pytest.importorskip("langchain_core", reason="langchain-core is not installed")
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
+
+import suffice
+from suffice.langchain import just_enough
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_elected_message_carries_the_outcome() -> None:

@@ -12,12 +12,13 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import llm
 import pytest
 
 from suffice.testing import FakeServer
 
 ROOT = Path(__file__).parents[2]
-llm = pytest.importorskip("llm", reason="llm is not installed")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +41,10 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[list[Any]]
     prompts: list[Any] = []
     said = cycle(["1", "2"])
 
-    class Fake(llm.Model):  # type: ignore[misc, name-defined]
+    class Fake(llm.Model):  # type: ignore[misc]
         model_id = "fake"
 
-        class Options(llm.Options):  # type: ignore[misc, name-defined]
+        class Options(llm.Options):  # type: ignore[misc]
             temperature: float | None = None
 
         def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Iterator[str]:

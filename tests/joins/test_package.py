@@ -19,7 +19,7 @@ def test_the_description_stands_alone() -> None:
     assert all(link.startswith("https://") for link in links), "nothing is beside it on the page of an index"
     assert "![" not in text and "<img" not in text
     named = re.search(r"Extras: (.*?)\.", text, re.DOTALL)
-    assert named and set(re.findall(r"`(\w+)`", named[1])) == set(project()["optional-dependencies"]) - {"dev"}
+    assert named and set(re.findall(r"`(\w+)`", named[1])) == set(project()["optional-dependencies"]) - {"dev", "slow"}
 
 
 def test_what_an_index_shows_is_there() -> None:

@@ -34,7 +34,7 @@ def test_a_share_of_the_questions_is_drawn_to_the_full_budget_and_compared(tmp_p
         early = sum(line["samples"] for line in told if "audit" not in line)
         asked = sum(request.get("n", 1) for request in server.requests)
         assert asked == early + 16 * len(audited), "an audit goes on from its vote"
-        assert f"{len(audited)} audits), tokens saved" in done.stdout and "with the full budget" in done.stdout
+        assert f"{len(audited)} audits) for " in done.stdout and "with the full budget" in done.stdout
         out.unlink()
         assert suffice("run", questions, *options).returncode == 0
         assert asked == sum(one.get("n", 1) for one in server.requests), "all of it was in the journal"

@@ -13,11 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import suffice
-from suffice.live import facts as live_facts
-from suffice.live import gate as live_gate
-from suffice.live.facts import Asking, Facts
-from suffice.live.fleet import FAILURES, Fleet, Host
-from suffice.live.gate import Gate, PausedError
+from suffice.live.servers import gate as live_gate
+from suffice.live.servers.gate import Gate, PausedError
+from suffice.live.servers.hosts import FAILURES, DrawRequest, Fleet, Host, ServerCapabilities
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -69,28 +67,29 @@ def test_a_greedy_request_whose_n_is_refused_leaves_others_theirs() -> None:
 
 def test_what_is_learned_of_n_is_by_model_and_kind_and_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
-    known = Facts()
-    plain, greedy = Asking({"model": "a"}), Asking({"model": "a", "temperature": 0})
+    known = ServerCapabilities()
+    plain, greedy = DrawRequest({"model": "a"}), DrawRequest({"model": "a", "temperature": 0})
     known.took(greedy, 1, GREEDY)
     assert known.most_at_once(greedy) == 1 and known.most_at_once(plain) > 100
     known.took(plain, 8, "Field 'n' is too large")
-    assert known.most_at_once(plain) == 8 and known.most_at_once(Asking({"model": "a", "top_p": 0.5})) == 8
-    assert known.most_at_once(Asking({"model": "b"})) > 100
+    assert known.most_at_once(plain) == 8 and known.most_at_once(DrawRequest({"model": "a", "top_p": 0.5})) == 8
+    assert known.most_at_once(DrawRequest({"model": "b"})) > 100
     known.gave(plain, 2)
-    assert known.most_at_once(plain) == 2
-    clock.now += live_facts.FORGET_SECONDS + 1
+    clock.now += 10 * 60 - 1
+    assert known.most_at_once(plain) == 2 and known.most_at_once(greedy) == 1
+    clock.now += 2
     assert known.most_at_once(plain) > 100 and known.most_at_once(greedy) > 100
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 64)), max_size=20))
 def test_the_least_that_was_learned_holds(lessons: list[tuple[str, int]]) -> None:
-    known = Facts()
+    known = ServerCapabilities()
     for model, most in lessons:
-        known.gave(Asking({"model": model}), most)
+        known.gave(DrawRequest({"model": model}), most)
     for model in "ab":
         most = min((most for name, most in lessons if name == model), default=1 << 62)
-        assert known.most_at_once(Asking({"model": model})) >= min(most, 1 << 62)
-        assert not lessons or known.most_at_once(Asking({"model": model})) >= 1
+        assert known.most_at_once(DrawRequest({"model": model})) >= min(most, 1 << 62)
+        assert not lessons or known.most_at_once(DrawRequest({"model": model})) >= 1
 
 
 def test_a_pause_holds_for_all_and_the_oldest_question_goes_first() -> None:
@@ -163,6 +162,32 @@ def test_a_new_server_is_not_asked_by_everybody_at_once(monkeypatch: pytest.Monk
     asyncio.run(main())
 
 
+def test_the_pace_is_four_fifths_of_what_was_granted_however_much_that_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+
+    async def main() -> None:
+        gate = Gate()
+        for _ in range(1000):  # more than are remembered
+            clock.now += 1 / 500
+            gate.grant()
+        while not gate.refuse() or gate.pause < 0.001:  # not one mishap alone
+            clock.now += gate.pause
+        for _ in range(3):
+            gate.refuse()
+        clock.now += gate.pause
+        await gate.enter(0)
+        waiting = asyncio.create_task(gate.enter(0))
+        clock.now += 1 / 450
+        await asyncio.sleep(0)
+        assert not waiting.done(), "not as fast as it was granted"
+        clock.now += 1 / 350 - 1 / 450
+        gate.leave()
+        await asyncio.sleep(0)
+        assert waiting.done(), "nor much slower"
+
+    asyncio.run(main())
+
+
 def test_a_mishap_now_and_then_sets_no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
 
@@ -188,7 +213,7 @@ def test_a_question_goes_only_where_its_model_is() -> None:
     one, other, any_ = Host(models=["a"]), Host(models=["b"]), Host()
     assert Fleet([one, other]).choose("b") is other
     assert {Fleet([one, any_]).choose("c") for _ in range(5)} == {any_}
-    any_.facts.lack("a")
+    any_.capabilities.lack("a")
     assert {Fleet([one, any_]).choose("a") for _ in range(5)} == {one}
     assert Fleet([one]).choose("c") is one, "it will say so itself"
 

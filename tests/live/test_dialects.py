@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import suffice
-from suffice.live.dialects import DIALECTS, Dialect, MalformedError
-from suffice.live.dialects.translated import Translated
+from suffice.live.dialects import DIALECTS, MalformedError, Wire
+from suffice.live.dialects.translate import TRANSLATED, response_from_chat
 from suffice.testing import FakeServer, Reply, completion, message, response
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -37,21 +37,21 @@ REPLIES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", REPLIES)
 def test_a_reply_is_read_and_its_stream_says_the_same(name: str) -> None:
-    dialect = DIALECTS[name]
-    (read,) = dialect.read(json.dumps(REPLIES[name]).encode(), 1)
+    face, wire = DIALECTS[name].face, DIALECTS[name].wire
+    (read,) = wire.read(json.dumps(REPLIES[name]).encode(), 1)
     assert (read.text, read.reasoning, read.finish_reason) == ("It is 42.", "6 * 7", "tool_calls")
     assert (read.tokens, read.prompt_tokens) == (10, 5)
     assert read.tool_calls is not None
     assert read.tool_calls[0]["function"] == {"name": "book", "arguments": '{"to": "Oslo"}'}
-    told = dialect.reply(read, [read, read], 10, 20)
-    streamed = dialect.read_stream(b": a comment\n\n" + b"".join(dialect.events(told, False)))
+    told = face.reply(read, [read, read], 10, 20)
+    streamed = wire.read_stream(b": a comment\n\n" + b"".join(face.events(told, False)))
     assert streamed == suffice.Response(**{**vars(read), "tokens": 20, "prompt_tokens": 10})
     assert streamed.reply == told
-    hearing, meter = dialect.hearing(), dialect.meter()
-    for event in dialect.events(told, False):
-        hearing.feed(event)
+    stream_text, meter = wire.stream_text(), wire.meter()
+    for event in face.events(told, False):
+        stream_text.feed(event)
         meter.feed(event)
-    assert hearing.text == "It is 42." and meter.streamed and meter.generated == 3
+    assert stream_text.text == "It is 42." and meter.streamed and meter.generated == 3
 
 
 @pytest.mark.parametrize(
@@ -66,16 +66,16 @@ def test_a_reply_is_read_and_its_stream_says_the_same(name: str) -> None:
     ],
 )
 def test_what_was_cut_off_is_not_complete(name: str, change: dict[str, Any], finish_reason: str) -> None:
-    (read,) = DIALECTS[name].read(json.dumps({**REPLIES[name], **change}).encode(), 1)
+    (read,) = DIALECTS[name].wire.read(json.dumps({**REPLIES[name], **change}).encode(), 1)
     assert read.finish_reason == finish_reason
     assert read.is_complete == (finish_reason == "stop")
 
 
 def test_what_the_cache_gave_is_part_of_the_prompt() -> None:
     usage = {"input_tokens": 1, "cache_read_input_tokens": 30, "cache_creation_input_tokens": 6, "output_tokens": 10}
-    (read,) = DIALECTS["messages"].read(json.dumps(message("a") | {"usage": usage}).encode(), 1)
+    (read,) = DIALECTS["messages"].wire.read(json.dumps(message("a") | {"usage": usage}).encode(), 1)
     assert read.prompt_tokens == 37
-    told = DIALECTS["messages"].reply(read, [read], 37, 10)
+    told = DIALECTS["messages"].face.reply(read, [read], 37, 10)
     assert told["usage"] == usage
 
 
@@ -85,33 +85,33 @@ PARTS = [{"type": "thinking", "thinking": [{"type": "text", "text": "6 * 7"}]}, 
 def test_content_in_parts_is_read_like_text() -> None:
     body = completion([None])
     body["choices"][0]["message"]["content"] = PARTS
-    chat = DIALECTS["chat"]
+    chat = DIALECTS["chat"].wire
     (whole,) = chat.read(json.dumps(body).encode(), 1)
     deltas: list[dict[str, Any]] = [{"content": [part]} for part in PARTS] + [{"content": "!"}]
     chunks = [{"choices": [{"delta": delta}]} for delta in deltas] + [{"choices": [{"finish_reason": "stop"}]}]
     stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
-    streamed, hearing = chat.read_stream(stream), chat.hearing()
-    hearing.feed(stream)
+    streamed, stream_text = chat.read_stream(stream), chat.stream_text()
+    stream_text.feed(stream)
     assert (whole.text, whole.reasoning) == ("42", "6 * 7")
-    assert (streamed.text, streamed.reasoning, hearing.text) == ("42!", "6 * 7", "42!")
+    assert (streamed.text, streamed.reasoning, stream_text.text) == ("42!", "6 * 7", "42!")
 
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
 def test_thoughts_are_read_by_either_name(field: str) -> None:
     body = completion(["42"])
     body["choices"][0]["message"][field] = "6 * 7"
-    for name in ("responses", "messages"):
-        (read,) = Translated(DIALECTS[name], {}).read(json.dumps(body).encode(), 1)
-        (back,) = DIALECTS[name].read(json.dumps(read.reply).encode(), 1)
+    (read,) = DIALECTS["chat"].wire.read(json.dumps(body).encode(), 1)
+    for name in TRANSLATED:
+        told = response_from_chat(name, read, {}).reply
+        (back,) = DIALECTS[name].wire.read(json.dumps(told).encode(), 1)
         assert read.reasoning == back.reasoning == "6 * 7"
     chunks = [{"choices": [{"delta": {field: "6 * 7"}}]}, {"choices": [{"finish_reason": "stop", "delta": {}}]}]
     stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
-    assert DIALECTS["chat"].read_stream(stream).reasoning == "6 * 7"
+    assert DIALECTS["chat"].wire.read_stream(stream).reasoning == "6 * 7"
 
 
 # --- whatever a server sends
 
-ALL = [*DIALECTS.values(), *(Translated(DIALECTS[name], {}) for name in ("responses", "messages"))]
 WORDS = """
 output content choices type message text output_text reasoning summary function_call custom_tool_call name arguments
 input status incomplete incomplete_details reason usage input_tokens output_tokens stop_reason tool_use thinking
@@ -145,19 +145,26 @@ def bodies(draw: Callable[[Any], Any]) -> bytes:
     if draw(st.booleans()):
         return json.dumps(changed(good, draw)).encode()
     name = "chat" if "choices" in good else "responses" if "output" in good else "messages"
-    lines = b"".join(DIALECTS[name].events(good, True)).decode().split("\n")
+    lines = b"".join(DIALECTS[name].face.events(good, True)).decode().split("\n")
     told = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
     return b"".join(b"data: " + json.dumps(changed(event, draw)).encode() + b"\n\n" for event in told)
 
 
-@given(body=bodies(), dialect=st.sampled_from(ALL))
-def test_no_body_makes_a_reader_raise_anything_else(body: bytes, dialect: Dialect) -> None:
+@given(body=bodies(), wire=st.sampled_from([dialect.wire for dialect in DIALECTS.values()]))
+def test_no_body_makes_a_reader_raise_anything_else(body: bytes, wire: Wire) -> None:
     with suppress(MalformedError):
-        assert 0 < len(dialect.read(body, 3)) <= 3
+        assert 0 < len(wire.read(body, 3)) <= 3
     with suppress(MalformedError):
-        dialect.read_stream(body)
-    for listener in (dialect.meter(), dialect.hearing()):
+        wire.read_stream(body)
+    for listener in (wire.meter(), wire.stream_text()):
         listener.feed(body)
+
+
+@given(body=bodies(), name=st.sampled_from(TRANSLATED))
+def test_no_chat_makes_its_translation_raise_anything_else(body: bytes, name: str) -> None:
+    with suppress(MalformedError):
+        for response in DIALECTS["chat"].wire.read(body, 3):
+            json.dumps(response_from_chat(name, response, {}).reply)
 
 
 # --- the library
@@ -254,7 +261,7 @@ def test_what_a_client_does_not_speak_is_refused() -> None:
 
 def test_anthropic_is_not_loaded_for_others() -> None:
     check = (
-        "import sys, openai, suffice\nfrom suffice.live.clients import dialect_of\n"
+        "import sys, openai, suffice\nfrom suffice.live.servers.clients import dialect_of\n"
         "dialect_of([openai.OpenAI(api_key='x')])\nprint('anthropic' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", check], capture_output=True, text=True).stdout == "False\n"

@@ -87,7 +87,7 @@ def test_what_cannot_be_weighed_is_refused() -> None:
 
 
 def test_ask_tells_both_winners() -> None:
-    command = ["ask", "What is 6 * 7?", "--controller", "sc:draws=5", "--concurrency", "1", "--elect", WEIGHTED]
+    command = ["ask", "What is 6 * 7?", "--controller", "sc:draws=5", "--elect", WEIGHTED]
     with FakeServer(seven_then_42(), logprob=surely_42) as server:
         shown = works(*command, "--base-url", server.base_url)
         told = json.loads(works(*command, "--base-url", server.base_url, "--json"))

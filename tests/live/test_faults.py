@@ -15,9 +15,9 @@ from helpers.commands import fails
 from helpers.live import KEY, QUESTION, Ask, ask_async, ask_sync, boxed
 
 import suffice
-from suffice.live import clients
-from suffice.live import server as live_server
-from suffice.live.facts import Asking
+from suffice.live.servers import clients
+from suffice.live.servers import server as live_server
+from suffice.live.servers.hosts import DrawRequest
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -56,7 +56,7 @@ FAULTS = {
 def test_a_fault_that_passes_costs_nothing(ask: Ask, fault: str) -> None:
     begun = time.monotonic()
     with FakeServer(only_first(FAULTS[fault])) as server:
-        outcome = ask(server, controller="sc:draws=4", timeout=1.5 if fault == "too slow" else 60)
+        outcome = ask(server, controller="sc:draws=4", timeout_seconds=1.5 if fault == "too slow" else 60)
     assert (outcome.answer, outcome.samples, outcome.votes, outcome.failures) == ("42", 4, {"42": 4}, ())
     assert len(server.requests) == 2
     if "Retry-After" in fault:
@@ -79,7 +79,7 @@ def test_a_fault_that_stays_fails_with_the_outcome_so_far(
             server,
             controller="esc:window=2",
             answer=lambda text: None,
-            timeout=1 if fault == "too slow" else 60,
+            timeout_seconds=1 if fault == "too slow" else 60,
             retries=2,
         )
     outcome = failed.value.outcome
@@ -134,7 +134,7 @@ def test_a_refusal_for_another_reason_is_not_taken_for_one_of_n(ask: Ask) -> Non
     with server, pytest.raises(suffice.SampleError, match="no such model"):
         ask(server, controller="sc:draws=8")
     assert [request.get("n", 1) for request in server.requests] == [8, 4, 2, 1]
-    assert clients.KNOWN[server.base_url + "/"].most_at_once(Asking({"model": "fake"})) > 8
+    assert clients.KNOWN[server.base_url + "/"].most_at_once(DrawRequest({"model": "fake"})) > 8
 
 
 def test_a_seed_is_spread_over_the_draws(ask: Ask) -> None:

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.answers import get_extractor
 from suffice.errors import OptionError
-from suffice.live.asker import Terms
-from suffice.live.batch import Batch, Spent
-from suffice.live.journal import Journal
-from suffice.live.questions import Asked
+from suffice.live.batches.asker import BatchConfig
+from suffice.live.batches.batch import Batch, Spent
+from suffice.live.batches.journal import Journal
+from suffice.live.batches.questions import Asked
 from suffice.response import Response
 
 TEXT = "So it is. " * 10_000 + r"\boxed{42}"
@@ -51,7 +50,7 @@ def test_memory_does_not_grow_with_the_texts(tmp_path: Path, asked: list[Asked])
     tracemalloc.start()
     try:
         with closing(Journal(path, {})) as journal:
-            batch = Batch([], Terms({}, [], get_extractor("auto")), journal, Spent())  # nobody is asked
+            batch = Batch([], BatchConfig({}, []), journal, Spent())  # nobody is asked
             held, _ = tracemalloc.get_traced_memory()
             written = 0
             for question in unfinished:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers.commands import fails, works
 
-from suffice.live.lessons import generations, lesson_of
+from suffice.live.batches.lessons import generations, lesson_of
 from suffice.testing import FakeServer, Reply, completion
 
 COUNT = 80

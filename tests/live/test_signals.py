@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anthropic
+import openai
 import pytest
 from helpers.commands import works
 from helpers.live import QUESTION, ask_async, ask_sync, boxed
@@ -14,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import suffice
-from suffice.live import server
+from suffice.live import signals as live_signals
 from suffice.live.dialects import DIALECTS
+from suffice.live.servers import server
 from suffice.live.signals import Token, load, signals_of
 from suffice.testing import FakeServer, Reply, completion
 
@@ -137,7 +139,7 @@ def test_messages_have_none_and_say_so() -> None:
     refused = pytest.raises(suffice.OptionError, match="signals can't be had: Messages tells no log probabilities")
     with anthropic.Anthropic(base_url="http://127.0.0.1:9", api_key="none") as client, refused:
         suffice.sample(client, QUESTION, model="fake", max_tokens=9, signals=True)
-    assert [name for name, dialect in DIALECTS.items() if not dialect.tells_signals] == ["messages"]
+    assert [name for name, dialect in DIALECTS.items() if not dialect.wire.tells_signals] == ["messages"]
 
 
 def number_in(text: str) -> int:
@@ -184,3 +186,18 @@ def test_a_response_that_has_no_tokens_told_is_null_in_the_pool(tmp_path: Path) 
     with FakeServer(script) as server:
         lines = collected(server, tmp_path, "--signals", "--concurrency", "1")
     assert sum(line["signals"]["logprob"].count(None) for line in lines) == 2
+
+
+def test_a_signal_that_is_no_log_probability_is_a_function_with_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(live_signals.OTHERS, "exclamations", lambda response: float((response.text or "").count("!")))
+    texts = [r"\boxed{7}", r"\boxed{42}!!!!", r"\boxed{7}", r"\boxed{7}"]
+    with FakeServer(lambda request, number: texts[: request.get("n") or 1]) as server:
+        with openai.OpenAI(base_url=server.base_url, api_key="none") as client:
+            outcome = suffice.sample(
+                client, QUESTION, model="fake", controller="sc:draws=4", elect="weighted:signal=exclamations,strength=9"
+            )
+        assert "logprobs" not in server.requests[0], "they tell nothing of it"
+    assert [response.signals for response in outcome.responses] == [
+        {"exclamations": count} for count in (0.0, 4.0, 0.0, 0.0)
+    ]
+    assert (outcome.answer, outcome.majority) == ("42", "7")

@@ -11,8 +11,8 @@ import pytest
 from helpers.commands import works
 
 from suffice import OptionError, Plan, save_controller
-from suffice.live.batch import Spent
-from suffice.live.journal import Journal
+from suffice.live.batches.batch import Spent
+from suffice.live.batches.journal import Journal
 from suffice.planning import Mixture
 from suffice.response import Response
 from suffice.testing import FakeServer, Reply, completion
@@ -51,7 +51,7 @@ def test_what_is_spent_is_worked_out_by_hand() -> None:
         (["--max-tokens-total", "70"], 3),
         (["--max-tokens-total", "60"], 2),
         (["--max-tokens-total", "61"], 3),
-        (["--max-cost", "0.00006", "--price-per-million-tokens", "1", "--price-per-million-prompt-tokens", "3"], 2),
+        (["--max-cost", "0.00006", "--price-per-million-prompt-tokens", "3", "--price-per-million-tokens", "1"], 2),
         (["--max-cost", "0.00006", "--price-per-million-tokens", "1"], 3),
     ],
 )

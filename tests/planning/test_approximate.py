@@ -13,11 +13,10 @@ from suffice.planning import UNIVERSAL, Prior, build_model, confidences, plan
 from suffice.planning.approximate import confidence_table, plan_table
 from suffice.planning.budgets import expected_means, for_mean_samples
 from suffice.planning.cache import cached
-from suffice.planning.fit import fit_prior
 from suffice.planning.model import Model
-from suffice.planning.partitions import partition_keys
 from suffice.planning.simulation import simulate
-from suffice.planning.tables import LargeTable
+from suffice.planning.tables import LargeTable, partition_keys
+from suffice.replay import learn_prior
 from suffice.tally import FloatArray, Standings
 
 SMALL, LARGE = 24, 56
@@ -157,7 +156,7 @@ def test_it_is_calibrated_on_real_pools() -> None:
 
 
 def test_a_fitted_prior_serves_large_budgets() -> None:
-    prior = fit_prior([make_pool(*["a" * 30] * 20)]).prior
+    prior = learn_prior(make_pool(*["a" * 30] * 20), budget=8)
     assert Plan(prior=prior).decide(voted(2)) == 0 < Plan().decide(voted(2))
 
 

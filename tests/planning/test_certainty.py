@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 
 from suffice import Tally, certainty, load_pool
 from suffice.planning import UNIVERSAL, Prior, certainties
-from suffice.planning.certainty import MOST_FOR_ONE_VOTE
+from suffice.planning.confidence import MOST_FOR_ONE_VOTE
 from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, posterior
-from suffice.replay import certainty_reliability, pooled
+from suffice.replay import certainty_reliability
+from suffice.replay.reliability import pooled
 from suffice.tally import Standings
 
 VOTES = st.lists(st.integers(1, 12), min_size=1, max_size=8)

@@ -1,7 +1,7 @@
-import multiprocessing
 import pickle
 import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from suffice import Plan, Tally, certainty, confidence
 from suffice.planning import UNIVERSAL, Prior
 from suffice.planning.cache import cache_folder
-from suffice.planning.fit import maximise
-from suffice.planning.learning import ARMED, FLOOR, MEMORY, Learner, learned_prior, likelihoods, partition
+from suffice.planning.learning import ARMED, FLOOR, MEMORY, Learner, learned_prior, likelihoods, maximise, partition
 from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, log_likelihood, log_likelihoods
 
 partitions = st.lists(st.integers(1, 12), min_size=1, max_size=8).map(lambda parts: tuple(sorted(parts, reverse=True)))
@@ -27,6 +26,24 @@ def taught(*lessons: tuple[tuple[int, ...], int]) -> Learner:
         for _ in range(times):
             learner.observe_partition(parts)
     return learner
+
+
+class Kept:
+    """A place where something is kept."""
+
+    def __init__(self) -> None:
+        self.data: bytes | None = None
+        self.is_full = False
+
+    def update(self, change: Callable[[bytes | None], bytes | None]) -> None:
+        changed = change(self.data)
+        if self.is_full:
+            raise OSError("no space left")
+        self.data = self.data if changed is None else changed
+
+    @property
+    def seen(self) -> int:
+        return Learner.from_bytes(self.data or b"").seen
 
 
 def tally_of(answers: list[str | None], budget: int = 8) -> Tally:
@@ -202,69 +219,54 @@ def test_bytes_that_were_changed_are_refused(place: int, flip: int) -> None:
         Learner.from_bytes(bytes(data))
 
 
-def test_two_that_share_a_file_come_to_know_the_same(tmp_path: Path) -> None:
-    path = tmp_path / "learned"
+def test_two_that_share_a_place_come_to_know_the_same() -> None:
+    kept = Kept()
     one, other = taught((EASY, 30)), taught((HARD, 20))
     for learner in (one, other, one):
-        learner.sync(path)
+        learner.sync(kept.update)
     assert one.seen == other.seen == 50
     assert one.prior() == other.prior() == learned_prior(Counter({EASY: 30, HARD: 20}))
-    one.sync(path)
+    one.sync(kept.update)
     assert one.seen == 50  # nothing is counted twice
     restarted = Learner()
-    restarted.sync(path)
+    restarted.sync(kept.update)
     assert restarted.prior() == one.prior()
     assert restarted.due
 
 
-def test_a_change_that_one_notices_is_a_change_for_all(tmp_path: Path) -> None:
-    path = tmp_path / "learned"
+def test_what_could_not_be_kept_is_kept_later() -> None:
+    kept = Kept()
+    one, other = taught((EASY, 3)), taught((HARD, 4))
+    other.sync(kept.update)
+    kept.is_full = True
+    for _ in range(2):
+        with pytest.raises(OSError, match="no space"):
+            one.sync(kept.update)
+    assert kept.seen == 4
+    kept.is_full = False
+    one.sync(kept.update)
+    assert kept.seen == one.seen == 7
+    assert one.prior() == learned_prior(Counter({HARD: 4, EASY: 3}))
+
+
+def test_a_change_that_one_notices_is_a_change_for_all() -> None:
+    kept = Kept()
     one, other = taught((EASY, 400)), Learner()
     for learner in (one, other):
-        learner.sync(path)
+        learner.sync(kept.update)
         learner.plan(Plan(), 8)
     while not one.changes:
         one.observe_partition(HARD)
-    one.sync(path)
+    one.sync(kept.update)
     other.observe_partition(HARD)
-    other.sync(path)
+    other.sync(kept.update)
     assert other.changes == 1
     assert other.due
     assert len(other) == len(one) + 1
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b"suffice-learned-1 0\n{}", b"suffice-learned-9 ab\n{}"])
-def test_a_file_that_is_not_whole_is_put_aside(data: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "learned"
-    path.write_bytes(data)
-    learner = taught((EASY, 5))
-    with pytest.warns(UserWarning, match="put aside as learned.corrupt"):
-        learner.sync(path)
-    assert (tmp_path / "learned.corrupt").read_bytes() == data
-    assert Learner.from_bytes(path.read_bytes()).seen == 5
-
-
-def _work(path: Path) -> None:
-    learner = Learner()
-    for _ in range(20):
-        learner.observe_partition(EASY)
-        learner.sync(path)
-
-
-def test_workers_at_once_lose_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "learned"
-    context = multiprocessing.get_context("fork")
-    workers = [context.Process(target=_work, args=(path,)) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    _work(path)
-    for worker in workers:
-        worker.join()
-    assert Learner.from_bytes(path.read_bytes()).seen == 60
-
-
-def test_votes_may_end_while_a_plan_is_made(tmp_path: Path) -> None:
-    learner = taught((EASY, 50))
+def test_votes_may_end_while_a_plan_is_made() -> None:
+    learner, kept = taught((EASY, 50)), Kept()
 
     def votes() -> None:
         for _ in range(2000):
@@ -274,8 +276,7 @@ def test_votes_may_end_while_a_plan_is_made(tmp_path: Path) -> None:
     busy.start()
     while busy.is_alive():
         learner.plan(Plan(), 6)
-        learner.sync(tmp_path / "learned")
+        learner.sync(kept.update)
     busy.join()
-    learner.sync(tmp_path / "learned")
-    assert learner.seen == 2050
-    assert Learner.from_bytes((tmp_path / "learned").read_bytes()).seen == 2050
+    learner.sync(kept.update)
+    assert learner.seen == kept.seen == 2050

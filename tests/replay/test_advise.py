@@ -37,6 +37,13 @@ def test_the_cheapest_in_time_or_the_quickest_in_budget(limit: dict[str, Any], f
     assert front[0] == (CHEAP if "slots" in limit else QUICK) and front[-1] == CHEAP
 
 
+def test_asking_once_is_told_beside_it_and_never_advised() -> None:
+    divided = make_pool("ab" * 16)
+    advice = suffice.advise(divided, ["sc"], max_tokens=1000, repeats=20)
+    assert (advice.once.tokens, advice.once.latency) == (10, 10) and 30 < advice.once.agreement < 70
+    assert advice.once not in advice.choices and advice.once.accuracy == pytest.approx(50, abs=20)
+
+
 @pytest.mark.parametrize(("seconds", "found"), [("2.5", QUICK), ("10", CHEAP)])
 def test_a_latency_in_seconds_is_so_many_tokens(
     write_pool: Callable[..., Path], tmp_path: Path, seconds: str, found: tuple[int, int]
@@ -46,4 +53,4 @@ def test_a_latency_in_seconds_is_so_many_tokens(
     said = works("advise", path, *options, "--json", tmp_path / "a.json").splitlines()[-1]
     chosen = json.loads((tmp_path / "a.json").read_text())["chosen"]
     assert (chosen["latency_tokens"], chosen["spent_tokens"]) == found
-    assert said.startswith("Use --mode ") and ("--extra 4" in said) == (found == QUICK) and "--controller asc" in said
+    assert said.startswith("Use --") and ("extra=4 " in said) == (found == QUICK) and "--controller asc" in said

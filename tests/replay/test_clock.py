@@ -1,11 +1,14 @@
 """Flow, replayed with a clock."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import suffice
-from suffice.replay import flow_one, rounds_one, run
+from suffice.replay.flow import flow_one, rounds_one
+from suffice.replay.run import run
 
 SIZE = 12
 ANSWERS = st.lists(st.sampled_from(["1", "2", "3", None]), min_size=SIZE, max_size=SIZE)
@@ -63,6 +66,9 @@ def test_evaluate_tells_the_clock_in_both_modes() -> None:
     assert (rounds.latency_tokens, rounds.spent_tokens) == (rounds.sequential_tokens, rounds.total_tokens)
     assert rounds.launched == rounds.samples
     (clocked,) = suffice.evaluate(pool, "plan", repeats=3, slots=32)
+    few = replace(pool, questions=pool.questions[:4])
+    (rounds_of_many,), (clocked_of_many,) = (suffice.evaluate(few, "plan", repeats=20, slots=n) for n in (None, 32))
+    assert clocked_of_many.certainty == pytest.approx(rounds_of_many.certainty), "it is told of the same repeats"
     for metric in (
         "accuracy",
         "agreement",

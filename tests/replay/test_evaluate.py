@@ -44,6 +44,27 @@ def test_none_agrees_with_none_and_is_never_accurate() -> None:
     assert (sc.agreement, sc.accuracy) == (100, 0)
 
 
+def test_agreement_with_an_independent_vote_is_with_one_of_other_draws() -> None:
+    """Half of the responses say a: two votes of four of eight then never draw the same response."""
+    (settled,) = evaluate(make_pool("a" * 8), ["sc"], budget=4, repeats=2)
+    assert settled.agreement_independent == 100
+    (split,) = evaluate(make_pool("aaaabbbb"), ["sc"], budget=4, repeats=2000)
+    # A vote has 0 to 4 of the four a, its other half the rest: only from two of each may both elect the same.
+    ties = stats.hypergeom(8, 4, 4).pmf(2)
+    assert split.agreement == 100 and split.agreement_independent == pytest.approx(100 * ties / 2, abs=4)
+    (few,) = evaluate(make_pool("a" * 7), ["sc"], budget=4, repeats=2)
+    assert few.agreement_independent is None, "a second vote needs as many responses again"
+    (none,) = evaluate(make_pool([None] * 8), ["sc"], budget=4, repeats=2)
+    assert none.agreement_independent == 100
+
+
+def test_a_second_vote_leaves_the_first_s_draws_as_they_are() -> None:
+    (episodes,) = draw_episodes(make_pool([f"{number}" for number in range(20)]), 8, 50, 3)
+    _, second = episodes.second
+    drawn = np.hstack([episodes.answers, second])
+    assert all(len(set(row)) == 16 for row in drawn.tolist())
+
+
 def test_accuracy_is_over_the_questions_with_gold() -> None:
     questions = (*make_pool("a" * 32).questions, Question("other", None, ("b",) * 32, None))
     (sc,) = evaluate(Pool("toy", questions), ["sc"], repeats=2)
@@ -111,7 +132,7 @@ def test_differences_are_paired_and_their_intervals_hold_them() -> None:
     gap = difference(asc, sc, "samples")
     assert gap is not None
     assert gap.mean == pytest.approx(np.mean([ours.samples - theirs.samples for ours, theirs in pairs]))
-    assert gap.low < gap.mean < gap.high < 0
+    assert gap.low is not None and gap.high is not None and gap.low < gap.mean < gap.high < 0
     # The interval is that of the mean of the questions' differences, not of the questions themselves.
     spread = [np.std(ours.by_question["samples"] - theirs.by_question["samples"]) / 10 for ours, theirs in pairs]
     assert gap.high - gap.low == pytest.approx(3.92 * np.sqrt(np.square(spread).sum()) / 2, rel=0.1)

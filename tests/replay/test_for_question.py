@@ -10,7 +10,7 @@ from suffice import ArrayController, Controller, Flow, Pool, Tallies, Tally, eva
 from suffice.controllers import question_random
 from suffice.planning import Mixture, Plan
 from suffice.pools import draw_episodes
-from suffice.replay import replay, run
+from suffice.replay.run import replay, run
 from suffice.tally import IntArray
 
 POOL = "qwen2.5-coder-1.5b__gsm8k"

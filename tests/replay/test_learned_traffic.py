@@ -8,7 +8,9 @@ from helpers.pools import make_pool
 
 from suffice import OptionError, Penalties, Plan, get_controller, load_pool
 from suffice.planning.learning import Learner
-from suffice.replay import bends, confidence_reliability, learn_prior, replay_learning, serve
+from suffice.replay import learn_prior, replay_learning
+from suffice.replay.learning import bends, serve
+from suffice.replay.reliability import confidence_reliability
 
 BUDGET = 8
 
@@ -78,7 +80,7 @@ def test_only_a_plan_learns_and_only_from_plain_answers() -> None:
     assert "--controller must be a plan" in fails(
         "evaluate", "smollm2-135m__arithmetic", "--learn", "--controller", "esc"
     )
-    assert "--learn is for rounds" in fails("evaluate", "smollm2-135m__arithmetic", "--learn", "--mode", "flow")
+    assert "--learn is for rounds" in fails("evaluate", "smollm2-135m__arithmetic", "--learn", "--flow")
 
 
 def test_the_command_line_shows_the_curve_and_draws_it(tmp_path: Path) -> None:

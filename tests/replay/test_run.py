@@ -2,13 +2,14 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from helpers.examples import at_most
 from helpers.pools import make_pool
 from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice import ArrayController, Pool, Question, get_controller
 from suffice.pools import draw_episodes
-from suffice.replay import Outcomes, replay, replay_arrays, replay_one_by_one, run
+from suffice.replay.run import Outcomes, replay, replay_arrays, replay_one_by_one, run
 
 SPECS = [
     "sc",
@@ -47,6 +48,7 @@ def assert_equal(ours: Outcomes, theirs: Outcomes) -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS)
+@at_most(200)
 @given(pool=pools(), budget=st.integers(1, 12))
 def test_arrays_and_plain_loop_give_the_same_outcomes(spec: str, pool: Pool, budget: int) -> None:
     controller = get_controller(spec)
@@ -56,6 +58,7 @@ def test_arrays_and_plain_loop_give_the_same_outcomes(spec: str, pool: Pool, bud
 
 
 @pytest.mark.parametrize("spec", SPECS)
+@at_most(200)
 @given(pool=pools(), names=st.permutations([str(name) for name in range(13)]))
 def test_names_of_answers_change_nothing(spec: str, pool: Pool, names: list[str]) -> None:
     def rename(answer: str | None) -> str | None:

@@ -10,7 +10,7 @@ from helpers.commands import fails, suffice, works
 
 from suffice import Pool, PoolError, Question, load_pool
 from suffice.elections import LearnedWeights, get_election, load_weights
-from suffice.elections.learning import common_signals, fit_strengths
+from suffice.elections.learned import common_signals, fit_strengths
 from suffice.replay import weigh
 
 POOL = "qwen2.5-coder-0.5b__gsm8k"
@@ -39,8 +39,8 @@ def test_the_strength_that_made_the_answers_is_found(strength: float) -> None:
 
 def test_weights_that_help_are_safe_and_those_that_do_nothing_are_not() -> None:
     helpful, useless = (weigh(made_up(strength), repeats=10) for strength in (1.0, 0.0))
-    assert helpful.is_safe and helpful.gain.low > 0
-    assert not useless.is_safe and useless.gain.low < 0
+    assert helpful.is_safe and helpful.gain.low is not None and helpful.gain.low > 0
+    assert not useless.is_safe and useless.gain.low is not None and useless.gain.low < 0
     assert helpful.weights.strengths[0] == pytest.approx(1.0, abs=0.2)
 
 
@@ -54,6 +54,20 @@ def test_without_gold_it_learns_from_the_majority() -> None:
     assert nothing_known.weights.card["gain_of"] == "agreement with the majority of all responses"
     with pytest.raises(PoolError, match=r"nothing to learn from.*or learn from the majority"):
         weigh(made_up(1.0, gold=False))
+
+
+def test_a_question_teaches_nothing_that_it_is_elected_by() -> None:
+    """Each question has a signal of its own, which tells its right responses, and no other's."""
+    names = [f"signal {number}" for number in range(12)]
+    answers, telling, silent = ("right",) * 15 + ("wrong",) * 25, (1.0,) * 15 + (0.0,) * 25, (0.0,) * 40
+    questions = tuple(
+        Question(own, "right", answers, None, signals={name: telling if name == own else silent for name in names})
+        for own in names
+    )
+    found = weigh(Pool("own", questions), repeats=5)
+    assert min(found.weights.strengths) > 0.5, "there is something to learn"
+    assert (found.gain.low, found.gain.mean) == (None, 0), "and nothing of it helps another question"
+    assert not found.is_safe, "12 questions have no interval"
 
 
 def test_a_pool_is_elected_by_what_the_others_teach() -> None:

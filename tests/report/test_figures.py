@@ -5,8 +5,10 @@ from itertools import combinations, pairwise
 from math import dist
 from pathlib import Path
 
-from suffice.experiments import Point
-from suffice.report.figures import draw_headline, draw_methods, draw_scaling
+from pictures import draw_headline, draw_methods
+
+from suffice.experiments.sweeps import SweepPoint
+from suffice.report.figures import draw_scaling
 from suffice.report.style import LOOKS, looks
 
 
@@ -23,8 +25,8 @@ def numbers(svg: str) -> list[float]:
 
 
 def test_pictures_have_an_svg_beside_them_with_no_ground_of_its_own(tmp_path: Path) -> None:
-    figures = {"sc": {"samples": 32.0, "rounds": 1.0, "agreement": 100.0}}
-    figures["plan"] = {"samples": 10.3, "rounds": 1.9, "agreement": 99.7}
+    figures = {"sc": {"samples": 32.0, "rounds": 1.0, "agreement": 100.0, "agreement_independent": 90.0}}
+    figures["plan"] = {"samples": 10.3, "rounds": 1.9, "agreement": 99.7, "agreement_independent": 90.0}
     draw_headline({"typical": figures}, tmp_path / "headline.png")
     draw_methods({"SC@32": (1.0, 200.0, 100.0), "its_hub Beta": (0.5, 190.0, 85.0)}, ("s", "t"), tmp_path / "flow.png")
     for name, told in (("headline", "10.3"), ("flow", "its_hub Beta")):
@@ -36,8 +38,8 @@ def test_pictures_have_an_svg_beside_them_with_no_ground_of_its_own(tmp_path: Pa
 def test_half_a_point_is_no_cliff_and_log_axes_have_plain_numbers(tmp_path: Path) -> None:
     costs = {"rounds": 3.0, "samples": 20.0, "accuracy": 50.0}
     curves = {
-        "esc": [Point("", {**costs, "agreement": 99.9})],
-        "plan": [Point("", {**costs, "rounds": 30.0, "agreement": 99.4})],
+        "esc": [SweepPoint("", {**costs, "agreement": 99.9})],
+        "plan": [SweepPoint("", {**costs, "rounds": 30.0, "agreement": 99.4})],
     }
     draw_scaling({"pool": curves}, ("rounds",), "agreement", tmp_path / "main.png")
     svg = (tmp_path / "main.svg").read_text()
@@ -49,7 +51,7 @@ def test_half_a_point_is_no_cliff_and_log_axes_have_plain_numbers(tmp_path: Path
 
 
 def test_marks_at_the_top_are_whole(tmp_path: Path) -> None:
-    curve = [Point("", {"samples": 1.0, "agreement": 20.0}), Point("", {"samples": 32.0, "agreement": 100.0})]
+    curve = [SweepPoint("", {"samples": 1.0, "agreement": 20.0}), SweepPoint("", {"samples": 32.0, "agreement": 100.0})]
     draw_scaling({"pool": {"sc": curve}}, ("samples",), "agreement", tmp_path / "main.png")
     svg = (tmp_path / "main.svg").read_text()
     (top,) = re.findall(r'<clipPath.*?<rect x="[\d.]+" y="([\d.]+)"', svg, re.DOTALL)

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from helpers.browser import open_browser
 from helpers.commands import fails, works
+from helpers.live import until
 
-from suffice.report import experiments_report
 from suffice.report.html import report_html
+from suffice.report.reproduced import experiments_report
 from suffice.testing import FakeServer
 
 Write = Callable[..., Path]
@@ -56,12 +57,13 @@ def test_a_report_is_one_file_with_no_network(evaluated: Path) -> None:
 def test_a_report_tells_what_the_command_measured(evaluated: Path) -> None:
     text = evaluated.read_text()
     assert re.search(r"plan: \d+ % fewer samples than SC@32 in [\d.]+ rounds, [\d.]+ % the same answers", text)
-    assert re.search(r"; tokens that plan saves: [\d,]+ of [\d,]+ a question \(\d+ %\)", text)
+    assert re.search(r"; tokens \(prompts not counted\) that plan saves: [\d,]+ of [\d,]+ a question \(\d+ %\)", text)
     assert f"--repeats 4 --report {evaluated}" in text
     table = section(evaluated, "Controllers")
     assert [panel["name"] for panel in table["panels"]] == ["", "m__divided", "m__settled"]
+    assert "without intervals: there are too few questions" in section(evaluated, "Differences to sc")["note"]
     asc = table["panels"][2]["rows"][1]
-    assert asc[:5] == ["asc", 4, 4, 100, 100]
+    assert asc[:6] == ["asc", 4, 4, 100, None, 100], "32 responses are too few for an independent vote of 32"
     assert ["repeats", "4"] in section(evaluated, "Settings")["facts"]
     assert "numpy" in dict(section(evaluated, "Versions")["facts"])
 
@@ -149,6 +151,7 @@ def cells(browser: Any) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_a_report_in_a_browser(browser: Any, evaluated: Path) -> None:
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.by import By
@@ -183,6 +186,7 @@ def test_a_report_in_a_browser(browser: Any, evaluated: Path) -> None:
     questions = browser.find_elements(By.CSS_SELECTOR, "details.question")
     assert len(questions) == 1
     questions[0].click()
+    assert until(lambda: questions[0].find_elements(By.CLASS_NAME, "bar")), "its votes are drawn when it opens"
     assert [bar.text.split("\n")[-1] for bar in questions[0].find_elements(By.CLASS_NAME, "bar")] == ["20", "12"]
     assert "bar gold" in questions[0].find_element(By.CLASS_NAME, "bar").get_attribute("class")
     Select(browser.find_element(By.ID, "pool")).select_by_value("")
@@ -211,6 +215,7 @@ def phone(browser: Any) -> Iterator[Any]:
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+@pytest.mark.slow
 def test_a_report_on_a_phone(phone: Any, evaluated: Path) -> None:
     from selenium.webdriver.common.by import By
 
@@ -229,6 +234,7 @@ def test_a_report_on_a_phone(phone: Any, evaluated: Path) -> None:
     question = phone.find_element(By.CSS_SELECTOR, "details.question")
     assert place(phone, question.find_element(By.CLASS_NAME, "name"))["width"] > 250, "its figures leave the name room"
     question.click()
+    assert until(lambda: question.find_elements(By.TAG_NAME, "progress")), "its votes are drawn when it opens"
     assert place(phone, question.find_element(By.TAG_NAME, "progress"))["width"] > 250
 
     table = phone.find_element(By.CLASS_NAME, "scroll")
@@ -239,6 +245,7 @@ def test_a_report_on_a_phone(phone: Any, evaluated: Path) -> None:
     assert place(phone, first)["x"] == before, "whose figures these are stays in sight"
 
 
+@pytest.mark.slow
 def test_long_tables_and_large_numbers(browser: Any, advised: tuple[Path, str]) -> None:
     from selenium.webdriver.common.by import By
 
@@ -260,6 +267,7 @@ def test_long_tables_and_large_numbers(browser: Any, advised: tuple[Path, str]) 
     assert place(browser, name)["right"] < min(ticks), "the axis' name is beside its ticks"
 
 
+@pytest.mark.slow
 def test_a_printed_report_has_its_headings_and_legends(browser: Any, evaluated: Path) -> None:
     from selenium.webdriver.common.by import By
 
@@ -288,6 +296,7 @@ return [...document.querySelectorAll("body *:not(script)")].filter((one) => writ
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_all_text_can_be_read(browser: Any, evaluated: Path, scheme: str) -> None:
     from selenium.webdriver.common.by import By

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.commands import works
+from helpers.commands import suffice, works
 
-from suffice import Plan, evaluate, load_pool
+from suffice import Plan, evaluate, load_pool, save_controller, shipped_controllers
 
 Write = Callable[..., Path]
 
@@ -34,17 +34,15 @@ def settled(write_pool: Write) -> Path:
 def test_the_figures_of_a_settled_question(settled: Path) -> None:
     chosen = ["--controller", "asc", "--controller", "esc", "--controller", "sc"]
     shown = tables(settled, *chosen, "--penalty-draw", "0.01", "--tokens-per-second", "4")
-    assert shown["Samples and rounds"]["asc"] == ["100.0", "100.0", "4.0 (+300 %)", "4.0 (-88 %)", "0.960"]
-    assert shown["Samples and rounds"]["esc"] == ["100.0", "100.0", "1.0 (+0 %)", "5.0 (-84 %)", "0.950"]
-    assert shown["Samples and rounds"]["sc"] == ["100.0", "100.0", "1.0", "32.0", "0.680"]
-    assert shown["Tokens"]["asc"] == ["100.0", "40 (+300 %)", "40 (-88 %)"]
-    assert shown["Tokens"]["sc"] == ["100.0", "10", "320"]
-    assert shown["Differences to sc"]["esc"] == [
-        "+0.00 [+0.00, +0.00]",
-        "-27.00 [-27.00, -27.00]",
-        "+0.270 [+0.270, +0.270]",
-    ]
+    assert shown["Samples and rounds"]["asc"] == ["100.0", "100.0", "–", "4.0 (+300 %)", "4.0 (-88 %)"]
+    assert shown["Samples and rounds"]["esc"] == ["100.0", "100.0", "–", "1.0 (+0 %)", "5.0 (-84 %)"]
+    assert shown["Samples and rounds"]["sc"] == ["100.0", "100.0", "–", "1.0", "32.0"]
+    assert shown["Tokens and reward"]["asc"] == ["40 (+300 %)", "40 (-88 %)", "0.960"]
+    assert shown["Tokens and reward"]["esc"][-1] == "0.950"
+    assert shown["Tokens and reward"]["sc"] == ["10", "320", "0.680"]
+    assert shown["Differences to sc"]["esc"] == ["+0.00", "-27.00", "+0.270"], "one question has no interval"
     assert "sc" not in shown["Differences to sc"]
+    assert "Differences to sc, without intervals" in works("evaluate", settled, "--controller", "esc")
     assert shown["Reliability"]["asc, at its stop"][1] == "100.0"
     assert shown["The clock"]["asc, toy"] == ["40", "10.0", "40", "4.0", "4.0"]
     assert shown["The clock"]["esc, toy"] == ["10", "2.5", "50", "5.0", "5.0"]
@@ -55,25 +53,51 @@ def test_what_is_not_known_is_left_open(write_pool: Write) -> None:
     path = write_pool({"id": "q", "gold": None, "answers": ["1"] * 32, "tokens": None})
     shown = tables(path, "--controller", "asc", "--tokens-per-second", "4")
     assert shown["Samples and rounds"]["asc"][0] == "–"
-    assert shown["Tokens"]["asc"] == ["–", "–", "–"]
+    assert shown["Tokens and reward"]["asc"][:2] == ["–", "–"]
     assert shown["Differences to sc"]["asc"][0] == "–"
     assert shown["The clock"]["asc, toy"] == ["4.0", "4.0"], "no latency, no seconds, no tokens"
 
 
 def test_regret_is_what_the_planner_has_more(settled: Path) -> None:
     name = "smollm2-135m__arithmetic"
-    shown = tables(name, "--controller", "rl", "--controller", "asc", "--repeats", "5")["Samples and rounds"]
+    shown = tables(name, "--controller", "rl", "--controller", "asc", "--repeats", "5")["Tokens and reward"]
     rl, planner = evaluate(load_pool(name), ["rl", Plan(0.0075, 0.0, (1, 2, 4))], repeats=5)
     assert shown["rl"][-1] == f"{planner.reward - rl.reward:+.4f}" != "+0.0000"
-    assert len(shown["asc"]) == 5, "a rule has no regret"
+    assert len(shown["asc"]) == 3, "a rule has no regret"
     assert "regret" not in works("evaluate", settled, "--controller", "asc")
 
 
 def test_several_pools_have_an_average(settled: Path, write_pool: Write) -> None:
     split = {"id": "q", "gold": "2", "answers": ["1"] * 32, "tokens": [30] * 32}
     shown = tables(settled, write_pool(split, name="other.jsonl"), "--controller", "esc")
-    assert shown["Tokens"]["esc"] == ["50.0", "20 (+0 %)", "100 (-84 %)"], "the last block is the average"
-    assert {"toy", "other", "average"} <= set(shown["Tokens"])
+    assert shown["Samples and rounds"]["esc"][0] == "50.0", "the last block is the average"
+    assert shown["Tokens and reward"]["esc"][:2] == ["20 (+0 %)", "100 (-84 %)"]
+    assert {"toy", "other", "average"} <= set(shown["Tokens and reward"])
+
+
+def test_a_long_path_is_shortened_where_none_other_looks_the_same(tmp_path: Path, settled: Path) -> None:
+    paths = [tmp_path / "a" / "trained.safetensors", tmp_path / "b" / "trained.safetensors"]
+    for path in paths:
+        path.parent.mkdir()
+        save_controller(shipped_controllers()[0.0075, 0.0], path)
+    one, other = (f"file:{path}" for path in paths)
+    assert "file:…/trained" in tables(settled, "--controller", one)["Samples and rounds"]
+    assert "file:…/trained" not in works("evaluate", settled, "--controller", one, other)
+
+
+def test_a_long_name_stands_on_one_line_of_every_table(tmp_path: Path) -> None:
+    path = tmp_path / "trained-on-the-tickets-of-november.safetensors"
+    save_controller(shipped_controllers()[0.0075, 0.0], path)
+    said = works("evaluate", "smollm2-135m__arithmetic", "--repeats", "2", "--controller", f"file:{path}", "once")
+    names = [line for line in said.splitlines() if "file:trained-…ovember" in line]
+    assert len(names) >= 4
+    assert "safetensors" not in said
+
+
+def test_a_pool_that_a_controller_was_trained_on_is_named() -> None:
+    done = suffice("evaluate", "qwen2.5-coder-1.5b__train", "--repeats", "1", "--controller", "rl", "sc")
+    assert done.stderr.startswith("WARNING: rl was trained on qwen2.5-coder-1.5b__train")
+    assert done.stderr.count("WARNING") == 1
 
 
 def test_slots_make_responses_wait(write_pool: Write) -> None:
@@ -82,3 +106,10 @@ def test_slots_make_responses_wait(write_pool: Write) -> None:
         tables(path, "--controller", "esc", "--slots", slots)["The clock"]["esc, toy"][0] for slots in ("1", "2", "5")
     ]
     assert latencies == ["50", "30", "10"]
+
+
+def test_a_pool_without_answers_says_so(write_pool: Write) -> None:
+    pool = write_pool({"id": "q", "gold": None, "answers": [None] * 32, "tokens": [10] * 32}, name="mute.jsonl")
+    said = works("evaluate", pool, "--controller", "sc", "--controller", "plan")
+    assert "no response in mute has an answer: there is nothing to vote on" in said.splitlines()[-1]
+    assert "saves" not in said and "same answers" not in said

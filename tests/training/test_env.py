@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from suffice import OptionError, Penalties, Pool, PoolError, Question, evaluate, get_controller
 from suffice.pools import draw_episodes
 from suffice.tally import FloatArray
-from suffice.training import SamplingEnv, SamplingVecEnv, Setting, Supply, episode_tables
+from suffice.training.env import SamplingEnv, SamplingVecEnv, Supply, episode_tables
+from suffice.training.setting import Setting
 
 
 def toy(gold: str = "0") -> Pool:

@@ -7,21 +7,24 @@ from helpers.pools import make_pool
 from suffice import ConditionedController, Controller, OptionError, Penalties, Plan, evaluate
 from suffice.controllers.conditioned import Range
 from suffice.replay import mean_over_pools
-from suffice.training import Job, Setting, Trained, Watched, train
+from suffice.training import imitation
 from suffice.training.conditioned import simulated_pool
-from suffice.training.imitation import _without_answers, make_lessons
+from suffice.training.imitation import _without_answers, planner_examples
+from suffice.training.learner import Trained, Watched
 from suffice.training.mixed import ConditionedSupply, ConditionedVecEnv
+from suffice.training.runs import train
+from suffice.training.setting import Setting, TrainingJob
 
 POOL = make_pool("a" * 12, "ab" * 6, "aab" * 4, "abcd" * 3)
 SMALL = Range(budgets=(6, 8), draw=(0.005, 0.01), round=(0.0, 0.01))
 SETTING = Setting(budget=8)
 
 
-def toy(steps: int = 9000, **options: object) -> Job:
-    return Job((POOL,), **{"setting": SETTING, "steps": steps, "ranges": SMALL, "lessons": 2, **options})  # type: ignore[arg-type]
+def toy(steps: int = 9000, **options: object) -> TrainingJob:
+    return TrainingJob((POOL,), **{"setting": SETTING, "steps": steps, "ranges": SMALL, "lessons": 2, **options})  # type: ignore[arg-type]
 
 
-def tiny(steps: int = 1, **options: object) -> Job:
+def tiny(steps: int = 1, **options: object) -> TrainingJob:
     """With one budget alone."""
     return toy(steps, lessons=1, setting=Setting(budget=6), ranges=Range(budgets=(6, 6)), **options)
 
@@ -75,9 +78,25 @@ def test_an_interrupted_run_keeps_its_best_so_far() -> None:
     assert told[0].note == "planning at a budget of 6" and any("imitating" in one.note for one in told)
 
 
+def test_being_like_the_planner_counts_for_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[float] = []
+
+    def likeness(share: float) -> float:
+        done.append(share)
+        return 0.0
+
+    monkeypatch.setattr(imitation, "likeness_after", likeness)
+    monkeypatch.setattr(imitation, "BATCH", 64)
+    monkeypatch.setattr(imitation, "EPOCHS", 3)
+    _, lessons = next(iter(planner_examples(Range((6, 6)), (1, 2, 4), 0.0, prices=1, seed=0)))
+    imitation.imitate(lessons, 0, lambda said: None)
+    np.testing.assert_allclose(done, np.arange(len(done)) / len(done))
+    assert len(done) == 3 * (len(lessons.inputs) // 64) > 30
+
+
 def test_lessons_are_what_the_planner_holds() -> None:
     rng = np.random.default_rng(0)
-    for budget, lessons in make_lessons(Range((4, 6)), (1, 2, 4), 0.0, prices=1, seed=0):
+    for budget, lessons in planner_examples(Range((4, 6)), (1, 2, 4), 0.0, prices=1, seed=0):
         assert len(lessons.inputs) == len(lessons.worths) > 100
         assert (lessons.worths.max(axis=1) <= 1).all() and budget in (4, 5, 6)
         start = lessons.inputs[:, 4] == 0  # no draws yet: one state, and the same worths for all

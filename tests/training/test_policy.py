@@ -9,13 +9,15 @@ import torch
 from helpers.pools import make_pool
 
 from suffice import OptionError
-from suffice.training import Job, learner, train
+from suffice.training import learner
 from suffice.training.policy import QuickPolicy
+from suffice.training.runs import train
+from suffice.training.setting import TrainingJob
 
 
 def quick_policy(seed: int) -> QuickPolicy:
     """The policy of the paper's preset, with weights that have moved away from the start."""
-    job = Job((make_pool("ab" * 20),), preset="paper", seed=seed)
+    job = TrainingJob((make_pool("ab" * 20),), preset="paper", seed=seed)
     policy = learner.new_model(job, learner.PRESETS["ppo", "paper"]).policy
     assert isinstance(policy, QuickPolicy)
     return policy
@@ -67,7 +69,7 @@ def test_the_last_network_is_the_one_at_the_end_and_the_best_is_that_of_the_look
     start: list[Any] = []
     end: list[Any] = []
     for keep, layers in (("best", start), ("last", end)):
-        (kept,) = train(Job((make_pool("a" * 40),), preset="paper", steps=1), keep=keep)
+        (kept,) = train(TrainingJob((make_pool("a" * 40),), preset="paper", steps=1), keep=keep)
         assert kept.controller.card["best_after_steps"] == 0
         layers += kept.controller.layers
     for (weights, bias), (ours, own), (first, _) in zip(learner.network(made[1]), end, start, strict=True):
@@ -78,4 +80,4 @@ def test_the_last_network_is_the_one_at_the_end_and_the_best_is_that_of_the_look
 
 def test_what_is_kept_is_best_or_last() -> None:
     with pytest.raises(OptionError, match='keep must be best or last, not "first"'):
-        train(Job((make_pool("a" * 40),)), keep="first")
+        train(TrainingJob((make_pool("a" * 40),)), keep="first")

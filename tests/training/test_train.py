@@ -1,18 +1,33 @@
 """Toys: real training is measured by `make bench`."""
 
 from dataclasses import replace
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from helpers.pools import make_pool
 
 from suffice import OptionError, Penalties, PoolError, evaluate, load_pool
-from suffice.training import Job, Setting, Watched, learner, train
-from suffice.training.learner import FINAL_SEED, WATCH_SEED
+from suffice.executors import Link
+from suffice.training import learner
+from suffice.training.learner import (
+    FINAL_SEED,
+    PRESETS,
+    WATCH_SEED,
+    WATCHES,
+    WATCHES_FOR_MEANS,
+    Watched,
+    Watcher,
+    new_model,
+)
+from suffice.training.runs import train
+from suffice.training.setting import Setting, TrainingJob
 
 
-def toy(steps: int = 40_000, **options: object) -> Job:
-    return Job((make_pool("a" * 40, "ab" * 20, "aab" * 14),), steps=steps, **options)  # type: ignore[arg-type]
+def toy(steps: int = 40_000, **options: object) -> TrainingJob:
+    return TrainingJob((make_pool("a" * 40, "ab" * 20, "aab" * 14),), steps=steps, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("algorithm", "steps"), [("ppo", 20_000), ("a2c", 8_000), ("dqn", 20_000)])
@@ -43,14 +58,14 @@ def test_the_paper_s_preset_runs_and_the_card_has_the_rules_to_compare_with() ->
 @pytest.mark.parametrize("algorithm", ["ppo", "a2c", "dqn"])
 def test_it_learns_to_stop_at_once_where_all_answers_are_alike(algorithm: str) -> None:
     pool = make_pool("a" * 40)
-    (trained,) = train(Job((pool,), steps=24_000, algorithm=algorithm))
+    (trained,) = train(TrainingJob((pool,), steps=24_000, algorithm=algorithm))
     (result,) = evaluate(pool, [trained.controller], repeats=20)
     assert (result.samples, result.rounds, result.agreement) == (4, 1, 100)
 
 
 def test_it_never_stops_before_the_vote_is_settled_where_answers_split_evenly_and_draws_are_free() -> None:
     pool = make_pool("ab" * 20)
-    (trained,) = train(Job((pool,), Setting(Penalties(draw=0)), steps=60_000))
+    (trained,) = train(TrainingJob((pool,), Setting(Penalties(draw=0)), steps=60_000))
     (result,) = evaluate(pool, [trained.controller], repeats=500, penalties=Penalties(draw=0))
     assert result.agreement == 100
 
@@ -101,7 +116,7 @@ def test_an_interrupted_run_keeps_its_best_so_far() -> None:
 def test_the_best_moment_is_chosen_by_the_target(target: str) -> None:
     """Where the full vote is wrong, a controller that is paid for the truth should not buy agreement."""
     pool = make_pool("b" * 30 + "a" * 10, "b" * 40, gold="a")
-    (trained,) = train(Job((pool,), Setting(target=target), steps=40_000))
+    (trained,) = train(TrainingJob((pool,), Setting(target=target), steps=40_000))
     card = trained.controller.card
     assert card["best_after_steps"] > 0
     if target == "gold":
@@ -129,7 +144,7 @@ def test_what_cannot_be_trained_is_refused(options: dict[str, object], words: st
 def test_means_are_met_by_finding_penalties(samples: float, rounds: float | None) -> None:
     whole = load_pool("qwen2.5-coder-1.5b__gsm8k")
     pool = replace(whole, questions=whole.questions[::8])
-    (trained,) = train(Job((pool,), steps=80_000, algorithm="a2c", mean_samples=samples, mean_rounds=rounds))
+    (trained,) = train(TrainingJob((pool,), steps=80_000, algorithm="a2c", mean_samples=samples, mean_rounds=rounds))
     (result,) = evaluate(pool, trained.controller, seed=5)
     assert result.samples == pytest.approx(samples, rel=0.05)
     assert rounds is None or result.rounds <= 1.05 * rounds
@@ -148,7 +163,7 @@ def test_means_out_of_reach_are_refused() -> None:
 
 def test_a_small_pool_is_refused() -> None:
     with pytest.raises(PoolError, match="fewer than the budget"):
-        train(Job((make_pool("a" * 31),)))
+        train(TrainingJob((make_pool("a" * 31),)))
 
 
 @pytest.mark.parametrize("algorithm", ["a2c", "dqn"])
@@ -159,3 +174,23 @@ def test_the_best_moment_is_kept(algorithm: str) -> None:
     (kept,) = evaluate(job.pools[0], trained.controller, seed=WATCH_SEED, repeats=2000, confidence=False)
     assert len(told) >= 3 and kept.reward >= max(watched.reward for watched in told) - 1e-9
     assert trained.controller.card["best_after_steps"] < trained.controller.card["steps"], "it was not the last one"
+
+
+def test_the_bonus_for_trying_all_actions_falls_to_nothing() -> None:
+    job = toy(40_000, algorithm="a2c")
+    preset = PRESETS["a2c", "fast"]
+    model: Any = new_model(job, preset)
+    bonus: list[float] = []
+    model.learn(job.steps, callback=Watcher(job, preset, Link(lambda watched: bonus.append(model.ent_coef))))
+    assert bonus[0] == preset.entropy > 0 and bonus == sorted(bonus, reverse=True) and len(bonus) > 3
+    assert bonus[-1] < preset.entropy / 4
+
+
+def test_the_time_that_is_told_is_of_the_steps_and_of_all_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock that goes on by a second whenever it is looked at: a round of steps and a look take one each."""
+    monkeypatch.setattr(learner, "time", SimpleNamespace(perf_counter=count().__next__))
+    free, bound = toy(1, algorithm="a2c"), toy(1, algorithm="a2c", mean_samples=9.0)
+    assert learner.seconds_for(bound) - learner.seconds_for(free) == WATCHES_FOR_MEANS - WATCHES != 0
+    longer = toy(1 + 1_000_000, algorithm="a2c")
+    steps = learner.seconds_for(longer) - learner.seconds_for(free)
+    assert 1_000_000 / 5000 < steps <= 1_000_000 / learner.PROBE_STEPS

@@ -6,28 +6,42 @@
 """
 
 from suffice.answers import extract
-from suffice.answers.evidence import Evidence, evidence
-from suffice.answers.extractor import Extractor, Read, TextExtractor, extractor_names, get_extractor, register_extractor
+from suffice.answers.extract import AskExtractor
+from suffice.answers.extractor import (
+    Evidence,
+    Extractor,
+    Kind,
+    Read,
+    TextExtractor,
+    extractor_names,
+    get_extractor,
+    register_extractor,
+)
 from suffice.answers.keys import Keys, answer_key
 from suffice.answers.normalise import normalise
-from suffice.answers.requests import asks_for_one_answer
+from suffice.answers.reader import Reader, candidates, has_answer, register_reader, wants_answer
 from suffice.answers.structure import Structure
 from suffice.answers.tools import ToolExtractor
 
 __all__ = [
+    "AskExtractor",
     "Evidence",
     "Extractor",
     "Keys",
+    "Kind",
     "Read",
+    "Reader",
     "Structure",
     "TextExtractor",
     "ToolExtractor",
     "answer_key",
-    "asks_for_one_answer",
-    "evidence",
+    "candidates",
     "extract",
     "extractor_names",
     "get_extractor",
+    "has_answer",
     "normalise",
     "register_extractor",
+    "register_reader",
+    "wants_answer",
 ]

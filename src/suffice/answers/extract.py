@@ -4,125 +4,125 @@ r"""Extractors: from the text of a response to its final answer as it was writte
 ('1,234', 'C', 'Last.')
 """
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from math import isfinite
-from typing import Any
+from collections.abc import Callable
 
-from suffice.answers.evidence import evidence, is_structure
-from suffice.answers.extractor import Extractor, Read, TextExtractor, register_extractor
-from suffice.answers.requests import UNASKED, Question, read_request
-from suffice.answers.stated import boxed, said_letter, said_number
-from suffice.answers.structure import Structure
-from suffice.answers.worker import SEARCHER
+from suffice.answers.extractor import Extractor, Kind, Read, TextExtractor, register_extractor
+from suffice.answers.json_text import read_json
+from suffice.answers.options import chosen_letter
+from suffice.answers.prose import boxed, unfenced, unmarked
+from suffice.answers.structure import Structure, spelled
+from suffice.answers.values import NUMBER, plain_number
 from suffice.errors import OptionError
+from suffice.killable import SEARCHER
 from suffice.response import Response
 
 
-def _quick(name: str) -> Callable[[Read], Read]:
+def _quick(name: str, kind: Kind) -> Callable[[Read], Read]:
     """Give a function from text to answer, which takes no time to speak of, a name."""
 
     def add(read: Read) -> Read:
-        register_extractor(name)(TextExtractor(read, quick=True))
+        register_extractor(name)(TextExtractor(read, quick=True, kind=kind))
         return read
 
     return add
 
 
-_quick("boxed")(boxed)
+_quick("boxed", "boxed")(boxed)
 
 
-@_quick("number")
+_TAIL = 20_000
+"""Characters at the end of a text in which numbers and letters are looked for."""
+
+_MOST_STATEMENTS = 50
+
+_SAYS = re.compile(r"(?:answer|choice|option)\b[^.\n:=]{0,60}?(?:\bis\b|\bwas\b|\bbe\b|:|=)|####", re.IGNORECASE)
+_MATHS = re.compile(r"[\s*:]*\$\$?([^$\n]{1,200})\$|[\s*:]*\\\(([^\n]{1,200}?)\\\)")
+_ASIDE = re.compile(r", |; | \(|\. |\.$|\bbecause\b|\bsince\b|\bwhere\b|\bas\b", re.MULTILINE)
+_LETTER = re.compile(
+    r"[\s\"“'(*]*(?:(?i:therefore|option|choice) )?([A-J]|[a-j](?=\W*$))(?![\w'’]| (?!is\b|as\b|because|since)[a-z])"
+)
+_LETTERS = dict.fromkeys("ABCDEFGHIJ", "")
+
+
+def _said(text: str, *readers: Read) -> str | None:
+    """What the first of some readers finds where the text says what its answer is, in the last such place."""
+    text = text[-_TAIL:]
+    for say in [*_SAYS.finditer(text)][: -_MOST_STATEMENTS - 1 : -1]:
+        rest = text[say.end() :][:201].lstrip()[:200].partition("\n")[0]  # it may begin on the next line
+        for read in readers:
+            if (found := read(rest)) is not None:
+                return found
+    return None
+
+
+def _letter_at(rest: str) -> str | None:
+    letter = _LETTER.match(unmarked(rest))
+    return letter[1].upper() if letter else None
+
+
+def _formula_at(rest: str) -> str | None:
+    maths = _MATHS.match(rest)
+    return (maths[1] or maths[2]).rpartition("=")[2].strip() or None if maths else None
+
+
+def _number_at(rest: str) -> str | None:
+    aside = _ASIDE.search(rest)
+    said = rest[: aside.start()] if aside and NUMBER.search(rest[: aside.start()]) else rest
+    number = NUMBER.search(said, said.rfind("=") + 1) or NUMBER.search(said)
+    fits = number and ("=" in said or len(said[: number.start()].split()) <= 4)
+    return plain_number(number[0]) if number and fits else None
+
+
+@_quick("number", "conclusion")
 def number(text: str) -> str | None:
     """The number after `####` or "the answer is", else the last one."""
-    found = said_number(text)
-    return found[2] if found else None
+    found = _said(text, _number_at)
+    last = None if found else [*NUMBER.finditer(text[-_TAIL:])][-1:]
+    return plain_number(last[0][0]) if last else found
 
 
-@_quick("choice")
+@_quick("choice", "option")
 def choice(text: str) -> str | None:
     """A letter from A to J, as "(C)", "Answer: C", "**C**" or in a box."""
-    found = said_letter(text)
-    return found[2] if found else None
+    inside = boxed(text)
+    said = None if inside else _said(text, _letter_at)
+    return said or chosen_letter(unmarked(inside) if inside else text, _LETTERS)
 
 
-@_quick("line")
+def stated(text: str) -> str | None:
+    """What a text says is its answer, and else any letter or number in it.
+
+    >>> stated("The answer is $x^2$, for 2."), stated("It was 12."), stated("12 it is, so (B).")
+    ('x^2', '12', 'B')
+    """
+    return _said(text, _letter_at, _formula_at, _number_at) or choice(text) or number(text)
+
+
+@_quick("line", "short")
 def line(text: str) -> str | None:
     """The last line that is not empty."""
     lines = text.split("\n")
     return next((one.strip() for one in reversed(lines) if one.strip()), None)
 
 
-@register_extractor("auto")
-class AutoExtractor(Extractor):
-    """What a person would call the response's answer, read in the light of the request where that is known.
-
-    Weak evidence, the last number somewhere in prose, counts where somebody asked for a vote and the request does not
-    ask for a text.
-    """
-
-    quick = True
-
-    def __init__(self, question: Question = UNASKED, *, weak: bool = True) -> None:
-        self._question = question
-        self._weak = weak and question.has_one_answer is not False
-
-    def for_request(self, messages: Sequence[Mapping[str, Any]], *, asked: bool = True) -> "AutoExtractor":
-        """The one that knows what was asked."""
-        return AutoExtractor(read_request(messages), weak=asked)
-
-    def for_scout(self, scout: Response) -> Extractor | None:
-        """Itself where the scout has an answer; one that reads fields where it is an object."""
-        if self.extract(scout) is not None:
-            return self
-        structured = Structure()
-        return structured if isinstance(structured.value(scout), dict) and is_structure(scout.said or "") else None
-
-    def extract(self, response: Response) -> str | None:
-        """The answer for which there is clear evidence, or else the weak one."""
-        if not response.is_complete or not response.said:
-            return None
-        found = evidence(response.said, self._question)
-        return found.answer if found.clear or self._weak else None
-
-
-_MOST_STARTS = 200
-"""Places at which JSON is looked for: text made of brackets must not take for ever."""
-
-
 @register_extractor("json", rest="PATH")
 def json_extractor(path: str = "") -> Extractor:
-    """The value at a path, with dots between its names, in the last JSON that has it; without one, all its fields."""
-    return TextExtractor(lambda text: _from_json(text, path.split(".")), quick=True) if path else Structure()
+    """The value at a path, with dots between its names, in the response's JSON; without one, all its fields."""
+    return (
+        TextExtractor(lambda text: _from_json(text, path.split(".")), quick=True, kind="slot") if path else Structure()
+    )
 
 
 def _from_json(text: str, path: list[str]) -> str | None:
-    """The value at a path in the last JSON object or list of the text that has it."""
-    decoder = json.JSONDecoder(parse_constant=lambda name: None)
-    found, end = None, 0
-    for start in [place.start() for place in re.finditer(r"[{\[]", text)][-_MOST_STARTS:]:
-        if start >= end:
-            try:
-                value, end = decoder.raw_decode(text, start)
-                found = _written(_follow(value, path))
-            except (ValueError, RecursionError, LookupError, TypeError):
-                continue
-    return found
-
-
-def _follow(value: Any, path: list[str]) -> Any:
-    for name in path:
-        value = value[int(name)] if isinstance(value, list) else value[name]
-    return value
-
-
-def _written(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, float) and not isfinite(value):
+    """The value at a path in the JSON of a text."""
+    value = read_json(text)
+    try:
+        for name in path:
+            value = value[int(name)] if isinstance(value, list) else value[name]
+    except (ValueError, LookupError, TypeError):
         return None
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return value if value is None or isinstance(value, str) else spelled(value)
 
 
 @register_extractor("regex", rest="PATTERN")
@@ -136,4 +136,21 @@ class RegexExtractor(TextExtractor):
             raise OptionError(f'the extractor "regex:{pattern}" is no regular expression: {error}') from None
         if groups != 1:
             raise OptionError(f'the extractor "regex:{pattern}" must have one group, not {groups}')
-        super().__init__(lambda text: SEARCHER.search(pattern, text))
+        super().__init__(lambda text: SEARCHER.search(pattern, text), kind="slot")
+
+
+@register_extractor("ask")
+class AskExtractor(Extractor):
+    """The model reads: after each response it is asked for the final answer alone, and what it says then is the key.
+
+    >>> AskExtractor().extract(Response("Six sevens make 42, as is well known.", final="42."))
+    '42.'
+    """
+
+    quick = True
+    kind = "asked"
+    follow_up = "Now give your final answer alone, as short as it can be said, with no explanation."
+
+    def extract(self, response: Response) -> str | None:
+        """The whole of what was said then."""
+        return unfenced(response.final) or None if response.final else None

@@ -2,13 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from suffice.errors import OptionError
 from suffice.registry import Registry
 from suffice.response import Response
 
 if TYPE_CHECKING:
+    from suffice.answers.keys import Keys
     from suffice.answers.structure import Structure
 
 Read = Callable[[str], str | None]
@@ -17,6 +20,34 @@ Read = Callable[[str], str | None]
 >>> get_extractor(lambda text: "yes" if "I agree" in text else None)("On the whole I agree.")
 'yes'
 """
+
+Kind = Literal["slot", "option", "short", "conclusion", "boxed", "schema", "tool", "asked"]
+"""What shows an answer.
+
+>>> Evidence("7", "conclusion").kind
+'conclusion'
+"""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """An answer as it was written, and what shows that it is one.
+
+    >>> Evidence("7", "boxed", certain=True).answer
+    '7'
+    """
+
+    answer: str
+    kind: Kind
+    certain: bool = False
+    """Whether the request shows that there is one answer, so that a hard question is voted on to its end.
+
+    Where it does not, two draws must agree before a vote goes on.
+    """
+
+
+FEW_TOKENS = 16
+"""A client that allows no more cuts responses itself: what it gets is whole."""
 
 
 class Extractor(ABC):
@@ -37,6 +68,12 @@ class Extractor(ABC):
     """Whether it is sure to take no time to speak of; live, one that may is left to a thread."""
     reads_tools: bool = False
     """Whether tool calls are what it reads, and not the text."""
+    follow_up: str | None = None
+    """What the model is asked after each response, so that it gives its answer alone, as `final` of the response."""
+    kind: Kind = "asked"
+    """What shows its answers."""
+    takes_cut: bool = False
+    """Whether a response that was cut off is whole: the client cut it itself."""
 
     @property
     def structure(self) -> "Structure | None":
@@ -51,9 +88,34 @@ class Extractor(ABC):
         """The one with which to vote after a first response like this; None where there is nothing to vote on."""
         return self if self.extract(scout) is not None else None
 
-    def for_request(self, messages: Sequence[Mapping[str, Any]], *, asked: bool = True) -> "Extractor":
-        """The one that reads responses to these messages; `asked` where somebody asked for a vote on them."""
-        return self
+    def for_request(
+        self, messages: Sequence[Mapping[str, Any]], *, asked: bool = True, most_tokens: int | None = None
+    ) -> "Extractor":
+        """The one that reads responses to these messages; `asked` where somebody asked for a vote on them.
+
+        `most_tokens` is how long the request allows a response to be, if it says so.
+        """
+        return self._copy(most_tokens)
+
+    def _copy(self, most_tokens: int | None) -> Self:
+        """The same, for responses of so many tokens at most."""
+        known = copy(self)
+        known.takes_cut = most_tokens is not None and most_tokens <= FEW_TOKENS
+        return known
+
+    def wants_answer(self, messages: Sequence[Mapping[str, Any]]) -> bool | None:
+        """Whether these messages ask for one answer: surely, surely not, or None where a response will show."""
+        return None
+
+    def is_hopeless(self, begun: str) -> bool:
+        """Whether a response that has begun like this can have no answer any more."""
+        return False
+
+    def keys(self) -> "Keys":
+        """What tells which answers to one question are the same; another equality is another `Keys`."""
+        from suffice.answers.keys import Keys
+
+        return Keys(self.exact)
 
     def ignoring(self, names: Iterable[str]) -> "Extractor":
         """The same, leaving parts of the answer with these names out; itself where answers have no parts."""
@@ -62,6 +124,16 @@ class Extractor(ABC):
     @abstractmethod
     def extract(self, response: Response) -> str | None:
         """The answer as it was written."""
+
+    def evidence(self, response: Response) -> Evidence | None:
+        """The answer with what shows it; it is certain that there is one where somebody named it."""
+        found = self.extract(response)
+        return None if found is None else Evidence(found, self.kind, certain=True)
+
+    def whole(self, response: Response) -> str | None:
+        """What a response says, if it was not cut off, or only by the client."""
+        cut = response.finish_reason == "length" and self.takes_cut
+        return response.said if response.is_complete or cut else None
 
     def __call__(self, text: str) -> str | None:
         """The answer in a text, as if a response had been just that."""
@@ -75,16 +147,18 @@ class TextExtractor(Extractor):
     'Ada'
     """
 
-    def __init__(self, read: Read, *, quick: bool = False) -> None:
+    def __init__(self, read: Read, *, quick: bool = False, kind: Kind = "asked") -> None:
         self._read = read
         self.quick = quick
+        self.kind = kind
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({getattr(self._read, '__name__', self._read)})"
 
     def extract(self, response: Response) -> str | None:
         """What the function finds in a response that is complete."""
-        found = self._read(response.said) if response.is_complete and response.said else None
+        text = self.whole(response)
+        found = self._read(text) if text else None
         return None if found is None else str(found)
 
 

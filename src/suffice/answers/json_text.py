@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from suffice.answers.prose import FENCE
+
 LONGEST = 1_000_000
 """Characters of a text in which JSON is looked for; a longer one has no answer."""
 
@@ -21,7 +23,6 @@ MOST_BITS = 4_000
 _MOST_BROKEN = 200
 """Fences and objects that may be no JSON before the text is held to have none: each takes its time."""
 
-_FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 _OBJECT = re.compile(r'\{(?=\s*["}])')
 
 
@@ -39,17 +40,17 @@ def read_json(text: str) -> Any:
     if len(text) > LONGEST:
         return None
     try:
-        value = _whole(text)
-        if value is None:
-            value = next(
-                (found for found in map(_whole, _FENCED.findall(text)[: -_MOST_BROKEN - 1 : -1]) if found is not None),
-                None,
-            )
-        if value is None:
-            value = _last_object(text)
-    except (_RefusedError, RecursionError):
+        fenced = FENCE.findall(text)[: -_MOST_BROKEN - 1 : -1]
+        value = next((found for found in map(_whole, [text, *fenced]) if found is not None), None)
+        value = _last_object(text) if value is None else value
+    except (ValueError, RecursionError):
         return None
     return value if is_bounded(value) else None
+
+
+def is_json(text: str) -> bool:
+    """Whether the whole of a text is a JSON object or list."""
+    return text[:1] in ("{", "[") and text[-1:] in ("}", "]") and isinstance(read_json(text), dict | list)
 
 
 def read_calls(tool_calls: Any) -> list[dict[str, Any]] | None:
@@ -109,44 +110,21 @@ def _is_text(text: str) -> bool:
         return False
 
 
-class _RefusedError(Exception):
-    """JSON that is well formed and still no answer."""
-
-
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _RefusedError
+        raise ValueError("a key is named twice")
     return found
 
 
-def _float(written: str) -> float:
-    number = float(written)
-    if not math.isfinite(number):
-        raise _RefusedError
-    return number
-
-
-def _int(written: str) -> int:
-    if len(written) > MOST_BITS // 3:
-        raise _RefusedError
-    return int(written)
-
-
-def _constant(name: str) -> Any:
-    raise _RefusedError
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=_float, parse_int=_int, parse_constant=_constant, strict=False
-)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, strict=False)
 
 
 def _whole(text: str) -> Any:
     """What a text is that holds JSON and nothing else."""
     try:
         return _DECODER.decode(text)
-    except ValueError:
+    except json.JSONDecodeError:
         return None
 
 

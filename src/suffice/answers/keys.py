@@ -1,12 +1,107 @@
 """The keys of one question's answers: two responses with the same key agree."""
 
+import os
 import re
+import threading
+import time
+from collections import Counter
 from collections.abc import Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass
 from fractions import Fraction
 
-from suffice.answers.comparing import Comparison, Purse
 from suffice.answers.extractor import Extractor, Read, get_extractor
-from suffice.answers.normalise import normalise
+from suffice.answers.normalise import normalise, structure
+from suffice.killable import SECONDS, KillableWorker, TooSlowError
+
+MOMENT = 0.25
+"""Seconds of processor time for a comparison in the quick lane; those of common answers take a tenth of that."""
+
+BUDGET = 8.0
+"""Seconds that a vote may spend in the slow lane in all, waiting and the start of workers included."""
+
+STRIKES = 2
+"""An answer that was in so many comparisons that were too slow is compared as written from then on."""
+
+
+class Lane:
+    """Workers that do comparisons in the order in which they came; each is started when all others are busy."""
+
+    def __init__(self, seconds: float, workers: int) -> None:
+        self._seconds = seconds
+        self._workers = workers
+        self._own = threading.local()
+        self._renew()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self._threads = ThreadPoolExecutor(self._workers, "suffice-compare", initializer=self._equip)
+
+    def _equip(self) -> None:
+        self._own.worker = KillableWorker("equal")
+
+    def compare(self, a: str, b: str) -> "Future[bool | None]":
+        """Whether two forms are equal; None where that takes too long to tell."""
+        return self._threads.submit(self._compare, a, b)
+
+    def _compare(self, a: str, b: str) -> bool | None:
+        worker: KillableWorker = self._own.worker
+        try:
+            return worker.equal(structure(a), structure(b), self._seconds)
+        except TooSlowError:
+            return None
+
+
+QUICK = Lane(MOMENT, workers=2)
+SLOW = Lane(SECONDS, workers=2)
+
+
+@dataclass(frozen=True)
+class FormulaComparison:
+    """Two forms that are to be compared now, and for how many seconds that may be waited for at most."""
+
+    a: str
+    b: str
+    lane: Lane
+    patience: float | None = None
+
+    def begin(self) -> "Future[bool | None]":
+        """Have it computed; None for what takes too long."""
+        return self.lane.compare(self.a, self.b)
+
+
+Comparing = Generator[FormulaComparison, bool | None, bool]
+"""Asks for comparisons, and is sent what they come to."""
+
+
+class ComparisonBudget:
+    """The time that one vote has for comparing, and what it has learned of its answers."""
+
+    def __init__(self) -> None:
+        self._left = BUDGET
+        self._was_slow = False
+        self._strikes: Counter[str] = Counter()
+
+    def same(self, a: str, b: str) -> Comparing:
+        """Whether two forms are equal; those that are too slow to compare are not, as they are written differently."""
+        if max(self._strikes[a], self._strikes[b]) >= STRIKES:
+            return False
+        if not self._was_slow:
+            equal = yield FormulaComparison(a, b, QUICK)
+            if equal is not None:
+                return equal
+            self._was_slow = True
+        if self._left <= 0:
+            return False
+        begun = time.monotonic()
+        equal = yield FormulaComparison(a, b, SLOW, self._left)
+        self._left -= time.monotonic() - begun
+        if equal is None:
+            self._strikes.update((a, b))
+        return bool(equal)
+
 
 LONGEST_FORMULA = 300
 DEEPEST_FORMULA = 12
@@ -39,7 +134,7 @@ class Keys:
         self._exact = exact
         self._keys: dict[str, str] = {}
         self._percents_settled: set[str] = set()
-        self._purse = Purse()
+        self._budget = ComparisonBudget()
 
     def key(self, answer: str | None) -> str | None:
         """The key of an answer as it was written; None for none."""
@@ -52,7 +147,7 @@ class Keys:
             key: str | None = found.value
             return key
 
-    def finding(self, answer: str | None) -> Generator[Comparison, bool | None, str | None]:
+    def finding(self, answer: str | None) -> Generator[FormulaComparison, bool | None, str | None]:
         """Find a key: whoever does that is asked for comparisons, and sends back what they come to."""
         if self._exact:
             return answer
@@ -65,8 +160,9 @@ class Keys:
 
     def find(self, answer: str | None) -> str | None:
         """The key that an answer would get, without adding it: for comparing with gold."""
-        there = Keys(self._exact)
-        there._keys, there._percents_settled = dict(self._keys), set(self._percents_settled)
+        there = copy(self)
+        there.__dict__ |= {name: copy(seen) for name, seen in vars(self).items() if isinstance(seen, dict | set | list)}
+        there._budget = ComparisonBudget()
         return there.key(answer)
 
     def _percent_twin(self, form: str) -> str | None:
@@ -85,17 +181,17 @@ class Keys:
             self._percents_settled.add(form)
         return twin
 
-    def _equal(self, form: str) -> Generator[Comparison, bool | None, str | None]:
+    def _equal(self, form: str) -> Generator[FormulaComparison, bool | None, str | None]:
         """The first key that math-verify holds equal."""
         if not _may_equal_others(form):
             return None
         for other in [seen for seen in self._keys if _comparable(seen, form)]:
-            if (yield from self._purse.same(other, form)):
+            if (yield from self._budget.same(other, form)):
                 return self._keys[other]
         return None
 
 
-def _compared(comparison: Comparison) -> bool | None:
+def _compared(comparison: FormulaComparison) -> bool | None:
     """What a comparison comes to."""
     comparing = comparison.begin()
     try:
@@ -111,7 +207,7 @@ def _may_equal_others(form: str) -> bool:
     for character in form[:LONGEST_FORMULA]:
         depth += (character in "([{") - (character in ")]}")
         deepest = max(deepest, depth)
-    formula = re.search(r"[\d\\^=<>+*/-]", form) is not None
+    formula = any(character.isdecimal() or character in "\\^=<>+*/-" for character in form)
     return (
         formula
         and len(form) <= LONGEST_FORMULA

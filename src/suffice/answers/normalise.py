@@ -4,8 +4,50 @@ import re
 import unicodedata
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
-from suffice.answers.brackets import split
+OPENING, CLOSING = ("(", "[", r"\{"), (")", "]", r"\}")
+
+
+def split(text: str) -> tuple[str, list[str], str]:
+    r"""The bracket that opens the whole, what stands between the commas in it, and the bracket that closes it.
+
+    >>> split("(1,[2,3])"), split("1,2"), split(r"(1,2)\cup(3,4)")
+    (('(', ['1', '[2,3]'], ')'), ('', ['1', '2'], ''), ('', ['(1,2)\\cup(3,4)'], ''))
+    """
+    tokens = re.findall(r"\\.|.", text, re.DOTALL)
+    if len(tokens) > 2 and tokens[0] in OPENING and tokens[-1] in CLOSING:
+        parts = _between_commas(tokens[1:-1])
+        if parts:
+            return tokens[0], parts, tokens[-1]
+    return "", _between_commas(tokens) or [text], ""
+
+
+def _between_commas(tokens: list[str]) -> list[str]:
+    """What stands between the commas outside brackets; nothing where brackets don't pair."""
+    parts, depth = [""], 0
+    for token in tokens:
+        depth += (token in (*OPENING, "{")) - (token in (*CLOSING, "}"))
+        if depth < 0:
+            return []
+        if token == "," and depth == 0:  # noqa: S105
+            parts.append("")
+        else:
+            parts[-1] += token
+    return parts if depth == 0 else []
+
+
+def structure(text: str) -> Any:
+    r"""The parts within parts, as [opening, parts, closing], down to formulas.
+
+    >>> structure(r"(1,\{2,x\})")
+    ['(', ['1', ['\\{', ['2', 'x'], '\\}']], ')']
+    """
+    opens, parts, closes = split(text)
+    if not opens and len(parts) == 1:
+        return text
+    return [opens, [structure(part) for part in parts], closes]
+
 
 LONGEST = 1000
 """Characters up to which an answer is read as a formula; longer ones are compared as they stand."""
@@ -13,37 +55,50 @@ LONGEST = 1000
 _DEEPEST = 20
 
 # Before each of these, no backslash: \\ is the end of a row.
-_SPELLINGS = [
-    (r"(?<!\\)\\(?:left|right)\s*\.|(?<!\\)\\(?:left|right|[bB]igg?[lr]?|displaystyle|limits)(?![A-Za-z])", ""),
-    (r"(?<!\\)\\!", ""),
-    (r"(?<=\d)(?:\{,\}|(?<!\\)\\,)(?=\d{3}(?!\d))", ","),
-    (r"(?<!\\)\\[,;: ]|\\q?quad(?![A-Za-z])|~", " "),
-    (r"(?<!\\)\\[()\[\]]|(?<!\\)\\?\$", ""),
-    (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
-    (r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|math(?:rm|bf|it|sf)|mbox|operatorname)\s*\{([^{}]*)\}", r" \1 "),
-    (r"\^\s*\{?\s*\\(?:circ|degree)\s*\}?|\\degree(?![A-Za-z])|°|(?<=\d)\s*degrees?\b", ""),
-    (r"(?<!\\)\\%|(?<=\d)\s*per ?cent\b", "%"),
-    (r"\\(le|ge|ne)q(?![A-Za-z])", r"\\\1"),
-    (r"\\times(?![A-Za-z])|(?<=\S)\s*\*\s*(?=\S)|×|(?<=\d)\s*[xX]\s*(?=10\^)", r"\\cdot "),
-    (r"\\lbrace(?![A-Za-z])", r"\\{"),
-    (r"\\rbrace(?![A-Za-z])", r"\\}"),
-    (r"\+\s*\\infty(?![A-Za-z])|∞|\\infin(?![A-Za-z])", r"\\infty "),
-    (r"\\varnothing(?![A-Za-z])|∅|\\\{\s*\\\}", r"\\emptyset "),
-    (r"^\s*(?:\\approx|≈|\\sim)(?![A-Za-z])", ""),
-    (r"\\frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}"),
-    (r"\\frac\s*(\d)\s*\{", r"\\frac{\1}{"),
-    (r"(\\frac\s*\{[^{}]*\})\s*(\d)", r"\1{\2}"),
-    (r"\\sqrt\s*(\w)", r"\\sqrt{\1}"),
-    (r"([\^_])\s*\{\s*(\w)\s*\}", r"\1\2"),
-]
-_SPELLINGS_COMPILED = [(re.compile(pattern, re.DOTALL), same) for pattern, same in _SPELLINGS]
+_GONE = re.compile(
+    r"(?<!\\)\\(?:left|right)\s*\.|(?<!\\)\\(?:left|right|[bB]igg?[lr]?|displaystyle|limits)(?![A-Za-z])"
+    r"|(?<!\\)\\[!()\[\]]|(?<!\\)\\?\$|\^\s*\{?\s*\\(?:circ|degree)\s*\}?|\\degree(?![A-Za-z])|°"
+    r"|(?<=\d)\s*degrees?\b|^\s*(?:\\approx|≈|\\sim)(?![A-Za-z])"
+)
+_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|(?<!\\)\\,)(?=\d{3}(?!\d))")
+_SPACE = re.compile(r"(?<!\\)\\[,;: ]|\\q?quad(?![A-Za-z])|~")
+_IN_TEXT = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|math(?:rm|bf|it|sf)|mbox|operatorname)\s*\{([^{}]*)\}")
+_TIMES = re.compile(r"\\times(?![A-Za-z])|(?<=\S)\s*\*\s*(?=\S)|×|(?<=\d)\s*[xX]\s*(?=10\^)")
+_PERCENT = re.compile(r"(?<!\\)\\%|(?<=\d)\s*per ?cent\b")
+_FRACTION = re.compile(r"\\[dtc]?frac(?![A-Za-z])\s*(\d|\{[^{}]*\})\s*(\d|\{)|\\[dtc]frac(?![A-Za-z])")
+_BRACES = re.compile(r"(\\sqrt)\s*(\w)|([\^_])\s*\{\s*(\w)\s*\}")
+_SIGNS = {
+    r"\leq": r"\le", r"\geq": r"\ge", r"\neq": r"\ne", r"\lbrace": r"\{", r"\rbrace": r"\}", "∞": r"\infty ",
+    r"+\infty": r"\infty ", r"+ \infty": r"\infty ", r"\varnothing": r"\emptyset ", "∅": r"\emptyset ",
+    r"\{\}": r"\emptyset ", r"\{ \}": r"\emptyset ",
+}  # fmt: skip
+"""Signs that are written in two ways."""
+
+
+def _one_spelling(text: str) -> str:
+    """What LaTeX writes in several ways, in one."""
+    text = _GONE.sub("", _THOUSANDS.sub(",", text))
+    text = _TIMES.sub(r"\\cdot ", _PERCENT.sub("%", _IN_TEXT.sub(r" \1 ", _SPACE.sub(" ", text))))
+    for sign, same in _SIGNS.items():
+        text = text.replace(sign, same)
+    return _BRACES.sub(_braced, _FRACTION.sub(_fraction, text))
+
+
+def _fraction(found: re.Match[str]) -> str:
+    top, bottom = (f"{{{part}}}" if part and part.isdigit() else part or "" for part in found.groups())
+    return rf"\frac{top}{bottom}"
+
+
+def _braced(found: re.Match[str]) -> str:
+    return f"{found[1]}{{{found[2]}}}" if found[1] else f"{found[3]}{found[4]}"
+
 
 _CHARACTERS = str.maketrans({
     "−": "-", "–": "-", "π": r"\pi ", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ", "∪": r"\cup ", "’": "'", "‘": "'",
     "\u200b": "", "\u200c": "", "\u200d": "", "\ufeff": "",
 })  # fmt: skip
-_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n")
-_LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋ₙ", "0123456789+-n")
+_SCRIPT = re.compile("([⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+)|[₀₁₂₃₄₅₆₇₈₉₊₋ₙ]+")
+_LEVEL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉₊₋ₙ", 2 * "0123456789+-n")
 
 _NAME = r"(?:\\[A-Za-z]+|[A-Za-z]{1,2})(?:_\w|_\{\w+\}|\([A-Za-z]\))?"
 _NAMED = re.compile(rf"\s*(?!\\(?:frac|sqrt|pi|infty|emptyset)){_NAME}\s*(?:=|\\in(?![A-Za-z]))\s*(?=\S)")
@@ -64,15 +119,12 @@ def normalise(text: str) -> str | None:
     if len(text) > LONGEST:
         return " ".join(text.split())
     text = _bare(_in_ascii(text))
-    for pattern, same in _SPELLINGS_COMPILED:
-        text = pattern.sub(same, text)
-    return _form(_bare(text), 0) or None
+    return _form(_bare(_one_spelling(text)), 0) or None
 
 
 def _in_ascii(text: str) -> str:
     """Characters that write what LaTeX and plain text can: fractions, raised and lowered digits, signs."""
-    text = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+", lambda run: f"^{{{run[0].translate(_RAISED)}}}", text)
-    text = re.sub("[₀₁₂₃₄₅₆₇₈₉₊₋ₙ]+", lambda run: f"_{{{run[0].translate(_LOWERED)}}}", text)
+    text = _SCRIPT.sub(lambda run: ("^" if run[1] else "_") + f"{{{run[0].translate(_LEVEL)}}}", text)
     text = re.sub(r"(?<=\d)(?=[¼-¾⅐-⅞])", " ", text)
     return unicodedata.normalize("NFKC", text.translate(_CHARACTERS)).replace("⁄", "/").translate(_CHARACTERS)
 
@@ -148,7 +200,8 @@ def _value(text: str) -> Fraction | None:
     found = _VALUE.fullmatch(text)
     if not found:
         return None
-    part = {name: re.sub("[, ]", "", value) for name, value in found.groupdict().items() if value is not None}
+    given = {name: value for name, value in found.groupdict().items() if value is not None}
+    part = {name: value.replace(",", "").replace(" ", "") for name, value in given.items()}
     if "again" in part:
         return _repeating(part)
     top = next(Fraction(part[name]) for name in ("n1", "n2", "n3", "n4") if name in part)

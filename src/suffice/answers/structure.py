@@ -3,12 +3,39 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any
 
 from suffice.answers.extractor import Extractor
 from suffice.answers.fields import FieldComparison
 from suffice.answers.json_text import read_calls, read_json
+from suffice.errors import OptionError, install
+from suffice.killable import VALIDATOR
 from suffice.response import Response
+
+
+class Schema:
+    """A JSON schema that was found to be one; references within it work, and none is ever fetched.
+
+    >>> schema = Schema({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]})
+    >>> schema.allows({"age": 41}), schema.allows({"age": "41"})
+    (True, False)
+    """
+
+    def __init__(self, document: Mapping[str, Any] | bool) -> None:
+        if find_spec("jsonschema") is None:
+            raise OptionError(f"needs another package: {install('structure')}", "schema")
+        try:
+            self.text = json.dumps(document)
+        except (TypeError, ValueError, RecursionError):
+            raise OptionError("must be JSON", "schema") from None
+        fault = VALIDATOR.schema_fault(self.text)
+        if fault:
+            raise OptionError(fault, "schema")
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value is valid; not where that takes too long to tell."""
+        return VALIDATOR.allows(self.text, value)
 
 
 def read_object(response: Response) -> Any:
@@ -21,7 +48,7 @@ def read_tool_calls(response: Response) -> Any:
     return read_calls(response.tool_calls)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Structure(Extractor):
     """Reads JSON; fields may be left out, or compared loosely, by JSON pointer; what is not allowed is no answer.
 
@@ -29,28 +56,24 @@ class Structure(Extractor):
     {'year': 1815.0, 'title': 'Emma'}
     """
 
+    exact = True
+
     read: Callable[[Response], Any] = read_object
     ignore: Sequence[str] = ()
     compare: Mapping[str, str] = field(default_factory=dict)
     allows: Callable[[Any], bool] | None = None
+    compose: bool = False
+    """Whether an object may come back that nobody said, put together from the elected fields."""
 
     def __post_init__(self) -> None:
         FieldComparison(self.ignore, self.compare)
+        self.quick = self.allows is None  # a schema may take its time
+        self.reads_tools = self.read is read_tool_calls
+        self.kind = "tool" if self.reads_tools else "schema"
 
-    @property
-    def exact(self) -> bool:  # type: ignore[override]
-        """It has a spelling of its own."""
-        return True
-
-    @property
-    def quick(self) -> bool:  # type: ignore[override]
-        """A schema may take its time."""
-        return self.allows is None
-
-    @property
-    def reads_tools(self) -> bool:  # type: ignore[override]
-        """Whether it is tool calls that it reads."""
-        return self.read is read_tool_calls
+    def for_request(self, messages: Sequence[Mapping[str, Any]], **about: Any) -> "Structure":
+        """Itself: JSON that was cut off is none, whoever cut it."""
+        return self
 
     @property
     def structure(self) -> "Structure":

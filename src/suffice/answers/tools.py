@@ -1,11 +1,10 @@
 """Tool calls as answers: what an agent is about to do, in one spelling."""
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from suffice.answers.extractor import Extractor, register_extractor
-from suffice.answers.structure import Structure, read_tool_calls
+from suffice.answers.structure import Structure, read_tool_calls, spelled
 from suffice.errors import OptionError
 from suffice.response import Response
 
@@ -24,6 +23,7 @@ class ToolExtractor(Extractor):
     exact = True
     quick = True
     reads_tools = True
+    kind = "tool"
 
     def __init__(self, names_only: bool = False, ignore: Iterable[str] = ()) -> None:
         self._names_only = names_only
@@ -35,21 +35,14 @@ class ToolExtractor(Extractor):
 
     def extract(self, response: Response) -> str | None:
         """The calls in one spelling, None where they can't be read; to call none is a choice with votes of its own."""
-        if not response.is_complete:
-            return None
-        if not response.tool_calls:
-            return NO_CALL
-        try:
-            return " ".join([self._call(call["function"]) for call in response.tool_calls])
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            return None
+        calls = read_tool_calls(response) if response.is_complete else None
+        return None if calls is None else " ".join(map(self._call, calls)) or NO_CALL
 
-    def _call(self, function: dict[str, Any]) -> str:
+    def _call(self, call: dict[str, Any]) -> str:
         if self._names_only:
-            return str(function["name"])
-        arguments = json.loads(function.get("arguments") or "{}")
-        kept = {name: value for name, value in arguments.items() if name not in self._ignore}
-        return f"{function['name']}({json.dumps(_plain(kept), sort_keys=True, ensure_ascii=False)})"
+            return str(call["name"])
+        kept = {name: value for name, value in call["arguments"].items() if name not in self._ignore}
+        return f"{call['name']}({spelled(_plain(kept))})"
 
 
 def _plain(value: Any) -> Any:

@@ -3,21 +3,27 @@
 import importlib
 import os
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
-from rich.text import Text
 from typer.core import TyperGroup
 
 import suffice
-from suffice import OptionError, SufficeError
-from suffice.cli.arguments import OUTPUT, Command, shown_plainly
-from suffice.errors import missing
+from suffice.cli.arguments import Command, shown_plainly, spelled
+from suffice.cli.fields import with_fields
+from suffice.errors import OptionError, SufficeError, missing
 from suffice.imports import import_module
-from suffice.paths import write_whole
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+COMMANDS = (
+    *("ask", "run", "collect", "import", "serve", "top", "pools", "evaluate", "advise", "controllers"),
+    *("train", "plan", "fit", "weigh", "calibrate", "reproduce", "panel", "keys"),
+)
+"""In the order of the help. Each has a file, which is imported when the command is asked for."""
 
 WIDE = 80
 """Columns of output that goes to a file or a pipe, where neither a terminal nor COLUMNS tells how many there are."""
@@ -55,14 +61,42 @@ class Group(TyperGroup):
                 raise typer.Exit(2) from None
             raise _refusal(error.format_message()) from None
         except OptionError as error:
-            option = f"--{error.argument.replace('_', '-')} " if error.argument else ""
-            raise _refusal(f"{option}{error.complaint}") from None
+            raise _refusal(str(spelled(error, self.params))) from None
         except SufficeError as error:
             raise _refusal(str(error)) from None
         except BrokenPipeError:  # whoever read our output has seen enough
             raise typer.Exit(1) from None
         except OSError as error:
             raise _refusal(f"the output can't be written: {error.strerror}") from None
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name: whoever asks for one does not wait for what the others need."""
+
+    def __init__(self, loaded: Mapping[str, Any]) -> None:
+        self._loaded = loaded
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded and name in COMMANDS:
+            importlib.import_module(f"suffice.cli.commands.{name}" + "_" * iskeyword(name))
+            whole: Any = typer.main.get_group(app)
+            self._loaded = whole.commands._loaded
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class Root(Group):
+    """All commands, of which no file is imported before its command is asked for."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        by_name: Any = _Commands(self.commands)
+        self.commands = by_name
 
 
 def _refusal(message: str) -> typer.Exit:
@@ -73,16 +107,17 @@ def _refusal(message: str) -> typer.Exit:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class App(typer.Typer):
+class CommandApp(typer.Typer):
     """An application all of whose commands are read alike."""
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[F], F]:
         """Add a command."""
-        return super().command(name, cls=Command, **settings)
+        add = super().command(name, cls=Command, **settings)
+        return lambda command: add(with_fields(command))
 
 
-app = App(
-    cls=Group,
+app = CommandApp(
+    cls=Root,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Ask your LLM just enough times.",
@@ -118,34 +153,6 @@ def need(module: str, extra: str) -> Any:
         raise missing(error.name or module, extra) from None
 
 
-def figures_for(path: Path | None) -> Any:
-    """What draws pictures, where one is asked for; refused where its file's ending names no kind of picture."""
-    if path is None:
-        return None
-    figures = need("suffice.report.figures", "plot")
-    if path.suffix not in figures.ENDINGS:
-        raise OptionError(f"{path}: its ending must be one of {', '.join(figures.ENDINGS)}", "figure")
-    return figures
-
-
-def file_of(path: Path | None) -> Path | None:
-    """The file that a path names; none where it stands for the standard output."""
-    return None if is_output(path) else path
-
-
-def is_output(path: Path | None) -> bool:
-    """Whether a path stands for the standard output, where then nothing else goes."""
-    return path == Path(OUTPUT)
-
-
-def write_json(path: Path, text: str) -> None:
-    """Write JSON into its file, or print it."""
-    if file_of(path):
-        write_whole(path, text.encode())
-    else:
-        typer.echo(text.rstrip())
-
-
 def whole_numbers(argument: str, text: str) -> tuple[int, ...]:
     """The value of an option that takes numbers with commas between."""
     try:
@@ -156,6 +163,8 @@ def whole_numbers(argument: str, text: str) -> tuple[int, ...]:
 
 def show(*parts: Any) -> None:
     """Print tables, each as wide as it needs to be: a narrow terminal folds lines, but nothing is cut."""
+    from rich.text import Text
+
     console = new_console()
     wide = console.width
     for part in parts:
@@ -164,7 +173,9 @@ def show(*parts: Any) -> None:
         console.print(part, crop=False, no_wrap=True, soft_wrap=isinstance(part, Text))
 
 
-def new_console() -> Console:
+def new_console() -> "Console":
     """The standard output, as wide as it is, for texts that are printed as they are."""
+    from rich.console import Console
+
     told = "COLUMNS" in os.environ or (sys.stdout and sys.stdout.isatty())
     return Console(width=None if told else WIDE, markup=False, emoji=False)

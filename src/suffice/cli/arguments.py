@@ -1,10 +1,10 @@
-"""How what is typed after a command is read: options with many values, old spellings, and how the help shows them."""
+"""How what is typed after a command is read: options with many values, and how the help shows them."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.markup import escape
 from typer.core import TyperCommand
 
@@ -14,17 +14,12 @@ from suffice.paths import is_there
 OUTPUT = "-"
 """The file that is the standard output."""
 
-OLD: Mapping[str, Mapping[str, str]] = {
-    "advise": {"--max-tokens": "--max-mean-tokens"},
-    "ask": {"--timeout": "--timeout-seconds"},
-    "collect": {"--timeout": "--timeout-seconds"},
-    "run": {"--timeout": "--timeout-seconds"},
-}
-"""By command, spellings that still work, and what they have become."""
+PAIR = re.compile(r"[a-z_0-9]+=")
+"""How a value like `order=arrival` or `temperature=0.7` begins."""
 
 
 class Command(TyperCommand):
-    """A command whose options may have many values, and old spellings; `--json` may have its file left out."""
+    """A command whose options may have many values; `--json` may have its file left out."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options and arguments, as the help shows them."""
@@ -32,9 +27,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse what all of that stands for."""
-        old = OLD.get(self.name or "", {})
-        ctx.meta[_OLD] = sorted({one.partition("=")[0] for one in args} & old.keys())
-        args = [_renamed(one, old) for one in args]
+        args = _with_flow(args)
         many = {name for one in self.params if getattr(one, "multiple", False) for name in one.opts} & _MANY.keys()
         args, ctx.meta[_OPEN] = _spread(args, many)
         if "--json" in args:
@@ -43,23 +36,11 @@ class Command(TyperCommand):
         return parsed
 
     def invoke(self, ctx: Any) -> Any:
-        """Run it, and say in the end what spellings were old ones."""
+        """Run it; an error names its option, which need not be spelled as the argument is."""
         try:
-            result = super().invoke(ctx)
+            return super().invoke(ctx)
         except suffice.OptionError as error:
-            raise self._spelled(error, ctx.meta[_OLD]) from None
-        for name in ctx.meta[_OLD]:
-            typer.echo(f"suffice: {name} has become {OLD[self.name or ''][name]}, and will go", err=True)
-        return result
-
-    def _spelled(self, error: suffice.OptionError, old: Sequence[str]) -> suffice.OptionError:
-        """The error with its option as it was typed, where that is not spelled as the argument is."""
-        options = {one.name: one.opts[0] for one in self.params if one.param_type_name == "option"}
-        if error.argument not in options:
-            return error
-        now = options[error.argument]
-        typed = next((name for name in old if OLD[self.name or ""][name] == now), now)
-        return suffice.OptionError(f"{typed} {error.complaint}")
+            raise spelled(error, self.params) from None
 
     def _with_file(self, ctx: Any, args: list[str]) -> list[str]:
         """Where no file follows `--json`, or the only argument that the command has, the output stands for it."""
@@ -72,7 +53,19 @@ class Command(TyperCommand):
         return args if all(isinstance(found.get(name), str | tuple) and found[name] for name in required) else output
 
 
-_OPEN, _OLD = "suffice.open", "suffice.old"
+def spelled(error: suffice.OptionError, params: Sequence[Any]) -> suffice.OptionError:
+    """The error with its option, and those that it names in brackets, as they are typed, where they are options."""
+    options: dict[str | None, str] = {}
+    for one in params:
+        option = one.opts[0]
+        options = {one.name: option, option.removeprefix("--").replace("-", "_"): option} | options
+    complaint = re.sub(r"\((\w+)\)", lambda name: f"({options.get(name[1], name[1])})", error.complaint)
+    if error.argument in options:
+        return suffice.OptionError(f"{options[error.argument]} {complaint}")
+    return suffice.OptionError(complaint, error.argument)
+
+
+_OPEN = "suffice.open"
 
 
 def still_open(ctx: Any) -> str:
@@ -80,27 +73,28 @@ def still_open(ctx: Any) -> str:
     return str(ctx.meta.get(_OPEN, ""))
 
 
-def _renamed(arg: str, old: Mapping[str, str]) -> str:
-    name, equals, value = arg.partition("=")
-    return f"{old[name]}{equals}{value}" if name in old else arg
-
-
-def is_pool(text: str) -> bool:
-    """Whether it names a pool that is there."""
-    return text in suffice.bundled_pools() or is_there(Path(text))
-
-
 def _is_controller(text: str, arguments: int) -> bool:
     """Whether it is one more controller and not a pool: it has the name of one, or pools have been given already."""
     known = text.partition(":")[0] in (*suffice.controller_names(), "file")
-    return known or (arguments > 0 and not is_pool(text))
+    is_pool = text in suffice.bundled_pools() or is_there(Path(text))
+    return known or (arguments > 0 and not is_pool)
 
 
 _MANY: Mapping[str, Callable[[str, int], bool]] = {
     "--controller": _is_controller,
-    **dict.fromkeys(("--train", "--test", "--fit"), lambda text, arguments: True),
+    "--request": lambda text, arguments: bool(PAIR.match(text)),
+    **dict.fromkeys(("--train", "--test"), lambda text, arguments: True),
 }
 """Options that take many values, and what further ones are theirs, after so many arguments of the command's own."""
+
+
+def _with_flow(args: Sequence[str]) -> list[str]:
+    """The arguments, where `--flow` always has a value: it may stand alone."""
+    given: list[str] = []
+    for arg, following in zip(args, [*args[1:], ""], strict=False):
+        alone = arg == "--flow" and following != "auto" and not PAIR.match(following)
+        given += [arg, "true"] if alone else [arg]
+    return given
 
 
 def _spread(args: Sequence[str], many: Iterable[str]) -> tuple[list[str], str]:
@@ -126,6 +120,7 @@ def _spread(args: Sequence[str], many: Iterable[str]) -> tuple[list[str], str]:
 
 def shown_plainly(params: list[Any]) -> list[Any]:
     """Options as the help shall show them: a word for their value, none for flags, and texts with their brackets."""
+
     for one in params:
         if one.param_type_name == "argument":
             vars(one)["display_type_rich"] = lambda ctx: ""  # its name says it

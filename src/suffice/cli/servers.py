@@ -2,9 +2,9 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,25 +13,36 @@ import typer
 import suffice
 from suffice import OptionError
 from suffice.cli.app import need
+from suffice.cli.fields import Fields
 from suffice.live.prompts import suited
-from suffice.live.targets import PLACEHOLDER_KEY, Target, read_targets, whole_url
-from suffice.report import waiting
-
-BaseUrl = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="URL",
-        help="An OpenAI-compatible server, or 'URL weight=2 key_env=NAME models=a,b'; the key is OPENAI_API_KEY; "
-        "repeat for more.",
-    ),
-]
-Model = Annotated[str | None, typer.Option(help="The model; may be left out where the server has just one.")]
-Gguf = Annotated[Path | None, typer.Option(metavar="FILE", help="Serve this GGUF model here (extra local).")]
-Threads = Annotated[int, typer.Option(help="Threads for a model that is served here.")]
+from suffice.live.servers.targets import KEY_ENV, PLACEHOLDER_KEY, Target, read_targets, whole_url
+from suffice.panel.live import Panel
+from suffice.report.progress import waiting
+from suffice.settings import setting
 
 
 @dataclass(frozen=True)
-class Upstream:
+class ServerOptions:
+    """The options that name who is asked."""
+
+    base_url: Sequence[str] = setting(
+        (),
+        "An OpenAI-compatible server, or 'URL weight=2 key_env=NAME models=a,b'; the key is OPENAI_API_KEY; repeat for "
+        "more.",
+        "URL",
+    )
+    model: str | None = setting(None, "The model; may be left out where the server has just one.")
+    gguf: Path | None = setting(None, "Serve this GGUF model here (extra local).", "FILE")
+    panel: Path | None = setting(None, "A TOML file of voters: several models, or prompts, on a question.", "FILE")
+
+
+Servers = Annotated[dict[str, Any], Fields(ServerOptions)]
+PlainServers = Annotated[dict[str, Any], Fields(ServerOptions, "base_url model gguf")]
+Gguf = Annotated[dict[str, Any], Fields(ServerOptions, "gguf")]
+
+
+@dataclass(frozen=True)
+class ServerChoice:
     """Where to sample: the client's settings, the model, and what suits it."""
 
     settings: list[dict[str, Any]]
@@ -39,28 +50,42 @@ class Upstream:
     prompt: str
     request: dict[str, Any]
     weights: tuple[float, ...] = ()
+    panel: Panel | None = None
+    """The voters that are asked instead; those that name no server ask this one."""
     is_here: bool = False
     """Whether it is a model that is served by this process."""
 
-    def fields(self, **options: Any) -> dict[str, Any]:
-        """The fields of a request: the model, what suits it, and the options that are given."""
-        given = {name: value for name, value in options.items() if value is not None}
+    def fields(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The fields of a request: the model, what suits it, and those that are given."""
         return self.request | given | {"model": self.model}
 
 
 @contextmanager
 def upstream_of(
-    base_url: Sequence[str] | None, model: str | None, gguf: Path | None, threads: int
-) -> Iterator[Upstream]:
+    base_url: Sequence[str] = (), model: str | None = None, gguf: Path | None = None, panel: Path | None = None
+) -> Iterator[ServerChoice]:
     """The servers that `ask`, `run` and `collect` sample; what they refuse meanwhile is said in a sentence."""
-    with warnings.catch_warnings(), _servers(base_url, model, gguf, threads) as upstream:
+    voters = Panel.read(panel) if panel else None
+    if voters and all(voter.base_url for voter in voters.voters):
+        if base_url or model or gguf:
+            raise OptionError("has a server for each voter: leave --base-url, --model and --gguf out", "panel")
+        choosing: Any = nullcontext(ServerChoice([], voters.name, "paper", {}))
+    else:
+        choosing = _servers(base_url, model, gguf)
+    with warnings.catch_warnings(), choosing as upstream:
         warnings.filterwarnings("always", message="signals:")
         warnings.showwarning = lambda message, *place, **more: typer.echo(f"suffice: {message}", err=True)
-        yield upstream
+        yield replace(upstream, panel=voters)
+
+
+def check_with_panel(settings: Mapping[str, Any], prices: Mapping[str, Any]) -> None:
+    """Refuse a controller, prices and what is weighed against them beside `--panel`."""
+    if "controller" in settings or any(prices.values()):
+        raise OptionError("takes no controller, price or value of an answer: those are in the panel's file", "panel")
 
 
 @contextmanager
-def _servers(base_url: Sequence[str] | None, model: str | None, gguf: Path | None, threads: int) -> Iterator[Upstream]:
+def _servers(base_url: Sequence[str], model: str | None, gguf: Path | None) -> Iterator[ServerChoice]:
     """The servers that are named, or the embedded model where none is and there is no key for one."""
     openai = need("openai", "")
     default = Target("")
@@ -71,15 +96,17 @@ def _servers(base_url: Sequence[str] | None, model: str | None, gguf: Path | Non
     if gguf or not (targets or default.key != PLACEHOLDER_KEY):
         with ExitStack() as stack:
             with waiting("starting the model"):
-                server = stack.enter_context(suffice.LocalServer(gguf, threads=threads))
+                server = stack.enter_context(suffice.LocalServer(gguf))
             settings = {"base_url": server.base_url, "api_key": PLACEHOLDER_KEY}
-            yield Upstream([settings], server.model, *suited(server.model), is_here=True)
+            yield ServerChoice([settings], server.model, *suited(server.model), is_here=True)
         return
     if model:
         targets = tuple(one for one in targets if not one.models or model in one.models) or targets
     several = [{"api_key": one.key, "base_url": whole_url(one.url, "base_url")} for one in targets]
     several = several or [{"api_key": default.key}]
-    yield Upstream(several, model or _only_model(openai, several), "paper", {}, tuple(one.weight for one in targets))
+    yield ServerChoice(
+        several, model or _only_model(openai, several), "paper", {}, tuple(one.weight for one in targets)
+    )
 
 
 def _only_model(openai: Any, several: Sequence[dict[str, Any]]) -> str:
@@ -101,14 +128,23 @@ def _only_model(openai: Any, several: Sequence[dict[str, Any]]) -> str:
 
 def _models(openai: Any, settings: dict[str, Any]) -> list[str]:
     """The models of one server; ConnectionError where it is not there."""
-    from suffice.live.server import masked
+    from suffice.live.servers.server import masked
 
     try:
         with openai.OpenAI(**settings, timeout=30) as client:
             return [str(model.id) for model in client.models.list()]
     except Exception as error:  # whatever a server may send in place of a list of models
         reason = masked(" ".join(str(error.__cause__ or error).split()), settings["api_key"])[:200]
+        where = settings.get("base_url") or "OpenAI"
+        if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+            raise OptionError(f"{where} refuses the key, which is read from {KEY_ENV} ({reason})") from None
+        if isinstance(error, openai.NotFoundError):
+            raise OptionError(f"{where}: there is no API at this address, which is usually …/v1 ({reason})") from None
         if isinstance(error, openai.APIConnectionError):
-            where = settings.get("base_url") or "OpenAI"
             raise ConnectionError(f"{where} can't be reached: {reason or 'no connection'}") from None
         raise OptionError(f"--model must be given: the server does not tell its models ({reason})") from None
+
+
+def with_key(message: str) -> str:
+    """What a server complains of, and where its key comes from where it is the key."""
+    return f"{message.rstrip('.')}; its key is read from {KEY_ENV}" if "Error code: 401" in message else message

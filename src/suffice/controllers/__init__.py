@@ -2,11 +2,10 @@
 
 from suffice.controllers import boinf, consol, rules
 from suffice.controllers.base import ArrayController, Controller, question_random
-from suffice.controllers.conditioned import ConditionedController
+from suffice.controllers.conditioned import ConditionedController, shipped_controllers
 from suffice.controllers.files import FORMAT, SavedController, file_kind, load_controller, save_controller
 from suffice.controllers.learned import LearnedController
 from suffice.controllers.registry import controller_names, get_controller, register
-from suffice.controllers.shipped import Shipped, shipped_controllers
 
 __all__ = [
     "FORMAT",
@@ -15,7 +14,6 @@ __all__ = [
     "Controller",
     "LearnedController",
     "SavedController",
-    "Shipped",
     "boinf",
     "consol",
     "controller_names",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy.special import gammainc, gammaincinv, gammaln
+import scipy
 
 from suffice.controllers.base import ArrayController
 from suffice.controllers.registry import register
@@ -67,12 +67,12 @@ def _quadrature(leader: int, unknown: float) -> tuple[FloatArray, FloatArray]:
     The weights hold the leader's density and the bucket's distribution function; row v of the second belongs to
     an answer with v votes, and row 0 to no answer at all.
     """
-    low, high = np.cbrt(gammaincinv(leader + 1, [1e-14, 1 - 1e-14]))
+    low, high = np.cbrt(scipy.special.gammaincinv(leader + 1, [1e-14, 1 - 1e-14]))
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     # Integrated over the cube root of x: near 0 the bucket's distribution function is a broken power of x.
     root = low + (high - low) * (nodes + 1) / 2
     x = root**3
-    density = np.exp(leader * np.log(x) - x - gammaln(leader + 1)) * 3 * root**2
-    log_cdf = np.log(gammainc(np.arange(leader + 1)[:, None] + 1, x))
+    density = np.exp(leader * np.log(x) - x - scipy.special.gammaln(leader + 1)) * 3 * root**2
+    log_cdf = np.log(scipy.special.gammainc(np.arange(leader + 1)[:, None] + 1, x))
     log_cdf[0] = 0
-    return weights * (high - low) / 2 * density * gammainc(unknown + 1, x), log_cdf
+    return weights * (high - low) / 2 * density * scipy.special.gammainc(unknown + 1, x), log_cdf

@@ -1,19 +1,22 @@
-"""The conditioned controller: one small network for every budget and price within its range.
+"""The conditioned controller: one small network for every budget and price within its range, and the one we ship.
 
 All its arithmetic is exact: inputs and weights are multiples of 1/1024, so that no sum in double precision is ever
 rounded, and a decision is the same alone, in a batch and on any machine.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property
-from typing import Any, Generic, TypeVar
+from functools import cache, cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from suffice.controllers.files import SavedController, file_kind
+from suffice.controllers.files import Layers, NetworkController, file_kind, load_controller
+from suffice.controllers.registry import register
 from suffice.errors import ControllerError, OptionError, SufficeError, whole_number
-from suffice.penalties import Penalties
+from suffice.penalties import ROUND_IN_USE, Penalties
 from suffice.tally import FloatArray, IntArray, Tallies, Tally
 
 TOP = 5
@@ -27,39 +30,29 @@ OVER_LOG = float(1 / np.log(TOP))
 MOST_KNOWN = 200_000
 """Decisions that are remembered for single tallies, before all are forgotten."""
 
-V = TypeVar("V", list[float], FloatArray)
+
+class WholeNumberTables(NamedTuple):
+    """Functions of whole numbers, 0 where there is no value: as arrays for many tallies, as lists for one."""
+
+    inverse: Any
+    root: Any
+    inverse_root: Any
+    log: Any
+    times_log: Any
 
 
-@dataclass(frozen=True)
-class Tables(Generic[V]):
-    """Functions of whole numbers, as lists for one tally and as arrays for many: the same numbers in both."""
-
-    inverse: V
-    root: V
-    inverse_root: V
-    log: V
-    times_log: V
-
-    @classmethod
-    def as_arrays(cls) -> "Tables[FloatArray]":
-        """Work them out, with 0 where there is no value."""
-        whole = np.arange(2 * LARGEST_BUDGET + 1, dtype=float)
-        positive = np.maximum(whole, 1)
-        some = whole > 0
-        return Tables(
-            some / positive, np.sqrt(whole), some / np.sqrt(positive), np.log2(whole + 1), whole * np.log(positive)
-        )
-
-    def as_lists(self) -> "Tables[list[float]]":
-        """The same for one tally, for which lists are quicker."""
-        return Tables(*(column.tolist() for column in vars(self).values()))
+def _tables() -> WholeNumberTables:
+    whole = np.arange(2 * LARGEST_BUDGET + 1, dtype=float)
+    positive, some = np.maximum(whole, 1), whole > 0
+    inverse, inverse_root = some / positive, some / np.sqrt(positive)
+    return WholeNumberTables(inverse, np.sqrt(whole), inverse_root, np.log2(whole + 1), whole * np.log(positive))
 
 
-ARRAYS = Tables.as_arrays()
-LISTS = ARRAYS.as_lists()
+ARRAYS = _tables()
+LISTS = WholeNumberTables(*(column.tolist() for column in ARRAYS))
 
 
-def features(top: Any, draws: Any, budget: Any, tables: Tables[Any]) -> tuple[Any, ...]:
+def features(top: Any, draws: Any, budget: Any, tables: WholeNumberTables) -> tuple[Any, ...]:
     """What the network sees of a tally, from the top 5 counts (a list of numbers or of columns) and the draws.
 
     These are the paper's state (counts, draws, entropy), and the same numbers on scales that suit every budget: shares
@@ -167,7 +160,7 @@ def on_grid(values: FloatArray) -> FloatArray:
 
 
 @file_kind("conditioned")
-class ConditionedController(SavedController):
+class ConditionedController(NetworkController):
     """Takes the network's best action at one pair of penalties and at whatever budget it is asked for.
 
     The first round is fixed where it is at most half of the budget; below that the network chooses it too. Without a
@@ -180,12 +173,7 @@ class ConditionedController(SavedController):
     (4, 4, 4)
     """
 
-    def __init__(
-        self,
-        layers: Sequence[tuple[FloatArray, FloatArray]],
-        card: Mapping[str, Any],
-        penalties: Penalties,
-    ) -> None:
+    def __init__(self, layers: Layers, card: Mapping[str, Any], penalties: Penalties) -> None:
         self.range = Range.of(card)
         self.range.check(penalties)
         self.layers = layers
@@ -203,24 +191,12 @@ class ConditionedController(SavedController):
     def __str__(self) -> str:
         return f"rl:penalty_draw={self.penalties.draw:g},penalty_round={self.penalties.round:g}"
 
-    def __repr__(self) -> str:
-        return f"<{self}>"
-
-    def tensors(self) -> dict[str, FloatArray]:
-        """The weights and biases, layer by layer."""
-        return {
-            f"layers.{number}.{name}": np.ascontiguousarray(tensor, np.float32)
-            for number, layer in enumerate(self.layers)
-            for name, tensor in zip(("weight", "bias"), layer, strict=True)
-        }
-
     @classmethod
     def from_file(cls, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> "ConditionedController":
         """The layers in order; ValueError where they don't fit each other and the card."""
-        names = [(f"layers.{number}.weight", f"layers.{number}.bias") for number in range(3)]
-        layers = [(tensors[weight], tensors[bias]) for weight, bias in names]
         width, numbers = FEATURES + CONDITIONS, [card["first"], *card["actions"]]
-        if len(tensors) != 6 or any(type(number) is not int or number < 1 for number in numbers):
+        layers = cls.layers_of(tensors, numbers)
+        if len(layers) != 3:
             raise ValueError
         high, bound = np.full(width, LARGEST_INPUT), 0.0
         for weights, biases in layers:
@@ -299,3 +275,43 @@ class ConditionedController(SavedController):
 
     def _first_round(self, budget: int) -> int:
         return self.first if 2 * self.first <= budget else 0
+
+
+SWEEP = [(draw, 0.0) for draw in (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)]
+WITH_ROUNDS = [(0.0075, 0.005), (0.0075, 0.01), (0.02, 0.01)]
+
+
+@cache
+def shipped_controllers() -> dict[tuple[float, float], ConditionedController]:
+    """The shipped network at the paper's penalties for a draw and a few for a round; it serves all between them too.
+
+    >>> shipped_controllers()[0.0075, 0.0].card["actions"]
+    [1, 2, 4]
+    """
+    return {pair: _shipped().at(Penalties(*pair)) for pair in sorted(SWEEP + WITH_ROUNDS)}
+
+
+@cache
+def _shipped() -> ConditionedController:
+    return _conditioned(Path(str(files("suffice.controllers") / "shipped" / "rl.safetensors")))
+
+
+def _conditioned(path: Path) -> ConditionedController:
+    loaded = load_controller(path)
+    if not isinstance(loaded, ConditionedController):
+        raise ControllerError(f"{path} has its own budget and penalties: use it as file:{path}")
+    return loaded
+
+
+@register("rl")
+class Shipped(ConditionedController):
+    """RL-guided sampling (Dai et al., 2026): a network for any penalties of its range, the shipped one unless told."""
+
+    def __init__(
+        self,
+        penalty_draw: float = Penalties.draw,
+        penalty_round: float = ROUND_IN_USE,
+        file: str | None = None,
+    ) -> None:
+        chosen = _shipped() if file is None else _conditioned(Path(file))
+        super().__init__(chosen.layers, chosen.card, Penalties(penalty_draw, penalty_round))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betainc, betaln
+import scipy
 
 from suffice.controllers.base import ArrayController
 from suffice.controllers.registry import register
@@ -37,8 +37,9 @@ class ConSol(ArrayController):
 
 def log_likelihood_ratios(first: IntArray, second: IntArray, prior: float) -> FloatArray:
     """The leader's share of the two is above ½, with a Beta(prior, prior) density there, against that it is ½."""
-    above_half = betaln(first + prior, second + prior) + np.log(1 - betainc(first + prior, second + prior, 0.5))
-    ratios: FloatArray = above_half - betaln(prior, prior) - np.log(0.5) * (first + second + 1)
+    below_half = scipy.special.betainc(first + prior, second + prior, 0.5)
+    above_half = scipy.special.betaln(first + prior, second + prior) + np.log(1 - below_half)
+    ratios: FloatArray = above_half - scipy.special.betaln(prior, prior) - np.log(0.5) * (first + second + 1)
     return ratios
 
 

@@ -2,10 +2,13 @@
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+import numpy as np
+
+from suffice.controllers.above import import_rooms
 from suffice.controllers.base import ArrayController
 from suffice.errors import ControllerError
 from suffice.paths import is_there, write_whole
@@ -55,6 +58,40 @@ class SavedController(ArrayController):
         """The controller of a file; KeyError, TypeError or ValueError where they don't make one."""
 
 
+Layers = Sequence[tuple[FloatArray, FloatArray]]
+"""Of a network: pairs of weights (outputs × inputs) and biases."""
+
+
+class NetworkController(SavedController):
+    """A saved controller with a small network."""
+
+    layers: Layers
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def tensors(self) -> dict[str, FloatArray]:
+        """The weights and biases, layer by layer."""
+        return tensors_of(self.layers)
+
+    @staticmethod
+    def layers_of(tensors: Mapping[str, FloatArray], numbers: Iterable[Any]) -> Layers:
+        """The layers of a file, in order; ValueError where it has others, or a number of its card is none above 0."""
+        count = len(tensors) // 2
+        if any(type(number) is not int or number < 1 for number in numbers) or count < 1 or len(tensors) != 2 * count:
+            raise ValueError
+        return [(tensors[f"layers.{number}.weight"], tensors[f"layers.{number}.bias"]) for number in range(count)]
+
+
+def tensors_of(layers: Layers) -> dict[str, FloatArray]:
+    """A network as it is in a file: its weights and biases, layer by layer."""
+    return {
+        f"layers.{number}.{name}": np.ascontiguousarray(tensor, np.float32)
+        for number, layer in enumerate(layers)
+        for name, tensor in zip(("weight", "bias"), layer, strict=True)
+    }
+
+
 K = TypeVar("K", bound=type[SavedController])
 
 _kinds: dict[str, type[SavedController]] = {}
@@ -73,6 +110,13 @@ def file_kind(name: str) -> Callable[[K], K]:
 def save_controller(controller: SavedController, path: str | Path) -> None:
     """Write a controller and its card.
 
+    Args:
+        controller: One that can be saved.
+        path: The file, by custom with the ending .safetensors; what was there is replaced.
+
+    Raises:
+        OptionError: Where it can't be written.
+
     >>> import tempfile
     >>> from suffice import Plan, get_controller
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -86,6 +130,12 @@ def save_controller(controller: SavedController, path: str | Path) -> None:
 def load_controller(path: str | Path) -> SavedController:
     """Read a controller file.
 
+    Args:
+        path: What `save_controller`, `suffice train`, `plan` or `fit` wrote.
+
+    Raises:
+        ControllerError: Where there is no such file, or it is not whole, or of a newer format.
+
     >>> load_controller("no-such-file.safetensors")
     Traceback (most recent call last):
     ...
@@ -97,8 +147,11 @@ def load_controller(path: str | Path) -> SavedController:
         tensors, card = read_tensors(path)
         if card["kind"] == "weights":
             raise ControllerError(f"{path}: these are weights, not a controller: give them as --elect file:{path}")
+        if card["kind"] == "panel":
+            raise ControllerError(f"{path}: this controller is for a panel: give it to suffice panel, or in its file")
         if card["format"] > FORMAT:
             raise ControllerError(f"{path}: this controller has format {card['format']}, newer than this suffice knows")
+        import_rooms()
         return _kinds[card["kind"]].from_file(tensors, card)
     except BROKEN:
         raise ControllerError(f"{path}: this is not a whole controller file; make one with suffice train") from None

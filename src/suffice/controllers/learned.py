@@ -1,12 +1,12 @@
 """The learned controller: a small network that was trained by reinforcement learning, as a table of its decisions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from suffice.controllers.files import SavedController, file_kind
+from suffice.controllers.files import Layers, NetworkController, file_kind
 from suffice.errors import ControllerError
 from suffice.tally import FloatArray, IntArray, Tallies, Tally, state
 
@@ -16,7 +16,7 @@ MOST_STATES = 2_000_000
 
 
 @file_kind("learned")
-class LearnedController(SavedController):
+class LearnedController(NetworkController):
     """Takes the network's most likely action in each state, after a first round of fixed size.
 
     `layers` are pairs of weights (outputs × inputs) and biases. `card` says what the network was trained for:
@@ -28,7 +28,7 @@ class LearnedController(SavedController):
     (8, 3, 3)
     """
 
-    def __init__(self, layers: Sequence[tuple[FloatArray, FloatArray]], card: Mapping[str, Any]) -> None:
+    def __init__(self, layers: Layers, card: Mapping[str, Any]) -> None:
         self.layers = layers
         self.card = card
         self.budget: int = card["budget"]
@@ -36,22 +36,10 @@ class LearnedController(SavedController):
         self.first: int = card["first"]
         self.draws_by_action = np.array([0, *card["actions"]])
 
-    def tensors(self) -> dict[str, FloatArray]:
-        """The weights and biases, layer by layer."""
-        return {
-            f"layers.{number}.{name}": np.ascontiguousarray(tensor, np.float32)
-            for number, layer in enumerate(self.layers)
-            for name, tensor in zip(("weight", "bias"), layer, strict=True)
-        }
-
     @classmethod
     def from_file(cls, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> "LearnedController":
         """The layers in order; ValueError where they don't fit each other and the card."""
-        count = len(tensors) // 2
-        numbers = [card["budget"], card["top"], card["first"], *card["actions"]]
-        if any(type(number) is not int or number < 1 for number in numbers) or count < 1 or len(tensors) != 2 * count:
-            raise ValueError
-        layers = [(tensors[f"layers.{number}.weight"], tensors[f"layers.{number}.bias"]) for number in range(count)]
+        layers = cls.layers_of(tensors, [card["budget"], card["top"], card["first"], *card["actions"]])
         width = card["top"] + 2
         for weights, biases in layers:
             if weights.dtype.kind != "f" or biases.ndim != 1:
@@ -69,9 +57,6 @@ class LearnedController(SavedController):
 
     def __str__(self) -> str:
         return f"the controller learned for a budget of {self.budget}"
-
-    def __repr__(self) -> str:
-        return f"<{self}>"
 
     def scores(self, states: FloatArray) -> FloatArray:
         """What the network gives each action in each state."""

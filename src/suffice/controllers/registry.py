@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from suffice.controllers.above import import_rooms
 from suffice.controllers.base import Controller
 from suffice.controllers.files import load_controller
 from suffice.errors import ControllerError
@@ -25,6 +26,15 @@ _registry.register("file", rest="PATH")(load_controller)
 def register(name: str) -> Callable[[C], C]:
     """Make a controller class usable by name; its parameters are the arguments of its constructor.
 
+    Args:
+        name: Lower-case letters, digits, "-" and "_".
+
+    Returns:
+        A decorator for the class, which it leaves as it is.
+
+    Raises:
+        ControllerError: Where the name can't be one or is taken, or the class is no controller.
+
     >>> @register("example-always")
     ... class Always(Controller):
     ...     def __init__(self, draws: int = 3):
@@ -44,13 +54,23 @@ def controller_names() -> list[str]:
     >>> {"asc", "plan", "rl"} <= set(controller_names())
     True
     """
+    import_rooms()
     return _registry.names()
 
 
 def get_controller(spec: str | Controller) -> Controller:
     """The controller that a string describes; a controller is returned as it is.
 
+    Args:
+        spec: `NAME`, `NAME:key=value,key=value` or `file:PATH`, or a controller.
+
+    Raises:
+        ControllerError: Where there is no such controller, parameter or file.
+
     >>> get_controller("asc:threshold=0.9")
     AdaptiveSelfConsistency(threshold=0.9)
     """
-    return spec if isinstance(spec, Controller) else _registry.get(spec)
+    if isinstance(spec, Controller):
+        return spec
+    import_rooms()
+    return _registry.get(spec)

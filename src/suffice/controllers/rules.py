@@ -1,15 +1,25 @@
-"""The published rules with a test in closed form: SC, ASC, ESC and its_hub's doubling."""
+"""The published rules with a test in closed form: asking once, SC, ASC, ESC and its_hub's doubling."""
 
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import betainc
+import scipy
 
 from suffice.controllers.base import ArrayController
 from suffice.controllers.registry import register
 from suffice.tally import NONE, FloatArray, IntArray, Tallies
+
+
+@register("once")
+@dataclass(frozen=True)
+class Once(ArrayController):
+    """One draw and no vote: what everybody compares with."""
+
+    def decide_many(self, tallies: Tallies) -> IntArray:
+        """The one that there is."""
+        return np.where(tallies.draws == 0, 1, 0)
 
 
 @register("sc")
@@ -53,7 +63,7 @@ class AdaptiveSelfConsistency(ArrayController):
 def lead_probabilities(budget: int) -> FloatArray:
     """P(the first's share > the second's) by their votes a and b: 1 − I_½(a+1, b+1), which is I_½(b+1, a+1)."""
     first, second = np.ogrid[: budget + 1, : budget + 1]
-    probabilities: FloatArray = betainc(second + 1, first + 1, 0.5)
+    probabilities: FloatArray = scipy.special.betainc(second + 1, first + 1, 0.5)
     return probabilities
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from suffice.answers.fields import MISSING, FieldComparison, Part, escaped, leaves
-from suffice.elections.lists import align
-from suffice.elections.slots import LONGEST
+from suffice.elections.lists import LONGEST, align
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,18 @@
-"""The election by weight: from the answers of a stopped vote and their signals to the one that is given."""
+"""Elections: from the answers of a stopped vote to the one that is given, and to the response that stands for it.
 
+They are asked for by `NAME`, `NAME:key=value,key=value` or `file:PATH`, the same string everywhere.
+"""
+
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
-from suffice.errors import PoolError
+from suffice.errors import OptionError, PoolError
 from suffice.pools import Pool
+from suffice.registry import Registry
 from suffice.tally import NONE, FloatArray, IntArray
 
 LENGTH = "length"
@@ -52,6 +58,32 @@ class Election(ABC):
         }
         weights = self.weights(known, np.where(answered, tokens, np.nan))
         return largest(codes, usual_where_unknown(np.where(answered, weights, np.nan)))
+
+
+E = TypeVar("E", bound=type[Election])
+
+
+def _adopt(registered: Any) -> Callable[..., Election]:
+    if isinstance(registered, type) and issubclass(registered, Election) and not inspect.isabstract(registered):
+        return registered
+    raise ValueError("must be a class of Election with a weights method")
+
+
+registry = Registry("election", "suffice.elections", OptionError, _adopt)
+
+
+def register_election(name: str) -> Callable[[E], E]:
+    """Make an election usable by name; its parameters are the arguments of its constructor."""
+    return registry.register(name)
+
+
+def get_election(spec: str | Election) -> Election:
+    """The election that a string describes; an election is returned as it is.
+
+    >>> get_election("weighted:signal=length,strength=-0.4")
+    Weighted(signal='length', strength=-0.4)
+    """
+    return spec if isinstance(spec, Election) else registry.get(spec)
 
 
 def check_signals(election: Election, pool: Pool) -> None:

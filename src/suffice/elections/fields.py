@@ -8,16 +8,17 @@ The rules, which apply at each place of the answers, from the outside in:
 - *Lists.* They are aligned as `suffice.elections.lists` says. An element stands if most of the responses that have the
   list have it. A list of which no element would stand, though no response has it empty, keeps those of the response
   whose elements have the most votes.
-- *Free text.* Strings that are long and all different are not voted on, nor is what is ignored: they come from the
-  response that agrees with the elected object in the most places, among those that have them.
-- *Whole or composed.* A response that agrees in all places that were voted on is elected as it came. Where there is
-  none, the object is composed of the elected choices, unless that is inconsistent.
-- *Inconsistent.* A composed object is, if it is not allowed; or if two of its choices come together in no response
-  although the vote on whole answers is clear: if its leader's share is above the runner-up's with a probability of at
-  least 95 % (the test of adaptive self-consistency). Then the response is elected whose choices have the most votes in
-  sum; among equals, the one that most others equal, then the first.
+- *Free text.* Strings that are long and all different are not voted on, nor are those of several words and lists of
+  such once four have come, nor is what is ignored: they hold nothing up, and come with the object that is elected.
+- *What comes back was said.* The elected object is a response as it came: the one that agrees in the most places that
+  were voted on; among equals, the one whose choices have the most votes in sum, then the one that most others equal.
+- *Composed.* Only where the caller asks for it, and no response agrees in all places, is the object put together from
+  the elected choices, unless that is inconsistent: if it is not allowed; or if two of its choices come together in no
+  response although the vote on whole answers is clear, its leader's share above the runner-up's with a probability of
+  at least 95 % (the test of adaptive self-consistency).
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ from suffice.tally import DEFAULT_BUDGET, Tally
 
 CLEAR = 0.95
 """The probability with which the first of all whole answers beats the second, where the vote on them is clear."""
+
+
+SEVERAL = 4
+"""Draws after which a field that never repeats is not waited for."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +158,27 @@ class FieldTallies:
         return listed or {"": self._root.tally}
 
     @property
+    def has_votes(self) -> bool:
+        """Whether anything is voted on besides that there is an object: of free texts alone nothing can be elected."""
+        return any(not point.fields and not point.elements for point in self._voted())
+
+    @property
+    def agree(self) -> bool:
+        """Whether answers agree more than chance has it: wholly, or, copies apart, mostly in half of their fields.
+
+        What has several texts in it, or values that never come again, is made up.
+        """
+        apart = [part for number, part in enumerate(self._parts) if part and number not in self._copies]
+        if not self.has_votes or 2 * sum(part is not None for part in self._parts) <= self.draws:
+            return False
+        points = [point for _, point in Points(self.budget, []).on(apart).walk()]
+        made_up = sum(point.kind == "text" or (len(apart) > 2 and point.tally.top(1)[0] == 1) for point in points)
+        if len(self.tallies) == 1 or len(apart) == 1:
+            return True
+        voted = [point for point in points if point.is_open]
+        return made_up < 2 and 2 * sum(2 * point.tally.top(1)[0] > len(apart) for point in voted) >= len(voted)
+
+    @property
     def whole(self) -> Tally:
         """The vote on whole answers: free text and what is ignored left out."""
         first: dict[tuple[str | None, ...], str] = {}
@@ -167,13 +193,18 @@ class FieldTallies:
         return whole
 
     def next_round(self, controller: Controller) -> int:
-        """The most draws that the controller asks for, for any field; 0 when all are settled."""
+        """The most draws that the controller asks for, for any field; 0 when all are settled.
+
+        A field in which no two of several draws say the same is as free as a text, beside others that can settle.
+        """
         # Most fields look alike to a controller, so it is asked once for each pattern of votes.
         different = {tuple(_codes(tally)): tally for tally in self.tallies.values()}
+        settling = {codes: tally for codes, tally in different.items() if tally.draws < SEVERAL or tally.top(1)[0] > 1}
+        different = settling or different
         return max(controller.next_round(tally) for tally in different.values())
 
-    def elect(self) -> FieldElection | None:
-        """The elected object now; None while there is no answer."""
+    def elect(self, compose: bool = False) -> FieldElection | None:
+        """The elected object now, None while there is no answer; one that nobody said only where told to compose."""
         voters = {response: part for response, part in enumerate(self._parts) if part}
         if not voters:
             return None
@@ -182,16 +213,20 @@ class FieldTallies:
         nearest = sorted(voters, key=lambda response: -agreed[response])
         equal = [response for response in nearest if agreed[response] == len(points)]
         if equal:
-            # They may be spelt differently, and their lists be in different orders: the commonest is given.
+            # They may be spelt differently, their lists be in different orders, and their texts differ: the commonest.
             alike = [point.spelt_alike(equal) for point in points]
-            return self._as_it_came(max(equal, key=lambda response: sum(one[response] for one in alike)), whole)
-        fields: dict[str, Field] = {}
-        value = _compose(self._root, "", nearest, fields)
-        if not self._is_inconsistent(value, whole):
-            return FieldElection(value, None, fields, whole)
+            forms = Counter(part.form for part in voters.values())
+            commonest = max(equal, key=lambda one: (sum(spelt[one] for spelt in alike), forms[voters[one].form]))
+            return self._as_it_came(commonest, whole)
+        if compose:
+            fields: dict[str, Field] = {}
+            value = _compose(self._root, "", nearest, fields)
+            if not self._is_inconsistent(value, whole):
+                return FieldElection(value, None, fields, whole)
         votes = {response: sum(point.votes_of(response) for point in points) for response in voters}
         equals = whole.votes
-        return self._as_it_came(max(voters, key=lambda one: (votes[one], equals[whole.answers[one] or ""])), whole)
+        best = max(voters, key=lambda one: (agreed[one], votes[one], equals[whole.answers[one] or ""]))
+        return self._as_it_came(best, whole)
 
     def _as_it_came(self, response: int, whole: Tally) -> FieldElection:
         fields: dict[str, Field] = {}
@@ -208,7 +243,13 @@ class FieldTallies:
 
     @cached_property
     def _root(self) -> Point:
-        return Points(self.budget, self.round_ends).on(self._parts)
+        return Points(self.budget, self.round_ends, self._copies).on(self._parts)
+
+    @property
+    def _copies(self) -> set[int]:
+        """The responses that are wholly as an earlier one."""
+        forms = [part and part.form for part in self._parts]
+        return {number for number, form in enumerate(forms) if form is not None and form in forms[:number]}
 
     def _voted(self) -> list[Point]:
         return [point for _, point in self._root.walk() if point.kind == "voted"]

@@ -1,14 +1,72 @@
-"""The lists of several responses, aligned: which element of one is which of another."""
+"""The lists of several responses, aligned: which element of one is which of another.
 
-from collections import Counter
-from collections.abc import Sequence
+Each goes into a slot, which is that element as all responses have it.
+"""
 
-from suffice.answers.fields import Part
-from suffice.elections.content import by_content
-from suffice.elections.slots import Slot, Slots
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy
+
+from suffice.answers.fields import MISSING, Part
+
+LONGEST = 100
+"""Elements up to which lists are aligned; where one is longer, they are compared whole."""
+
+MOST_SLOTS = 2 * LONGEST
+"""Different elements that are voted on; what comes later and fits none of them is left out."""
+
+MOST_TELLING = 16
+"""Paths by which elements are told apart, those with the most different values first."""
+
+ALIKE = 0.3
+"""How alike two elements must be to be taken for the same one, with 1 for equal."""
 
 
-def align(lists: Sequence[Part | None], shown_by: Sequence[Part | None] | None = None) -> list[Slot]:
+@dataclass
+class ListPlace:
+    """One element as each response has it: None where there is no list, and missing where it is not in the list."""
+
+    choices: list[Part | None]
+    places: list[int | None] = field(default_factory=list)
+    """Where it stands in each response's list."""
+
+    def fill(self, response: int, place: int, element: Part) -> None:
+        """Say what stands in it in one response."""
+        self.choices[response] = element
+        self.places[response] = place
+
+
+class Slots:
+    """The slots that the elements of lists go into."""
+
+    def __init__(self, lists: Sequence[Part | None]) -> None:
+        self.lists = lists
+        self.slots: list[ListPlace] = []
+
+    def new(self, at: int | None = None) -> ListPlace | None:
+        """Another slot, or None where there are enough."""
+        if len(self.slots) >= MOST_SLOTS:
+            return None
+        slot = ListPlace([None if one is None else MISSING for one in self.lists], [None] * len(self.lists))
+        self.slots.insert(len(self.slots) if at is None else at, slot)
+        return slot
+
+
+def in_order(slots: Sequence[ListPlace]) -> list[int]:
+    """The numbers of slots in the order that most responses have them in, two by two."""
+    # NaN is neither before nor after anything.
+    places = np.array([[np.nan if place is None else place for place in slot.places] for slot in slots])
+    if len(slots) < 2:
+        return list(range(len(slots)))
+    before = (places[:, None] < places[None]).sum(axis=2)
+    ahead = (before > before.T).sum(axis=1) - (before < before.T).sum(axis=1)
+    return sorted(range(len(slots)), key=lambda number: (-ahead[number], number))
+
+
+def align(lists: Sequence[Part | None], shown_by: Sequence[Part | None] | None = None) -> list[ListPlace]:
     """The slots that the elements of lists go into, a list a response, or None for one that has none there.
 
     Lists of scalars are sets or sequences: sequences unless their order varies, in `shown_by` or else in themselves.
@@ -17,7 +75,7 @@ def align(lists: Sequence[Part | None], shown_by: Sequence[Part | None] | None =
     slots = Slots(lists)
     shown = lists if shown_by is None else shown_by
     if any(element.parts is not None for one in lists if one for element in one.elements):
-        by_content(slots)
+        _by_content(slots)
     elif _order_varies([one for one in shown if one]):
         _as_sets(slots)
     else:
@@ -40,7 +98,7 @@ def _order_varies(lists: Sequence[Part]) -> bool:
 
 def _as_sets(slots: Slots) -> None:
     """A slot for each value, and for each time that it comes again."""
-    seen: dict[tuple[str, int], Slot | None] = {}
+    seen: dict[tuple[str, int], ListPlace | None] = {}
     for response, one in enumerate(slots.lists):
         times: Counter[str] = Counter()
         for place, element in enumerate(one.elements if one else ()):
@@ -113,3 +171,89 @@ def _fewest_edits(seen: Sequence[set[str]], keys: Sequence[str]) -> _Pairs:
             place -= 1
             pairs.append((None, place))
     return pairs[::-1]
+
+
+def _by_content(slots: Slots) -> None:
+    """Each element goes into the slot whose elements so far it is most like, no two of a list into one."""
+    index = _Index(_path_weights(slots.lists))
+    for response, one in enumerate(slots.lists):
+        # Where elements stand in their list says nothing here: they come in an order of their own.
+        elements = sorted(enumerate(one.elements), key=lambda numbered: numbered[1]) if one else []
+        taken = index.equals([element for _, element in elements])
+        rows = [row for row in range(len(elements)) if row not in taken]
+        columns = [number for number in range(len(slots.slots)) if number not in taken.values()]
+        likeness = np.array([index.likeness(elements[row][1], columns) for row in rows])
+        if likeness.size:
+            for row, column in zip(*scipy.optimize.linear_sum_assignment(likeness, maximize=True), strict=True):
+                if likeness[row, column] >= ALIKE:
+                    taken[rows[row]] = columns[column]
+        for row, (place, element) in enumerate(elements):
+            number = taken.get(row, len(slots.slots))
+            if number < len(slots.slots) or slots.new():
+                slots.slots[number].fill(response, place, element)
+                index.add(element, number)
+
+
+def _path_weights(lists: Sequence[Part | None]) -> dict[str, float]:
+    """How well paths tell the elements of one list apart: the share of different values there. The most telling."""
+    shares: defaultdict[str, list[float]] = defaultdict(list)
+    for one in lists:
+        values: defaultdict[str, list[str]] = defaultdict(list)
+        for element in one.elements if one else ():
+            for path, key, _ in element.content:
+                values[path].append(key)
+        for path, keys in values.items():
+            shares[path].append(len(set(keys)) / len(keys))
+    weights = {path: sum(one) / len(one) for path, one in shares.items()}
+    return {path: weights[path] for path in sorted(weights, key=lambda path: (-weights[path], path))[:MOST_TELLING]}
+
+
+class _Index:
+    """What is in the elements of each slot, by content."""
+
+    def __init__(self, weights: dict[str, float]) -> None:
+        self._weights = weights
+        self._counts: defaultdict[tuple[str, str, bool], Counter[int]] = defaultdict(Counter)
+        self._most: defaultdict[tuple[str, int, bool], int] = defaultdict(int)
+        self._paths: defaultdict[int, dict[str, None]] = defaultdict(dict)
+        self._equal: defaultdict[object, Counter[int]] = defaultdict(Counter)
+
+    def add(self, element: Part, slot: int) -> None:
+        """Take in that an element is in a slot."""
+        self._equal[element.content][slot] += 1
+        for path, key, words in element.content:
+            if path in self._weights:
+                self._paths[slot][path] = None
+                for token, is_word in ((key, False), *((word, True) for word in words)):
+                    counts = self._counts[path, token, is_word]
+                    counts[slot] += 1
+                    self._most[path, slot, is_word] = max(self._most[path, slot, is_word], counts[slot])
+
+    def equals(self, elements: Sequence[Part]) -> dict[int, int]:
+        """Slots for those elements that equal one seen before: the slots in which that was seen most often."""
+        taken: dict[int, int] = {}
+        for row, element in enumerate(elements):
+            known = self._equal.get(element.content, Counter())
+            free = [slot for slot in known if slot not in taken.values()]
+            if free:
+                taken[row] = max(free, key=lambda slot: (known[slot], -slot))
+        return taken
+
+    def likeness(self, element: Part, slots: Sequence[int]) -> list[float]:
+        """How like the elements of each slot one is: the weighted share of leaves that they share, half by words."""
+        shared = dict.fromkeys(slots, 0.0)
+        leaves_at = Counter(path for path, _, _ in element.content if path in self._weights)
+        for path, key, words in element.content:
+            if path not in self._weights:
+                continue
+            weight = self._weights[path] / leaves_at[path]
+            tokens = [(key, False, weight / 2 if words else weight)]
+            tokens += [(word, True, weight / 2 / len(words)) for word in words]
+            for token, is_word, share in tokens:
+                for slot, count in self._counts.get((path, token, is_word), {}).items():
+                    if slot in shared:
+                        shared[slot] += share * count / self._most[path, slot, is_word]
+        return [part and part / self._weight({**leaves_at, **self._paths[slot]}) for slot, part in shared.items()]
+
+    def _weight(self, paths: Iterable[str]) -> float:
+        return sum(self._weights[path] for path in paths)

@@ -1,19 +1,21 @@
 """The places in structured answers that are decided, from the outside in: what is chosen there, and what follows."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
 from typing import Literal
 
 from suffice.answers.fields import LIST, MISSING, OBJECT, Part, escaped
-from suffice.elections.lists import align
-from suffice.elections.slots import LONGEST, Slot, in_order
+from suffice.elections.lists import LONGEST, ListPlace, align, in_order
 from suffice.tally import Tally
 
 LONG_TEXT = 40
 """Characters from which a string may be free text."""
+
+ENOUGH = 4
+"""Responses after which strings of several words that are all different are free text, however short they are."""
 
 Kind = Literal["voted", "text", "ignored"]
 
@@ -99,7 +101,7 @@ class Point:
         """The nearest response that can give what isn't voted on: a text, or what is ignored, be that missing."""
         for response in nearest:
             part = self.choices[response]
-            if part is not None and (self.kind == "ignored" or isinstance(part.value, str)):
+            if part is not None and (self.kind == "ignored" or isinstance(part.value, str | list)):
                 return response
         raise LookupError("a point without choices")
 
@@ -109,15 +111,16 @@ class Element:
     """An element of an elected list."""
 
     point: Point
-    slot: Slot
+    slot: ListPlace
 
 
 class Points:
     """Makes points, all of the same responses."""
 
-    def __init__(self, budget: int, round_ends: list[int]) -> None:
+    def __init__(self, budget: int, round_ends: list[int], copies: Set[int] = frozenset()) -> None:
         self._budget = budget
         self._round_ends = round_ends
+        self._copies = copies
 
     def on(self, choices: Sequence[Part | None]) -> Point:
         """Decide on one place, and on what follows from it."""
@@ -125,7 +128,7 @@ class Points:
             return self._point(choices, [None if part is None else part.form for part in choices], "ignored")
         point = self._point(choices, _keys(choices))
         leader = point.tally.leader or ""
-        if _is_free_text(choices, point.tally):
+        if _is_free_text(choices, point.tally, self._copies):
             point.kind = "text"
         elif leader.startswith(OBJECT[0]):
             objects = point.elected
@@ -135,6 +138,8 @@ class Points:
             }
         elif leader == LIST:
             point.elements = self._elements(point.elected)
+            if _are_free_texts(point):
+                point.kind, point.elements = "text", []
         return point
 
     def _elements(self, lists: Sequence[Part | None]) -> list[Element]:
@@ -191,11 +196,24 @@ def _alternative(names: frozenset[str], alternatives: list[list[frozenset[str]]]
     return len(alternatives) - 1
 
 
-def _is_free_text(choices: Sequence[Part | None], tally: Tally) -> bool:
-    """Whether strings here are long and all different; of many, a few may be the same."""
-    strings = [part for part in choices if part and isinstance(part.value, str)]
-    if len(strings) < 2 or median(len(part.key) for part in strings) < LONG_TEXT:
+def _are_free_texts(point: Point) -> bool:
+    """Whether lists here are of strings of several words, of which next to none is in two of them: queries, tags."""
+    lists = [part for part in point.elected if part and part.elements]
+    strings = [one for part in lists for one in part.elements]
+    if len(lists) < ENOUGH or not all(isinstance(one.value, str) for one in strings):
         return False
-    times = Counter(part.key for part in strings)
+    times = Counter(one.key for one in strings)
+    return any(" " in one.key for one in strings) and 2 * len(times) > len(strings)
+
+
+def _is_free_text(choices: Sequence[Part | None], tally: Tally, copies: Set[int]) -> bool:
+    """Whether strings here are long and all different, but in copies of a whole answer; of many, few may be equal."""
+    said = {number: part for number, part in enumerate(choices) if part and isinstance(part.value, str)}
+    worded = len(said) >= ENOUGH and all(" " in part.key for part in said.values())
+    if len(said) < 2 or (median(len(part.key) for part in said.values()) < LONG_TEXT and not worded):
+        return False
+    times = Counter(part.key for part in said.values())
+    apart = Counter(part.key for number, part in said.items() if number not in copies)
     others = max((count for key, count in tally.votes.items() if key not in times), default=0)
-    return max(times.values()) <= 1 + len(strings) // 8 and len(strings) >= others
+    alike = max(apart.values(), default=len(said)) > 1 + len(said) // 8 or 2 * max(times.values()) > len(said) > 2
+    return not alike and len(said) >= others

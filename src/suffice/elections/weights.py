@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from suffice.elections.election import LENGTH, Election, standardised, usual_where_unknown
-from suffice.elections.registry import register_election
+from suffice.elections.election import LENGTH, Election, register_election, standardised, usual_where_unknown
 from suffice.tally import FloatArray
 
 STEEPEST = 300

@@ -1,7 +1,6 @@
 """Executors: where work runs. Tasks go in, results come out as they are done, and they are the same everywhere."""
 
-from suffice.executors.base import AnyExecutor, Executor, Link, Task, get_executor, register_executor
-from suffice.executors.here import Here
+from suffice.executors.base import AnyExecutor, Executor, Here, Link, Task, get_executor, register_executor
 from suffice.executors.processes import Processes
 from suffice.executors.ray import Ray
 

@@ -1,8 +1,9 @@
-"""The interface: tasks are run, and yield their results as they are done; names for those who run them."""
+"""The interface: tasks are run, and yield their results as they are done; names for executors, and the plainest."""
 
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from suffice.errors import OptionError
@@ -28,7 +29,7 @@ class Stop(Protocol):
         """Whether they shall."""
 
 
-def ignore(*told: Any) -> None:
+def ignore(*message: Any) -> None:
     """Hear nothing."""
 
 
@@ -76,3 +77,15 @@ def register_executor(name: str) -> Callable[[E], E]:
 def get_executor(executor: AnyExecutor) -> Executor:
     """The executor that a string describes; an executor is returned as it is."""
     return executor if isinstance(executor, Executor) else _registry.get(executor)
+
+
+@register_executor("here")
+class Here(Executor):
+    """Runs tasks in this process; an interrupt is raised in the task that is running."""
+
+    def run(self, tasks: Sequence[Task[R]], watch: Watch = ignore) -> Iterator[tuple[int, R]]:
+        """One after the other, until one of them was told to stop."""
+        stop = threading.Event()
+        for number, (function, arguments) in enumerate(tasks):
+            if not stop.is_set():
+                yield number, function(*arguments, Link(partial(watch, number), stop))

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from suffice.errors import SufficeError, whole_number
-from suffice.executors.base import Executor, Link, R, Task, Watch, ignore, register_executor
-from suffice.executors.here import Here
+from suffice.executors.base import Executor, Here, Link, R, Task, Watch, ignore, register_executor
 
 LISTEN_SECONDS = 0.2
 """How often what the tasks tell is passed on."""
@@ -77,7 +76,7 @@ def _begin_worker(queue: Any, stop: Any) -> None:
 
 
 def _work(number: int, function: Any, arguments: tuple[Any, ...]) -> Any:
-    return function(*arguments, Link(lambda told: _queue.put((number, told)), _stop))
+    return function(*arguments, Link(lambda message: _queue.put((number, message)), _stop))
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import Any
 
 from suffice.errors import OptionError, SufficeError, missing
 from suffice.executors.base import Executor, Link, R, Task, Watch, ignore, register_executor
+from suffice.notebook import many
 
 LISTEN_SECONDS = 0.2
 """How often what the tasks tell is passed on."""
@@ -54,7 +55,7 @@ class Ray(Executor):
     def __init__(self, address: str = "auto") -> None:
         self._ray = connect(address)
         self._remote = self._ray.remote(max_retries=RETRIES)(_work)
-        self._board: Any = None
+        self._inbox: Any = None
         self._runs = 0
         self._count(in_flight=0)
 
@@ -66,19 +67,19 @@ class Ray(Executor):
         ray, errors = self._ray, self._ray.exceptions
         shared = _Shared(ray, tasks)
         self._runs += 1
-        heard = _Heard(ray, None if watch is ignore else self._open_board(), self._runs, watch)
+        messages = _Messages(ray, None if watch is ignore else self._open_inbox(), self._runs, watch)
         running, waiting, looked = dict[Any, int](), deque(enumerate(tasks)), 0.0
         try:
             while True:
                 try:
                     if time.monotonic() - looked >= LISTEN_SECONDS:
                         self._count(len(running))
-                        heard.listen()
+                        messages.poll()
                         looked = time.monotonic()
                     while len(running) < QUEUED_EACH * self.workers and waiting:
                         number, (function, arguments) = waiting.popleft()
                         sent = map(shared.sent, arguments)
-                        running[self._remote.remote(heard.board, self._runs, number, function, *sent)] = number
+                        running[self._remote.remote(messages.inbox, self._runs, number, function, *sent)] = number
                     if not running:
                         break
                     done = _done(ray, list(running))
@@ -94,7 +95,7 @@ class Ray(Executor):
                     except errors.TaskCancelledError:
                         continue
                     for place, message in enumerate(told):
-                        heard.hear(self._runs, number, place, message)
+                        messages.receive(self._runs, number, place, message)
                     yield number, result
             self._count(in_flight=0)
         except errors.RayTaskError as error:
@@ -109,21 +110,21 @@ class Ray(Executor):
         """See what there is, now: nodes come and go."""
         nodes = sum(node["Alive"] for node in self._ray.nodes())
         self.workers = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        self.standing = f"{_counted(nodes, 'node')}, {_counted(in_flight, 'task')} in flight"
+        self.standing = f"{many(nodes, 'node')}, {many(in_flight, 'task')} in flight"
 
-    def _open_board(self) -> Any:
+    def _open_inbox(self) -> Any:
         """Where tasks write what they tell while they run; one serves all runs, and no core is kept for it.
 
         It is on this process's node, so that it can't die without it.
         """
-        if self._board is None:
+        if self._inbox is None:
             here = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
                 self._ray.get_runtime_context().get_node_id(), soft=False
             )
             # What needs nothing is sent to any node first, be it one that has died a moment ago: so it needs one byte.
             options = {"num_cpus": 0, "memory": 1, "scheduling_strategy": here}
-            self._board = self._ray.remote(**options)(_Board).remote()
-        return self._board
+            self._inbox = self._ray.remote(**options)(_Inbox).remote()
+        return self._inbox
 
 
 class _Shared:
@@ -143,71 +144,71 @@ class _Shared:
         return self._put[id(argument)]
 
 
-class _Heard:
-    """Passes on what the tasks of a run tell, once: it comes by the board, and again with a task's result.
+class _Messages:
+    """Passes on what the tasks of a run tell, once: it comes by the inbox, and again with a task's result.
 
-    So all is heard though the board may be lost with its node, and nothing twice though a task may be begun again.
+    So all is heard though the inbox may be lost with its node, and nothing twice though a task may be begun again.
     """
 
-    def __init__(self, ray: Any, board: Any, run: int, watch: Watch) -> None:
-        self.board = board
+    def __init__(self, ray: Any, inbox: Any, run: int, watch: Watch) -> None:
+        self.inbox = inbox
         self._ray = ray
         self._run = run
         self._watch = watch
         self._places: Counter[int] = Counter()
         self._asked: Any = None
 
-    def listen(self) -> None:
-        """Hear what is on the board, without waiting for it."""
-        if self.board is None:
+    def poll(self) -> None:
+        """Hear what is in the inbox, without waiting for it."""
+        if self.inbox is None:
             return
-        self._asked = self._asked or self.board.take.remote()
+        self._asked = self._asked or self.inbox.take.remote()
         if self._ray.wait([self._asked], timeout=0)[0]:
             asked, self._asked = self._asked, None
             try:
-                told = self._ray.get(asked)
+                messages = self._ray.get(asked)
             except self._ray.exceptions.RayActorError:
-                self.board = None
+                self.inbox = None
                 return
-            for one in told:
-                self.hear(*one)
+            for one in messages:
+                self.receive(*one)
 
-    def hear(self, run: int, number: int, place: int, message: Any) -> None:
+    def receive(self, run: int, number: int, place: int, message: Any) -> None:
         """A task's message, with its place among the messages of that task."""
         if run == self._run and place >= self._places[number]:
             self._places[number] = place + 1
             self._watch(number, message)
 
 
-class _Board:
+class _Inbox:
     """An actor that keeps what tasks tell until it is taken."""
 
     def __init__(self) -> None:
-        self._told: list[tuple[Any, ...]] = []
+        self._messages: list[tuple[Any, ...]] = []
 
-    def tell(self, *told: Any) -> None:
+    def tell(self, *messages: Any) -> None:
         """Keep this."""
-        self._told.append(told)
+        self._messages.append(messages)
 
     def take(self) -> list[tuple[Any, ...]]:
         """All that is there, which is then gone."""
-        told, self._told = self._told, []
-        return told
+        messages, self._messages = self._messages, []
+        return messages
 
 
-def _work(board: Any, run: int, number: int, function: Any, *arguments: Any) -> tuple[list[Any], Any]:
-    """One task, on some node: what it told, and its result. An interrupt stops it by its link."""
-    told: list[Any] = []
+def _work(inbox: Any, run: int, number: int, function: Any, *arguments: Any) -> tuple[list[Any], Any]:
+    """One task, on some node: what it messages, and its result. An interrupt stops it by its link."""
+    messages: list[Any] = []
 
     def tell(message: Any) -> None:
-        if board is not None:
-            board.tell.remote(run, number, len(told), message)
-        told.append(message)
+        if inbox is not None:
+            inbox.tell.remote(run, number, len(messages), message)
+        messages.append(message)
 
     link = Link(tell)
     before = signal.signal(signal.SIGINT, lambda *received: link.stop.set())  # so does a task hear that it is cancelled
     try:
-        return told, function(*arguments, link)
+        return messages, function(*arguments, link)
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -218,7 +219,3 @@ def _done(ray: Any, running: list[Any]) -> list[Any]:
     if done:
         done, _ = ray.wait(running, num_returns=len(running), timeout=0)
     return list(done)
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"

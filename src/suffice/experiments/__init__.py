@@ -1,63 +1,55 @@
 """The paper's experiments and ours, as functions: each trains and replays what it needs and returns its figures."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from suffice.experiments.bench import Bench, benchmark_of, model_of
-from suffice.experiments.budgets import Kept, budgets, budgets_jobs
-from suffice.experiments.elections import Elected, elections
-from suffice.experiments.explain import Effort, Explained, explain, explain_jobs
-from suffice.experiments.forecast import Forecast, forecast
-from suffice.experiments.methods import Measured, Methods, ablation, ablation_jobs, main, main_jobs
-from suffice.experiments.sweeps import Curves, Point, frontier, frontier_jobs, scaling, scaling_jobs
-from suffice.experiments.transfer import Transfer, transfer, transfer_jobs
-from suffice.training.setting import Job
+from suffice.experiments.bench import Bench, forecast
+from suffice.experiments.budgets import budgets, budgets_jobs
+from suffice.experiments.elections import elections
+from suffice.experiments.explain import explain, explain_jobs
+from suffice.experiments.methods import ablation, ablation_jobs, main, main_jobs
+from suffice.experiments.panels import panels
+from suffice.experiments.sweeps import frontier, frontier_jobs, scaling, scaling_jobs
+from suffice.experiments.transfer import transfer, transfer_jobs
+from suffice.training.setting import TrainingJob
 
-__all__ = [
-    "EXPERIMENTS",
-    "JOBS",
-    "Bench",
-    "Curves",
-    "Effort",
-    "Elected",
-    "Explained",
-    "Forecast",
-    "Kept",
-    "Measured",
-    "Methods",
-    "Point",
-    "Transfer",
-    "ablation",
-    "benchmark_of",
-    "budgets",
-    "elections",
-    "explain",
-    "forecast",
-    "frontier",
-    "main",
-    "model_of",
-    "scaling",
-    "transfer",
-]
+__all__ = ["EXPERIMENTS", "Bench", "Experiment", "forecast"]
 
-EXPERIMENTS: dict[str, Callable[[Bench], Any]] = {
-    "main": main,
-    "scaling": scaling,
-    "frontier": frontier,
-    "ablation": ablation,
-    "explain": explain,
-    "transfer": transfer,
-    "budgets": budgets,
-    "elections": elections,
+
+Jobs = Mapping[Any, TrainingJob]
+
+
+def no_jobs(bench: Bench) -> Jobs:
+    """For an experiment that trains nothing."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What a name of `suffice reproduce` stands for; how its figures are shown is in `suffice.report.experiments`."""
+
+    title: str
+    run: Callable[[Bench], Any]
+    """From the pools to the experiment's figures."""
+    jobs: Callable[[Bench], Jobs] = no_jobs
+    """What it trains: how long that takes is told from it beforehand."""
+
+    @property
+    def trains(self) -> bool:
+        """Whether it trains anything."""
+        return self.jobs is not no_jobs
+
+
+EXPERIMENTS = {
+    "main": Experiment("SC, ASC, ESC and the learned controller", main, main_jobs),
+    "scaling": Experiment("Scaling curves", scaling, scaling_jobs),
+    "frontier": Experiment("The planner's frontier", frontier, frontier_jobs),
+    "ablation": Experiment("Reward targets: running majority, full majority, gold answer", ablation, ablation_jobs),
+    "explain": Experiment("Where the samples go", explain, explain_jobs),
+    "transfer": Experiment("Transfer between models", transfer, transfer_jobs),
+    "budgets": Experiment("Budgets on average", budgets, budgets_jobs),
+    "elections": Experiment("Elections by weight", elections),
+    "panel": Experiment("A panel of all models: the rule, what is fitted, and PPO", panels),
 }
-
-JOBS: dict[str, Callable[[Bench], Mapping[Any, Job]]] = {
-    "main": main_jobs,
-    "scaling": scaling_jobs,
-    "frontier": frontier_jobs,
-    "ablation": ablation_jobs,
-    "explain": explain_jobs,
-    "transfer": transfer_jobs,
-    "budgets": budgets_jobs,
-}
-"""What experiments train: how long they take is told from it beforehand."""
+"""By name, in the order of `suffice reproduce all`."""

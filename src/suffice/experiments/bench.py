@@ -1,23 +1,25 @@
-"""The ground of the paper's experiments: which pools train and test, and the controllers trained on them."""
+"""The ground of the paper's experiments: which pools train and test, the controllers trained on them, and how long."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from suffice import settings
 from suffice.controllers import Controller, LearnedController, load_controller, save_controller
 from suffice.errors import ControllerError, OptionError, PoolError, whole_number
-from suffice.executors import AnyExecutor
+from suffice.executors import AnyExecutor, get_executor
 from suffice.jsonl import quoted
 from suffice.penalties import Penalties
 from suffice.pools import Pool, get_pools
-from suffice.replay import DEFAULT_REPEATS, Result, evaluate, executor_for
-from suffice.training.setting import KEPT, Job, Setting, check_keep
+from suffice.replay import DEFAULT_REPEATS, Result, evaluate
+from suffice.replay.evaluate import executor_for
+from suffice.training.setting import KEPT, Setting, TrainingJob, check_keep
 
 if TYPE_CHECKING:
-    from suffice.training import Trained, Watched
+    from suffice.training.learner import Trained, Watched
 
 K = TypeVar("K")
 
@@ -33,7 +35,7 @@ Bar = Callable[[str, float], AbstractContextManager[Callable[[float], None]]]
 @contextmanager
 def silent(*work: object) -> Iterator[Callable[..., None]]:
     """Tell nobody."""
-    yield lambda *told: None
+    yield lambda *progress: None
 
 
 def model_of(pool: Pool) -> str:
@@ -57,21 +59,26 @@ class Bench:
     train: Training
     test: Training
     out: Path
-    leave_one_out: bool = False
+    leave_one_out: bool = settings.setting(False, "Train for each test pool on the same model's others.")
     setting: Setting = Setting()
     """What controllers are trained for, and where an experiment doesn't change it, measured by."""
-    algorithm: str = Job.algorithm
-    preset: str = Job.preset
-    steps: int = Job.steps
-    seeds: int = 5
-    repeats: int = DEFAULT_REPEATS
-    seed: int = 0
-    keep: str = "best"
-    """Of each run: the best of the looks, or the last network, as the paper does."""
+    algorithm: str = settings.setting(TrainingJob.algorithm, "The learning algorithm.", "ppo|dqn|a2c")
+    preset: str = settings.setting(TrainingJob.preset, "How the algorithm is run.", "fast|paper")
+    steps: int = settings.setting(TrainingJob.steps, "Decisions to learn from, for each controller.")
+    seeds: int = settings.setting(5, "How many controllers rows and curves are means of.")
+    repeats: int = settings.setting(DEFAULT_REPEATS, "How often each question is replayed.")
+    seed: int = settings.setting(0, "The first seed.")
+    keep: str = settings.setting(
+        "best", "The best network of each training, or the last, as in the paper.", "best|last"
+    )
     progress: Progress = silent
     bar: Bar = silent
     warn: Callable[[str], None] = lambda message: None
     cache: Path | Sequence[Path] | None = None
+    prices: Mapping[str, float] = field(default_factory=dict)
+    """Of models, for a million tokens: a panel's experiment has them for voters."""
+    value: float | None = None
+    """What a right answer is worth to a panel, in the money of the prices."""
     only_cached: bool = False
     """Train nothing: rows and curves are of the controllers that there are."""
     executor: AnyExecutor | None = None
@@ -99,7 +106,7 @@ class Bench:
                 "budget": setting.budget,
                 "algorithm": algorithm,
             }
-            for setting, algorithm in ((self.setting, self.algorithm), (Setting(), Job.algorithm))
+            for setting, algorithm in ((self.setting, self.algorithm), (Setting(), TrainingJob.algorithm))
         )
         return [f"{name} {value}" for name, value in own.items() if value != paper[name]]
 
@@ -154,18 +161,18 @@ class Bench:
         seed: int = 0,
         mean_samples: float | None = None,
         mean_rounds: float | None = None,
-    ) -> Job:
+    ) -> TrainingJob:
         """A training run on these pools, where nothing else is said in the bench's own setting."""
         own = self.setting
         setting = replace(own, penalties=penalties or own.penalties, target=target or own.target)
         seed += self.seed
-        return Job(training, setting, self.algorithm, self.preset, self.steps, seed, mean_samples, mean_rounds)
+        return TrainingJob(training, setting, self.algorithm, self.preset, self.steps, seed, mean_samples, mean_rounds)
 
-    def missing(self, jobs: Iterable[Job]) -> dict[str, Job]:
+    def missing(self, jobs: Iterable[TrainingJob]) -> dict[str, TrainingJob]:
         """Of these jobs those that no controller is there of, each once, by what tells them apart."""
         return {key: job for key, job in {job_key(job): job for job in jobs}.items() if self._find(job) is None}
 
-    def learned(self, jobs: Mapping[K, Job]) -> dict[K, LearnedController]:
+    def learned(self, jobs: Mapping[K, TrainingJob]) -> dict[K, LearnedController]:
         """The controllers of these jobs: trained on all cores, or taken from an earlier run.
 
         Where nothing is to be trained, those that there are.
@@ -180,8 +187,8 @@ class Bench:
         self.used.extend(learned.values())
         return {name: learned[key] for name, key in names.items() if key in learned}
 
-    def _train(self, jobs: Sequence[Job]) -> None:
-        from suffice.training import learn_each
+    def _train(self, jobs: Sequence[TrainingJob]) -> None:
+        from suffice.training.runs import learn_each
 
         self.folders[0].mkdir(parents=True, exist_ok=True)
         with self.progress(len(jobs), self.steps) as watch:
@@ -191,7 +198,7 @@ class Bench:
                     for rule in trained.controller.no_better_than():
                         self.warn(f"{_named(jobs[number])} learned nothing: it is no better than {rule}")
 
-    def _find(self, job: Job) -> LearnedController | None:
+    def _find(self, job: TrainingJob) -> LearnedController | None:
         """The controller of a job from an earlier run, where there is a whole one."""
         for folder in self.folders:
             try:
@@ -222,29 +229,30 @@ def _check_overlap(training: Pool, tested: Pool) -> None:
     if shared:
         raise PoolError(
             f"{training.name} and {tested.name} share {len(shared)} questions, {quoted(shared[0])} for one; "
-            "train on others, or allow the overlap"
+            "train on others, or allow it by --allow-overlap"
         )
 
 
-def save_trained(trained: "Trained", job: Job, folder: Path) -> None:
+def save_trained(trained: "Trained", job: TrainingJob, folder: Path) -> None:
     """Keep both the best network of a run and its last one, for a bench to find."""
     for keep, one in zip(KEPT, (trained, trained.last or trained), strict=True):
         save_controller(one.controller, _path(folder, job, keep))
 
 
-def _path(folder: Path, job: Job, keep: str) -> Path:
+def _path(folder: Path, job: TrainingJob, keep: str) -> Path:
     return folder / f"{job_key(job)}{'-last' if keep == 'last' else ''}.safetensors"
 
 
-def job_key(job: Job) -> str:
+def job_key(job: TrainingJob) -> str:
     """What tells one training run from another, for a file name."""
-    told = [(pool.name, pool.sha256) for pool in job.pools], job.setting, job.algorithm, job.preset, job.steps, job.seed
+    pools = [(pool.name, pool.sha256) for pool in job.pools]
+    identity: tuple[Any, ...] = (pools, job.setting, job.algorithm, job.preset, job.steps, job.seed)
     if job.mean_samples or job.mean_rounds:
-        told = (*told, job.mean_samples, job.mean_rounds)  # type: ignore[assignment]
-    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+        identity = (*identity, job.mean_samples, job.mean_rounds)
+    return hashlib.sha256(repr(identity).encode()).hexdigest()[:16]
 
 
-def _named(job: Job) -> str:
+def _named(job: TrainingJob) -> str:
     """The controller of a job, by what tells it from those of others."""
     setting = job.setting
     pools, actions = ", ".join(pool.name for pool in job.pools), "+".join(map(str, setting.actions))
@@ -252,3 +260,61 @@ def _named(job: Job) -> str:
         f"the controller of seed {job.seed} ({job.algorithm} on {pools}, penalties {setting.penalties.draw:g} and "
         f"{setting.penalties.round:g}, actions {actions}, budget {setting.budget})"
     )
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How many controllers experiments need, how many of them are yet to be trained, so many at once, and how long.
+
+    >>> print(Forecast(needed=30, missing=0, workers=2, seconds=0))
+    All 30 controllers are there from earlier runs: the replays take minutes.
+    >>> print(Forecast(needed=30, missing=24, workers=2, seconds=1080))
+    Training 24 of 30 controllers, 2 at once, takes about 18 minutes; the replays come on top.
+    """
+
+    needed: int
+    missing: int
+    workers: int
+    seconds: float
+
+    def __str__(self) -> str:
+        if not self.missing:
+            return f"All {self.needed} controllers are there from earlier runs: the replays take minutes."
+        return (
+            f"Training {self.missing} of {self.needed} controllers, {self.workers} at once, takes about "
+            f"{_spoken(self.seconds)}; the replays come on top."
+        )
+
+
+def forecast(wanted: Iterable[tuple[Bench, Iterable[TrainingJob]]]) -> Forecast:
+    """What jobs on benches take together: told from a second or two of each kind of training, on this machine."""
+    from suffice.training.learner import seconds_for
+    from suffice.training.runs import check_job
+
+    needed: set[str] = set()
+    missing: dict[str, TrainingJob] = {}
+    workers = 1
+    for bench, some in wanted:
+        jobs = list(some)
+        absent = bench.missing(jobs)
+        needed |= {job_key(job) for job in jobs}
+        if bench.only_cached:
+            needed -= set(absent)
+        else:
+            missing |= absent
+        workers = get_executor(bench.executor or "processes").workers
+    kinds: dict[tuple[str, str, bool], list[TrainingJob]] = {}
+    for job in missing.values():
+        kinds.setdefault((job.algorithm, job.preset, bool(job.mean_samples)), []).append(job)
+    seconds = 0.0
+    for jobs in kinds.values():
+        check_job(jobs[0])
+        seconds += -(-len(jobs) // workers) * seconds_for(jobs[0])
+    return Forecast(len(needed), len(missing), workers, seconds)
+
+
+def _spoken(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    if seconds < 90:
+        return f"{max(seconds, 2):.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 90 * 60 else f"{seconds / 3600:.1f} hours"

@@ -14,7 +14,7 @@ from suffice.planning import Plan
 from suffice.replay import Result, evaluate, mean_over_pools
 from suffice.replay.targets import SEARCH_REPEATS, meet
 from suffice.tally import DEFAULT_BUDGET
-from suffice.training.setting import Job
+from suffice.training.setting import TrainingJob
 
 GRID = ((12.0, 3.5), (12.0, 6.0), (16.0, 4.5), (16.0, 8.0), (20.0, 5.5), (20.0, 8.0))
 """Mean samples and mean rounds at a budget of 32: rounds of at most 4 draws can keep to each."""
@@ -48,9 +48,9 @@ class Kept:
         return sum(_excess(self.limits, result.samples, result.rounds) <= SLACK for result in self.results)
 
 
-def budgets_jobs(bench: Bench) -> dict[tuple[str, Limits | Penalties, int], Job]:
+def budgets_jobs(bench: Bench) -> dict[tuple[str, Limits | Penalties, int], TrainingJob]:
     """By training pools, budget or fixed penalties, and seed."""
-    jobs: dict[tuple[str, Limits | Penalties, int], Job] = {}
+    jobs: dict[tuple[str, Limits | Penalties, int], TrainingJob] = {}
     for (names, training), seed in product(_trainings(bench).items(), range(bench.seeds)):
         for limits in _grid(bench):
             jobs[names, limits, seed] = bench.job(training, seed=seed, mean_samples=limits[0], mean_rounds=limits[1])

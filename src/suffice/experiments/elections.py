@@ -7,12 +7,14 @@ import numpy as np
 
 from suffice.controllers import Controller, get_controller
 from suffice.elections import Election, LearnedWeights, check_signals, get_election
-from suffice.elections.learning import common_signals, fit_strengths, majority_of
+from suffice.elections.learned import common_signals, fit_strengths
 from suffice.errors import PoolError
 from suffice.experiments.bench import Bench, model_of
 from suffice.planning import Plan
 from suffice.pools import Pool, draw_episodes
-from suffice.replay import Difference, paired, replay
+from suffice.replay import Difference
+from suffice.replay.compare import paired
+from suffice.replay.run import replay
 from suffice.replay.targets import meet
 from suffice.tally import FloatArray
 
@@ -29,7 +31,7 @@ NAMED = (
 
 
 @dataclass(frozen=True)
-class Elected:
+class ElectionResult:
     """One election at one controller's stops on one pool: its accuracy by question, in percent, and the samples."""
 
     pool: str
@@ -41,10 +43,10 @@ class Elected:
     """Those of learned weights."""
 
 
-def elections(bench: Bench) -> list[Elected]:
+def elections(bench: Bench) -> list[ElectionResult]:
     """All elections that each test pool has the signals for; weights are learned from the training pools."""
     stops: dict[tuple[str, ...], Mapping[str, Controller]] = {}
-    found: list[Elected] = []
+    found: list[ElectionResult] = []
     plain = [pool for pool in bench.test if not any(question.structured for question in pool.questions)]
     # the others are elected field by field
     with bench.bar("elections", sum(len(pool.questions) for pool in plain)) as advance:
@@ -57,7 +59,7 @@ def elections(bench: Bench) -> list[Elected]:
     return found
 
 
-def gain(found: Sequence[Elected], pools: Sequence[str], stop: str, election: str) -> Difference | None:
+def gain(found: Sequence[ElectionResult], pools: Sequence[str], stop: str, election: str) -> Difference | None:
     """Over the plain vote at the full budget, on these pools; None where one of them hasn't got this election."""
     table = {(one.pool, one.stop, one.election): one.accuracy for one in found}
     base = next(one.stop for one in found)
@@ -90,7 +92,7 @@ def _elections(bench: Bench, pool: Pool, training: Sequence[Pool]) -> Iterator[t
         names = common_signals([pool, *teachers]) if teachers else []
         questions = [question for one in teachers for question in one.questions]
         for target in ("gold", "majority"):
-            right = [question.gold if target == "gold" else majority_of(question) for question in questions]
+            right = [question.gold if target == "gold" else question.majority for question in questions]
             strengths = fit_strengths(questions, right, names)
             if names and not np.isnan(strengths).any():
                 yield f"learned from {source}, by {target}", LearnedWeights(tuple(names), tuple(strengths.tolist()))
@@ -102,7 +104,7 @@ def _elected(
     stops: Mapping[str, Controller],
     chosen: Mapping[str, Election],
     advance: Callable[[float], None],
-) -> Iterator[Elected]:
+) -> Iterator[ElectionResult]:
     """Every election at every stop, each on the same draws."""
     right: dict[tuple[str, str], list[FloatArray]] = {(stop, name): [] for stop in stops for name in chosen}
     samples: dict[str, list[float]] = {stop: [] for stop in stops}
@@ -118,4 +120,4 @@ def _elected(
         election = chosen[name]
         learned = election if isinstance(election, LearnedWeights) else LearnedWeights()
         strengths = dict(zip(learned.signals, learned.strengths, strict=True))
-        yield Elected(pool.name, stop, name, float(np.mean(samples[stop])), np.concatenate(parts), strengths)
+        yield ElectionResult(pool.name, stop, name, float(np.mean(samples[stop])), np.concatenate(parts), strengths)

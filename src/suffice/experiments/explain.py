@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from scipy.special import entr
+import scipy
 
 from suffice.experiments.bench import Bench
-from suffice.pools import Question
-from suffice.tally import IntArray
-from suffice.training.setting import Job
+from suffice.training.setting import TrainingJob
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ class Explained:
         return [(effort.accuracy, effort.samples) for effort in self.efforts if effort.accuracy is not None]
 
 
-def explain_jobs(bench: Bench) -> dict[str, Job]:
+def explain_jobs(bench: Bench) -> dict[str, TrainingJob]:
     """A controller for each test pool."""
     return {pool.name: bench.job(bench.training_for(pool)) for pool in bench.test}
 
@@ -52,7 +49,7 @@ def explain(bench: Bench) -> list[Explained]:
     for pool in (pool for pool in bench.test if pool.name in learned):
         samples = bench.evaluate(pool, [learned[pool.name]])[0].by_question["samples"].tolist()
         efforts = [
-            Effort(question.id, entropy(question.codes), share_right(question), drawn)
+            Effort(question.id, question.entropy, question.share_right, drawn)
             for question, drawn in zip(pool.questions, samples, strict=True)
         ]
         explained.append(Explained(pool.name, efforts))
@@ -63,17 +60,4 @@ def rank_correlation(points: Sequence[tuple[float, float]]) -> float | None:
     """Spearman's; None where there are too few points, or all are alike."""
     if len(points) < 3 or min(len(set(column)) for column in zip(*points, strict=True)) == 1:
         return None
-    from scipy.stats import spearmanr  # slow to import
-
-    return float(spearmanr(points).statistic)
-
-
-def entropy(codes: IntArray) -> float:
-    """Of the answers of a question, in nats."""
-    counts = np.bincount(codes[codes >= 0])
-    return float(entr(counts / max(counts.sum(), 1)).sum())
-
-
-def share_right(question: Question) -> float | None:
-    """The share of a question's responses that is right, where gold is known."""
-    return None if question.gold is None else float((question.codes == question.code(question.gold)).mean())
+    return float(scipy.stats.spearmanr(points).statistic)

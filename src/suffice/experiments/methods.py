@@ -10,7 +10,7 @@ from suffice.controllers import LearnedController
 from suffice.experiments.bench import Bench
 from suffice.planning import EXACT_BUDGET, Plan
 from suffice.replay import Difference, Result, difference, mean_over_pools
-from suffice.training.setting import TARGETS, Job
+from suffice.training.setting import TARGETS, TrainingJob
 
 LEARNED = "RL-guided"
 LEARNED_METHODS = (LEARNED, *TARGETS)
@@ -20,7 +20,7 @@ COMPARED = ("accuracy", "agreement", "samples", "rounds", "reward")
 Measured = Mapping[str, Mapping[str, list[Result]]]
 """By test pool and method: one result, or one for each seed."""
 
-Jobs = Mapping[tuple[str, str, int], Job]
+Jobs = Mapping[tuple[str, str, int], TrainingJob]
 """By test pool, method and seed."""
 
 

@@ -10,20 +10,20 @@ from suffice.penalties import Penalties
 from suffice.planning import Plan
 from suffice.pools import Pool
 from suffice.replay import Result, mean_over_pools
-from suffice.training.setting import Job, Setting
+from suffice.training.setting import Setting, TrainingJob
 
 PENALTIES = (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)
 ROUND_PENALTY = 0.01
 """What a round costs in the second sweep of learned controllers, where it costs nothing in the first."""
 
-THRESHOLDS = (0.6, 0.65, 0.75, 0.8, 0.87, 0.92, 0.95, 0.98, 0.99)
-WINDOWS = (2, 3, 5, 7)
+THRESHOLDS = (0.6, 0.65, 0.75, 0.8, 0.87, 0.9, 0.92, 0.95, 0.98, 0.99)
+WINDOWS = (2, 3, 4, 5, 7)
 SIZES = (1, 2, 4, 8, 12, 16, 20, 24, 28, 32)
 FIGURES = ("accuracy", "agreement", "rounds", "samples", "sequential_tokens", "total_tokens")
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepPoint:
     """One setting of a method: its parameter, its figures, and where there are several seeds, how far these differ.
 
     `deviations` are standard deviations over the seeds; None where there is one seed, or the figure isn't known.
@@ -44,14 +44,14 @@ class Point:
         }
 
 
-Curves = Mapping[str, Sequence[Point]]
+Curves = Mapping[str, Sequence[SweepPoint]]
 """The sweep of each method."""
 
-Jobs = Mapping[tuple[str, str, float, int], Job]
+Jobs = Mapping[tuple[str, str, float, int], TrainingJob]
 """By test pool, method, price of a draw and seed."""
 
 
-def point(parameter: str, runs: Sequence[Sequence[Result]]) -> Point:
+def point(parameter: str, runs: Sequence[Sequence[Result]]) -> SweepPoint:
     """A setting's figures: of each seed the mean over its results, and of these mean and deviation."""
     figures: dict[str, float | None] = {}
     deviations: dict[str, float | None] = {}
@@ -60,7 +60,7 @@ def point(parameter: str, runs: Sequence[Sequence[Result]]) -> Point:
         known = len(values) == len(runs)
         figures[metric] = fmean(values) if known else None
         deviations[metric] = stdev(values) if known and len(values) > 1 else None
-    return Point(parameter, figures, deviations, len(runs))
+    return SweepPoint(parameter, figures, deviations, len(runs))
 
 
 def scaling_jobs(bench: Bench) -> Jobs:
@@ -113,14 +113,15 @@ def _curves(
     rules = {(method, parameter): [rule] for method in methods for parameter, rule in _sweep(bench, method).items()}
     settings: dict[tuple[str, str], Sequence[str | Controller]] = {**rules, **learned}
     results = iter(bench.evaluate(pool, [controller for runs in settings.values() for controller in runs]))
-    curves: dict[str, list[Point]] = {}
+    curves: dict[str, list[SweepPoint]] = {}
     for (method, parameter), runs in settings.items():
         curves.setdefault(method, []).append(point(parameter, [[next(results)] for _ in runs]))
     return curves
 
 
 def _sweep(bench: Bench, method: str) -> dict[str, str | Controller]:
-    """The settings of a rule, or of the planner: with the bench's actions and price of a round where it has its own."""
+    """The settings of a rule, or of the planner: at the learned controllers' price of a round, and with their actions
+    where the bench has its own."""
     if method == "sc":
         sizes = sorted({max(1, round(size * bench.budget / SIZES[-1])) for size in SIZES})
         return {f"draws={size}": f"sc:draws={size}" for size in sizes}
@@ -129,6 +130,5 @@ def _sweep(bench: Bench, method: str) -> dict[str, str | Controller]:
     if method == "esc":
         return {f"window={window}": f"esc:window={window}" for window in WINDOWS}
     own = bench.setting
-    round_ = own.penalties.round or Plan.penalty_round
     actions = Plan.actions if own.actions == Setting.actions else own.actions
-    return {f"penalty_draw={penalty}": Plan(penalty, round_, actions) for penalty in draw_penalties(bench)}
+    return {f"penalty_draw={penalty}": Plan(penalty, own.penalties.round, actions) for penalty in draw_penalties(bench)}

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from suffice.experiments.bench import Bench, model_of
 from suffice.experiments.methods import COMPARED, mean_result
-from suffice.experiments.sweeps import Curves, Point, draw_penalties, point
+from suffice.experiments.sweeps import Curves, SweepPoint, draw_penalties, point
 from suffice.replay import Difference, Result, difference
-from suffice.training.setting import Job
+from suffice.training.setting import TrainingJob
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Transfer:
     differences: Mapping[tuple[str, str], Mapping[str, Difference | None]] = field(default_factory=dict)
 
 
-def transfer_jobs(bench: Bench) -> dict[tuple[str, str, float, int], Job]:
+def transfer_jobs(bench: Bench) -> dict[tuple[str, str, float, int], TrainingJob]:
     """By model trained on, test pool, penalty and seed; none where there is one model only."""
     if len({*bench.models(), *map(model_of, bench.test)}) < 2:
         return {}
@@ -54,7 +54,7 @@ def transfer(bench: Bench) -> Transfer | None:
         found = [[results.get((source, name, penalty, seed)) for name in names] for seed in range(bench.seeds)]
         return [[one for one in run if one] for run in found if None not in run]
 
-    def curve(source: str, target: str) -> list[Point]:
+    def curve(source: str, target: str) -> list[SweepPoint]:
         found = [(penalty, runs(source, target, penalty)) for penalty in draw_penalties(bench)]
         return [point(f"{penalty}", some) for penalty, some in found if some]
 

@@ -3,12 +3,13 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
@@ -18,22 +19,29 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from suffice.gateway import metrics
-from suffice.gateway.access import Access, Handler, Line
-from suffice.gateway.answering import Answering, pass_on
-from suffice.gateway.bills import bill_of, deployment_of
+from suffice.gateway.accounts.access import Accounts
+from suffice.gateway.accounts.store import UsageStore
+from suffice.gateway.door import OPEN, AccessLog, Door, Exchange, Handler, Places, SharedPlaces
 from suffice.gateway.errors import GatewayError
-from suffice.gateway.learning import Learning
+from suffice.gateway.events import Events
+from suffice.gateway.fleet.upstreams import Upstreams
+from suffice.gateway.operations import metrics
+from suffice.gateway.operations.shared import SharedCounters, shared_folder
+from suffice.gateway.operations.state import FileState, State
+from suffice.gateway.operations.traces import Requests, traces, wanted
+from suffice.gateway.pipeline import Pipeline
+from suffice.gateway.render import render_whole
+from suffice.gateway.requests.options import Policies, check_samples, relayed_body, samples_asked
 from suffice.gateway.settings import Settings
-from suffice.gateway.shared import shared_folder
-from suffice.gateway.store import Store
-from suffice.gateway.traces import Requests, traces, wanted
-from suffice.gateway.upstreams import Upstreams
-from suffice.gateway.wishes import check_samples, relayed_body, samples_asked
+from suffice.gateway.votes.learning import Learning
 from suffice.imports import IMPORTED, import_module
-from suffice.live.dialects import DIALECTS, Dialect
-from suffice.live.dialects.wire import as_json
+from suffice.live.dialects import CHAT, DIALECTS, Dialect, Face
+from suffice.live.dialects.base import as_json, model_in
 from suffice.live.prompts import SUITED, get_prompt
+from suffice.planning.promises import OverOneCap
+
+if TYPE_CHECKING:
+    from suffice.gateway.votes.right import Assurance
 
 SETTINGS = "SUFFICE_GATEWAY"
 """The variable by which workers get their settings."""
@@ -60,33 +68,37 @@ def handed_over() -> tuple["Gateway", Settings]:
 class Gateway:
     """One process of the gateway: it keeps counts, and nothing that an answer depends on."""
 
-    def __init__(self, settings: Settings, store: Store | None = None) -> None:
+    def __init__(self, settings: Settings, store: UsageStore | None = None, state: State | None = None) -> None:
         self._settings = settings
-        self._access = Access(settings, store)
+        folder = shared_folder(settings.state)
+        self._state = state or (FileState(folder) if folder else None)
+        self._counters = SharedCounters.of_machine()
+        limits = settings.max_requests, settings.max_queue
+        self._places = SharedPlaces(self._counters, *limits) if self._counters else Places(*limits)
+        self._cap = None if settings.over_one is None else OverOneCap(settings.over_one)
+        self._log = AccessLog(settings.workers, self._cap)
+        self._accounts = Accounts(settings, self._counters, store)
+        self._door = Door(self._log, settings, asks_for_key=self._accounts.asks_for_key)
         self._draining = False
-        guard = self._access.guard
+        self._pipeline: Pipeline  # while it runs: what it needs belongs to an event loop
         self.app = Starlette(
             routes=[
+                *(self._answering(one, route) for one in DIALECTS.values() for route in one.face.routes),
+                self._asking("/v1/suffice/recent", self._tell_recent, ["GET"]),
+                self._asking("/v1/suffice/audits", self._tell_audits, ["GET"]),
+                self._asking("/v1/suffice/feedback", self._take_feedback, ["POST"]),
+                self._asking("/v1/suffice/usage", self._accounts.tell_usage, ["GET"]),
                 *(
-                    Route(f"/v1{one.path}", guard(self._answerer(one), dialect=one), methods=["POST"])
+                    self._asking(f"/v1{route}{{rest:path}}", self._relay, _METHODS, one.face)
                     for one in DIALECTS.values()
+                    for route in one.face.routes
                 ),
-                Route("/v1/suffice/recent", guard(self._tell_recent), methods=["GET"]),
-                Route("/v1/suffice/audits", guard(self._tell_audits), methods=["GET"]),
-                Route("/v1/suffice/usage", guard(self._tell_usage), methods=["GET"]),
-                *(
-                    Route(f"/v1{one.path}{{rest:path}}", guard(self._relay, dialect=one), methods=list(_METHODS))
-                    for one in DIALECTS.values()
-                ),
-                *(
-                    Route(f"/{top}/{{path:path}}", guard(self._relay), methods=list(_METHODS))
-                    for top in ("v1", "openai")
-                ),
-                Route("/healthz", guard(self._say_ok, open_to_all=True)),
-                Route("/readyz", guard(self._ready, open_to_all=True)),
-                Route("/metrics", guard(_tell_metrics, open_to_all=True)),
-                *(Route(f"/{name}", guard(_page(name, kind), open_to_all=True)) for name, kind in _PAGE.items()),
-                Route("/{path:path}", guard(_not_found, open_to_all=True), methods=list(_METHODS)),
+                *(self._asking(f"/{top}/{{path:path}}", self._relay, _METHODS) for top in ("v1", "openai")),
+                self._open("/healthz", self._say_ok),
+                self._open("/readyz", self._ready),
+                self._open("/metrics", _tell_metrics),
+                *(self._open(f"/{name}", _page(name, kind)) for name, kind in _PAGE.items()),
+                self._open("/{path:path}", _not_found, _METHODS),
             ],
             middleware=[
                 *([Middleware(CORSMiddleware, **_cors(settings))] if settings.cors_origins else []),
@@ -96,54 +108,77 @@ class Gateway:
         )
         self.app.router.redirect_slashes = False
 
+    def _open(self, path: str, handler: Handler, methods: Sequence[str] = ("GET",)) -> Route:
+        """A route that is open to all."""
+        return Route(path, self._door.guard(handler, kind=OPEN), methods=list(methods))
+
+    def _asking(self, path: str, handler: Handler, methods: Sequence[str], face: Face = CHAT.face) -> Route:
+        """A route for those who may ask."""
+        return Route(path, self._door.guard(self._accounts.around(handler), face=face), methods=list(methods))
+
+    def _answering(self, dialect: Dialect, route: str) -> Route:
+        """A route at which questions are answered."""
+
+        async def answer(exchange: Exchange) -> Response:
+            return await self._pipeline.answer(dialect, exchange, await self._body(exchange.request))
+
+        return self._asking(f"/v1{route}", answer, ["POST"], dialect.face)
+
     def drain(self) -> None:
         """Say that it is not ready, from now on; requests are answered all the same."""
         self._draining = True
 
     def end(self) -> None:
         """Answer what is still under way with an error: there is no more time."""
-        self._access.end()
+        self._door.end()
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        settings, places = self._settings, self._access.places
+        settings, places = self._settings, self._places
         async with traces(settings):
-            self._upstreams = Upstreams(settings, self._access.board)
-            self._learning = Learning(settings, shared_folder(settings.state), places.is_crowded)
+            upstreams = Upstreams(settings, self._counters)
+            learning = Learning(settings, self._state, places.is_crowded, self._cap)
+            assurance = _assurance(settings, self._state)
+            self._pipeline = Pipeline(settings, places, upstreams, learning, Policies(settings), assurance)
             try:
-                async with self._access.open():
-                    await self._learning.open()
+                async with self._accounts.open():
+                    await learning.open()
+                    if assurance:
+                        await assurance.open()
                     yield
             finally:
-                await self._learning.close()
-                await self._upstreams.close()
+                if assurance:
+                    await assurance.close()
+                await learning.close()
+                await upstreams.close()
+                if self._counters:
+                    self._counters.close()
 
-    def _answerer(self, dialect: Dialect) -> Handler:
-        async def answer(request: Request, line: Line) -> Response:
-            rooms = self._settings, self._access.places, self._upstreams, self._learning
-            return await Answering(*rooms, dialect, request, line).answer(await self._body(request))
-
-        return answer
-
-    async def _relay(self, request: Request, line: Line) -> Response:
+    async def _relay(self, exchange: Exchange) -> Response:
+        """Pass on whatever is no question to answer."""
+        request, account, pipeline = exchange.request, exchange.account, self._pipeline
         raw = await self._body(request)
         path = (request.scope.get("raw_path") or request.url.path.encode()).decode("ascii", "replace")
         if ".." in unquote(unquote(path)):
             raise GatewayError(404, "there is no such path", code="not_found")
         path = path.removeprefix("/v1")
-        seconds = self._settings.deadline_seconds
-        if path == "/models" and (union := await self._upstreams.models()):
+        if path == "/models" and (union := await pipeline.upstreams.models()):
             return union
         body = relayed_body(raw)
-        named = body.get("model")
-        model = named if isinstance(named, str) else None
+        model = model_in(body)
         if path.startswith("/models/"):
             model = unquote(path.removeprefix("/models/"))
         elif body:
             samples = samples_asked(raw, body)
-            check_samples(samples, self._settings, bill_of(request).max_samples)
-            bill_of(request).send(model or deployment_of(path), body, samples)
-        return await pass_on(self._upstreams, self._access.places, request, line, path, raw, seconds, model)
+            model_named = model or _deployment(path)
+            check_samples(samples, self._settings, pipeline.policies.of(account, model_named).max_samples)
+            account.expect(model_named, body, samples)
+
+        async def passing() -> Events:
+            async with self._places.hold(self._settings.deadline_seconds) as ends:
+                yield await pipeline.relay(exchange, path, raw, model, ends, None)
+
+        return await render_whole(passing(), request)
 
     async def _body(self, request: Request) -> bytes:
         """The body, if it is not too long, nor too long on the way."""
@@ -164,35 +199,61 @@ class Gateway:
             raise GatewayError(408, late, code="timeout", headers={"connection": "close"}) from None
         return bytes(body)
 
-    async def _say_ok(self, request: Request, line: Line) -> Response:
-        return PlainTextResponse("ok\n", headers={"x-suffice-key": "required" if self._access.asks_for_key else "none"})
+    async def _say_ok(self, exchange: Exchange) -> Response:
+        asks = "required" if self._accounts.asks_for_key else "none"
+        return PlainTextResponse("ok\n", headers={"x-suffice-key": asks})
 
-    async def _ready(self, request: Request, line: Line) -> Response:
+    async def _ready(self, exchange: Exchange) -> Response:
         if self._draining:
             return PlainTextResponse("draining\n", 503)
-        ready = await self._upstreams.ready()
+        ready = await self._pipeline.upstreams.ready()
         return PlainTextResponse("ready\n" if ready else "no upstream answers\n", 200 if ready else 503)
 
-    async def _tell_audits(self, request: Request, line: Line) -> Response:
-        key = bill_of(request).key
-        told = self._learning.told()
-        if key and not key.operator:  # models and topics are those of others too
+    async def _tell_audits(self, exchange: Exchange) -> Response:
+        told = self._pipeline.learning.summary()
+        if assurance := self._pipeline.assurance:
+            kinds = {(kind["model"], kind["topic"]): kind for kind in told["kinds"]}
+            for (model, topic), right in assurance.summary().items():
+                kinds.setdefault((model, topic), {"model": model, "topic": topic})["right"] = right
+            told["kinds"] = list(kinds.values())
+        if not exchange.account.sees_all:  # models and topics are those of others too
             told["kinds"] = []
         return Response(as_json(told), media_type="application/json")
 
-    async def _tell_recent(self, request: Request, line: Line) -> Response:
-        key = bill_of(request).key
-        told = self._access.told(names=key is None or key.operator)
-        told |= {"upstreams": self._upstreams.told(), "operator": bool(key and key.operator)}
+    async def _take_feedback(self, exchange: Exchange) -> Response:
+        if self._pipeline.assurance is None:
+            raise GatewayError(404, "there is no calibration that could learn from it (right)", code="not_found")
+        try:
+            told = json.loads(await self._body(exchange.request))
+        except (ValueError, RecursionError):
+            raise GatewayError(400, "the body is not JSON") from None
+        taken = await self._pipeline.assurance.take(exchange.caller, told)
+        return Response(as_json(taken), media_type="application/json")
+
+    async def _tell_recent(self, exchange: Exchange) -> Response:
+        account = exchange.account
+        told = self._log.summary(names=account.sees_all)
+        told |= {"upstreams": self._pipeline.upstreams.summary(), "operator": account.operator}
         return Response(as_json(told), media_type="application/json")
 
-    async def _tell_usage(self, request: Request, line: Line) -> Response:
-        usage, key = self._access.usage, bill_of(request).key
-        if usage is None:
-            raise GatewayError(404, "there are no keys with names here, whose usage could be told", code="not_found")
-        if key is None or not key.operator:
-            raise GatewayError(403, "the usage of keys is told to an operator's key only", kind="permission_error")
-        return Response(as_json(await asyncio.to_thread(usage.told)), media_type="application/json")
+
+def _assurance(settings: Settings, state: State | None) -> "Assurance | None":
+    """What says how probable it is that answers are right; where there is no calibration nothing of it is loaded."""
+    if not settings.calibrations:
+        return None
+    from suffice.gateway.votes.right import Assurance
+
+    return Assurance(settings, state)
+
+
+def _deployment(path: str) -> str | None:
+    """The model that a path names, as Azure's do.
+
+    >>> _deployment("/openai/deployments/gpt-4o/chat/completions")
+    'gpt-4o'
+    """
+    named = re.search(r"/deployments/([^/?]+)/", path)
+    return named[1] if named else None
 
 
 def _cors(settings: Settings) -> dict[str, Any]:
@@ -205,7 +266,7 @@ def _cors(settings: Settings) -> dict[str, Any]:
     }
 
 
-async def _tell_metrics(request: Request, line: Line) -> Response:
+async def _tell_metrics(exchange: Exchange) -> Response:
     return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
 
@@ -224,11 +285,12 @@ def _page(name: str, kind: str) -> Handler:
     )
     headers = {"content-security-policy": policy, "x-content-type-options": "nosniff", "cache-control": "no-cache"}
 
-    async def show(request: Request, line: Line) -> Response:
+    async def show(exchange: Exchange) -> Response:
         return Response(content, media_type=kind, headers=headers)
 
     return show
 
 
-async def _not_found(request: Request, line: Line) -> Response:
+async def _not_found(exchange: Exchange) -> Response:
+    request = exchange.request
     raise GatewayError(404, f"there is no {request.method} {request.url.path[:100]} here", code="not_found")

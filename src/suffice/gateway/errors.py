@@ -5,9 +5,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from suffice.live.dialects import CHAT, Dialect, MalformedError
-from suffice.live.dialects.wire import as_json
-from suffice.live.server import StatusError, TooLongError, masked
+from suffice.live.dialects import Face, MalformedError
+from suffice.live.dialects.base import as_json
+from suffice.live.servers.server import StatusError, TooLongError, masked
 
 REDIRECTED = "the upstream sends requests on to another address, which is not followed"
 
@@ -27,13 +27,13 @@ class GatewayError(Exception):
         self._told = (message, kind, param, code)
         self._body: dict[str, Any] | None = json.loads(body) if body else None
 
-    def payload(self, dialect: Dialect = CHAT) -> dict[str, Any]:
+    def payload(self, face: Face) -> dict[str, Any]:
         """The error as the dialect has it; the upstream's own where it sent one in that shape."""
-        return self._body if self._body and dialect.is_error(self._body) else dialect.error(*self._told)
+        return self._body if self._body and face.is_error(self._body) else face.error(*self._told)
 
-    def response(self, dialect: Dialect = CHAT) -> Response:
+    def response(self, face: Face) -> Response:
         """The error as a reply."""
-        return Response(as_json(self.payload(dialect)), self.status, self.headers, "application/json")
+        return Response(as_json(self.payload(face)), self.status, self.headers, "application/json")
 
 
 def from_upstream(cause: Exception | None, message: str, secret: str = "") -> GatewayError:

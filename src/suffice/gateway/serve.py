@@ -8,11 +8,11 @@ from pathlib import Path
 
 from suffice.errors import OptionError
 from suffice.gateway.app import Gateway, hand_over
-from suffice.gateway.draining import DrainingServer, listen
+from suffice.gateway.operations.drain import DrainingServer, listen
+from suffice.gateway.operations.shared import share
+from suffice.gateway.operations.warming import warm_up
+from suffice.gateway.operations.workers import Workers
 from suffice.gateway.settings import Settings
-from suffice.gateway.shared import share
-from suffice.gateway.warming import warm_up
-from suffice.gateway.workers import Workers
 
 __all__ = ["check_port", "serve"]
 

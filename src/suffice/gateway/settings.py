@@ -1,94 +1,156 @@
 """What the operator sets."""
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, get_type_hints
 
-from suffice.answers import get_extractor
 from suffice.controllers import get_controller
-from suffice.errors import OptionError
-from suffice.flow import get_flow
-from suffice.gateway.keys import read_keys
-from suffice.gateway.prices import read_prices
-from suffice.live.targets import Target, read_targets, whole_url
-from suffice.live.vote import election_of
+from suffice.errors import OptionError, SufficeError, percentage
+from suffice.flow import ABOUT, METAVAR
+from suffice.gateway.accounts.keys import read_keys
+from suffice.gateway.accounts.prices import read_prices
+from suffice.gateway.policies import ClientPolicy, read_policies
+from suffice.live.sampling import Sampling, get_calibration, priced, threshold_of
+from suffice.live.servers.targets import Target, read_targets, whole_url
+from suffice.panel.live import Panel
+from suffice.penalties import Costs
 from suffice.planning import Plan
+from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET
 
-VOTES = ("auto", "always", "asked", "off")
-"""When there is a vote: where one helps, on every chat request, where it is asked for, never."""
+VOTES = ("auto", "always", "asked", "off", "shadow")
+"""When there is a vote: where one helps, on every chat request, where it is asked for, never; or only thought of."""
+
+UNSURE = ("mark", "error")
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The gateway's settings; each is an option of `suffice serve` and a line of its configuration file."""
+    """The gateway's settings: each is a line of its configuration file and, where not `file_only`, an option."""
 
-    upstream: str | Sequence[str | Mapping[str, Any] | Target] = ""
-    controller: str = "plan"
-    budget: int = DEFAULT_BUDGET
-    answer: str = "auto"
-    vote: str = "auto"
-    mode: str = "rounds"
-    order: str = "launch"
-    extra: int = 0
-    host: str = "127.0.0.1"
-    port: int = 8000
-    workers: int = 1
-    api_key_env: tuple[str, ...] = ()
-    api_key_file: str | None = None
-    keys: str | None = None
-    state: str | None = None
-    prices: Any = ()
-    allow_no_key: bool = False
-    forward_auth: bool = False
-    translate: bool = False
-    cors_origins: tuple[str, ...] = ()
-    allow_hosts: tuple[str, ...] = ()
-    max_budget: int | None = None
-    max_body_bytes: int = 16 << 20
-    max_requests: int = 512
-    max_queue: int = 2048
-    max_draws: int = 2048
-    fan_out: int = 64
-    deadline_seconds: float = 600.0
-    timeout_seconds: float = 600.0
-    retries: int = 4
-    upload_seconds: float = 120.0
-    drain_seconds: float = 30.0
-    unready_seconds: float = 1.0
-    heartbeat_seconds: float = 5.0
-    exact_usage: bool = False
-    signals: bool = False
-    elect: str = "majority"
-    learn: bool = True
-    audit: float = 0.0
-    min_agreement: float | None = None
-    max_mean_samples: float | None = None
-    log_text: bool = False
-    otel: bool = False
+    upstream: str | Sequence[str | Mapping[str, Any] | Target] = setting(
+        "",
+        "A server behind, or 'URL weight=2 key_env=NAME models=a,b'; repeat for more; "
+        "the embedded model by default (extra local).",
+        "URL",
+    )
+    panel: str | None = setting(None, "A TOML file of voters, which clients ask for by its name as a model.", "FILE")
+    controller: str = setting("plan", "The controller of a vote.", "C")
+    budget: int = setting(DEFAULT_BUDGET, "The most draws of a vote.")
+    answer: str = setting("auto", "How the answer is found in a response.", "X")
+    elect: str = setting("majority", "How votes weigh in the end, as weighted:signal=logprob,strength=0.4.", "E")
+    flow: bool | str = setting(False, ABOUT, METAVAR)
+    vote: str = setting(
+        "auto",
+        "When to vote: where it helps, on every chat request, where it is asked for, never; shadow: never, and tell "
+        "what auto would do.",
+        "|".join(VOTES),
+    )
+    host: str = setting("127.0.0.1", "Where to listen.")
+    port: int = setting(8000, "Where to listen.")
+    workers: int = setting(1, "How many processes.")
+    api_key_env: tuple[str, ...] = setting(
+        (), "A variable with a key that clients must present; repeat for more.", "NAME"
+    )
+    api_key_file: str | None = setting(None, "A file with such keys, one a line.", "FILE")
+    keys: str | None = setting(None, "A TOML file of keys with names and limits: see suffice keys.", "FILE")
+    state: str | None = setting(
+        None, "Where what is learned is kept, and the usage of keys: that else in ~/.local/state.", "DIR"
+    )
+    compose: bool = setting(False, "Where no JSON that was drawn has all the elected fields, put one together.")
+    allow_no_key: bool = setting(False, "Listen to others than this machine with no key.")
+    forward_auth: bool = setting(False, "Send the client's Authorization to the upstream.")
+    translate: bool = setting(False, "Draw Responses and Messages as chat completions, for an upstream without.")
+    learn: bool = setting(True, "Learn from votes how a model's answers repeat, as it does unless told otherwise.")
+    audit: float = setting(0.0, "Draw this share of the votes to the full budget afterwards.", "SHARE")
+    right: Any = setting(
+        None, "A calibration, by suffice calibrate; in a file also a list of them by model and topic.", "FILE"
+    )
+    risk: float | None = setting(
+        None, "Mark what is not sure enough for so small a share of wrong answers; needs --right.", "SHARE"
+    )
+    unsure: str = setting("mark", "What is not sure enough is marked, or refused as an error (422).", "|".join(UNSURE))
+    min_agreement: float | None = setting(
+        None, "Promise that votes agree with the full budget so often, in percent; needs --audit."
+    )
+    max_mean_samples: float | None = setting(None, "Promise no more than so many samples a vote, in the mean.")
+    over_one: float | None = setting(
+        None, "Keep tokens over one response to this share of the traffic's, over an hour: by the price.", "SHARE"
+    )
+    deadline_seconds: float = setting(600.0, "The longest that a vote may take.")
+    hold_seconds: float = setting(
+        1.0, "The longest that a stream is held, from its first token, to see whether it is an answer."
+    )
+    patience: float = setting(
+        3.0, "After its first response, a vote takes at most so many times what that took, or a second; 0: no end."
+    )
+    value_of_a_second: float = setting(
+        0.0, "What a second of waiting costs: rounds and extra draws follow from prices, as with suffice plan."
+    )
+    value_of_an_answer: float = setting(1.0, "What the right answer is worth, in the same money.")
+    seconds_per_round: float = setting(0.0, "How long a round takes.")
+    price_per_million_tokens: float = setting(0.0, "What tokens cost, in the same money.")
+    tokens_per_sample: float = setting(0.0, "How long a response is.")
+    drain_seconds: float = setting(30.0, "How long requests under way may take to end after SIGTERM.")
+    log_text: bool = setting(False, "Write questions and answers into the access log and traces.")
+    config: str | None = setting(
+        None,
+        "A TOML file with any of these settings, or with policy, prices, max_budget, max_queue, max_body_bytes, "
+        "retries, upload_seconds, heartbeat_seconds, unready_seconds, cors_origins, otel.",
+        "FILE",
+    )
+    policy: Any = setting(
+        None, "What holds for some keys and models, as tables; read again when the file changes.", file_only=True
+    )
+    prices: Any = setting(None, "What a million tokens of a model cost, its input and its output.", file_only=True)
+    max_budget: int | None = setting(
+        None, "The most draws that a request may ask for; the budget by default.", file_only=True
+    )
+    max_requests: int = setting(512, "The most votes at once.")
+    max_queue: int = setting(2048, "The most votes that may wait.", file_only=True)
+    max_draws: int = setting(2048, "The most draws in flight at once.")
+    fan_out: int = setting(64, "The most of these for one vote.")
+    max_body_bytes: int = setting(16 << 20, "The longest request.", file_only=True)
+    timeout_seconds: float = setting(600.0, "The longest that one request to the upstream may take.")
+    retries: int = setting(4, "How often such a request is tried again.", file_only=True)
+    upload_seconds: float = setting(120.0, "The longest that a request may take to arrive.", file_only=True)
+    heartbeat_seconds: float = setting(5.0, "How often a stream that has nothing to say yet says so.", file_only=True)
+    unready_seconds: float = setting(
+        1.0, "How much of drain_seconds /readyz says no before new connections are refused.", file_only=True
+    )
+    cors_origins: tuple[str, ...] = setting((), "Web sites whose pages may ask; * for all.", file_only=True)
+    allow_hosts: tuple[str, ...] = setting((), "Hosts by which a proxy on this machine may ask without a key.")
+    signals: bool = setting(False, "Ask for log probabilities, which the replies do not show unless asked to.")
+    exact_usage: bool = setting(False, "Draw one by one where a server does not count the tokens of each draw.")
+    otel: bool = setting(
+        False, "Send traces by OTLP, as where OTEL_EXPORTER_OTLP_ENDPOINT is set (extra otel).", file_only=True
+    )
 
     def __post_init__(self) -> None:
         _ = self.targets
-        object.__setattr__(self, "prices", read_prices(self.prices))
+        object.__setattr__(self, "prices", read_prices(self.prices or {}))
         for name in ("budget", "max_body_bytes", "max_requests", "max_draws", "fan_out", "workers"):
             if getattr(self, name) < 1:
                 raise OptionError(f"must be at least 1, not {getattr(self, name)}", name)
         for name in ("deadline_seconds", "timeout_seconds", "heartbeat_seconds", "upload_seconds"):
             if not 0 < getattr(self, name) < inf:
                 raise OptionError(f"must be above 0, not {getattr(self, name)}", name)
-        for name in ("retries", "max_queue", "drain_seconds", "unready_seconds"):
+        for name in ("retries", "max_queue", "drain_seconds", "unready_seconds", "hold_seconds"):
             if not 0 <= getattr(self, name) < inf:
                 raise OptionError(f"must be 0 or more, not {getattr(self, name)}", name)
         self._check_promises()
         if self.vote not in VOTES:
             raise OptionError(f'must be one of {", ".join(VOTES)}, not "{self.vote}"', "vote")
+        self._check_right()
         if not 1 <= self.port <= 65535:
             raise OptionError(f"must be between 1 and 65535, not {self.port}", "port")
         if self.max_budget is not None and self.max_budget < 1:
@@ -100,11 +162,26 @@ class Settings:
             raise OptionError(
                 "would send the gateway's own keys to the upstream: give one or the other", "forward_auth"
             )
-        chosen = get_controller(self.controller)
-        election_of(self.elect, get_extractor(self.answer))
-        flow = get_flow(self.mode, self.order, self.extra)
-        if flow:
-            flow.check(chosen)
+        _ = self.sampling
+        object.__setattr__(self, "policy", read_policies(self.policy or ()))
+        for policy in self.policy:
+            self.check_policy(policy)
+
+    def under(self, given: Mapping[str, Any]) -> "Settings":
+        """The settings as a policy has them."""
+        return replace(self, policy=(), **given) if given else self
+
+    def with_policies(self, given: Any) -> "Settings":
+        """The settings with other policies."""
+        return replace(self, policy=given)
+
+    def check_policy(self, policy: ClientPolicy) -> None:
+        """Refuse a policy whose settings can't be."""
+        try:
+            self.under({name: value for name, value in policy.given.items() if name != "max_samples"})
+        except SufficeError as error:
+            of = " and ".join(f'{name} "{getattr(policy, name)}"' for name in ("key", "model") if getattr(policy, name))
+            raise OptionError(f"of {of}: {error}", "policy") from None
 
     def _check_promises(self) -> None:
         if not 0 <= self.audit <= 1:
@@ -112,7 +189,7 @@ class Settings:
         if self.audit and self.forward_auth:
             raise OptionError("would draw audits with the clients' own keys (forward_auth): give one", "audit")
         if self.min_agreement is not None:
-            if not 0 < self.promised_share < 1:
+            if not 0 < percentage("min_agreement", self.min_agreement) < 100:
                 raise OptionError(f"must be between 0 and 100, in percent, not {self.min_agreement:g}", "min_agreement")
             if not self.audit:
                 raise OptionError("is known only by audits: give a share of them too (audit)", "min_agreement")
@@ -122,30 +199,66 @@ class Settings:
                 raise OptionError(message, "max_mean_samples")
             if self.min_agreement is not None:
                 raise OptionError("and min_agreement can't both be promised: give one", "max_mean_samples")
-        promised = self.min_agreement is not None or self.max_mean_samples is not None
-        if promised and not isinstance(get_controller(self.controller), Plan):
-            which = "min_agreement" if self.min_agreement is not None else "max_mean_samples"
+        if self.over_one is not None:
+            if not 0 < self.over_one < inf:
+                raise OptionError(f"must be above 0, as 0.5 for half as much again, not {self.over_one:g}", "over_one")
+            if self.min_agreement is not None:
+                raise OptionError("and min_agreement can't both be kept: give one", "over_one")
+        promises = ("min_agreement", "max_mean_samples", "over_one")
+        which = next((name for name in promises if getattr(self, name) is not None), None)
+        if which and not isinstance(get_controller(self.controller), Plan):
             raise OptionError(f'needs the controller plan, whose price it sets, not "{self.controller}"', which)
 
-    @property
-    def promised_share(self) -> float:
-        """The share of votes that shall agree with the full budget, 0 where none is promised.
+    def _check_right(self) -> None:
+        if self.unsure not in UNSURE:
+            raise OptionError(f'must be one of {", ".join(UNSURE)}, not "{self.unsure}"', "unsure")
+        if self.risk is None and self.unsure == "error":
+            raise OptionError("is for what is not sure enough: name the risk that is allowed (risk)", "unsure")
+        if self.risk is not None:
+            for one in self.calibrations or [AppliedCalibration(None, None, None)]:
+                threshold_of(one.calibration, self.risk)
 
-        Up to 1, `min_agreement` is a share itself, as it was before it became percent.
-        """
-        promised = self.min_agreement or 0.0
-        return promised if promised <= 1 else promised / 100
+    @cached_property
+    def calibrations(self) -> "Sequence[AppliedCalibration]":
+        """What says how probable it is that an answer is right, each for a model and a topic, or for all."""
+        given = self.right if isinstance(self.right, list | tuple) else [{"file": self.right}] if self.right else []
+        return [_calibration(one) for one in given]
 
-    @property
+    @cached_property
+    def sampling(self) -> Sampling:
+        """How a request is sampled that says nothing of it."""
+        votes: dict[str, Any] = {"controller": self.controller, "flow": self.flow}
+        if self.value_of_a_second or self.price_per_million_tokens:
+            votes = priced(votes, Costs(**{one.name: getattr(self, one.name) for one in fields(Costs)}))
+        return Sampling(
+            **votes,
+            budget=self.budget,
+            answer=self.answer,
+            elect=self.elect,
+            signals=self.signals,
+            deadline_seconds=self.deadline_seconds,
+            patience=self.patience,
+            retries=self.retries,
+            timeout_seconds=self.timeout_seconds,
+        )
+
+    @cached_property
     def most_draws(self) -> int:
         """The largest budget that a request may have."""
         return self.max_budget or self.budget
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """The upstreams."""
+        """The upstreams, and those of voters that have their own, for these alone."""
         read = read_targets(self.upstream, "upstream")
-        return tuple(replace(target, url=whole_url(target.url, "upstream")) for target in read)
+        voters = self.voters.voters if self.voters else ()
+        apart = (voter.target for voter in voters if voter.target)
+        return (*(replace(target, url=whole_url(target.url, "upstream")) for target in read), *apart)
+
+    @cached_property
+    def voters(self) -> Panel | None:
+        """The panel, where there is one."""
+        return Panel.read(self.panel) if self.panel else None
 
     @property
     def usage_file(self) -> Path:
@@ -191,9 +304,27 @@ class Settings:
     def _check_keys(self, path: Path) -> None:
         """Refuse a file of keys that can't be used, or whose usage can't be kept."""
         for key in read_keys(path):
+            self.check_policy(key.policy)
             if key.limits.money_per_month and not self.prices:
                 raise OptionError(f"{path}: keys.{key.name} has money_per_month, and there are no prices")
         _check_folder(self.usage_file.parent)
+
+
+class AppliedCalibration(NamedTuple):
+    """A calibration, and for which model and topic it is; None for all."""
+
+    model: str | None
+    topic: str | None
+    calibration: Any
+
+
+def _calibration(given: Any) -> AppliedCalibration:
+    texts = isinstance(given, Mapping) and all(isinstance(one, str) for one in given.values())
+    if not texts or not {"file"} <= given.keys() <= {"file", "model", "topic"}:
+        raise OptionError(
+            f"must be a file, or tables with file and, where it is for some, model and topic: {given}", "right"
+        )
+    return AppliedCalibration(given.get("model"), given.get("topic"), get_calibration(given["file"]))
 
 
 def _check_folder(folder: Path) -> None:
@@ -209,34 +340,62 @@ def _check_folder(folder: Path) -> None:
 
 def with_file(settings: dict[str, Any], path: Path) -> dict[str, Any]:
     """The settings of a TOML file, with those that were given as options before them."""
+    read = read_file(path)
+    try:
+        return read_settings(read) | settings | {"config": str(path)}
+    except OptionError as error:
+        raise OptionError(f"--config {path}: {error}") from None
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """What a TOML file says."""
     import tomllib
 
     try:
-        read = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"{path}: it can't be read: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise OptionError(f"{path}: not TOML: {error}") from None
-    known = {one.name: one for one in fields(Settings)}
-    for name, value in read.items():
-        if name not in known:
-            raise OptionError(f'--config {path}: there is no setting "{name}"; there are {", ".join(known)}')
-        wanted = type(known[name].default)
-        if name == "upstream":
-            read_targets(value, name)
-        elif name == "prices":
-            read_prices(value)
-        elif wanted is tuple:
-            read[name] = (value,) if isinstance(value, str) else value
-            if not isinstance(read[name], tuple | list) or not all(isinstance(one, str) for one in read[name]):
-                raise OptionError(f"{path}: {name} must be a list of strings, not {value!r}")
-            read[name] = tuple(read[name])
-        elif known[name].default is None:
-            kind = {"max_budget": int, "min_agreement": int | float, "max_mean_samples": int | float}.get(name, str)
-            if not isinstance(value, kind) or isinstance(value, bool):
-                raise OptionError(f"{path}: {name} can't be {value!r}")
-        elif wanted is float and isinstance(value, int) and not isinstance(value, bool):
-            read[name] = float(value)
-        elif type(value) is not wanted:
-            raise OptionError(f"{path}: {name} must be like {known[name].default!r}, not {value!r}")
-    return read | settings
+
+
+def read_settings(given: Mapping[str, Any], *, texts: bool = False) -> dict[str, Any]:
+    """Settings as they come from a file or a program, each as the type that its field has.
+
+    Args:
+        given: The settings by name.
+        texts: Whether numbers and switches may be texts, as where a command line gives all that it has.
+
+    Raises:
+        OptionError: where there is no such setting, or it is of another type.
+    """
+    kinds = {name: kind for name, kind in get_type_hints(Settings).items() if name != "config"}
+    read = {}
+    for name, value in given.items():
+        if name not in kinds:
+            raise OptionError(f'there is no setting "{name}"; there are {", ".join(kinds)}')
+        read[name] = _of_type(name, value, kinds[name], texts)
+    return read
+
+
+def _of_type(name: str, value: Any, kind: Any, texts: bool) -> Any:
+    """A setting's value as its type, where that is a plain one; what reads the others refuses what is wrong."""
+    kind = next((one for one in (str, int, float) if kind == one | None), kind)
+    if kind == tuple[str, ...]:
+        value = value.split(",") if isinstance(value, str) else value
+        if not isinstance(value, tuple | list) or not all(isinstance(one, str) for one in value):
+            raise OptionError(f"must be a list of strings, not {value!r}", name)
+        return tuple(value)
+    if kind not in (str, int, float, bool):
+        return value
+    if texts and isinstance(value, str) and kind is not str:
+        try:
+            value = json.loads(value.lower())
+        except ValueError:
+            raise OptionError(f"can't be {value!r}", name) from None
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[kind]
+        raise OptionError(f"must be {wanted}, not {value!r}", name)
+    return value

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from suffice.errors import OptionError, PoolError
-from suffice.importing.rows import Dropped, Row, Rows, json_lines, wanted
+from suffice.importing.rows import Dropped, ImportedRow, Rows, json_lines, wanted
 from suffice.jsonl import read_unpacked
 from suffice.response import Response
 
@@ -23,7 +23,7 @@ def inspect_log(path: Path) -> Rows:
         yield _epoch(sample, place)
 
 
-def _epoch(sample: dict[str, Any], place: str) -> Row | Dropped:
+def _epoch(sample: dict[str, Any], place: str) -> ImportedRow | Dropped:
     identity = str(wanted(sample, "id", place))
     if sample.get("error"):
         return Dropped("ended in an error")
@@ -36,7 +36,7 @@ def _epoch(sample: dict[str, Any], place: str) -> Row | Dropped:
     scores = list((sample.get("scores") or {}).values())
     given = scores[0].get("answer") if scores else None
     response = Response(output.get("completion") or "", reason, tokens)
-    return Row(identity, response, given, given is not None, _one_target(sample.get("target")))
+    return ImportedRow(identity, response, given, given is not None, _one_target(sample.get("target")))
 
 
 def _one_target(target: Any) -> str | None:
@@ -72,7 +72,7 @@ def _samples(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _in_order(name: str) -> tuple[str, int]:
     identity, _, epoch = name.removesuffix(".json").rpartition("_epoch_")
-    return identity, int(epoch) if epoch.isdecimal() else 0
+    return identity, int(epoch)
 
 
 def harness_samples(path: Path) -> Rows:
@@ -94,7 +94,7 @@ def harness_samples(path: Path) -> Rows:
                 continue
             found = answer if isinstance(answer, str) and answer != NOT_FOUND else None
             gold = _one_target(record.get("target"))
-            yield Row(identity, Response(text), found, answer is not None, _after_marks(gold))
+            yield ImportedRow(identity, Response(text), found, answer is not None, _after_marks(gold))
 
 
 def _after_marks(gold: str | None) -> str | None:

@@ -13,8 +13,8 @@ from typing import Any
 from suffice.answers import Extractor, Keys, Read, get_extractor
 from suffice.errors import OptionError, PoolError, whole_number
 from suffice.importing.evaluations import harness_samples, inspect_log
-from suffice.importing.responses import Columns, batch_output, csv_table, parquet_table
-from suffice.importing.rows import Dropped, Row, Rows, json_lines, wanted
+from suffice.importing.responses import TableColumns, batch_output, csv_table, parquet_table
+from suffice.importing.rows import Dropped, ImportedRow, Rows, json_lines, wanted
 from suffice.jsonl import read_unpacked
 from suffice.paths import is_there
 from suffice.pools import Pool, Question
@@ -52,13 +52,26 @@ def import_pool(
     answer: str | Extractor | Read | None = None,
     gold: str | Path | None = None,
     suffix: str | None = None,
-    columns: Columns = Columns(),  # noqa: B008
+    columns: TableColumns = TableColumns(),  # noqa: B008
     fewest: int = 1,
 ) -> Imported:
     r"""Make a pool of what others wrote: see docs/joins.md for the formats.
 
-    Answers are those that a file has; with `answer`, and where it has none, they are extracted from the responses.
-    `gold` is a file of JSON lines with id and gold. Questions with fewer responses than `fewest` are dropped.
+    Args:
+        paths: A file, or several of one format that make one pool.
+        format: inspect, lm-eval, openai-batch, csv or parquet; what the file shows, where it is None.
+        answer: How answers are extracted from the responses; where it is None, only those of files that have none.
+        gold: A file of JSON lines with id and gold, instead of the gold answers in the files.
+        suffix: What is between the question and the draw in the custom ids of a batch.
+        columns: What the columns of a table are called.
+        fewest: Questions with fewer responses are dropped.
+
+    Returns:
+        The pool, how many responses were taken, and how many dropped, by the reason.
+
+    Raises:
+        PoolError: Where a file is missing, is not of its format, or has no response to take.
+        OptionError: Where the format can't be told, or an argument is out of range.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -74,8 +87,8 @@ def import_pool(
     extractor = None if answer is None else get_extractor(answer)
     if extractor is not None and extractor.structure:
         raise OptionError("can't be one whose answers have fields: collect such a pool", "answer")
-    told = _golds(Path(gold)) if gold else {}
-    kept: dict[str, list[Row]] = {}
+    golds = _golds(Path(gold)) if gold else {}
+    kept: dict[str, list[ImportedRow]] = {}
     dropped: Counter[str] = Counter()
     for row in chain.from_iterable(_rows(path, format, suffix, columns) for path in files):
         if isinstance(row, Dropped):
@@ -87,12 +100,12 @@ def import_pool(
     if not kept:
         why = "; ".join(f"{number} {reason}" for reason, number in dropped.items())
         raise PoolError(f"{files[0]}: there is no response in it that can be taken{': ' + why if why else ''}")
-    questions = tuple(_question(name, rows, extractor, told.get(name)) for name, rows in kept.items())
+    questions = tuple(_question(name, rows, extractor, golds.get(name)) for name, rows in kept.items())
     digest = hashlib.sha256(b"".join(read_unpacked(path, PoolError) for path in files)).hexdigest()
     return Imported(Pool(files[0].stem, questions, digest), sum(map(len, kept.values())), dict(dropped))
 
 
-def _rows(path: Path, format: str | None, suffix: str | None, columns: Columns) -> Rows:  # noqa: A002
+def _rows(path: Path, format: str | None, suffix: str | None, columns: TableColumns) -> Rows:  # noqa: A002
     if not is_there(path):
         raise PoolError(f"{path}: there is no such file")
     if path.is_dir():
@@ -157,12 +170,12 @@ def _golds(path: Path) -> dict[str, str | None]:
     return golds
 
 
-def _question(name: str, rows: list[Row], extractor: Extractor | None, told: str | None) -> Question:
+def _question(name: str, rows: list[ImportedRow], extractor: Extractor | None, gold: str | None) -> Question:
     """A question of a pool: equal answers have one key, and gold is compared alike."""
     reading = extractor or get_extractor("auto")
-    keys = Keys(extractor.exact if extractor else False)
+    keys = extractor.keys() if extractor else Keys()
     given = extractor is None
     answers = tuple(keys.key(row.given if given and row.has_given else reading.extract(row.response)) for row in rows)
-    gold = told if told is not None else next((row.gold for row in rows if row.gold is not None), None)
+    gold = gold if gold is not None else next((row.gold for row in rows if row.gold is not None), None)
     tokens = tuple(row.response.tokens for row in rows)
     return Question(name, keys.find(gold), answers, tokens if any(one is not None for one in tokens) else None)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from suffice.errors import OptionError, PoolError
-from suffice.importing.rows import Dropped, Row, Rows, count, json_lines, wanted
+from suffice.importing.rows import Dropped, ImportedRow, Rows, count, json_lines, wanted
 from suffice.jsonl import quoted, read_unpacked
 from suffice.response import Response
 
@@ -17,10 +17,10 @@ OK = 200
 
 
 @dataclass(frozen=True)
-class Columns:
+class TableColumns:
     """What the columns of a table are called; tokens and gold may be missing unless they are named.
 
-    >>> Columns(answer="prediction").answer
+    >>> TableColumns(answer="prediction").answer
     'prediction'
     """
 
@@ -50,7 +50,7 @@ def batch_output(path: Path, suffix: str | None) -> Rows:
         # Of several choices only the sum is known.
         tokens = usage.get("completion_tokens", usage.get("output_tokens")) if len(said) == 1 else None
         for text, reason in said:
-            yield Row(identity, Response(text, reason, count(tokens, place)))
+            yield ImportedRow(identity, Response(text, reason, count(tokens, place)))
 
 
 def _said(body: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
@@ -63,7 +63,7 @@ def _said(body: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
         yield "".join(part.get("text") or "" for part in parts), "length" if cut else "stop"
 
 
-def csv_table(path: Path, columns: Columns) -> Rows:
+def csv_table(path: Path, columns: TableColumns) -> Rows:
     """Responses of a CSV file with a header."""
     try:
         text = read_unpacked(path, PoolError).decode("utf-8-sig")
@@ -88,7 +88,7 @@ def _whole_rows(path: Path, reader: "csv.DictReader[str]") -> Iterator[tuple[str
         yield place, row
 
 
-def parquet_table(path: Path, columns: Columns) -> Rows:
+def parquet_table(path: Path, columns: TableColumns) -> Rows:
     """Responses of a Parquet file."""
     try:
         parquet = importlib.import_module("pyarrow.parquet")
@@ -101,13 +101,15 @@ def parquet_table(path: Path, columns: Columns) -> Rows:
     yield from _table(((f"{path}, row {number}", row) for number, row in enumerate(rows, 1)), columns)
 
 
-def _table(rows: Iterator[tuple[str, dict[str, Any]]], columns: Columns) -> Rows:
-    needed = [name for name in vars(columns).values() if name is not None]
+def _table(rows: Iterator[tuple[str, dict[str, Any]]], columns: TableColumns) -> Rows:
+    needed = {what: name for what, name in vars(columns).items() if name is not None}
     for place, row in rows:
-        missing = [name for name in needed if name not in row]
-        if missing:
-            there = ", ".join(map(str, row))
-            raise PoolError(f"{place}: there is no column {quoted(missing[0])}; there are {there}")
+        for what, name in needed.items():
+            if name not in row:
+                there = ", ".join(map(str, row))
+                raise PoolError(
+                    f"{place}: there is no column {quoted(name)}; there are {there}: name one by --{what}-column"
+                )
         question, answer = row[columns.question], row[columns.answer]
         if question is None or str(question) == "":
             yield Dropped("no question named")
@@ -116,4 +118,4 @@ def _table(rows: Iterator[tuple[str, dict[str, Any]]], columns: Columns) -> Rows
         gold = row.get(columns.gold or "gold")
         tokens = count(row.get(columns.tokens or "tokens"), place)
         response = Response(text, None, tokens)
-        yield Row(str(question), response, text or None, True, None if gold in (None, "") else str(gold))
+        yield ImportedRow(str(question), response, text or None, True, None if gold in (None, "") else str(gold))

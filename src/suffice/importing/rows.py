@@ -11,7 +11,7 @@ from suffice.response import Response
 
 
 @dataclass(frozen=True)
-class Row:
+class ImportedRow:
     """One response as a file has it."""
 
     question: str
@@ -30,7 +30,7 @@ class Dropped:
     why: str
 
 
-Rows = Iterator[Row | Dropped]
+Rows = Iterator[ImportedRow | Dropped]
 
 
 def json_lines(path: Path, fields: str) -> Iterator[tuple[int, dict[str, Any]]]:

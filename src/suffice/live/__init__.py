@@ -1,9 +1,10 @@
 """Sampling a server: the loop from question to outcome, and collecting pools."""
 
-from suffice.live.local import LocalServer
 from suffice.live.outcome import Outcome
 from suffice.live.parse import aparse, parse
 from suffice.live.sample import asample, sample
+from suffice.live.sampling import Sampling
+from suffice.live.servers.local import LocalServer
 from suffice.live.tracing import trace
 from suffice.live.vote import Moment, Progress, Vote, Voting, Watch
 from suffice.response import Response
@@ -14,6 +15,7 @@ __all__ = [
     "Outcome",
     "Progress",
     "Response",
+    "Sampling",
     "Vote",
     "Voting",
     "Watch",

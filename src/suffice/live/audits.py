@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from scipy.special import betaincinv
+import scipy
 
 from suffice.live.outcome import Outcome
 
@@ -18,6 +18,8 @@ class Audit:
     samples_full: int
     tokens: int
     tokens_full: int
+    once_agreed: bool
+    """Whether one response, the first, would have agreed too."""
     model: str = ""
     topic: str = ""
 
@@ -29,9 +31,9 @@ class Audit:
     @classmethod
     def of(cls, early: Outcome, full: Outcome, model: str = "", topic: str = "") -> "Audit":
         """The audit that compares the two."""
-        return cls(
-            agrees(early, full), early.samples, full.samples, early.tokens, full.tokens, model=model, topic=topic
-        )
+        once = full.responses[0].answer == full.majority if full.composed is None else not full.changed
+        taken = early.samples, full.samples, early.tokens, full.tokens
+        return cls(agrees(early, full), *taken, once, model=model, topic=topic)
 
     def to_json(self) -> dict[str, Any]:
         """As one JSON object."""
@@ -59,17 +61,18 @@ class Proof:
     samples_full: int
     tokens: int
     tokens_full: int
+    once_agreed: int
 
     @classmethod
     def of(cls, audits: Iterable[Audit]) -> "Proof":
         """Of all of these.
 
-        >>> proof = Proof.of([Audit(True, 4, 32, 400, 3200)] * 99 + [Audit(False, 12, 32, 1200, 3200)])
+        >>> proof = Proof.of([Audit(True, 4, 32, 400, 3200, True)] * 99 + [Audit(False, 12, 32, 1200, 3200, False)])
         >>> str(proof)
-        'agreement 99.0 % (95 % interval 94.6–100.0, 100 audits), tokens saved 87.2 % (measured)'
+        'agreement 99.0 % (95 % interval 94.6–100.0, 100 audits) for 12.8 % of the full tokens; one response 99.0 %'
         """
         rows = list(audits)
-        names = ("agreed", "samples", "samples_full", "tokens", "tokens_full")
+        names = ("agreed", "samples", "samples_full", "tokens", "tokens_full", "once_agreed")
         return cls(len(rows), *(sum(getattr(one, name) for one in rows) for name in names))
 
     @property
@@ -80,8 +83,9 @@ class Proof:
     @property
     def interval(self) -> tuple[float, float]:
         """Where the true share is, with 95 % confidence (Clopper and Pearson's exact interval)."""
-        low = betaincinv(self.agreed, self.audits - self.agreed + 1, 0.025) if self.agreed else 0.0
-        high = betaincinv(self.agreed + 1, self.audits - self.agreed, 0.975) if self.agreed < self.audits else 1.0
+        apart = self.audits - self.agreed
+        low = scipy.special.betaincinv(self.agreed, apart + 1, 0.025) if self.agreed else 0.0
+        high = scipy.special.betaincinv(self.agreed + 1, apart, 0.975) if apart else 1.0
         return float(low), float(high)
 
     @property
@@ -99,12 +103,15 @@ class Proof:
             "samples": self.samples / self.audits if self.audits else None,
             "samples_full": self.samples_full / self.audits if self.audits else None,
             "tokens_saved": self.tokens_saved,
+            "once_agreed": self.once_agreed,
+            "once_agreement": self.once_agreed / self.audits if self.audits else None,
         }
 
     def __str__(self) -> str:
         if self.agreement is None:
             return "no audits yet"
         low, high = self.interval
-        saved = "" if self.tokens_saved is None else f", tokens saved {100 * self.tokens_saved:.1f} % (measured)"
         share = f"agreement {100 * self.agreement:.1f} % (95 % interval {100 * low:.1f}–{100 * high:.1f}, "
-        return f"{share}{self.audits} audits){saved}"
+        spent = f" for {100 * self.tokens / self.tokens_full:.1f} % of the full tokens" if self.tokens_full else ""
+        once = f"one response {100 * self.once_agreed / self.audits:.1f} %"
+        return f"{share}{self.audits} audits){spent}; {once}"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -10,8 +11,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from suffice.answers import Extractor, Keys, Structure
-from suffice.answers.comparing import Comparison
+from suffice.answers import Evidence, Extractor, Kind, Structure, normalise
+from suffice.answers.keys import FormulaComparison
 from suffice.answers.structure import spelled
 from suffice.controllers import Controller
 from suffice.elections import Election, FieldElection, FieldTallies, field_accuracy, typical
@@ -28,7 +29,7 @@ _READERS = ThreadPoolExecutor(8, "suffice-read")
 T = TypeVar("T")
 
 
-async def think(task: Callable[..., T], *arguments: Any) -> T:
+async def in_thread(task: Callable[..., T], *arguments: Any) -> T:
     """Do what may take a while in a thread."""
     return await asyncio.get_running_loop().run_in_executor(_THREADS, task, *arguments)
 
@@ -39,7 +40,7 @@ async def _read(quick: bool, task: Callable[..., T], *arguments: Any) -> T:
     return await asyncio.get_running_loop().run_in_executor(_READERS, task, *arguments)
 
 
-async def _compared(comparison: Comparison) -> bool | None:
+async def _compared(comparison: FormulaComparison) -> bool | None:
     """What a comparison of formulas comes to; nothing where that takes too long."""
     try:
         async with asyncio.timeout(comparison.patience):
@@ -64,7 +65,7 @@ class FieldOutcome:
 
 
 @dataclass(frozen=True)
-class Elected:
+class BallotResult:
     """What a ballot comes to: the answer, a response that stands for it, and how sure that is."""
 
     answer: str | None
@@ -77,6 +78,10 @@ class Elected:
     """Whether the value was put together from several responses; None for an answer without fields."""
     majority: str | None = None
     """The answer with most votes, which is another one only where the election weighed them."""
+    votes: int = 0
+    """Those of the answer, whole; none for an object that nobody said."""
+    changed: bool = False
+    """Whether it is not what the first response says, in any field that was voted on."""
 
 
 class Ballot(ABC):
@@ -95,6 +100,10 @@ class Ballot(ABC):
     async def add(self, response: Response) -> str | None:
         """Take a response in; the key of its answer."""
 
+    def name(self, key: str) -> str:
+        """What an answer is called when the vote is told."""
+        return key
+
     def end_round(self) -> None:
         """Mark that all draws of the present round are in."""
         self.tally.end_round()
@@ -109,24 +118,29 @@ class Ballot(ABC):
         return {}
 
     @property
+    @abstractmethod
     def agrees(self) -> bool:
-        """Whether the responses look like answers to one question: most have one, and two have the same.
+        """Whether there is something to vote on: the request shows it, or responses agree more than chance has it."""
 
-        To go on with half of them takes 1.20 samples instead of 1.14 where there is no answer, and elects no more right
-        ones where there is (`benchmarks/traffic.py`, the mean of four seeds).
-        """
-        top, given = self.tally.top(1)[0], sum(self.tally.votes.values())
-        return top > 1 and 2 * given > self.tally.draws
+    @property
+    def evidence(self) -> Kind | None:
+        """What showed the answers, mostly; None where there are none."""
+        return None
 
     def sureness(self) -> tuple[float | None, float | None]:
         """How sure it is now, confidence and certainty: as sure as its least sure field."""
+        if any(self.tally.voters):
+            return None, None
         tallies = self.field_tallies.values() or [self.tally]
         sure = _least(confidence(tally, self.prior) for tally in tallies)
         return sure, _least(certainty(tally, self.prior) for tally in tallies)
 
     def _sureness(self, tally: Tally, leads: bool = True) -> tuple[float | None, float | None]:
-        """Confidence and certainty of the leader; nothing is known of what was taken against the vote."""
-        if not leads:
+        """Confidence and certainty of the leader; nothing is known of what was taken against the vote, or by voters.
+
+        The model of answers is of one voter: what several say together is none of its draws.
+        """
+        if not leads or any(tally.voters):
             return None, None
         ready = is_ready(tally.budget, self.prior)
         sure = None if not ready else 0.0 if tally.leader is None else confidence(tally, self.prior)
@@ -138,7 +152,7 @@ class Ballot(ABC):
         return self.quick and is_certainty_known(self.tally, self.prior)
 
     @abstractmethod
-    def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
+    def elect(self, responses: Sequence[Response], once: bool = False) -> BallotResult:
         """The election; where `once`, all responses are copies, and tell no more than one of them."""
 
     @abstractmethod
@@ -157,14 +171,43 @@ class AnswerBallot(Ballot):
         self._election = election
         self._answer: str | None = None
         self._extractor = extractor
-        self._keys = Keys(extractor.exact)
+        self._keys = extractor.keys()
+        self._seen: list[Evidence] = []
+        self._texts: list[str] = []
+        self._spellings: dict[str, Counter[str]] = {}
+        self._names: dict[str, str] = {}
 
     async def add(self, response: Response) -> str | None:
         """Its answer joins the tally; it is read in a thread where that may take its time."""
-        found = await _read(self._extractor.quick, self._extractor.extract, response)
-        answer = await self._key(found)
-        self.tally.add(answer)
+        found = await _read(self._extractor.quick, self._extractor.evidence, response)
+        answer = await self._key(found.answer if found else None)
+        self._texts.append(response.said or "")
+        if found and answer is not None:
+            self._seen.append(found)
+            self._spellings.setdefault(answer, Counter())[self._spelled(found.answer)] += 1
+        self.tally.add(answer, response.voter)
         return answer
+
+    def _spelled(self, answer: str) -> str:
+        return answer if self._extractor.exact else normalise(answer) or answer
+
+    def name(self, key: str) -> str:
+        """The answer of a key as most voters spell it; it keeps that name from its first election on."""
+        spellings = self._spellings.get(key)
+        return self._names.setdefault(key, spellings.most_common(1)[0][0]) if spellings else key
+
+    @property
+    def evidence(self) -> Kind | None:
+        """What showed most answers."""
+        kinds = Counter(one.kind for one in self._seen)
+        return kinds.most_common(1)[0][0] if kinds else None
+
+    @property
+    def agrees(self) -> bool:
+        """Where the request shows, for most, that there is one answer, a hard question is voted on to its end."""
+        if 2 * sum(one.certain for one in self._seen) > self.tally.draws:
+            return True
+        return 2 * len(self._seen) > self.tally.draws and agree(self.tally, self._texts)
 
     async def _key(self, found: str | None) -> str | None:
         """The key of an answer; where formulas must be compared for it, others go on meanwhile."""
@@ -176,14 +219,24 @@ class AnswerBallot(Ballot):
         except StopIteration as key:
             return key.value  # type: ignore[no-any-return]
 
-    def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
+    def elect(self, responses: Sequence[Response], once: bool = False) -> BallotResult:
         """The majority, or what weighs most; how sure that is goes by the counts."""
         majority = self._answer = self.tally.leader
         if self._election and majority is not None:
             self._answer = _weighed(self._election, responses)
         givers = [one for one in responses if one.answer == self._answer] if majority is not None else []
         sure = self._sureness(_once(self.tally) if once else self.tally)
-        return Elected(self._answer, typical(givers), *sure, majority=majority)
+        changed = majority is not None and self.tally.answers[0] != self._answer
+        return BallotResult(
+            self._answer, typical(self._alike(givers)), *sure, majority=majority, votes=len(givers), changed=changed
+        )
+
+    def _alike(self, givers: Sequence[Response]) -> Sequence[Response]:
+        """Those that spell the elected answer as it is told, of those that gave it."""
+        if self._answer is None:
+            return givers
+        told = self.name(self._answer)
+        return [one for one in givers if self._spelled(self._extractor.extract(one) or "") == told] or givers
 
     def graded(self, gold: str | None) -> dict[str, Any]:
         """By the keys seen so far."""
@@ -219,23 +272,26 @@ class FieldBallot(Ballot):
         return self._fields.next_round(controller) if self.tally.draws else controller.next_round(self.tally)
 
     @property
+    def evidence(self) -> Kind | None:
+        """By the schema, or by the tools."""
+        return self._structure.kind if self.tally.leader is not None else None
+
+    @property
     def field_tallies(self) -> Mapping[str, Tally]:
         """What is to be settled, by JSON pointer."""
         return self._fields.tallies
 
     @property
     def agrees(self) -> bool:
-        """Whether most have an object, and in half of its fields two have the same: example data has not."""
-        tallies = self._fields.tallies.values()
-        shared = sum(tally.top(1)[0] > 1 for tally in tallies)
-        return 2 * shared >= len(tallies) and 2 * sum(self.tally.votes.values()) > self.tally.draws
+        """As its fields tell."""
+        return self._fields.agree
 
-    def elect(self, responses: Sequence[Response], once: bool = False) -> Elected:
+    def elect(self, responses: Sequence[Response], once: bool = False) -> BallotResult:
         """The object that the fields elect; it is as sure as its least sure field."""
-        election = self._fields.elect()
+        election = self._fields.elect(self._structure.compose)
         self.tally = self._fields.whole  # until now free text was among what is compared
         if election is None:
-            return Elected(None, None, *self._sureness(self.tally))
+            return BallotResult(None, None, *self._sureness(self.tally))
         fields = {
             pointer: FieldOutcome(
                 one.value, one.votes, one.share, *self._sureness(_once(one.tally) if once else one.tally, one.leads)
@@ -243,15 +299,19 @@ class FieldBallot(Ballot):
             for pointer, one in election.fields.items()
         }
         voted = [fields[pointer] for pointer, one in election.fields.items() if one.kind == "voted"]
-        return Elected(
+        leads = all(one.leads for one in election.fields.values() if one.kind == "voted")
+        whole = None if election.response is None else self.tally.answers[election.response]
+        return BallotResult(
             spelled(election.value),
             responses[self._stands(election)],
-            _least(one.confidence for one in voted),
-            _least(one.certainty for one in voted),
+            _least(one.confidence for one in voted) if leads else None,
+            _least(one.certainty for one in voted) if leads else None,
             election.value,
             fields,
             election.composed,
             spelled(election.value),
+            0 if whole is None else self.tally.votes[whole],
+            any(one.tally.answers[0] != one.choice for one in election.fields.values() if one.kind == "voted"),
         )
 
     def _stands(self, election: FieldElection) -> int:
@@ -265,10 +325,27 @@ class FieldBallot(Ballot):
         value = read_gold(gold)
         if value is None:
             return {"gold": None, "right": None, "fields_right": None}
-        elected = self._fields.elect()
+        elected = self._fields.elect(self._structure.compose)
         told, compared = self._structure, self._fields.answers
         accuracy = field_accuracy(elected and elected.value, value, compared, ignore=told.ignore, compare=told.compare)
         return {"gold": value, "right": accuracy.whole, "fields_right": round(accuracy.share, 4)}
+
+
+COPY = 20
+"""Characters from which two texts that are the same to the letter are one and the same, where chance is asked about."""
+
+
+def agree(tally: Tally, texts: Sequence[str]) -> bool:
+    """Whether draws agree more than chance would have it: three of them, or two that say the same in other words.
+
+    >>> tally = Tally()
+    >>> tally.add_round(["7", "7", "8", "9"])
+    >>> agree(tally, ["7", "It is 7.", "8", "9"]), agree(tally, ["7", "7", "8", "9"])
+    (True, False)
+    """
+    said = [text for text, answer in zip(texts, tally.answers, strict=True) if answer == tally.leader]
+    told = len({text for text in said if len(text) > COPY}) + sum(len(text) <= COPY for text in said)
+    return tally.leader is not None and (told > 2 or len(set(said)) > 1)
 
 
 def read_gold(gold: str | None) -> Any:

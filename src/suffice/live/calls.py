@@ -7,69 +7,67 @@ from dataclasses import replace
 
 import numpy as np
 
-from suffice.answers import Extractor, Read, get_extractor
-from suffice.controllers import Controller, get_controller
-from suffice.live.draws import Failure
+from suffice.errors import OptionError
+from suffice.live.draws import Failure, QueuedDraws, Unfinished
 from suffice.live.outcome import Outcome
-from suffice.live.vote import Vote, Voting
+from suffice.live.sampling import Sampling
+from suffice.live.vote import Vote
 from suffice.response import Response
+from suffice.tally import Tally
 
 Ask = Callable[[int], Awaitable[Response]]
 """One response, by the number of its draw."""
 
 
-async def vote_on(
-    ask: Ask,
-    question: str,
-    *,
-    controller: str | Controller = "plan",
-    budget: int,
-    answer: str | Extractor | Read = "auto",
-    concurrency: int,
-) -> Outcome:
-    """Ask just enough times; `question` is what the answers are read in the light of."""
-    extractor = get_extractor(answer).for_request([{"role": "user", "content": question}])
-    voting = Voting(get_controller(controller), extractor, budget)
-    return await Vote(voting, CalledDraws(ask, concurrency), np.random.default_rng()).outcome()
+async def vote_on(ask: Ask, question: str, sampling: Sampling) -> Outcome:
+    """Ask just enough times.
+
+    Args:
+        ask: Gives one response, by the number of its draw; it is called again for each.
+        question: What the answers are read in the light of.
+        sampling: How to ask; retries and timeouts are for `ask` to see to.
+
+    Returns:
+        The outcome.
+
+    Raises:
+        OptionError: where log probabilities are wanted, which such models don't tell.
+        SampleError: where all draws of a round failed.
+    """
+    if sampling.voting.wants_signals:
+        raise OptionError("can't be had: the model tells no log probabilities", "signals")
+    extractor = sampling.extractor.for_request([{"role": "user", "content": question}])
+    voting = replace(sampling.voting, extractor=extractor)
+    vote = Vote(voting, CalledDraws(ask, sampling.concurrency), np.random.default_rng())
+    return await vote.outcome(sampling.deadline_seconds)
 
 
-class CalledDraws:
+class CalledDraws(QueuedDraws):
     """Draws that are calls, so many at once; one that raises is a failure."""
 
-    arriving_tokens = cancelled_tokens = 0
-    runs_on = False
+    unfinished = Unfinished()
 
     def __init__(self, ask: Ask, concurrency: int) -> None:
-        self.in_flight = 0
+        super().__init__()
         self._ask = ask
+        self._concurrency = concurrency
         self._slots = asyncio.Semaphore(concurrency)
         self._launched = 0
-        self._arrived: asyncio.Queue[Response | Failure] = asyncio.Queue()
-        self._tasks: set[asyncio.Task[None]] = set()
 
-    def launch(self, draws: int) -> list[int]:
-        """Start so many draws, in parallel; their numbers."""
+    @property
+    def room(self) -> int:
+        """How many more calls may be under way."""
+        return self._concurrency - self.in_flight
+
+    def launch(
+        self, draws: int, tally: Tally | None = None, *, single: bool = True, streamed: bool = False
+    ) -> list[int]:
+        """Start so many draws, in parallel; their numbers. Each is a call of its own in any case."""
         numbers = list(range(self._launched, self._launched + draws))
         for number in numbers:
-            task = asyncio.create_task(self._draw(number))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._begin(self._draw(number), 1)
         self._launched += draws
-        self.in_flight += draws
         return numbers
-
-    async def next(self) -> Response | Failure:
-        """Wait for the next draw to arrive, and take it."""
-        arrived = await self._arrived.get()
-        self.in_flight -= 1
-        return arrived
-
-    async def close(self) -> None:
-        """End what is in flight, at once."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
 
     async def _draw(self, number: int) -> None:
         async with self._slots:

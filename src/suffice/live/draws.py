@@ -2,16 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, replace
 from itertools import count, islice
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from suffice.live.dialects.base import Meter
-from suffice.live.facts import Asking
-from suffice.live.server import DrawError, Server
+from suffice.live.servers.hosts import DrawRequest
+from suffice.live.servers.server import DrawError, Server
 from suffice.live.tracing import TRACING
 from suffice.response import Response
+from suffice.tally import Tally
+
+SHORT = 32
+"""The most tokens of an answer that is asked for alone."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,19 @@ class Failure:
     cause: Exception | None = None
 
 
+class Unfinished(NamedTuple):
+    """What draws have generated that is in no response."""
+
+    arriving: int = 0
+    """Tokens of those in flight, so far, where they stream."""
+    cancelled: int = 0
+    """Tokens of those that were ended before they arrived."""
+    runs_on: bool = False
+    """Whether the server does not stream what it was asked to, so that draws that are ended may run on there."""
+    prompts: int = 0
+    """How many requests were ended before they arrived, each of which sent the prompt."""
+
+
 class Draws(Protocol):
     """A source of responses to one question."""
 
@@ -31,19 +48,25 @@ class Draws(Protocol):
         """How many draws were launched and not yet taken."""
 
     @property
-    def arriving_tokens(self) -> int:
-        """What the draws in flight have generated so far, where they stream."""
+    def unfinished(self) -> Unfinished:
+        """What they have generated that is in no response."""
 
     @property
-    def cancelled_tokens(self) -> int:
-        """What draws had generated that were ended before they arrived."""
+    def ready(self) -> int:
+        """How many of those in flight have arrived, and can be taken without waiting."""
 
     @property
-    def runs_on(self) -> bool:
-        """Whether the server does not stream what it was asked to, so that draws that are ended may run on there."""
+    def room(self) -> int:
+        """How many more draws the server could take now without being much slower; none or less where it is busy."""
 
-    def launch(self, draws: int) -> list[int]:
-        """Start so many draws, in parallel; their numbers."""
+    def launch(
+        self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
+    ) -> list[int]:
+        """Start so many draws, in parallel; their numbers.
+
+        Those that are `single` arrive each for itself; where they are `streamed` too, each can surely be ended. The
+        tally is for those who choose by it.
+        """
 
     async def next(self) -> Response | Failure:
         """Wait for the next draw to arrive, and take it."""
@@ -52,35 +75,26 @@ class Draws(Protocol):
         """End what is in flight, at once."""
 
 
-class ServerDraws:
-    """Draws from a server: one request for many where it honours `n`, else one for each."""
+class QueuedDraws:
+    """Draws that are tasks of this process: each puts what it brings into a queue."""
 
-    def __init__(self, server: Server, asking: Asking, numbers: Iterable[int] | None = None) -> None:
+    def __init__(self) -> None:
         self.in_flight = 0
-        self.cancelled_tokens = 0
-        self.runs_on = False
-        self._server = server
-        self._asking = asking
-        self._numbers = iter(count() if numbers is None else numbers)
         self._arrived: asyncio.Queue[Response | Failure | Exception] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._meters: list[Meter] = []
-        self._traced = TRACING.draws(server.dialect, asking.fields)
 
     @property
-    def arriving_tokens(self) -> int:
-        """What the draws in flight have generated so far, where they stream."""
-        return sum(meter.generated for meter in self._meters)
+    def ready(self) -> int:
+        """How many of those in flight have arrived, and can be taken without waiting."""
+        return self._arrived.qsize()
 
-    def launch(self, draws: int) -> list[int]:
-        """Start so many draws, in parallel; their numbers."""
-        numbers = list(islice(self._numbers, draws))
-        self._traced.launched(numbers)
-        task = asyncio.create_task(self._start(numbers))
+    def _begin(self, work: Coroutine[Any, Any, None], draws: int) -> asyncio.Task[None]:
+        """Start work that brings so many draws in."""
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         self.in_flight += draws
-        return numbers
+        return task
 
     async def next(self) -> Response | Failure:
         """Wait for the next draw to arrive, and take it."""
@@ -97,53 +111,130 @@ class ServerDraws:
         if self._tasks:
             # To be cancelled meanwhile must not disturb the tasks: they are closing their connections.
             await asyncio.wait(self._tasks)
+        self.in_flight, self._arrived = 0, asyncio.Queue()  # an audit may launch more
+
+
+class ServerDraws(QueuedDraws):
+    """Draws from a server: one request for many where it honours `n`, else one for each."""
+
+    def __init__(
+        self,
+        server: Server,
+        request: DrawRequest,
+        numbers: Iterable[int] | None = None,
+        follow_up: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._cancelled_tokens = self._cancelled_prompts = 0
+        self._runs_on = False
+        self._server = server
+        self._request = request
+        self._follow_up = follow_up
+        self._numbers = iter(count() if numbers is None else numbers)
+        self._meters: list[Meter] = []
+        self._traced = TRACING.draws(server.wire, request.fields)
+
+    @property
+    def unfinished(self) -> Unfinished:
+        """By the meters of those that stream."""
+        arriving = sum(meter.generated for meter in self._meters)
+        return Unfinished(arriving, self._cancelled_tokens, self._runs_on, self._cancelled_prompts)
+
+    @property
+    def room(self) -> int:
+        """How many more draws the server could take now without being much slower; none or less where it is busy."""
+        return self._server.host.room
+
+    def launch(
+        self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
+    ) -> list[int]:
+        """Start so many draws, in parallel; their numbers."""
+        numbers = list(islice(self._numbers, draws))
+        self._traced.launched(numbers)
+        common = self._request
+        request = replace(common, single=common.single or single, streamed=common.streamed or streamed)
+        task = self._begin(self._start(numbers, request), draws)
+        # These count at once: whoever decides in the same moment must know of them.
+        pace = self._server.capabilities.pace
+        pace.begin(draws)
+        task.add_done_callback(lambda _: pace.end(draws))
+        return numbers
+
+    async def close(self) -> None:
+        """End what is in flight, at once."""
+        await super().close()
         self._traced.closed()
 
-    async def _start(self, numbers: list[int]) -> None:
+    async def _start(self, numbers: list[int], request: DrawRequest) -> None:
         try:
-            await self._draw(numbers)
+            await self._draw(numbers, request)
         except Exception as error:  # a mistake in the request, or in this program: whoever waits must know
             self._arrived.put_nowait(error)
 
-    async def _draw(self, numbers: list[int]) -> bool:
+    async def _draw(self, numbers: list[int], request: DrawRequest) -> bool:
         """Bring the draws of these numbers in; False where none of them could be had."""
-        most = self._server.most_at_once(self._asking)
+        most = self._server.most_at_once(request)
         if len(numbers) > most:
-            pieces = (self._draw(numbers[start : start + most]) for start in range(0, len(numbers), most))
+            pieces = (self._draw(numbers[start : start + most], request) for start in range(0, len(numbers), most))
             return any(await asyncio.gather(*pieces))
         begun = time.monotonic()
-        meter = self._server.dialect.meter()
+        meter = self._server.wire.meter()
         self._meters.append(meter)
         try:
             with self._traced.asking(numbers):
-                responses = await self._server.ask(self._asking, numbers, meter)
+                responses = await self._server.ask(request, numbers, meter)
         except DrawError as error:
             if error.refused and len(numbers) > 1:
-                return await self._draw_fewer(numbers, error)
+                return await self._draw_fewer(numbers, request, error)
             self._fail(numbers, error)
             return False
         except asyncio.CancelledError:
-            self.cancelled_tokens += meter.generated
+            self._cancelled_prompts += 1
+            if request.streamed:
+                self._cancelled_tokens += meter.generated
+            else:
+                pace = self._server.capabilities.pace
+                self._cancelled_tokens += pace.tokens_in(time.monotonic() - begun, len(numbers))
+                self._runs_on = True
             raise
         finally:
             self._meters.remove(meter)
-        self.runs_on |= self._asking.streamed and not meter.streamed
-        seconds = round(time.monotonic() - begun, 3)
+        self._runs_on |= request.streamed and not meter.streamed
+        if self._follow_up:
+            responses = await asyncio.gather(*map(self._asked_for_the_answer, responses))
         for number, response in zip(numbers, responses, strict=False):
-            self._arrive(number, replace(response, draw=number, seconds=seconds))
+            self._arrive(number, replace(response, draw=number))
         if len(responses) < len(numbers):
-            self._server.facts.gave(self._asking, len(responses))
-            await self._draw(numbers[len(responses) :])
+            self._server.capabilities.gave(request, len(responses))
+            await self._draw(numbers[len(responses) :], request)
         return True
 
-    async def _draw_fewer(self, numbers: list[int], error: DrawError) -> bool:
+    async def _asked_for_the_answer(self, response: Response) -> Response:
+        """The response, with what the model says when it is asked for the answer alone."""
+        wire, fields = self._server.wire, self._request.fields
+        said = {"role": "assistant", "content": response.said or ""}, {"role": "user", "content": self._follow_up}
+        asked = {"model": fields.get("model"), **wire.fields([*wire.messages(fields), *said])}
+        short = DrawRequest({**asked, wire.limit: SHORT, "temperature": 0})
+        try:
+            (final,) = await self._server.ask(short, [0], wire.meter())
+        except DrawError:
+            return response
+        return replace(
+            response,
+            final=final.text if final.is_complete else None,
+            tokens=None if response.tokens is None else response.tokens + (final.tokens or 0),
+            seconds=response.seconds + final.seconds,
+            prompt_tokens=response.prompt_tokens + final.prompt_tokens,
+        )
+
+    async def _draw_fewer(self, numbers: list[int], request: DrawRequest, error: DrawError) -> bool:
         """Half as many at once: perhaps the server refused their number and nothing else."""
         half = len(numbers) // 2
-        if not await self._draw(numbers[:half]):
+        if not await self._draw(numbers[:half], request):
             self._fail(numbers[half:], error)
             return False
-        self._server.facts.took(self._asking, half, str(error))
-        await self._draw(numbers[half:])
+        self._server.capabilities.took(request, half, str(error))
+        await self._draw(numbers[half:], request)
         return True
 
     def _fail(self, numbers: list[int], error: DrawError) -> None:

@@ -2,17 +2,36 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from suffice.answers import Kind
 from suffice.live.ballots import FieldOutcome
 from suffice.notebook import bars, many, short
 from suffice.response import Response
 
-STOP_REASONS = ("controller", "budget", "no answer", "repeats", "deadline", "cancelled", "failed")
-"""Who ended a vote: the controller, the budget, that there is nothing to vote on or nothing new, time, or a mishap."""
-
 SETTLED = ("controller", "budget")
-"""Those of votes that were decided. One that was given up saved nothing, teaches nothing, and is not audited."""
+"""The stop reasons of votes that were decided: only these save anything and teach anything."""
+
+CUT_SHORT = ("patience", "deadline")
+"""The stop reasons of votes that had no more time. They teach nothing: time, and not the tally, has stopped them."""
+
+
+class OverOne(NamedTuple):
+    """What a vote took over its first response alone: samples, tokens of responses, and of prompts sent again."""
+
+    samples: int
+    tokens: int
+    prompt_tokens: int
+
+
+def with_prompts(saved: int, again: int) -> str:
+    """What saved tokens of responses come to, beside those of prompts that were sent again.
+
+    >>> with_prompts(276, 38), with_prompts(587, 1036)
+    ('with prompts sent again it took 238 tokens less', 'with prompts sent again it took 449 tokens more')
+    """
+    more = again - saved
+    return f"with prompts sent again it took {abs(more):,} tokens {'more' if more > 0 else 'less'}"
 
 
 @dataclass(frozen=True)
@@ -44,6 +63,7 @@ class Outcome:
     completion_tokens: int
     seconds: float
     stop_reason: str
+    """Who ended it: controller, budget, no answer, repeats (of one response), patience, deadline, cancelled, failed."""
     failures: tuple[str, ...]
     responses: tuple[Response, ...]
     budget: int
@@ -63,8 +83,20 @@ class Outcome:
     """The object as an instance of the model that `parse` was given."""
     majority: str | None = None
     """The answer with most votes: another one than `answer` only where the election weighed them."""
+    evidence: Kind | None = None
+    """What showed the answers: slot, option, short, conclusion, boxed, schema, tool or asked."""
     weighed: bool = False
     """Whether it did; confidence and certainty are those of the majority in any case."""
+    changed: bool = False
+    """Whether another answer was elected than the first response gives."""
+    named: bool = True
+    """Whether whoever asked named the budget, or asked for a vote: only against that is anything saved."""
+    right: float | None = None
+    """The probability that the answer is right, by a calibration; None where there is none, or no answer."""
+    sure: bool | None = None
+    """Whether that is enough for the risk that is allowed; None where none was named."""
+    calibrated: bool = False
+    """Whether there was a calibration."""
 
     def __repr__(self) -> str:
         answer = "None" if self.answer is None else short(repr(self.answer))
@@ -74,6 +106,11 @@ class Outcome:
 
     def _repr_html_(self) -> str:
         return bars(repr(self), self.votes, self.samples)
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the vote ended because there is nothing to vote on."""
+        return self.stop_reason == "no answer"
 
     @property
     def samples(self) -> int:
@@ -92,13 +129,32 @@ class Outcome:
 
     @property
     def samples_saved(self) -> int:
-        """How many more the full budget would have taken; none where the vote was given up."""
-        return self.budget - self.samples if self.stop_reason in SETTLED else 0
+        """How many more the full budget would have taken; none where nobody asked for it, or the vote was given up."""
+        return self.budget - self.samples if self.named and self.stop_reason in SETTLED else 0
 
     @property
     def tokens_saved(self) -> int:
-        """What those would have taken, by the mean of what was drawn."""
+        """What those would have taken, by the mean of what was drawn: of responses alone."""
         return round(self.tokens / max(self.samples, 1) * self.samples_saved)
+
+    @property
+    def over_one(self) -> OverOne:
+        """What was spent over one response."""
+        if not self.responses:
+            return OverOne(0, 0, 0)
+        prompt = max(response.prompt_tokens for response in self.responses)
+        first = self.responses[0].tokens or 0
+        spent = max(self.samples, self.launched - len(self.failures))  # what came too late was paid for too
+        return OverOne(spent - 1, self.completion_tokens - first, self.prompt_tokens - prompt)
+
+    @property
+    def by_voter(self) -> dict[str, dict[str, int]]:
+        """The votes of each voter of a panel; empty where one model was asked."""
+        votes: dict[str, dict[str, int]] = {one.voter: {} for one in self.responses if one.voter}
+        for one in self.responses:
+            if one.voter and one.answer is not None:
+                votes[one.voter][one.answer] = votes[one.voter].get(one.answer, 0) + 1
+        return votes
 
     @property
     def usage_estimated(self) -> bool:
@@ -108,40 +164,53 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         """The outcome as one JSON object."""
         return (
-            {
-                "answer": self.answer,
-                "confidence": self.confidence,
-                "certainty": self.certainty,
-                "share": self.share,
-                "votes": self.votes,
-                "samples": self.samples,
-                "rounds": self.rounds,
-                "draws": list(self.by_round),
+            self.summary()
+            | {
                 "tokens": self.tokens,
                 "prompt_tokens": self.prompt_tokens,
                 "completion_tokens": self.completion_tokens,
-                "usage_estimated": self.usage_estimated,
-                "samples_saved": self.samples_saved,
-                "tokens_saved": self.tokens_saved,
-                "seconds": round(self.seconds, 3),
-                "stop_reason": self.stop_reason,
                 "response": self.response.to_json() if self.response else None,
                 "failures": list(self.failures),
-                "budget": self.budget,
-                "launched": self.launched,
-                "cancelled_tokens": self.cancelled_tokens,
                 "runs_on": self.runs_on,
             }
-            | self.told_of_majority()
-            | self._structured()
+            | ({} if self.composed is None else {"value": self.value})
         )
 
-    def told_of_majority(self) -> dict[str, str | None]:
-        """The plain winner beside the elected one, where the election weighed the votes."""
-        return {"majority": self.majority} if self.weighed else {}
-
-    def _structured(self) -> dict[str, Any]:
-        if self.composed is None:
-            return {}
+    def summary(self) -> dict[str, Any]:
+        """What whoever asked is told beside the response, whether by a program or in a reply."""
         fields = {pointer: one.to_json() for pointer, one in self.fields.items()}
-        return {"value": self.value, "fields": fields, "composed": self.composed}
+        return (
+            {
+                "answer": self.answer,
+                "evidence": self.evidence,
+                "votes": self.votes,
+                "confidence": self.confidence,
+                "certainty": self.certainty,
+                "share": self.share,
+                "samples": self.samples,
+                "rounds": self.rounds,
+                "draws": list(self.by_round),
+                "stop_reason": self.stop_reason,
+                "budget": self.budget,
+                "over_one": self.over_one._asdict(),
+                "changed": self.changed,
+                "seconds": round(self.seconds, 3),
+                "launched": self.launched,
+                "cancelled_tokens": self.cancelled_tokens,
+                "usage_estimated": self.usage_estimated,
+            }
+            | self.savings()
+            | ({"majority": self.majority} if self.weighed else {})
+            | ({"by_voter": self.by_voter} if self.by_voter else {})
+            | self.assurance()
+            | ({} if self.composed is None else {"fields": fields, "composed": self.composed})
+        )
+
+    def savings(self) -> dict[str, int]:
+        """What was saved, where somebody named the number that it is saved against."""
+        return {"samples_saved": self.samples_saved, "tokens_saved": self.tokens_saved} if self.named else {}
+
+    def assurance(self) -> dict[str, float | bool | None]:
+        """How probable it is that the answer is right, where there was a calibration, and whether that is enough."""
+        sure = {} if self.sure is None else {"sure": self.sure}
+        return {"right": self.right} | sure if self.calibrated else {}

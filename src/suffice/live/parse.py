@@ -2,33 +2,43 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from suffice.answers import Structure
-from suffice.answers.schema import Schema
+from suffice.answers.structure import Schema
 from suffice.errors import OptionError
 from suffice.live.outcome import Outcome
-from suffice.live.sample import asample, with_twin
+from suffice.live.sample import asample, with_async_client
+from suffice.live.sampling import takes_sampling
 
 Model = Any
 """A Pydantic model's class, or a JSON schema."""
 
 
+@takes_sampling
 async def aparse(
-    client: Any,
-    messages: Iterable[Mapping[str, Any]],
-    *,
-    response_format: Model,
-    ignore: Sequence[str] = (),
-    compare: Mapping[str, str] | None = None,
-    **options: Any,
+    client: Any, messages: Iterable[Mapping[str, Any]], *, model: str, response_format: Model, **settings: Any
 ) -> Outcome:
-    """Ask for an object just enough times; `parsed` of the outcome is it, and `fields` tells how sure each leaf is.
+    """Ask for an object just enough times.
 
-    `response_format` is a Pydantic model or a JSON schema; a response that does not fit it is a draw without an answer.
-    Fields may be left out of the vote, or compared loosely, by JSON pointer. All else is as in `asample`.
+    Args:
+        client: The client, or clients, as for `asample`.
+        messages: The conversation.
+        model: The model's name.
+        response_format: A Pydantic model or a JSON schema; a response that does not fit it is a draw without an answer.
+        settings: What else `asample` takes, but for `answer`, which the object is. By JSON pointer, `ignore` leaves
+            fields out of the vote (`["/note"]`), and `compare` compares them loosely (`{"/city": "loose"}`). With
+            `compose`, where no object that was drawn has all the elected fields, one is put together.
+
+    Returns:
+        The outcome: `parsed` is the object that was drawn with most of the elected fields, and `fields` tells how sure
+        each leaf is.
+
+    Raises:
+        OptionError: where an argument is wrong; ControllerError, where the controller is.
+        SampleError: where all draws of a round failed; it has the outcome of those before.
 
     >>> import asyncio, openai
     >>> from suffice.testing import FakeServer
@@ -40,16 +50,33 @@ async def aparse(
     ...     asyncio.run(main(server.base_url)).parsed
     {'author': 'Austen', 'year': 1815}
     """
-    if "answer" in options:
+    if "answer" in settings:
         raise OptionError("can't be given here: the object is the answer", "answer")
     form = _Form(response_format)
-    structure = Structure(ignore=tuple(ignore), compare=dict(compare or {}), allows=form.allows)
-    outcome = await asample(client, messages, answer=structure, response_format=form.request, **options)
+    structure = Structure(allows=form.allows)
+    outcome = await asample(client, messages, model=model, answer=structure, response_format=form.request, **settings)
     return outcome if outcome.composed is None else replace(outcome, parsed=form.parsed(outcome.value))
 
 
-def parse(client: Any, messages: Iterable[Mapping[str, Any]], **options: Any) -> Outcome:
-    """Ask for an object just enough times, with a synchronous client; takes what `aparse` takes.
+@takes_sampling
+def parse(
+    client: Any, messages: Iterable[Mapping[str, Any]], *, model: str, response_format: Model, **settings: Any
+) -> Outcome:
+    """Ask for an object just enough times, with a synchronous client.
+
+    Args:
+        client: The client, or clients, as for `sample`.
+        messages: The conversation.
+        model: The model's name.
+        response_format: A Pydantic model or a JSON schema; a response that does not fit it is a draw without an answer.
+        settings: What else `aparse` takes.
+
+    Returns:
+        The outcome: `parsed` is the object, elected field by field, and `fields` tells how sure each leaf is.
+
+    Raises:
+        OptionError: where an argument is wrong; ControllerError, where the controller is.
+        SampleError: where all draws of a round failed; it has the outcome of those before.
 
     >>> import openai
     >>> from suffice.testing import FakeServer
@@ -60,7 +87,9 @@ def parse(client: Any, messages: Iterable[Mapping[str, Any]], **options: Any) ->
     >>> outcome.parsed["year"], outcome.fields["/year"].votes, outcome.composed
     (1815, 4, False)
     """
-    return with_twin(client, lambda other: aparse(other, messages, **options))
+    return with_async_client(
+        client, lambda other: aparse(other, messages, model=model, response_format=response_format, **settings)
+    )
 
 
 class _Form:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from suffice.errors import OptionError
-from suffice.live.local import NAME
+from suffice.live.servers.local import NAME
 from suffice.paths import is_there
 
 Messages = list[dict[str, Any]]

@@ -10,52 +10,46 @@ from typing import Any
 
 import numpy as np
 
-from suffice.answers import Extractor, Read, get_extractor
-from suffice.controllers import Controller, get_controller
-from suffice.elections import Election
 from suffice.errors import OptionError
-from suffice.flow import Flow
-from suffice.live.clients import dialect_of, is_async, server_of, several, twin
-from suffice.live.limiter import Limiter
 from suffice.live.outcome import Outcome
-from suffice.live.server import RETRIES, TIMEOUT
-from suffice.live.vote import Voting, Watch, election_of
-from suffice.tally import DEFAULT_BUDGET
-
-CONCURRENCY = 64
-
-_NOT_IN_REQUESTS = {
-    "n": "can't be set here: the controller chooses it",
-    "stream": "can't be set here: whole responses are voted on",
-    **dict.fromkeys(("mode", "order", "extra"), "is given as flow=suffice.Flow(order, extra)"),
-}
+from suffice.live.sampling import Sampling, split_settings, takes_sampling
+from suffice.live.servers.clients import async_client, dialect_of, is_async, several
+from suffice.live.vote import Watch
 
 
+@takes_sampling
 async def asample(
     client: Any,
     messages: Iterable[Mapping[str, Any]],
     *,
     model: str,
-    controller: str | Controller = "plan",
-    budget: int = DEFAULT_BUDGET,
-    answer: str | Extractor | Read = "auto",
-    deadline_seconds: float | None = None,
-    concurrency: int = CONCURRENCY,
-    retries: int = RETRIES,
-    timeout: float = TIMEOUT,
-    watch: Watch | None = None,
-    flow: Flow | None = None,
     api: str | None = None,
-    signals: bool = False,
-    elect: str | Election = "majority",
-    **request: Any,
+    watch: Watch | None = None,
+    sampling: Sampling | None = None,
+    **settings: Any,
 ) -> Outcome:
-    r"""Ask a model just enough times, with an `openai.AsyncOpenAI` or an `anthropic.AsyncAnthropic`.
+    r"""Ask a model just enough times.
 
-    What else is given goes into every request. Where a list of clients is given, the question goes to one of their
-    servers, and on to another if that one dies. With a `flow` there is no waiting between rounds: see docs/flow.md.
-    With `api="responses"` an OpenAI client asks for Responses instead of chat completions. With `signals` each response
-    comes with what its log probabilities tell, and `elect` lets votes weigh by that: see docs/live.md.
+    Args:
+        client: An `openai.AsyncOpenAI` or an `anthropic.AsyncAnthropic`. Where a list of them is given, the question
+            goes to one of their servers, and on to another if that one dies.
+        messages: The conversation, as the client takes it.
+        model: The model's name.
+        api: `"responses"` lets an OpenAI client ask for Responses instead of chat completions.
+        watch: Is called with a `Moment` after each arrival and each decision.
+        sampling: How to ask. Its fields can be given by name instead, or besides, and count more then: `controller`
+            (who decides when it is enough), `budget` (the most draws), `answer` (how it is found in a response),
+            `ignore`, `compare` and `compose` (for fields of JSON), `elect` and `signals` (votes that weigh), `right`
+            and `risk` (whether to act on the answer), `flow` (no waiting between rounds), `deadline_seconds`,
+            `patience`, `concurrency`, `retries`, `timeout_seconds`.
+        settings: These, by name; all else goes into every request, as `temperature` does.
+
+    Returns:
+        The outcome: the answer, the response that stands for it, the votes, and what it took.
+
+    Raises:
+        OptionError: where an argument is wrong; ControllerError, where the controller is.
+        SampleError: where all draws of a round failed; it has the outcome of those before.
 
     >>> import openai
     >>> from suffice.testing import FakeServer
@@ -68,53 +62,51 @@ async def asample(
     """
     clients = several(client)
     dialect = dialect_of(clients, api)
-    check_request(request)
+    sampling, request = split_settings(sampling, settings)
     if dialect.name == "messages" and "max_tokens" not in request:
         raise OptionError("must be given: Messages asks for it", "max_tokens")
-    extractor = get_extractor(answer)
-    election = election_of(elect, extractor)
-    voting = Voting(get_controller(controller), extractor, budget, flow, signals=signals, election=election)
-    if voting.wants_signals and not dialect.tells_signals:
-        raise OptionError("can't be had: Messages tells no log probabilities", "signals" if signals else "elect")
+    if sampling.voting.wants_signals and not dialect.wire.tells_signals:
+        which = "signals" if sampling.signals else "elect" if sampling.voting.election else "right"
+        raise OptionError("can't be had: Messages tells no log probabilities", which)
     if request.get("temperature") == 0:
         warnings.warn("temperature 0: all samples will agree, and voting on them is a waste", stacklevel=2)
     # A mixture of plans must choose the same one again where a seed is given; servers take negative ones too.
     random = np.random.default_rng(None if request.get("seed") is None else abs(request["seed"]))
     form = request.pop("response_format", None)
-    fields = {**request, "model": model, **dialect.asking(list(messages), form)}
-    vote = voting.begin(server_of(clients, Limiter(concurrency), retries, timeout, dialect), fields, random, watch)
-    return await vote.outcome(deadline_seconds)
+    fields = {**request, "model": model, **dialect.wire.fields(list(messages), form)}
+    vote = sampling.voting.begin(sampling.server(clients, dialect), fields, random, watch)
+    return await vote.outcome(sampling.deadline_seconds)
 
 
-def check_request(request: Mapping[str, Any]) -> None:
-    """Refuse fields of a request that are not the caller's to set."""
-    for name, reason in _NOT_IN_REQUESTS.items():
-        if name in request:
-            raise OptionError(reason, name)
-
-
+@takes_sampling
 def sample(
     client: Any,
     messages: Iterable[Mapping[str, Any]],
     *,
     model: str,
-    controller: str | Controller = "plan",
-    budget: int = DEFAULT_BUDGET,
-    answer: str | Extractor | Read = "auto",
-    deadline_seconds: float | None = None,
-    concurrency: int = CONCURRENCY,
-    retries: int = RETRIES,
-    timeout: float = TIMEOUT,
-    watch: Watch | None = None,
-    flow: Flow | None = None,
     api: str | None = None,
-    signals: bool = False,
-    elect: str | Election = "majority",
-    **request: Any,
+    watch: Watch | None = None,
+    sampling: Sampling | None = None,
+    **settings: Any,
 ) -> Outcome:
-    r"""Ask a model just enough times, with an `openai.OpenAI` or an `anthropic.Anthropic`.
+    r"""Ask a model just enough times, with an `openai.OpenAI` or an `anthropic.Anthropic`, or a list of them.
 
-    It takes what `asample` takes.
+    Args:
+        client: The client, or clients.
+        messages: The conversation, as the client takes it.
+        model: The model's name.
+        api: `"responses"` lets an OpenAI client ask for Responses instead of chat completions.
+        watch: Is called with a `Moment` after each arrival and each decision, in another thread.
+        sampling: How to ask; its fields can be given by name instead, as for `asample`: `controller`, `budget`,
+            `answer`, `flow`, …
+        settings: These, by name; all else goes into every request, as `temperature` does.
+
+    Returns:
+        The outcome: the answer, the response that stands for it, the votes, and what it took.
+
+    Raises:
+        OptionError: where an argument is wrong; ControllerError, where the controller is.
+        SampleError: where all draws of a round failed; it has the outcome of those before.
 
     >>> import openai
     >>> from suffice.testing import FakeServer
@@ -123,30 +115,11 @@ def sample(
     ...         sample(client, [{"role": "user", "content": "What is 6 * 7?"}], model="fake", budget=16).answer
     '42'
     """
-    return with_twin(
-        client,
-        lambda other: asample(
-            other,
-            messages,
-            model=model,
-            controller=controller,
-            budget=budget,
-            answer=answer,
-            deadline_seconds=deadline_seconds,
-            concurrency=concurrency,
-            retries=retries,
-            timeout=timeout,
-            watch=watch,
-            flow=flow,
-            api=api,
-            signals=signals,
-            elect=elect,
-            **request,
-        ),
-    )
+    own = {"model": model, "api": api, "watch": watch, "sampling": sampling, **settings}
+    return with_async_client(client, lambda other: asample(other, messages, **own))
 
 
-def with_twin(client: Any, ask: Callable[[Any], Awaitable[Outcome]]) -> Outcome:
+def with_async_client(client: Any, ask: Callable[[Any], Awaitable[Outcome]]) -> Outcome:
     """Ask with the asynchronous twin of a synchronous client, or of several, in a thread of its own."""
     clients = several(client)
     for one in clients:
@@ -156,7 +129,7 @@ def with_twin(client: Any, ask: Callable[[Any], Awaitable[Outcome]]) -> Outcome:
             )
 
     async def run() -> Outcome:
-        others = [twin(one) for one in clients]
+        others = [async_client(one) for one in clients]
         try:
             return await ask(others)
         finally:

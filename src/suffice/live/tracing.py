@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from suffice.errors import missing
-from suffice.live.dialects import DIALECTS, Dialect
+from suffice.live.dialects import Wire
 from suffice.response import Response
 from suffice.tally import Tally
 
@@ -77,24 +77,24 @@ class Tracing:
         self.texts = False
         self.api: Any = None
 
-    def vote(self, dialect: Dialect, fields: Mapping[str, Any], controller: Any, budget: int) -> Untraced:
+    def vote(self, wire: Wire, fields: Mapping[str, Any], controller: Any, budget: int) -> Untraced:
         """A vote on what is said to a request."""
         if self.tracer is None:
             return UNTRACED
         facts = {"suffice.budget": budget, "suffice.controller": repr(controller)[:100]}
-        return Span(self, "vote", dialect, fields, facts)
+        return Span(self, "vote", wire, fields, facts)
 
-    def draw(self, dialect: Dialect, fields: Mapping[str, Any], role: str) -> Untraced:
+    def draw(self, wire: Wire, fields: Mapping[str, Any], role: str) -> Untraced:
         """A single draw with a name: a scout, or one that is passed back."""
-        return UNTRACED if self.tracer is None else Span(self, "chat", dialect, fields, {"suffice.role": role})
+        return UNTRACED if self.tracer is None else Span(self, "chat", wire, fields, {"suffice.role": role})
 
     def relay(self, path: str, model: str | None) -> Untraced:
         """A request that is passed on as it is."""
-        return UNTRACED if self.tracer is None else Relayed(self, path, model)
+        return UNTRACED if self.tracer is None else RelaySpan(self, path, model)
 
-    def draws(self, dialect: Dialect, fields: Mapping[str, Any]) -> Untraced:
+    def draws(self, wire: Wire, fields: Mapping[str, Any]) -> Untraced:
         """The draws of a vote, each with a span of its own."""
-        return UNTRACED if self.tracer is None else Draws(self, dialect, fields)
+        return UNTRACED if self.tracer is None else DrawSpans(self, wire, fields)
 
     def passed_on(self, headers: Headers) -> Headers:
         """The headers of a request to a server, which then knows of what it is a part."""
@@ -161,12 +161,12 @@ class Span(Traced):
     """The span of a vote, or of a single draw."""
 
     def __init__(
-        self, tracing: Tracing, name: str, dialect: Dialect, fields: Mapping[str, Any], facts: dict[str, Any]
+        self, tracing: Tracing, name: str, wire: Wire, fields: Mapping[str, Any], facts: dict[str, Any]
     ) -> None:
         super().__init__(tracing)
         self._name = f"{name} {fields['model']}" if isinstance(fields.get("model"), str) else name
         self._kind = self._api.SpanKind.INTERNAL if name == "vote" else self._api.SpanKind.CLIENT
-        self._facts = facts | _asked(dialect, fields, operation=name)
+        self._facts = facts | _asked(wire, fields, operation=name)
         self._span: Any = self._api.INVALID_SPAN
 
     @contextmanager
@@ -218,7 +218,7 @@ class Span(Traced):
         self._span.set_attributes(_place(upstream) | (_brought(response) if response else {}))
 
 
-class Relayed(Traced):
+class RelaySpan(Traced):
     """The span of a request that is passed on: it lasts until the last piece of the reply."""
 
     def __init__(self, tracing: Tracing, path: str, model: str | None) -> None:
@@ -259,12 +259,12 @@ class Relayed(Traced):
             self._span.end()
 
 
-class Draws(Traced):
+class DrawSpans(Traced):
     """The spans of a vote's draws; where one request is for several, the server goes on from the first of them."""
 
-    def __init__(self, tracing: Tracing, dialect: Dialect, fields: Mapping[str, Any]) -> None:
+    def __init__(self, tracing: Tracing, wire: Wire, fields: Mapping[str, Any]) -> None:
         super().__init__(tracing)
-        self._facts = _asked(dialect, fields, operation="chat")
+        self._facts = _asked(wire, fields, operation="chat")
         self._name = f"chat {fields['model']}" if isinstance(fields.get("model"), str) else "chat"
         self._spans: dict[int, Any] = {}
 
@@ -303,11 +303,11 @@ class Draws(Traced):
         self._spans.clear()
 
 
-def _asked(dialect: Dialect, fields: Mapping[str, Any], operation: str) -> dict[str, Any]:
-    """A request by the names of the GenAI conventions; the provider is the one whose dialect is spoken."""
+def _asked(wire: Wire, fields: Mapping[str, Any], operation: str) -> dict[str, Any]:
+    """A request by the names of the GenAI conventions; the provider is whose wire it is."""
     facts: dict[str, Any] = {
         "gen_ai.operation.name": operation,
-        "gen_ai.provider.name": "anthropic" if dialect.path == DIALECTS["messages"].path else "openai",
+        "gen_ai.provider.name": wire.provider,
     }
     if isinstance(fields.get("model"), str):
         facts["gen_ai.request.model"] = fields["model"]

@@ -6,25 +6,30 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any, NamedTuple
+from math import inf
+from sys import maxsize
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from suffice.answers import Extractor
 from suffice.controllers import Controller
-from suffice.elections import LENGTH, Election, Majority, get_election
-from suffice.errors import OptionError, SampleError, whole_number
+from suffice.elections import Election
+from suffice.errors import SampleError
 from suffice.flow import Flow
-from suffice.live.ballots import Elected, ballot_for, think
+from suffice.live.ballots import ballot_for, in_thread
 from suffice.live.draws import Draws, Failure, ServerDraws
-from suffice.live.facts import Asking
 from suffice.live.outcome import Outcome
-from suffice.live.server import Server
+from suffice.live.servers.hosts import DrawRequest
+from suffice.live.servers.server import Server
 from suffice.live.signals import NAMES
 from suffice.live.tracing import TRACING, UNTRACED, Untraced
 from suffice.planning import is_ready, prepare, prior_of
 from suffice.response import Response
 from suffice.tally import DEFAULT_BUDGET, Tally
+
+if TYPE_CHECKING:
+    from suffice.planning.right import Calibration
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class Voting:
     flow: Flow | None = None
     asked: bool = True
     """Whether somebody asked for a vote: then weak evidence of an answer counts too."""
+    named: bool = True
+    """Whether whoever asks named the budget, or asked for the vote himself: what is saved is told against that."""
     greedy: bool = False
     """Whether responses are the same whenever they are asked for."""
     streamed: bool = False
@@ -45,16 +52,31 @@ class Voting:
     """Whether the server is asked for log probabilities, which come with each response as its signals."""
     election: Election | None = None
     """What weighs the votes when they are in; None for the plain majority."""
+    source: Callable[..., Draws] = ServerDraws
+    """Where responses come from: the server that is asked, or the voters of a panel."""
 
-    def __post_init__(self) -> None:
-        whole_number("budget", self.budget)
-        if self.flow:
-            self.flow.check(self.controller)
+    calibration: "Calibration | None" = None
+    """What says how probable it is that the answer is right."""
+    threshold: float | None = None
+    """From what such probability on the answer is sure enough; None where no risk is named."""
+    patience: float = 0.0
+    """After the first response, the vote takes at most so many times what that took; 0 where there is no end."""
 
     @property
     def wants_signals(self) -> bool:
-        """Whether log probabilities are asked for, be it that the election weighs by them."""
-        return self.signals or any(name != LENGTH for name in (self.election.signals if self.election else ()))
+        """Whether log probabilities are asked for, be it that the election weighs by them, or the calibration does."""
+        weighed = self.election.signals if self.election else ()
+        judged = (self.calibration.signal.name,) if self.calibration and self.calibration.signal else ()
+        return self.signals or any(name in NAMES for name in (*weighed, *judged))
+
+    def right(self, tally: Tally, responses: Sequence[Response]) -> tuple[float | None, bool | None]:
+        """How probable it is that the leader is right, and whether that is enough; None for what is not asked."""
+        if self.calibration is None:
+            return None, None
+        name = self.calibration.signal.name if self.calibration.signal else ""
+        known = [one.signals[name] for one in responses if name in one.signals] if name else []
+        right = self.calibration.right(tally, sum(known) / len(known) if known else None)
+        return right, None if self.threshold is None else right is not None and right >= self.threshold
 
     def begin(
         self,
@@ -62,28 +84,44 @@ class Voting:
         fields: Mapping[str, Any],
         random: np.random.Generator,
         watch: "Watch | None" = None,
-        through: Callable[[ServerDraws], Draws] = lambda draws: draws,
+        through: Callable[[Draws], Draws] = lambda draws: draws,
         **draws: Any,
     ) -> "Vote":
-        """A vote on what a server says to a request of these fields; its draws may be seen `through` others."""
-        asking = Asking(fields, streamed=self.streamed or self.flow is not None, signals=self.wants_signals)
-        extractor = self.extractor.for_request(server.dialect.messages(fields), asked=self.asked)
+        """A vote on what a server says to a request.
+
+        Args:
+            server: Who is asked.
+            fields: What the requests have in common: the model, the messages, and whatever else the caller gave.
+            random: Decides where the controller leaves it to chance.
+            watch: Is told of every response and every decision.
+            through: Wraps the draws in others, as a journal does, which keeps each response before it counts.
+            draws: What else `ServerDraws` takes, as the numbers of the draws.
+        """
+        streamed = self.streamed or (self.flow is not None and not self.flow.is_auto)
+        request = DrawRequest(fields, streamed, signals=self.wants_signals)
+        messages, most = server.wire.messages(fields), most_tokens(fields)
+        extractor = self.extractor.for_request(messages, asked=self.asked, most_tokens=most)
         voting = replace(self, extractor=extractor, greedy=fields.get("temperature") == 0)
-        span = TRACING.vote(server.dialect, fields, self.controller, self.budget)
-        return Vote(voting, through(ServerDraws(server, asking, **draws)), random, watch, span)
+        server.longest_wait = longest_wait(self.patience)
+        span = TRACING.vote(server.wire, fields, self.controller, self.budget)
+        return Vote(
+            voting, through(self.source(server, request, follow_up=extractor.follow_up, **draws)), random, watch, span
+        )
 
 
-def election_of(elect: str | Election, extractor: Extractor) -> Election | None:
-    """The election that is asked for by name, if live responses can be weighed by it; None for the plain majority."""
-    election = get_election(elect)
-    if isinstance(election, Majority):
-        return None
-    if extractor.structure:
-        raise OptionError("must be majority: by that the fields of an object are elected, each for itself", "elect")
-    for name in election.signals:
-        if name not in (*NAMES, LENGTH):
-            raise OptionError(f'weighs by "{name}", and live responses have {", ".join(NAMES)} and {LENGTH}', "elect")
-    return election
+def longest_wait(patience: float) -> float:
+    """How many seconds a request waits at most where the server refuses for now."""
+    return LONGEST_WAIT if patience else inf
+
+
+def most_tokens(fields: Mapping[str, Any]) -> int | None:
+    """How long a request allows a response to be; None where it does not say.
+
+    >>> most_tokens({"max_tokens": 1}), most_tokens({})
+    (1, None)
+    """
+    said = [fields.get(name) for name in ("max_tokens", "max_completion_tokens", "max_output_tokens")]
+    return min((one for one in said if isinstance(one, int)), default=None)
 
 
 @dataclass(frozen=True)
@@ -114,6 +152,25 @@ A response that was cut off says little. On 23 pools, where those as long as the
 this costs 0.03 points of agreement and 0.002 of accuracy in the mean; to end after any 4 would cost 0.27 of agreement.
 """
 
+LONGEST_WAIT = 10.0
+"""So many seconds a request waits at a server that refuses, where there is an end to patience."""
+
+SHORTEST_PATIENCE = 1.0
+"""So many seconds a vote may take in any case."""
+
+MOMENT = 1e-3
+"""Seconds that a response takes at least, be it that nobody measured them."""
+
+ROUND = 1.25
+"""A round takes so many times what the longest response took that has been seen."""
+
+LAST_ROUND = 2
+"""So many times what the controller asks for is drawn where there is time for one round only.
+
+Replayed on the bundled pools of GSM8K and MATH-500 with three rounds at most, votes agree with the full budget in 96.5
+and 99.0 % by that, with 12.9 and 20.1 samples; without, in 92.5 and 93.0 %, with 10.9 and 17.5.
+"""
+
 LONG = 80
 """Characters in which two samples are never the same by chance."""
 
@@ -139,8 +196,14 @@ class Vote:
         self._span = span
         self._flow = voting.flow
         self._greedy = voting.greedy
+        self._patience = voting.patience
+        self._deadline: asyncio.Timeout | None = None
+        self._ends = inf
         self._weighs = voting.election is not None and not voting.extractor.structure
+        self._voting = voting
         self._scouted = False
+        self._unasked = not voting.asked
+        self._named = voting.named
         self._launched = 0
         self._uncounted: dict[int, Response | Failure] = {}
         self._responses: list[Response] = []
@@ -155,7 +218,7 @@ class Vote:
     @property
     def progress(self) -> Progress:
         """How far it is."""
-        tokens = sum(response.tokens or 0 for response in self._responses) + self._draws.arriving_tokens
+        tokens = sum(response.tokens or 0 for response in self._responses) + self._draws.unfinished.arriving
         return Progress(self._launched, self.tally.draws, tokens)
 
     async def outcome(self, deadline_seconds: float | None = None) -> Outcome:
@@ -169,9 +232,10 @@ class Vote:
         prepared = None
         if not self._can_tell:
             # The first confidence with a budget takes a while: it is prepared while the first responses are on the way.
-            prepared = asyncio.create_task(think(prepare, self.tally.budget, self._prior))
+            prepared = asyncio.create_task(in_thread(prepare, self.tally.budget, self._prior))
         try:
             async with asyncio.timeout(deadline_seconds) as deadline:
+                self._deadline = deadline
                 stop_reason = await (self._flowing(self._flow) if self._flow else self._rounds())
                 if prepared:
                     await prepared
@@ -182,8 +246,9 @@ class Vote:
         except TimeoutError:
             if not deadline.expired():
                 raise
-            stop_reason = "deadline"
+            stop_reason = "patience" if deadline.when() == self._ends else "deadline"
         finally:
+            self._deadline = None  # an audit has all the time that it takes
             await self._draws.close()
         if stop_reason == "failed":
             last = self._failures[-1]
@@ -194,7 +259,7 @@ class Vote:
     async def take(self, response: Response) -> None:
         """Begin with a response that was drawn before: the first of the first round."""
         self._launched += 1
-        self._scouted = True
+        self._scouted = self._unasked = True
         await self._count(response)
         self.ballot.end_round()
 
@@ -208,8 +273,8 @@ class Vote:
                 if ready:
                     await ready()
                 before = self.tally.draws
-                self._launched += len(self._draws.launch(min(at_once, self.tally.left)))
-                while self._draws.in_flight:
+                self._launched += len(self._draws.launch(min(at_once, self.tally.left), self.tally))
+                while self._draws.in_flight and self.tally.left:  # a batch may have some from before the stop
                     await self._take()
                 if self.tally.draws == before:
                     return None
@@ -221,7 +286,9 @@ class Vote:
         """Rounds until there is no more to draw; the reason for that."""
         while asked := await self._decide():
             before = self.tally.draws
-            self._launched += len(self._draws.launch(asked))
+            # What arrives in time counts, whatever else is late.
+            launched = self._draws.launch(asked, self.tally, single=self._rounds_left <= 1)
+            self._launched += len(launched)
             while self._draws.in_flight:
                 await self._take()
             if self.tally.draws == before:
@@ -231,25 +298,41 @@ class Vote:
                 return pointless
         return self._enough()
 
+    def _begin_patience(self) -> None:
+        """Let the vote end in time, once it is known what one response takes."""
+        if self._patience and self._responses and self._deadline and self._ends == inf:
+            seconds = max(SHORTEST_PATIENCE, self._patience * self._responses[0].seconds)
+            self._ends = asyncio.get_running_loop().time() + seconds
+            self._deadline.reschedule(min(self._ends, self._deadline.when() or inf))
+
+    @property
+    def _rounds_left(self) -> float:
+        """How many more rounds there is time for."""
+        if self._ends == inf:
+            return inf
+        left = self._ends - asyncio.get_running_loop().time()
+        return left // (ROUND * max(max(one.seconds for one in self._responses), MOMENT))
+
     async def _flowing(self, flow: Flow) -> str:
         """Draws in flight as the controller asks, and a decision on every arrival; the reason for the stop."""
         awaited: deque[int] = deque()  # in the order in which they were started
         failed_in_a_row = first = 0
         while asked := await self._decide():
             first = first or self.tally.draws + asked
-            wanted = flow.wanted(asked, self.tally, len(awaited))
+            spare = self._draws.room - max(0, asked - len(awaited)) if flow.is_auto else maxsize
+            wanted = flow.wanted(asked, self.tally, len(awaited), max(0, spare))
             if wanted:
                 self._end_round()
-                awaited.extend(self._draws.launch(wanted))
+                awaited.extend(self._draws.launch(wanted, self.tally, streamed=spare > 0))
                 self._launched += wanted
-            arrived = await self._draws.next()
-            failed_in_a_row = failed_in_a_row + 1 if isinstance(arrived, Failure) else 0
-            if failed_in_a_row > asked + flow.extra:
-                self._failures.append(arrived)  # type: ignore[arg-type]
-                return "failed"
-            self._uncounted[arrived.draw] = arrived
+            for arrived in await self._arrivals(together=flow.is_auto):
+                failed_in_a_row = failed_in_a_row + 1 if isinstance(arrived, Failure) else 0
+                if failed_in_a_row > asked + (flow.extra or 0):
+                    self._failures.append(arrived)  # type: ignore[arg-type]
+                    return "failed"
+                self._uncounted[arrived.draw] = arrived
             in_order = takewhile(self._uncounted.__contains__, list(awaited))
-            for draw in [arrived.draw] if flow.order == "arrival" else in_order:
+            for draw in list(self._uncounted) if flow.order == "arrival" else in_order:
                 awaited.remove(draw)
                 await self._count(self._uncounted.pop(draw))
             pointless = await self._pointless() if self.tally.draws >= first else None
@@ -258,6 +341,13 @@ class Vote:
                 return pointless
         self._end_round()
         return self._enough()
+
+    async def _arrivals(self, together: bool) -> list[Response | Failure]:
+        """The next draw to arrive, and, where one decision is for all of them together, those that came with it."""
+        arrivals = [await self._draws.next()]
+        while together and self._draws.ready:
+            arrivals.append(await self._draws.next())
+        return arrivals
 
     def _enough(self) -> str:
         return "controller" if self.tally.left else "budget"
@@ -269,7 +359,7 @@ class Vote:
         complete = sum(response.is_complete for response in self._responses)
         if self.tally.leader is None and (complete >= COMPLETE_WITHOUT or self.tally.draws >= MOST_WITHOUT):
             return "no answer"
-        if self._scouted and self.tally.draws >= COMPLETE_WITHOUT:
+        if self._unasked and self.tally.draws >= COMPLETE_WITHOUT:
             await self._field_tallies()  # which takes its time where there are many
             if not self.ballot.agrees:
                 return "no answer"
@@ -290,21 +380,25 @@ class Vote:
         asked = 0
         if self.tally.left:
             quick = self.ballot.quick and self._controller.is_quick(self.tally.budget)
-            asked = self._asked() if quick else await think(self._asked)
+            asked = self._asked() if quick else await in_thread(self._asked)
+            if self._rounds_left <= 1:
+                asked = min(LAST_ROUND * asked, self.tally.left)
+        self._begin_patience()  # after a scout it begins here: that a plan was made first is no fault of the server
         sure = certain = None
         if self._watch:
-            sure, certain = await think(self.ballot.sureness)
+            sure, certain = await in_thread(self.ballot.sureness)
         self._span.decided(self.tally, asked, sure, certain)
         if self._watch:
             self._watch(Moment(self.tally, 0, asked, sure, certain, await self._field_tallies()))
         return asked
 
     def _asked(self) -> int:
-        if self._scouted and self.tally.draws == 1:
-            # A scout is no decision of the controller's: its first round is whole only with what is missing of it.
-            missing = self._controller.next_round(Tally(self.tally.budget)) - 1
+        if self._scouted and self.tally.rounds <= 2:
+            # A scout is no decision of the controller's: its first round is whole only with what is missing of it, of
+            # which a few show whether there is anything to vote on.
+            missing = self._controller.next_round(Tally(self.tally.budget)) - self.tally.draws
             if missing > 0:
-                return missing
+                return min(missing, COMPLETE_WITHOUT - 1) if self.tally.rounds == 1 else missing
         return self.ballot.next_round(self._controller)
 
     @property
@@ -322,51 +416,69 @@ class Vote:
         else:
             answer = await self.ballot.add(arrived)
             self._responses.append(replace(arrived, answer=answer))
+            self._begin_patience()
         if self._watch:
             self._watch(Moment(self.tally, self._draws.in_flight, fields=await self._field_tallies()))
 
     async def _field_tallies(self) -> Mapping[str, Tally]:
-        return self.ballot.field_tallies if self.ballot.quick else await think(lambda: self.ballot.field_tallies)
+        return self.ballot.field_tallies if self.ballot.quick else await in_thread(lambda: self.ballot.field_tallies)
 
     async def _so_far(self, stop_reason: str) -> Outcome:
         ballot, once = self.ballot, stop_reason == "repeats"
         at_once = ballot.elects_at_once
-        elected = ballot.elect(self._responses, once) if at_once else await think(ballot.elect, self._responses, once)
+        elected = (
+            ballot.elect(self._responses, once) if at_once else await in_thread(ballot.elect, self._responses, once)
+        )
         tally = self.tally
         ends = [*tally.round_ends] + [tally.draws] * (tally.round_ends[-1:] != [tally.draws] and tally.draws > 0)
+        given_up = stop_reason == "no answer" and self._unasked  # nothing is claimed of what nobody asked about
         arrived = [one for one in self._uncounted.values() if isinstance(one, Response)]
-        unused = self._draws.cancelled_tokens + sum(one.tokens or 0 for one in arrived)
+        unfinished = self._draws.unfinished
+        unused = unfinished.cancelled + sum(one.tokens or 0 for one in arrived)
+        prompts = [one.prompt_tokens for one in [*self._responses, *arrived]]
+        responses = [replace(one, answer=one.answer and ballot.name(one.answer)) for one in self._responses]
+        right, sure = self._right(once, leads=elected.answer == elected.majority and not given_up)
         return Outcome(
-            answer=elected.answer,
+            answer=None if elected.answer is None else ballot.name(elected.answer),
             response=elected.response or _first_whole(self._responses),
-            votes=tally.votes,
-            share=_votes(tally, elected) / max(tally.draws, 1),
-            confidence=elected.confidence,
-            certainty=elected.certainty,
+            votes={ballot.name(answer): votes for answer, votes in tally.votes.items()},
+            share=elected.votes / max(tally.draws, 1),
+            confidence=None if given_up else elected.confidence,
+            certainty=None if given_up else elected.certainty,
             by_round=tuple(end - start for start, end in zip([0, *ends], ends, strict=False)),
-            prompt_tokens=sum(one.prompt_tokens for one in [*self._responses, *arrived]),
+            prompt_tokens=sum(prompts) + unfinished.prompts * max(prompts, default=0),
             completion_tokens=sum(one.tokens or 0 for one in self._responses) + unused,
             seconds=time.monotonic() - self._begun,
             stop_reason=stop_reason,
             failures=tuple(failure.message for failure in self._failures),
-            responses=tuple(self._responses),
+            responses=tuple(responses),
+            evidence=ballot.evidence,
             budget=tally.budget,
             launched=self._launched,
             cancelled_tokens=unused,
-            runs_on=self._draws.runs_on,
+            runs_on=unfinished.runs_on,
             value=elected.value,
             fields=elected.fields,
             composed=elected.composed,
-            majority=elected.majority,
+            majority=None if elected.majority is None else ballot.name(elected.majority),
             weighed=self._weighs,
+            changed=elected.changed and not given_up,
+            named=self._named,
+            right=right,
+            sure=sure,
+            calibrated=self._voting.calibration is not None,
         )
 
-
-def _votes(tally: Tally, elected: Elected) -> int:
-    """Those of the elected answer."""
-    if elected.answer is None or elected.answer == elected.majority:
-        return tally.top(1)[0]
-    return tally.votes[elected.answer]
+    def _right(self, once: bool, leads: bool) -> tuple[float | None, bool | None]:
+        """What a calibration says; nothing of what was taken against the vote, nor of objects: it knows neither."""
+        tally = self.tally
+        if not leads or self._voting.extractor.structure:
+            tally = Tally(tally.budget)
+        elif once:  # copies tell no more than one of them
+            tally = Tally(tally.budget)
+            tally.add_round([self.tally.leader])
+        givers = [one for one in self._responses if one.answer == tally.leader]
+        return self._voting.right(tally, givers)
 
 
 def _first_whole(responses: Sequence[Response]) -> Response | None:

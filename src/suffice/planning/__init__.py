@@ -1,10 +1,16 @@
 """Planning: optimal stopping under a model of answers."""
 
-from suffice.planning.certainty import certainties, certainty, is_certainty_known
-from suffice.planning.confidence import confidence, confidences, is_ready, prepare
-from suffice.planning.controller import Plan, ceiling
+from suffice.planning.confidence import (
+    certainties,
+    certainty,
+    confidence,
+    confidences,
+    is_certainty_known,
+    is_ready,
+    prepare,
+)
+from suffice.planning.controller import Mixture, Plan, ceiling, prior_of
 from suffice.planning.learning import Learner
-from suffice.planning.mixture import Mixture, prior_of
 from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Model, Prior, build_model
 from suffice.planning.values import Policy, plan
 

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from suffice.penalties import Penalties
 from suffice.planning.cache import Arrays, cached
-from suffice.planning.model import Prior, build_model, confidence_before
-from suffice.planning.partitions import levels
+from suffice.planning.model import Model, Prior, build_model, confidence_before
 from suffice.planning.regression import CELLS, Basis, Regression
 from suffice.planning.simulation import simulate
-from suffice.planning.tables import LargeTable, Table
-from suffice.planning.values import CLOSE, EXACT, Policy, plan_before
+from suffice.planning.tables import LargeTable, Table, levels
+from suffice.planning.values import CLOSE, EXACT, plan
 from suffice.tally import FloatArray, IntArray
 
 MOST_EPISODES, LEAST_EPISODES = 200_000, 60_000
@@ -34,8 +33,8 @@ def exact_draws(budget: int) -> int:
 
 
 @dataclass(frozen=True)
-class Moment:
-    """The episodes after so many draws: the states that occur, how often, whose, and how often leaders stay."""
+class EpisodeStates:
+    """Simulated episodes after so many draws: the states that occur, how often, whose, and how often leaders stay."""
 
     budget: int
     draws: int
@@ -55,7 +54,7 @@ class Moment:
 
 
 @lru_cache(maxsize=1)
-def _moments(budget: int, prior: Prior) -> list[Moment]:
+def _moments(budget: int, prior: Prior) -> list[EpisodeStates]:
     """Simulated episodes after each draw, from the last that is exact to the last but one."""
     first = exact_draws(budget)
     episodes = max(LEAST_EPISODES, min(MOST_EPISODES, MOST_DRAWS // budget))
@@ -68,12 +67,12 @@ def _moments(budget: int, prior: Prior) -> list[Moment]:
     return [_moment(first + later, budget, tops[later], agrees) for later, agrees in enumerate(agree)]
 
 
-def _moment(draws: int, budget: int, top: IntArray, agrees: np.ndarray) -> Moment:
+def _moment(draws: int, budget: int, top: IntArray, agrees: np.ndarray) -> EpisodeStates:
     packed = (top.astype(np.int64) * [1 << 20, 1 << 10, 1]).sum(axis=1)
     kept, state, counts = np.unique(packed, return_inverse=True, return_counts=True)
     states = np.stack([kept >> 20, kept >> 10 & 1023, kept & 1023], axis=1)
     stays = np.bincount(state, agrees) / counts
-    return Moment(budget, draws, states.astype(np.int16), counts.astype(float), state.astype(np.int32), stays)
+    return EpisodeStates(budget, draws, states.astype(np.int16), counts.astype(float), state.astype(np.int32), stays)
 
 
 @dataclass(frozen=True)
@@ -116,29 +115,19 @@ def first_confidences(sure: Fitted, prior: Prior) -> list[FloatArray]:
     # Who else may be the reference: each by how likely it is to pass the leader.
     sizes = np.arange(sure.first + 1)
     behind = np.maximum(parts[:, :1] - sizes, 0) / np.sqrt(parts[:, :1] + sizes)
-    passes = ndtr(-behind * np.sqrt(sure.budget / (sure.budget - sure.first)))
+    passes = scipy.special.ndtr(-behind * np.sqrt(sure.budget / (sure.budget - sure.first)))
     others = np.where(parts[:, 1:] > 0, np.take_along_axis(passes, parts[:, 1:], axis=1), 0).sum(axis=1)
     trailing = passes * np.divide(1 - leading, others, out=np.zeros(len(parts)), where=others > 0)[:, None]
     return confidence_before(model.levels, model.probabilities, leading, np.minimum(trailing, 1))
 
 
-def fit_plan(
-    sure: Fitted, prior: Prior, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1
-) -> tuple[Policy, Fitted]:
-    """The plan of the first draws, by partition, and after them what is expected of each action, by state."""
-    ahead, later = fit_later(sure, prior, penalties, actions)
-    model, confidence = build_model(sure.first, prior), first_confidences(sure, prior)
-    policy = plan_before(model.levels, model.probabilities, confidence, ahead, sure.budget, penalties, actions, fewest)
-    return policy, later
-
-
-def fit_later(sure: Fitted, prior: Prior, penalties: Penalties, actions: tuple[int, ...]) -> tuple[FloatArray, Fitted]:
-    """What is expected of the last exact partitions, after each draw more, and then of each action, by state."""
+def fit_model(sure: Fitted, prior: Prior, penalties: Penalties, actions: tuple[int, ...]) -> tuple[Model, Fitted]:
+    """The model of the first draws, by partition, and after them what is expected of each action, by state."""
     budget, first, moments = sure.budget, sure.first, _moments(sure.budget, prior)
     later = Fitted(budget, np.zeros((len(moments), CELLS, len(actions)), np.float32))
     values: dict[int, FloatArray] = {budget: np.ones(len(moments[0].state))}
 
-    def after(moment: Moment, draws: int) -> FloatArray:
+    def after(moment: EpisodeStates, draws: int) -> FloatArray:
         """The mean value in each state of a moment after so many draws more."""
         return moment.means(values[min(moment.draws + draws, budget)])
 
@@ -154,7 +143,9 @@ def fit_later(sure: Fitted, prior: Prior, penalties: Penalties, actions: tuple[i
     regression = start.regression()
     fit = regression.fit([after(start, draws) for draws in reach], 2 * regression.basis.guess - 1)
     basis = Basis.of(model.levels[-1].parts[:, :3], first, budget)
-    return np.minimum(2 * basis.guess[:, None] - 1 + basis.weights @ fit, 1), later
+    ahead = np.minimum(2 * basis.guess[:, None] - 1 + basis.weights @ fit, 1)
+    confidence = first_confidences(sure, prior)
+    return Model(budget, model.levels, model.probabilities, confidence, ahead), later
 
 
 @dataclass(frozen=True)
@@ -210,7 +201,8 @@ def plan_table(
     sure = Fitted(budget, cached_confidence(budget, prior)["fit"])
 
     def build() -> Arrays:
-        policy, later = fit_plan(sure, prior, penalties, actions, fewest)
+        model, later = fit_model(sure, prior, penalties, actions)
+        policy = plan(model, penalties, actions, fewest)
         asked, without_stop = np.concatenate(policy.asked), np.concatenate(policy.asked_without_stop)
         return {"asked": asked, "asked_without_stop": without_stop, "fit": later.coefficients}
 

@@ -8,12 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csr_array
+import scipy
 
 from suffice.penalties import Penalties
-from suffice.planning.controller import Plan, planned
-from suffice.planning.mixture import Mixture
+from suffice.planning.controller import Mixture, Plan, planned
 from suffice.planning.model import EXACT_BUDGET, Model, build_model
 from suffice.planning.simulation import simulate
 from suffice.planning.values import Policy, plan
@@ -84,7 +82,7 @@ def follow(model: Model, policy: Policy) -> Means:
             break
         here[np.flatnonzero(~stops), asked[~stops]] += deciding[~stops]
         shape = (len(model.levels[votes + 1].parts), len(level.parts))
-        step = csr_array((model.probabilities[votes], (level.child, level.parent)), shape=shape)
+        step = scipy.sparse.csr_array((model.probabilities[votes], (level.child, level.parent)), shape=shape)
         here = np.column_stack([step @ here[:, 1:], np.zeros(shape[0])])
     return Means(samples, rounds, agreement)
 
@@ -149,7 +147,7 @@ def for_mean_samples_and_rounds(base: Plan, samples: float, rounds: float, measu
     found = [measure(one) for one in plans]
     while True:
         table = np.array([(means.samples, means.rounds, means.agreement) for means in found])
-        solved = linprog(
+        solved = scipy.optimize.linprog(
             -table[:, 2], A_ub=table[:, :2].T, b_ub=[samples, rounds], A_eq=np.ones((1, len(table))), b_eq=[1]
         )
         if solved.status != 0:

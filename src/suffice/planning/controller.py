@@ -1,8 +1,11 @@
-"""The planned controller: the best policy under the model, with no training."""
+"""Planned controllers, with no training: the best policy under the model, and mixtures of several.
+
+Where no single plan meets a budget on average, a few neighbouring ones together do.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +20,10 @@ from suffice.controllers import (
     register,
 )
 from suffice.errors import ControllerError
-from suffice.penalties import Penalties
+from suffice.penalties import ROUND_IN_USE, Penalties
 from suffice.planning.approximate import plan_table
 from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Prior, build_model
-from suffice.planning.tables import Lookup, Table
+from suffice.planning.tables import Lookup, Table, keep_table
 from suffice.planning.values import plan
 from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray, Tallies, Tally
 
@@ -41,7 +44,7 @@ class Plan(SavedController):
     """
 
     penalty_draw: float = Penalties.draw
-    penalty_round: float = 0.005
+    penalty_round: float = ROUND_IN_USE
     actions: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16)
     prior: Prior = UNIVERSAL
     fewest: int = 1
@@ -113,10 +116,54 @@ class Plan(SavedController):
         return self.actions if chosen else self.actions + LARGE_ACTIONS
 
 
+@file_kind("mixture")
+@dataclass(frozen=True)
+class Mixture(SavedController):
+    """Serves each question with one of its plans, drawn once by their shares and held to the end."""
+
+    plans: tuple[Plan, ...]
+    shares: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        return " | ".join(f"{share:.3f} × {plan}" for plan, share in zip(self.plans, self.shares, strict=True))
+
+    def for_question(self, random: np.random.Generator) -> Controller:
+        """The plan that serves one question."""
+        return self.plans[random.choice(len(self.plans), p=self.shares)]
+
+    def decide_many(self, tallies: Tallies) -> IntArray:
+        """What the plan with the largest share decides: for who doesn't ask `for_question` first."""
+        return self.plans[int(np.argmax(self.shares))].decide_many(tallies)
+
+    @property
+    def card(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """What the file says of itself."""
+        parts = [{"share": share, **plan.card} for plan, share in zip(self.plans, self.shares, strict=True)]
+        return {"kind": "mixture", "format": FORMAT, "plans": parts}
+
+    def tensors(self) -> dict[str, FloatArray]:
+        """The prior, which the plans share."""
+        return self.plans[0].tensors()
+
+    @classmethod
+    def from_file(cls, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> "Mixture":
+        """The mixture of a file; ValueError where its shares are none."""
+        plans = tuple(Plan.from_file(tensors, part) for part in card["plans"])
+        shares = tuple(float(part["share"]) for part in card["plans"])
+        if not plans or min(shares) < 0 or not np.isclose(sum(shares), 1):
+            raise ValueError
+        return Mixture(plans, shares)
+
+
+def prior_of(controller: Controller) -> Prior:
+    """What a controller expects of answers: how sure its outcomes are goes by that."""
+    if isinstance(controller, Mixture):
+        return controller.plans[0].prior
+    return controller.prior if isinstance(controller, Plan) else UNIVERSAL
+
+
 _tables: dict[tuple[int, Plan], Lookup] = {}
 _MOST_TABLES = 16
-
-K = TypeVar("K")
 
 
 def planned(budget: int, chosen: Plan) -> Lookup:
@@ -124,16 +171,10 @@ def planned(budget: int, chosen: Plan) -> Lookup:
     table = chosen.tables.get(budget)
     if table is None:
         table = _tables.get((budget, chosen)) or _plan(budget, chosen)
-        _keep(chosen.tables, budget, table)
+        keep_table(chosen.tables, budget, table, _MOST_TABLES)
         if not chosen.prior.passing:
-            _keep(_tables, (budget, chosen), table)
+            keep_table(_tables, (budget, chosen), table, _MOST_TABLES)
     return table
-
-
-def _keep(tables: dict[K, Lookup], key: K, table: Lookup) -> None:
-    while len(tables) >= _MOST_TABLES:
-        tables.pop(next(iter(tables)), None)
-    tables[key] = table
 
 
 def _plan(budget: int, chosen: Plan) -> Lookup:

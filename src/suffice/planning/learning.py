@@ -7,7 +7,7 @@ stopped votes is as valid as what is learned from full ones. For whoever serves 
     learner.observe(tally)              # every finished vote, once, as it ended: an audited one with all its draws
     if learner.due:                     # now and then, and at once where the traffic has changed
         plan = learner.plan(base, 32)   # in a thread; then swap it in for the votes that begin
-    learner.sync(path)                  # in a thread: takes in what others have seen, and keeps it all
+    learner.sync(update)                # in a thread: takes in what others have seen, and keeps it all
 
 `observe` and `due` take microseconds, `plan` some tenths of a second up to a budget of 32 and seconds above; all may be
 called from any thread. The plan's `prior` is what `confidence` and `certainty` take, and the plan keeps its tables
@@ -16,22 +16,17 @@ itself: when it is dropped, they are.
 
 import hashlib
 import json
-import os
 import threading
-import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from suffice.paths import is_there, write_whole
 from suffice.planning.confidence import prepare
 from suffice.planning.controller import Plan, planned
-from suffice.planning.fit import maximise
 from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, LARGEST_BUDGET, UNIVERSAL, Prior, log_likelihood
 from suffice.tally import FloatArray, IntArray, Tally
 
@@ -50,6 +45,9 @@ FEWEST = 2
 FIRST, LAST = 16, 250
 """A new plan is due after so many questions at first, and at the latest; between, when there are a quarter more."""
 
+ROUNDS = 500
+"""Of expectation and maximisation."""
+
 ALARM = 9.0
 """The traffic has changed when some other kind of it explains the last questions better by so many nats.
 
@@ -65,6 +63,14 @@ FORMAT = "suffice-learned-1"
 
 Partition = tuple[int, ...]
 """The sizes of its parts, largest first."""
+
+
+class _State(NamedTuple):
+    """What is kept: how many votes were observed, how often the traffic changed, and the last votes."""
+
+    seen: int
+    changes: int
+    known: list[Partition]
 
 
 def _bands() -> FloatArray:
@@ -155,6 +161,12 @@ class Learner:
         self._run: IntArray = np.zeros(len(BANDS), int)
 
     @property
+    def mean_draws(self) -> float:
+        """How many draws the votes that are remembered took, in the mean."""
+        with self._lock:
+            return float(np.mean([sum(parts) for parts in self._known[-MEMORY:]])) if self._known else 0.0
+
+    @property
     def due(self) -> bool:
         """Whether there is enough news for another plan."""
         return self._urgent or self._news >= min(max(FIRST, len(self._known) // 4), LAST)
@@ -183,7 +195,7 @@ class Learner:
     def to_bytes(self) -> bytes:
         """All that is remembered, with a format and a checksum."""
         with self._lock:
-            return _packed(self.seen, self.changes, self._known[-MEMORY:])
+            return _packed(self._state)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Learner":
@@ -193,28 +205,41 @@ class Learner:
         learner._news = len(learner._known)
         return learner
 
-    def sync(self, path: Path) -> None:
-        """Add what is new here to the file, and take in what others have added: then all know the same.
+    def sync(self, update: Callable[[Callable[[bytes | None], bytes | None]], object]) -> None:
+        """Add what is new here to what is kept, and take in what others have added: then all know the same.
 
-        The file is there whole at any moment, before or after. One that is not whole is put aside, with a warning.
+        `update` replaces what is kept by what a function makes of it, as `to_bytes` gives it; None is for nothing: none
+        is kept yet, or what is kept shall stay. The function raises ValueError where what is kept is broken.
         """
-        with _locked(path):
-            saved = _read(path)
+        written = changes = 0
+
+        def merge(data: bytes | None) -> bytes | None:
+            nonlocal written, changes
+            saved = None if data is None else _unpacked(data)
             with self._lock:
-                fresh = self._known[len(self._known) - self._fresh :]
-                if saved is None or self._dropped:
-                    known, seen = self._known[-MEMORY:], max(self.seen, saved.seen + self._fresh if saved else 0)
-                else:
-                    known, seen = [*saved._known, *fresh][-MEMORY:], saved.seen + self._fresh
-                changes = max(self.changes, saved.changes if saved else 0)
-            if fresh or saved is None or known != saved._known or changes > saved.changes:
-                write_whole(path, _packed(seen, changes, known))
-            with self._lock:
-                later = self._fresh - len(fresh)  # came while it was written
-                self._known = known + self._known[len(self._known) - later :]
-                self._news += max(0, seen + later - self.seen)
-                self._urgent |= changes > self.changes
-                self.seen, self.changes, self._fresh, self._dropped = seen + later, changes, later, False
+                merged = self._merged(saved)
+                self._news += merged.seen - self.seen
+                self._urgent |= merged.changes > self.changes
+                self.seen, self.changes, self._known = merged
+                written, changes = self._fresh, self.changes
+            return None if merged == saved else _packed(merged)
+
+        update(merge)
+        with self._lock:  # votes may have ended in the meantime
+            self._fresh = max(0, self._fresh - written)
+            self._dropped = self.changes > changes
+
+    def _merged(self, saved: _State | None) -> _State:
+        here = self._state
+        if saved is None:
+            return here
+        fresh = self._known[len(self._known) - self._fresh :]
+        known = here.known if self._dropped else [*saved.known, *fresh][-MEMORY:]
+        return _State(max(here.seen, saved.seen + len(fresh)), max(here.changes, saved.changes), known)
+
+    @property
+    def _state(self) -> _State:
+        return _State(self.seen, self.changes, self._known[-MEMORY:])
 
 
 def partition(tally: Tally) -> Partition:
@@ -240,52 +265,34 @@ def learned_prior(known: Counter[Partition], headstart: float = HEADSTART) -> Pr
     return Prior(tuple((weights / weights.sum()).tolist()), passing=True)
 
 
-def _packed(seen: int, changes: int, known: Sequence[Partition]) -> bytes:
-    numbers = {parts: number for number, parts in enumerate(dict.fromkeys(known))}
-    state = {"seen": seen, "changes": changes, "partitions": list(numbers), "order": [numbers[one] for one in known]}
-    body = json.dumps(state).encode()
+def maximise(likelihoods: FloatArray, counts: FloatArray, universal: float = 0) -> FloatArray:
+    """The weights under which rows of likelihoods, that occur so often, are likeliest.
+
+    The universal prior counts as so many more whose point of the grid is known: then there is one best solution.
+    """
+    start: FloatArray = np.array(UNIVERSAL.weights)
+    weights = start
+    for _ in range(ROUNDS):
+        expected = (counts / (likelihoods @ weights)) @ likelihoods
+        weights = (universal * start + weights * expected) / (universal + counts.sum())
+    normalised: FloatArray = weights / weights.sum()
+    return normalised
+
+
+def _packed(state: _State) -> bytes:
+    numbers = {parts: number for number, parts in enumerate(dict.fromkeys(state.known))}
+    order = [numbers[one] for one in state.known]
+    told = {"seen": state.seen, "changes": state.changes, "partitions": list(numbers), "order": order}
+    body = json.dumps(told).encode()
     return f"{FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode() + body
 
 
-def _unpacked(data: bytes) -> tuple[int, int, list[Partition]]:
+def _unpacked(data: bytes) -> _State:
     head, _, body = data.partition(b"\n")
     if head != f"{FORMAT} {hashlib.sha256(body).hexdigest()}".encode():
         raise ValueError("this is not whole, or of another version")
-    state = json.loads(body)
-    partitions = [tuple(parts) for parts in state["partitions"]]
+    told = json.loads(body)
+    partitions = [tuple(parts) for parts in told["partitions"]]
     if any(not parts or min(parts) < 1 or sum(parts) > LARGEST_BUDGET for parts in partitions):
         raise ValueError("there is a partition in it that is none")
-    return state["seen"], state["changes"], [partitions[number] for number in state["order"]]
-
-
-def _read(path: Path) -> Learner | None:
-    """What is in a file; None where there is none, or none that is whole."""
-    if not is_there(path):
-        return None
-    try:
-        return Learner.from_bytes(path.read_bytes())
-    except (ValueError, LookupError, TypeError) as error:
-        aside = path.with_name(f"{path.name}.corrupt")
-        path.replace(aside)
-        warnings.warn(f"{path}: {error}; it is put aside as {aside.name}, and learning begins anew", stacklevel=3)
-        return None
-
-
-_one_at_a_time = threading.Lock()
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Alone with a file, among the threads of this process and among all processes."""
-    with _one_at_a_time:
-        try:
-            import fcntl
-        except ImportError:  # not on this system
-            yield
-            return
-        lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
+    return _State(told["seen"], told["changes"], [partitions[number] for number in told["order"]])

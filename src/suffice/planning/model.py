@@ -11,11 +11,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from suffice.planning.cache import Arrays, cached
-from suffice.planning.partitions import Level, levels
-from suffice.planning.tables import Lookup
+from suffice.planning.tables import Level, Lookup, levels
 from suffice.tally import FloatArray, IntArray
 
 CONCENTRATIONS = np.geomspace(0.02, 60, 22)
@@ -96,7 +95,7 @@ def _terms(most: int) -> _Terms:
     # Σ log(α + i d) over i = 1 … k − 1, and Σ log(α + i) over i = 1 … n − 1.
     steps = np.cumsum(np.log(alpha + d * np.arange(1, most)[:, None, None]), axis=0)
     votes = np.cumsum(np.log(CONCENTRATIONS + np.arange(1, most)[:, None]), axis=0)
-    growth = gammaln(np.arange(most + 1)[:, None] - DISCOUNTS) - gammaln(1 - DISCOUNTS)
+    growth = scipy.special.gammaln(np.arange(most + 1)[:, None] - DISCOUNTS) - scipy.special.gammaln(1 - DISCOUNTS)
     growth[0] = 0
     return _Terms(
         np.concatenate([np.zeros((2, *steps.shape[1:])), steps]),
@@ -150,6 +149,9 @@ class Model:
     levels: list[Level]
     probabilities: list[FloatArray]
     confidence: list[FloatArray]
+    later: FloatArray | None = None
+    """Where the levels end before the budget does: what is expected of the last one's partitions, a column for each
+    draw after it."""
 
 
 @lru_cache(maxsize=4)

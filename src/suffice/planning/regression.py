@@ -5,12 +5,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array
-from scipy.special import ndtr
+import scipy
 
 from suffice.tally import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
     from scipy.sparse.linalg import SuperLU
 
 AHEAD = np.array([0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4])
@@ -27,7 +27,7 @@ PULL = 1.0
 class Basis:
     """States at one moment: the weights of the cells around each, and a guess that the leader is the reference."""
 
-    weights: csr_array
+    weights: "csr_array"
     guess: FloatArray
     settled: np.ndarray
 
@@ -50,8 +50,8 @@ class Basis:
             cells = np.concatenate([cells * len(knots) + low[:, None], cells * len(knots) + low[:, None] + 1], axis=1)
             weights = np.concatenate([weights * (1 - high)[:, None], weights * high[:, None]], axis=1)
         rows = np.arange(len(first) + 1, dtype=np.int32) * cells.shape[1]
-        spread = csr_array((weights.ravel(), cells.ravel(), rows), shape=(len(first), CELLS))
-        return cls(spread, ndtr(ahead) * ndtr(further), first - second >= budget - draws)
+        spread = scipy.sparse.csr_array((weights.ravel(), cells.ravel(), rows), shape=(len(first), CELLS))
+        return cls(spread, scipy.special.ndtr(ahead) * scipy.special.ndtr(further), first - second >= budget - draws)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Regression:
         weights = self.basis.weights.astype(float)
         from scipy.sparse.linalg import splu  # not before it is needed: it takes its time to load
 
-        gram = weights.T @ (weights * self.counts[:, None]) + PULL * eye_array(CELLS)
+        gram = weights.T @ (weights * self.counts[:, None]) + PULL * scipy.sparse.eye_array(CELLS)
         # Cells that share a state are near each other in number: in that order, without pivots, the factor is small.
         return splu(gram.tocsc(), permc_spec="NATURAL", diag_pivot_thresh=0, options={"SymmetricMode": True})
 

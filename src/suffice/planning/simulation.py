@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, Prior
-from suffice.planning.partitions import SIZE_KEYS
+from suffice.planning.tables import SIZE_KEYS
 from suffice.tally import IntArray
 
 

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from suffice.penalties import Penalties
 from suffice.planning.model import Model
-from suffice.planning.partitions import Level
 from suffice.tally import FloatArray, IntArray
 
 CLOSE = 1e-4
@@ -28,28 +27,11 @@ class Policy:
 
 
 def plan(model: Model, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1) -> Policy:
-    """Backwards from the full budget; with fewer draws than `fewest` it doesn't stop."""
-    nothing = np.zeros((len(model.levels[-1].parts), 0))
-    return plan_before(
-        model.levels, model.probabilities, model.confidence, nothing, model.budget, penalties, actions, fewest
-    )
-
-
-def plan_before(
-    levels: list[Level],
-    probabilities: list[FloatArray],
-    confidence: list[FloatArray],
-    later: FloatArray,
-    budget: int,
-    penalties: Penalties,
-    actions: tuple[int, ...],
-    fewest: int = 1,
-) -> Policy:
-    """The policy of all levels up to the last of these; the rest is as for `worths_before`."""
+    """The policy of all levels, backwards from the last; with fewer draws than `fewest` it doesn't stop."""
     asked: list[IntArray] = []
     without_stop: list[IntArray] = []
     value: list[FloatArray] = []
-    for worths in worths_before(levels, probabilities, confidence, later, budget, penalties, actions, fewest):
+    for worths in level_worths(model, penalties, actions, fewest):
         largest = np.where(worths.drawing >= worths.best[:, None] - CLOSE, worths.draws, 0).max(axis=1)
         asked.insert(0, np.where(worths.stops, 0, largest).astype(np.int16))
         without_stop.insert(0, largest.astype(np.int16))
@@ -75,33 +57,22 @@ class Worths:
         return np.where(self.stops, self.stopping, self.best)
 
 
-def worths_before(
-    levels: list[Level],
-    probabilities: list[FloatArray],
-    confidence: list[FloatArray],
-    later: FloatArray,
-    budget: int,
-    penalties: Penalties,
-    actions: tuple[int, ...],
-    fewest: int = 1,
-) -> Iterator[Worths]:
-    """V = max(2·confidence − 1, max over k of −costs + E[V after k more]), backwards from the last level.
-
-    `later` has a column for each draw after that level: what is expected of its partitions then.
-    """
-    last = len(levels) - 1
+def level_worths(model: Model, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1) -> Iterator[Worths]:
+    """V = max(2·confidence − 1, max over k of −costs + E[V after k more]), backwards from the last level."""
+    levels, budget, last = model.levels, model.budget, len(model.levels) - 1
     # Column j: the expected value after j more votes.
     ahead = np.zeros((len(levels[-1].parts), max(min(action, budget) for action in actions) + 1))
-    ahead[:, 1 : later.shape[1] + 1] = later
+    if model.later is not None:
+        ahead[:, 1 : model.later.shape[1] + 1] = model.later
     for votes in range(last, -1, -1):
         level = levels[votes]
         if votes < last:
             shape = (len(level.parts), len(levels[votes + 1].parts))
-            step = csr_array((probabilities[votes], (level.parent, level.child)), shape=shape)
+            step = scipy.sparse.csr_array((model.probabilities[votes], (level.parent, level.child)), shape=shape)
             ahead = np.column_stack([np.zeros(shape[0]), step @ ahead[:, :-1]])
         draws = np.unique(np.minimum(actions, budget - votes))
         drawing = ahead[:, draws] - penalties.round - penalties.draw * draws
-        best, stopping = drawing.max(axis=1), 2 * confidence[votes] - 1
+        best, stopping = drawing.max(axis=1), 2 * model.confidence[votes] - 1
         stops = ((stopping >= best - EXACT) & (votes >= fewest)) | (votes == budget)
         worths = Worths(votes, draws, stopping, drawing, best, stops)
         yield worths

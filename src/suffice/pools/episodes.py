@@ -9,7 +9,7 @@ import numpy as np
 
 from suffice.errors import OptionError, whole_number
 from suffice.pools.pool import AnyPool, Pool, Question, get_pool
-from suffice.tally import NONE, FloatArray, IntArray, Standings
+from suffice.tally import NONE, FloatArray, IntArray, Standings, elected
 
 BATCH_CELLS = 6_000_000
 """How many vote counts the standings of one batch hold: enough for array speed, and a few megabytes."""
@@ -60,6 +60,29 @@ class Episodes:
         """Where each draw stands among its question's responses: drawn again, since few replays look."""
         budget = self.answers.shape[1]
         return _orders(self.questions, budget, self.repeats, self.seed).swapaxes(1, 2).reshape(-1, budget)
+
+    @cached_property
+    def second(self) -> tuple[IntArray, IntArray]:
+        """The rows whose questions have responses for a second vote, and the codes that it draws: none of the first's.
+
+        A question needs twice the budget.
+        """
+        budget = self.answers.shape[1]
+        rich = [question for question in self.questions if len(question.answers) >= 2 * budget]
+        rows = np.flatnonzero(np.repeat([len(one.answers) >= 2 * budget for one in self.questions], self.repeats))
+        if not rich:
+            return rows, np.empty((0, budget), np.intp)
+        orders = _orders(tuple(rich), 2 * budget, self.repeats, self.seed)[:, budget:]
+        codes = [question.codes[order].T for question, order in zip(rich, orders, strict=True)]
+        return rows, np.concatenate(codes)
+
+    @cached_property
+    def second_reference(self) -> FloatArray:
+        """The code that the second vote of each row elects; NaN where there is none."""
+        rows, codes = self.second
+        reference = np.full(len(self.answers), np.nan)
+        reference[rows] = elected(codes)
+        return reference
 
     @cached_property
     def lengths(self) -> FloatArray:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.resources import files
@@ -17,7 +17,7 @@ from suffice.jsonl import json_object, lines, quoted, read_unpacked
 from suffice.notebook import bars, frame, many, short, table
 from suffice.paths import is_there
 from suffice.pools.signals import Signals, read_signals
-from suffice.tally import NONE, FloatArray, IntArray
+from suffice.tally import NONE, FloatArray, IntArray, Tally
 
 ABSENT = -2
 """The code of an answer that no response gave."""
@@ -77,6 +77,27 @@ class Question:
         """The signals as arrays, NaN where they are not known."""
         return {name: np.array(column, float) for name, column in self.signals.items()}
 
+    @cached_property
+    def majority(self) -> str | None:
+        """The answer that a vote over all of its responses elects."""
+        tally = Tally(len(self.answers))
+        tally.add_round(self.answers)
+        return tally.leader
+
+    @cached_property
+    def entropy(self) -> float:
+        """How much its answers differ, in nats; 0 where all are the same, or there are none."""
+        counts = np.bincount(self.codes[self.codes != NONE])
+        shares = counts[counts > 0] / max(counts.sum(), 1)
+        return float(-(shares * np.log(shares)).sum()) + 0.0
+
+    @cached_property
+    def share_right(self) -> float | None:
+        """The share of its responses that is right; None where that is not known, or there are none."""
+        if self.gold is None or not self.answers:
+            return None
+        return float((self.codes == self.code(self.gold)).mean())
+
     def __repr__(self) -> str:
         answers = f"{many(len(self.answers), 'response')} with {many(len(self.labels), 'different answer')}"
         return f"Question({short(repr(self.id))}, gold={short(repr(self.gold))}, {answers})"
@@ -135,13 +156,23 @@ class Pool:
         return table(repr(self), headings, rows)
 
     def filter(self, keep: Callable[[Question], bool]) -> "Pool":
-        """The pool with those questions alone that the function says yes to; PoolError where there are none.
+        """The pool with some of its questions alone.
+
+        Args:
+            keep: Says of a question whether it stays.
+
+        Raises:
+            PoolError: Where none stays.
 
         >>> pool = load_pool("smollm2-135m__arithmetic")
         >>> len(pool.filter(lambda question: question.gold in question.answers)) < len(pool)
         True
         """
         return Pool(self.name, tuple(question for question in self.questions if keep(question)))
+
+    def with_majorities(self) -> "Pool":
+        """The pool with the majority of all of a question's responses in the place of its gold answer."""
+        return replace(self, questions=tuple(replace(one, gold=one.majority) for one in self.questions))
 
     def to_pandas(self) -> Any:
         """A row a response, in a data frame of pandas: question, draw, answer, tokens, gold, and its signals."""
@@ -194,7 +225,13 @@ def bundled_pools() -> dict[str, Path]:
 
 
 def load_pool(path_or_name: str | Path) -> Pool:
-    """Load a bundled pool by its name, or any other from a .jsonl or .jsonl.gz file.
+    """Load a pool.
+
+    Args:
+        path_or_name: The name of a bundled one, or the path of any other, a .jsonl or .jsonl.gz file.
+
+    Raises:
+        PoolError: Where there is none of that name, or a line of the file is wrong.
 
     >>> len(load_pool("smollm2-135m__arithmetic").questions)
     40

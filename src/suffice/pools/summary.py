@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import entr
 
 from suffice.pools.pool import AnyPool, get_pool
-from suffice.tally import Tally
 
 
 @dataclass(frozen=True)
@@ -32,19 +30,18 @@ class Summary:
 def summarise(pool: AnyPool) -> Summary:
     """Describe a pool; the majority is that of all its samples.
 
+    Args:
+        pool: A `Pool`, the name of a bundled one, or a path.
+
+    Raises:
+        PoolError: Where there is no such pool, or its file is wrong.
+
     >>> round(summarise("smollm2-135m__arithmetic").majority_accuracy)
     50
     """
     pool = get_pool(pool)
-    one_sample, majority, entropies = [], [], []
-    for question in pool.questions:
-        tally = Tally(budget=len(question.answers))
-        tally.add_round(question.answers)
-        counts = np.array(list(tally.votes.values()))
-        entropies.append(entr(counts / counts.sum()).sum())
-        if question.gold is not None and question.answers:
-            one_sample.append(tally.votes.get(question.gold, 0) / tally.draws)
-            majority.append(tally.leader == question.gold)
+    one_sample = [question.share_right for question in pool.questions if question.share_right is not None]
+    majority = [one.majority == one.gold for one in pool.questions if one.share_right is not None]
     answers = [answer for question in pool.questions for answer in question.answers]
     tokens = [count for question in pool.questions for count in question.tokens or () if count is not None]
     sizes = [len(question.answers) for question in pool.questions]
@@ -54,7 +51,7 @@ def summarise(pool: AnyPool) -> Summary:
         samples=(min(sizes), max(sizes)),
         one_sample_accuracy=100 * float(np.mean(one_sample)) if one_sample else None,
         majority_accuracy=100 * float(np.mean(majority)) if majority else None,
-        entropy=float(np.mean(entropies)),
+        entropy=float(np.mean([question.entropy for question in pool.questions])),
         none_share=100 * answers.count(None) / max(len(answers), 1),
         mean_tokens=float(np.mean(tokens)) if tokens else None,
         tokens_95=float(np.percentile(tokens, 95)) if tokens else None,

@@ -11,20 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from suffice.answers import Extractor, Read, get_extractor
-from suffice.controllers import Controller, get_controller, question_random
-from suffice.elections import Election
+from suffice.controllers import question_random
 from suffice.errors import OptionError, SampleError
-from suffice.flow import Flow
-from suffice.live import Outcome, Voting
-from suffice.live.clients import server_of
-from suffice.live.limiter import Limiter
+from suffice.live import Outcome
 from suffice.live.prompts import Messages, get_prompt, put
-from suffice.live.sample import CONCURRENCY, check_request
-from suffice.live.server import RETRIES, TIMEOUT, Server
-from suffice.live.targets import Target, read_targets, whole_url
-from suffice.live.vote import election_of
-from suffice.tally import DEFAULT_BUDGET
+from suffice.live.sampling import Sampling, split_settings, takes_sampling
+from suffice.live.servers.server import Server
+from suffice.live.servers.targets import Target, read_targets, whole_url
 
 _KINDS: dict[str, type] = {
     "answer": str,
@@ -46,13 +39,24 @@ Row = dict[str, Any]
 class ask:  # noqa: N801 - it is used as a function is
     r"""Answer each question of a batch, asking just enough times: a stage for Ray Data's `Dataset.map_batches`.
 
-    The column `question` has texts, which are put into the `prompt`, or lists of messages. These columns are added:
-    `answer`, `confidence`, `certainty`, `samples`, `rounds`, `tokens`, `stop_reason` and `error`, and with
-    `response=True` the text of a typical response; where `elect` weighs the votes, `majority` has the plain winner. A
-    `prefix` goes before their names. A question that fails has its
-    `error`, and fails nothing else unless `strict`. Of all batches that an actor has at once, no more than
-    `concurrency` draws are in flight. Servers are named as for `suffice run`, and what else is given goes into every
-    request.
+    Of all batches that an actor has at once, no more than `concurrency` draws are in flight. A question that fails has
+    its `error`, and fails nothing else unless `strict`.
+
+    Args:
+        model: The model's name.
+        base_url: The servers, named as for `suffice run`; OPENAI_BASE_URL by default.
+        question: The column with texts, which are put into the `prompt`, or with lists of messages.
+        prompt: `paper`, `worked`, a text with {question} in it, or a file.
+        response: Whether the text of a typical response is a column too.
+        prefix: What goes before the names of the columns that are added: `answer`, `confidence`, `certainty`,
+            `samples`, `rounds`, `tokens`, `stop_reason`, `error`, and `majority`, the plain winner, where `elect`
+            weighs the votes.
+        strict: Whether a question that fails ends it all.
+        sampling: How to ask.
+        settings: Its fields by name (`controller`, `budget`, `answer`, …); all else goes into every request.
+
+    Raises:
+        OptionError: where an argument is wrong; SampleError, where a question fails and it is strict.
 
     >>> import asyncio
     >>> from suffice.testing import FakeServer
@@ -66,41 +70,27 @@ class ask:  # noqa: N801 - it is used as a function is
     ['42'] [4] [None]
     """
 
+    @takes_sampling
     def __init__(
         self,
         *,
         model: str,
         base_url: str | Iterable[str | Mapping[str, Any] | Target] | None = None,
         question: str = "question",
-        controller: str | Controller = "plan",
-        budget: int = DEFAULT_BUDGET,
-        answer: str | Extractor | Read = "auto",
         prompt: str = "paper",
-        deadline_seconds: float | None = None,
-        concurrency: int = CONCURRENCY,
-        retries: int = RETRIES,
-        timeout: float = TIMEOUT,
-        flow: Flow | None = None,
-        elect: str | Election = "majority",
         response: bool = False,
         prefix: str = "",
         strict: bool = False,
-        **request: Any,
+        sampling: Sampling | None = None,
+        **settings: Any,
     ) -> None:
-        check_request(request)
+        self._sampling, request = split_settings(sampling, settings)
         given = os.environ.get("OPENAI_BASE_URL", "") if base_url is None else base_url
         self._targets = read_targets(given, "base_url") or (Target(""),)
-        extractor = get_extractor(answer)
-        election = election_of(elect, extractor)
-        self._voting = Voting(get_controller(controller), extractor, budget, flow, election=election)
         self._prompt = get_prompt(prompt)
         self._question = question
         self._fields = {**request, "model": model}
-        self._deadline = deadline_seconds
-        self._limiter = Limiter(concurrency)
-        self._retries = retries
-        self._timeout = timeout
-        wanted = {"response": response, "majority": election is not None}
+        wanted = {"response": response, "majority": self._sampling.voting.election is not None}
         self._columns = {name: prefix + name for name in _KINDS if wanted.get(name, True)}
         self._strict = strict
         self._clients: list[Any] = []
@@ -136,7 +126,7 @@ class ask:  # noqa: N801 - it is used as a function is
 
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(self._limiter.limit, len(questions))):
+                for _ in range(min(self._sampling.concurrency, len(questions))):
                     group.create_task(work())
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
@@ -149,14 +139,14 @@ class ask:  # noqa: N801 - it is used as a function is
         keys = [one.key for one in self._targets]
         self._clients = [openai.AsyncOpenAI(api_key=key, base_url=url) for key, url in zip(keys, urls, strict=True)]
         weights = [one.weight for one in self._targets]
-        return server_of(self._clients, self._limiter, self._retries, self._timeout, weights=weights)
+        return self._sampling.server(self._clients, weights=weights)
 
     async def _ask(self, server: Server, question: Any) -> Row:
         try:
             messages = _messages(question, self._prompt)
             random = question_random(0, str(question))
-            vote = self._voting.begin(server, {**self._fields, "messages": messages}, random)
-            outcome = await vote.outcome(self._deadline)
+            vote = self._sampling.voting.begin(server, {**self._fields, "messages": messages}, random)
+            outcome = await vote.outcome(self._sampling.deadline_seconds)
             error = None if outcome.samples else "no response before the deadline"
         except SampleError as failed:
             outcome, error = failed.outcome, str(failed)

@@ -6,13 +6,13 @@ A file that several machines write to is not safe with SQLite, and this needs no
 import hashlib
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from suffice.gateway.store import Counts, Store
-from suffice.gateway.windows import SECONDS
+from suffice.gateway.accounts.store import Known, Minute, Store, Totals, UsageBatch
+from suffice.gateway.accounts.windows import SECONDS
 
 NAMESPACE = "suffice"
 
@@ -22,52 +22,35 @@ IDLE_SECONDS = 60.0
 PATIENCE_SECONDS = 5.0
 """Whoever gets no answer for so long counts in memory, and tells it later."""
 
-Minute = Iterable[tuple[str, int, int]]
-"""Requests by name and second."""
-
 
 class Counters:
     """The owner: it adds up what replicas tell, keeps it on disk, and tells each what all have counted."""
 
     def __init__(self, path: Path) -> None:
         self._store = Store(path)
-        self._minutes: defaultdict[str, dict[str, dict[int, int]]] = defaultdict(dict)
+        self._minutes: dict[str, dict[str, Mapping[int, int]]] = {"": dict(self._store.minute())}
         """The requests of the last minute by node, name and second; those before a restart are of no node."""
-        for name, second, count in self._store.minute():
-            self._minutes[""].setdefault(name, {})[second] = count
 
-    def add(self, counts: Mapping[str, Mapping[int, Counts]], now: float) -> None:
-        """Add to the counters of names, by day."""
-        minute: defaultdict[tuple[str, int], int] = defaultdict(int)
-        for node in self._minutes.values():
-            for name in counts.keys() & node.keys():
-                for second, count in node[name].items():
-                    minute[name, second] += count
-        self._store.add(counts, [(*key, count) for key, count in minute.items()], now)
-
-    def spent(self, day: int, month: int) -> dict[str, tuple[int, float]]:
-        """The tokens of the day, and the money since the first day of the month, by name."""
-        return self._store.spent(day, month)
-
-    def elsewhere(self, node: str, minute: Minute, now: float) -> dict[str, int]:
-        """Learn of the requests on a node; those on all others of the last minute, by name."""
-        news: defaultdict[str, dict[int, int]] = defaultdict(dict)
-        for name, second, count in minute:
-            news[name][second] = count
-        self._minutes[node] |= news
-        others: defaultdict[str, int] = defaultdict(int)
+    def exchange(self, node: str, batch: UsageBatch | None, minute: Minute, now: float) -> Known:
+        """Book a batch of a node's, and learn of its requests; what all have counted, as that node needs it."""
+        self._minutes.setdefault(node, {}).update(minute)
+        elsewhere: Counter[str] = Counter()
         for other, names in self._minutes.items():
             for name, seconds in names.items() if other != node else ():
-                others[name] += sum(count for second, count in seconds.items() if second >= now - SECONDS)
-        return dict(others)
+                elsewhere[name] += sum(count for second, count in seconds.items() if second >= now - SECONDS)
+        everywhere: dict[str, Counter[int]] = {name: Counter() for name in (batch.counts if batch else ())}
+        for name, seconds in everywhere.items():
+            for names in self._minutes.values():
+                seconds.update(names.get(name, {}))
+        return Known(self._store.exchange(batch, everywhere, now).spent, elsewhere)
 
-    def totals(self) -> dict[str, Counts]:
+    def totals(self) -> Totals:
         """All that each name has taken."""
         return self._store.totals()
 
-    def since(self) -> float:
-        """When the counting began."""
-        return self._store.since()
+    def close(self) -> None:
+        """Close the file."""
+        self._store.close()
 
 
 class Owner(Counters):
@@ -79,10 +62,10 @@ class Owner(Counters):
         self._asked = time.monotonic()
         threading.Thread(target=self._end_idle, daemon=True).start()
 
-    def elsewhere(self, node: str, minute: Minute, now: float) -> dict[str, int]:
+    def exchange(self, node: str, batch: UsageBatch | None, minute: Minute, now: float) -> Known:
         """What every replica asks every second."""
         self._asked = time.monotonic()
-        return super().elsewhere(node, minute, now)
+        return super().exchange(node, batch, minute, now)
 
     def _end_idle(self) -> None:
         while time.monotonic() - self._asked < IDLE_SECONDS:
@@ -92,42 +75,39 @@ class Owner(Counters):
         ray.kill(ray.get_actor(self._name, namespace=NAMESPACE), no_restart=True)
 
 
-class SharedStore(Store):
-    """A replica's link to the owner, which is started where there is none."""
+class SharedStore:
+    """A replica's link to the owner: `ask` calls a method of it by its name, OSError where it does not answer."""
 
-    def __init__(self, path: Path, node: str) -> None:
-        super().__init__(path)
+    def __init__(self, node: str, ask: Callable[..., Any]) -> None:
         self._node = node
-        self._owner: Any = None
+        self._ask = ask
 
-    def add(self, counts: Mapping[str, Mapping[int, Counts]], minute: Minute, now: float) -> None:
-        """Add to the counters of names, by day; the owner knows the last minute by what each node tells."""
-        self._ask("add", counts, now)
-
-    def spent(self, day: int, month: int) -> dict[str, tuple[int, float]]:
-        """The tokens of the day, and the money since the first day of the month, by name."""
-        known: dict[str, tuple[int, float]] = self._ask("spent", day, month)
+    def exchange(self, batch: UsageBatch | None, minute: Minute, now: float) -> Known:
+        """Book a batch, once however often it comes, and hear what all have counted."""
+        known: Known = self._ask("exchange", self._node, batch, minute, now)
         return known
 
-    def minute(self) -> list[tuple[str, int, int]]:
+    def minute(self) -> Minute:
         """Nothing: what was before a restart is counted as if elsewhere."""
-        return []
+        return {}
 
-    def elsewhere(self, here: Callable[[], Minute], now: float) -> dict[str, int]:
-        """The requests of the last minute on other nodes."""
-        others: dict[str, int] = self._ask("elsewhere", self._node, list(here()), now)
-        return others
-
-    def totals(self) -> dict[str, Counts]:
+    def totals(self) -> Totals:
         """All that each name has taken."""
-        totals: dict[str, Counts] = self._ask("totals")
+        totals: Totals = self._ask("totals")
         return totals
 
-    def since(self) -> float:
-        """When the counting began."""
-        return float(self._ask("since"))
+    def close(self) -> None:
+        """Nothing: the owner ends itself."""
 
-    def _ask(self, method: str, *arguments: Any) -> Any:
+
+class ActorLink:
+    """Calls the owner of a file, an actor, which is started where there is none."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._owner: Any = None
+
+    def __call__(self, method: str, *arguments: Any) -> Any:
         """Ask the owner; OSError where it does not answer, as where a disk is gone."""
         from ray.exceptions import RayError
 

@@ -5,12 +5,11 @@ Nothing of the gateway is imported before a replica has said where the figures o
 
 import asyncio
 import hashlib
-import json
 import os
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from suffice.gateway import Gateway, Settings
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - Serve decides where it listens: who may come in goes by keys
-_NUMBERS = ("max_budget", "min_agreement", "max_mean_samples")
-"""Settings with a number in them, or nothing."""
 
 
 def deployment(settings: "Settings | Mapping[str, Any]") -> Any:
@@ -36,9 +33,7 @@ def deployment(settings: "Settings | Mapping[str, Any]") -> Any:
     ...
     suffice.errors.OptionError: Serve may let others in: ask for a key, or allow none (allow_no_key) ...
     """
-    from suffice.gateway import Settings
-
-    chosen = settings if isinstance(settings, Settings) else Settings(**_read(settings, Settings))
+    chosen = settings_of(settings)
     if not (chosen.allow_no_key or chosen.keys or chosen.api_key_env or chosen.api_key_file):
         raise OptionError(
             "Serve may let others in: ask for a key, or allow none (allow_no_key) if that is what you want"
@@ -48,13 +43,7 @@ def deployment(settings: "Settings | Mapping[str, Any]") -> Any:
     except ImportError:
         raise OptionError(f"this needs Ray Serve: {install('ray,serve')}") from None
 
-    @serve.deployment(
-        name="suffice",
-        num_replicas=chosen.workers,
-        max_ongoing_requests=chosen.max_requests + chosen.max_queue,
-        graceful_shutdown_timeout_s=chosen.drain_seconds,
-        graceful_shutdown_wait_loop_s=max(0.1, min(chosen.unready_seconds, chosen.drain_seconds)),
-    )
+    @serve.deployment(**deployment_options(chosen))
     @serve.ingress(App(asdict(replace(chosen, host=EVERYWHERE)), list(IMPORTED)))
     class Replica:
         app: App
@@ -64,6 +53,24 @@ def deployment(settings: "Settings | Mapping[str, Any]") -> Any:
 
     bind: Any = Replica
     return bind.bind()
+
+
+def settings_of(given: "Settings | Mapping[str, Any]") -> "Settings":
+    """The gateway's settings, which may be a mapping, also of a command line, where all are texts."""
+    from suffice.gateway.settings import Settings, read_settings
+
+    return given if isinstance(given, Settings) else Settings(**read_settings(given, texts=True))
+
+
+def deployment_options(settings: "Settings") -> dict[str, Any]:
+    """What Serve is told of the deployment."""
+    return {
+        "name": "suffice",
+        "num_replicas": settings.workers,
+        "max_ongoing_requests": settings.max_requests + settings.max_queue,
+        "graceful_shutdown_timeout_s": settings.drain_seconds,
+        "graceful_shutdown_wait_loop_s": max(0.1, min(settings.unready_seconds, settings.drain_seconds)),
+    }
 
 
 class App:
@@ -99,15 +106,15 @@ class App:
         node = ray.get_runtime_context().get_node_id()
         share_node(f"{node} {serve.get_replica_context().app_name}")
         from suffice.gateway import Gateway, Settings
-        from suffice.gateway.warming import warm_up
-        from suffice.ray.counters import SharedStore
+        from suffice.gateway.operations.warming import warm_up
+        from suffice.ray.counters import ActorLink, SharedStore
 
         for name in self._modules:
             import_module(name)
         settings = Settings(**self._settings)
         settings.check_safe()
         warm_up(settings)
-        return Gateway(settings, SharedStore(settings.usage_file, node) if settings.keys else None)
+        return Gateway(settings, SharedStore(node, ActorLink(settings.usage_file)) if settings.keys else None)
 
 
 def share_node(name: str) -> None:
@@ -118,29 +125,11 @@ def share_node(name: str) -> None:
     if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
         raise OptionError(f"{folder}: it is somebody else's, and replicas can't share what they know there")
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)  # before anything imports the figures
-    from suffice.gateway.shared import BOARD, Board
+    from suffice.gateway.operations.shared import COUNTERS, SharedCounters
 
-    fresh, board = folder / f"board-{os.getpid()}", folder / "board"
-    Board.make(fresh)
+    fresh, counters = folder / f"counters-{os.getpid()}", folder / "counters"
+    SharedCounters.make(fresh)
     with suppress(FileExistsError):  # one of them is the first
-        os.link(fresh, board)
+        os.link(fresh, counters)
     fresh.unlink()
-    os.environ[BOARD] = str(board)
-
-
-def _read(given: Mapping[str, Any], kind: type) -> dict[str, Any]:
-    """Settings as they are given, also by a command line, where all are texts."""
-    known = {one.name: one.default for one in fields(kind)}
-    read = {}
-    for name, value in given.items():
-        if name not in known:
-            raise OptionError(f'there is no setting "{name}"; there are {", ".join(known)}')
-        if isinstance(value, str) and (type(known[name]) in (int, float, bool) or name in _NUMBERS):
-            try:
-                value = json.loads(value.lower())
-            except ValueError:
-                raise OptionError(f"can't be {value!r}", name) from None
-        elif isinstance(known[name], tuple) and name != "prices":
-            value = tuple(value.split(",") if isinstance(value, str) else value)
-        read[name] = value
-    return read
+    os.environ[COUNTERS] = str(counters)

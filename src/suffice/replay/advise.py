@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from suffice.controllers import get_controller
 from suffice.errors import OptionError, percentage
 from suffice.executors import AnyExecutor
 from suffice.flow import Flow
 from suffice.pools import AnyPool, get_pools
-from suffice.replay.evaluate import AnyController, Replay, Way, mean_over_pools, replay_ways
+from suffice.replay.evaluate import AnyController, Replay, Result, Variant, mean_over_pools, replay_variants
 from suffice.tally import DEFAULT_BUDGET
 
 PENALTIES = [(draw, wait) for draw in (0.003, 0.0075, 0.015) for wait in (0.0, 0.005, 0.02)]
@@ -39,7 +38,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Advice:
-    """The choice to make, those that no other beats in both latency and tokens, and all that were tried.
+    """The choice to make, those that no other beats in both latency and tokens, all that were tried, and asking once.
 
     >>> advice = advise("smollm2-135m__arithmetic", ["plan"], max_latency=400, repeats=2)
     >>> advice.chosen in advice.front, len(advice.choices)
@@ -49,6 +48,8 @@ class Advice:
     chosen: Choice
     front: list[Choice]
     choices: list[Choice]
+    once: Choice
+    """What everybody compares with, however seldom it agrees."""
 
 
 def advise(
@@ -67,9 +68,20 @@ def advise(
 ) -> Advice:
     """Try controllers in rounds and in several flows; of what agrees often enough, advise the best.
 
-    That is the cheapest within `max_latency` (tokens on the critical path) or the quickest within `max_tokens` (for a
-    question), whichever is given. Controllers that mean whole rounds are tried in rounds. The other arguments are
-    those of `evaluate`; `progress` hears which share of the work each step was.
+    Args:
+        pools: As in `evaluate`; they must tell the tokens of every response.
+        controllers: What is tried, plans with several penalties unless given; those that mean whole rounds are tried in
+            rounds alone.
+        max_latency: The most tokens on the critical path: of what keeps to it the cheapest is advised.
+        max_tokens: The most tokens for a question, on average: of what keeps to it the quickest is advised. One of the
+            two is given.
+        min_agreement: How often to agree with the vote of the full budget, in percent.
+        budget, repeats, seed, slots, executor: As in `evaluate`.
+        progress: Called with the share of the work that each step was.
+
+    Raises:
+        OptionError: Where nothing that was tried keeps to the limits, or an argument is out of range.
+        PoolError: As in `evaluate`, as is ControllerError.
 
     >>> advise("smollm2-135m__arithmetic", ["plan", "asc"], max_tokens=1000, repeats=2).chosen.controller
     'plan'
@@ -77,42 +89,29 @@ def advise(
     if (max_latency is None) == (max_tokens is None):
         raise OptionError("must be given, or max_tokens, one of the two", "max_latency")
     percentage("min_agreement", min_agreement)
-    choices = sweep(
-        pools, controllers, Replay(budget, repeats, seed, confidence=False, slots=slots), progress, executor
-    )
+    loaded = get_pools(pools)
+    every = [Variant.of(controller, flow) for flow in FLOWS for controller in controllers]
+    variants = [variant for variant in every if not (variant.flow and variant.controller.needs_rounds)]
+    variants.append(Variant.of("once", None))
+    total = len(variants) * sum(len(pool.questions) for pool in loaded)
+    setting = Replay(budget, repeats, seed, confidence=False, slots=slots)
+    found = replay_variants(loaded, variants, setting, lambda questions: progress(questions / total), executor)
+    measured = zip(variants, zip(*found, strict=True), strict=True)
+    *choices, once = (_choice(variant, results) for variant, results in measured)
     agreeing = [choice for choice in choices if choice.agreement >= min_agreement]
     if not agreeing:
         most = max(choice.agreement for choice in choices)
         raise OptionError(f"of {min_agreement:g} is more than anything in the sweep has: {most:.2f}", "min_agreement")
-    return Advice(_best(agreeing, max_latency, max_tokens), front(agreeing), choices)
+    return Advice(_best(agreeing, max_latency, max_tokens), front(agreeing), choices, once)
 
 
-def sweep(
-    pools: AnyPool | Sequence[AnyPool],
-    controllers: Sequence[AnyController],
-    setting: Replay,
-    progress: Callable[[float], None] = lambda share: None,
-    executor: AnyExecutor = "here",
-) -> list[Choice]:
-    """Every controller in every flow, replayed on the clock."""
-    loaded = get_pools(pools)
-    chosen = [(get_controller(controller), str(controller)) for controller in controllers]
-    ways = [
-        Way(controller, flow, name)
-        for flow in FLOWS
-        for controller, name in chosen
-        if not (flow and controller.needs_rounds)
-    ]
-    total = len(ways) * sum(len(pool.questions) for pool in loaded)
-    found = replay_ways(loaded, ways, setting, lambda questions: progress(questions / total), executor)
-    choices = []
-    for way, results in zip(ways, zip(*found, strict=True), strict=True):
-        latency, tokens = mean_over_pools(results, "latency_tokens"), mean_over_pools(results, "spent_tokens")
-        if latency is None or tokens is None:
-            raise OptionError("must tell the tokens of every response", "pools")
-        agreement = mean_over_pools(results, "agreement") or 0.0
-        choices.append(Choice(way.flow, way.name, latency, tokens, agreement, mean_over_pools(results, "accuracy")))
-    return choices
+def _choice(variant: Variant, results: Sequence[Result]) -> Choice:
+    """A variant, and what it took on each pool."""
+    latency, tokens = mean_over_pools(results, "latency_tokens"), mean_over_pools(results, "spent_tokens")
+    if latency is None or tokens is None:
+        raise OptionError("must tell the tokens of every response", "pools")
+    agreement, accuracy = mean_over_pools(results, "agreement") or 0.0, mean_over_pools(results, "accuracy")
+    return Choice(variant.flow, variant.name, latency, tokens, agreement, accuracy)
 
 
 def front(choices: Sequence[Choice]) -> list[Choice]:

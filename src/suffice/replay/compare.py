@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from suffice.controllers import get_controller
 from suffice.elections import Election, Majority, get_election
 from suffice.errors import whole_number
 from suffice.executors import AnyExecutor
@@ -16,7 +15,7 @@ from suffice.notebook import frame, table
 from suffice.penalties import Penalties
 from suffice.planning import ceiling
 from suffice.pools import AnyPool, get_pools
-from suffice.replay.evaluate import DEFAULT_REPEATS, METRICS, AnyController, Replay, Result, Way, replay_ways
+from suffice.replay.evaluate import DEFAULT_REPEATS, METRICS, AnyController, Replay, Result, Variant, replay_variants
 from suffice.replay.reliability import Reliability, pooled
 from suffice.tally import DEFAULT_BUDGET, FloatArray
 
@@ -24,6 +23,9 @@ CHECKPOINTS = (4, 8, 16, 24)
 """Numbers of draws after which the confidence is checked."""
 
 RESAMPLES = 1000
+
+FEWEST_FOR_INTERVAL = 20
+"""Resampling fewer questions than this says little of others: there is no interval then."""
 
 _SHOWN = ("accuracy", "agreement", "rounds", "samples", "total_tokens", "reward")
 
@@ -89,10 +91,20 @@ def compare(
     progress: Callable[[float], None] = lambda share: None,
     executor: AnyExecutor = "here",
 ) -> list[Comparison]:
-    """Replay controllers over pools and what they are compared with; one a pool.
+    """Replay controllers over pools and what they are compared with, which is always in rounds and by majority.
 
-    What they are compared with is always in rounds, and elects by majority. The arguments are those of `evaluate`;
-    `progress` hears which share of the work each step was.
+    Args:
+        pools, controllers, budget, repeats, seed, slots, executor: As in `evaluate`.
+        baseline: The controller that differences are against.
+        penalties: What a draw and a round cost; learned controllers are measured against the exact planner with these.
+        flow, elect: As in `evaluate`, for the controllers alone.
+        progress: Called with the share of the work that each step was.
+
+    Returns:
+        A comparison for each pool.
+
+    Raises:
+        PoolError: As in `evaluate`, as are ControllerError and OptionError.
 
     >>> (pool,) = compare("smollm2-135m__arithmetic", ["asc"], repeats=10)
     >>> gap = difference(pool.results, [pool.baseline], "samples")
@@ -101,20 +113,19 @@ def compare(
     """
     whole_number("budget", budget)
     loaded = get_pools(pools)
-    election = get_election(elect)
-    asked = [Way(get_controller(controller), flow, str(controller), election, str(elect)) for controller in controllers]
-    planners = [(way.name, plan) for way in asked if (plan := ceiling(way.controller, penalties, budget))]
-    plain = not flow and isinstance(election, Majority)
+    asked = [Variant.of(controller, flow, elect) for controller in controllers]
+    planners = [(variant.name, plan) for variant in asked if (plan := ceiling(variant.controller, penalties, budget))]
+    plain = not flow and isinstance(get_election(elect), Majority)
     own = next((number for number, one in enumerate(controllers) if plain and one == baseline), len(asked))
-    ways = [
+    variants = [
         *asked,
-        Way(get_controller(baseline), None, str(baseline)),
-        *(Way(plan, None, str(plan)) for _, plan in planners),
-        *(Way(get_controller(f"sc:draws={n}"), None, f"sc:draws={n}") for n in CHECKPOINTS if n < budget),
+        Variant.of(baseline),
+        *(Variant.of(plan) for _, plan in planners),
+        *(Variant.of(f"sc:draws={draws}") for draws in CHECKPOINTS if draws < budget),
     ]
     setting = Replay(budget, repeats, seed, penalties, slots=slots)
-    total = len(ways) * sum(len(pool.questions) for pool in loaded)
-    found = replay_ways(loaded, ways, setting, lambda questions: progress(questions / total), executor)
+    total = len(variants) * sum(len(pool.questions) for pool in loaded)
+    found = replay_variants(loaded, variants, setting, lambda questions: progress(questions / total), executor)
     first = len(asked) + 1
     last = first + len(planners)
     return [
@@ -144,20 +155,28 @@ def reliabilities(comparisons: Sequence[Comparison]) -> dict[str, Reliability]:
 class Difference:
     """How much more one controller has of something than another, with a 95 % interval.
 
+    `low` and `high` are None where there are fewer than 20 questions.
+
     >>> Difference(mean=-9.1, low=-11.0, high=-7.2).high < 0
     True
     """
 
     mean: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 def difference(results: Sequence[Result], baseline: Sequence[Result], metric: str) -> Difference | None:
-    """The paired difference of a metric, averaged over pools, for the same pools in the same order.
+    """The paired difference of a metric, averaged over pools.
 
-    Questions are resampled within each pool, and both controllers keep the same ones. None where a pool
-    can't tell the metric.
+    Args:
+        results: One controller's, a result a pool.
+        baseline: Another's, for the same pools in the same order and of the same draws.
+        metric: A field of `Result`.
+
+    Returns:
+        The mean, with a 95 % interval for which the questions of each pool are resampled, the same ones for both
+        controllers; without an interval where there are fewer than 20 in all. None where a pool can't tell the metric.
 
     >>> from suffice import evaluate
     >>> sc, asc = evaluate("smollm2-135m__arithmetic", ["sc", "asc"], repeats=10)
@@ -171,13 +190,16 @@ def difference(results: Sequence[Result], baseline: Sequence[Result], metric: st
 
 def paired(differences: Sequence[FloatArray]) -> Difference | None:
     """The mean over pools of the differences of their questions, with its interval; None where a pool has none."""
-    means, resampled = [], []
+    means, resampled, questions = [], [], 0
     for position, gaps in enumerate(differences):
         gaps = gaps[~np.isnan(gaps)]
         if not gaps.size:
             return None
+        questions += gaps.size
         means.append(gaps.mean())
         resampled.append(_times_drawn(gaps.size, position) @ gaps / gaps.size)
+    if questions < FEWEST_FOR_INTERVAL:
+        return Difference(float(np.mean(means)), None, None)
     low, high = np.percentile(np.mean(resampled, axis=0), [2.5, 97.5])
     return Difference(float(np.mean(means)), float(low), float(high))
 

@@ -1,14 +1,14 @@
 """Figures for controllers on pools, over shared draws."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from suffice.controllers import Controller, get_controller, question_random
-from suffice.elections import Election, Majority, check_signals, get_election
+from suffice.elections import Election, check_signals, get_election
 from suffice.errors import OptionError, whole_number
 from suffice.executors import AnyExecutor, Link, Task, get_executor
 from suffice.flow import Flow
@@ -21,22 +21,6 @@ from suffice.replay.reliability import Reliability, question_sums
 from suffice.replay.run import Outcomes, replay, replay_clocked
 from suffice.tally import DEFAULT_BUDGET, FloatArray, Tally
 
-METRICS = (
-    "accuracy",
-    "field_accuracy",
-    "agreement",
-    "rounds",
-    "samples",
-    "total_tokens",
-    "sequential_tokens",
-    "latency_tokens",
-    "spent_tokens",
-    "launched",
-    "reward",
-    "confidence",
-    "certainty",
-    "share",
-)
 DEFAULT_REPEATS = 100
 
 SECONDS = 1e-5
@@ -49,7 +33,7 @@ SHARDS_EACH = 4
 """Into how many parts the work is cut for each worker, so that none waits long for the slowest."""
 
 FEWEST_QUESTIONS = 16
-"""Parts of fewer questions than this are slow as arrays: ways are cut apart first."""
+"""Parts of fewer questions than this are slow as arrays: variants are cut apart first."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +44,8 @@ class Result:
     None where there are none. Confidence is None for a budget that is too large to tell it. `by_question` holds each
     metric's mean over the repeats, NaN where unknown. Of structured answers, accuracy and agreement are those of whole
     objects, and `field_accuracy` is the share of their fields that are right; None for others. Accuracy is that of the
-    answers that the `election` gives; all else is of counts, whatever elects.
+    answers that the `election` gives; all else is of counts, whatever elects. Agreement is with the full vote of the
+    same draws, `agreement_independent` with one of other draws, over the questions with twice the budget's responses.
 
     >>> (result,) = evaluate("smollm2-135m__arithmetic", "asc", repeats=2)
     >>> result.samples < 32, result.by_question["samples"].shape
@@ -73,6 +58,7 @@ class Result:
     accuracy: float | None
     field_accuracy: float | None
     agreement: float
+    agreement_independent: float | None
     rounds: float
     samples: float
     total_tokens: float | None
@@ -113,6 +99,13 @@ class Result:
         return {**about, "question": [*range(self.questions)], **self.by_question}
 
 
+METRICS = tuple(
+    one.name
+    for one in fields(Result)
+    if one.name not in ("pool", "controller", "questions", "reliability", "by_question", "election")
+)
+"""The fields of a result that are means."""
+
 AnyController = str | Controller
 """A controller, or the string that describes it."""
 
@@ -134,36 +127,58 @@ def evaluate(
 ) -> list[Result]:
     """Replay controllers over the same draws of a pool, or of several, one after the other.
 
-    A pool is a `Pool`, the name of a bundled one or a path. `confidence=False` leaves it out, which is quicker. With
-    `flow` there are no rounds: a decision on every arrival, and what is in flight at the stop is cancelled. `slots`
-    bounds how many responses a server works on at once. `elect` is the election that accuracy is told of: it needs
-    pools with the signals that it weighs with. `progress` hears how many questions each step took.
-    `executor="processes"` uses all cores; the figures are the same.
+    Args:
+        pools: A `Pool`, the name of a bundled one, a path, or several of these.
+        controllers: A controller, the string that describes one, or several of these.
+        budget: The most draws for a question.
+        repeats: How often each question is replayed, each time with its responses in another order.
+        seed: Chooses the draws.
+        penalties: What a draw and a round cost in the reward.
+        confidence: False leaves confidence and certainty out, which is quicker.
+        flow: Where given there are no rounds: a decision on every arrival, and what is in flight at the stop is
+            cancelled.
+        slots: How many responses to a question the server works on at once; all where it is None.
+        elect: The election that accuracy is told of; it needs pools with the signals that it weighs with.
+        progress: Called with how many questions each step took.
+        executor: Where the work runs: "here", "processes" for all cores, "ray". The figures are the same.
+
+    Returns:
+        A result for each pool and controller, pool by pool.
+
+    Raises:
+        PoolError: Where a pool is missing, too small for the budget, or without the signals.
+        ControllerError: Where a controller is unknown, or does not serve the budget or the flow.
+        OptionError: Where another argument is out of range.
 
     >>> [f"{result.controller}: {result.samples:.0f}" for result in evaluate("smollm2-135m__arithmetic", ["sc", "asc"])]
     ['sc: 32', 'asc: 23']
     """
     asked = [controllers] if isinstance(controllers, AnyController) else controllers
-    election = get_election(elect)
-    ways = [Way(get_controller(controller), flow, str(controller), election, str(elect)) for controller in asked]
+    variants = [Variant.of(controller, flow, elect) for controller in asked]
     setting = Replay(budget, repeats, seed, penalties, confidence, slots)
-    return [one for results in replay_ways(get_pools(pools), ways, setting, progress, executor) for one in results]
+    found = replay_variants(get_pools(pools), variants, setting, progress, executor)
+    return [result for results in found for result in results]
 
 
 @dataclass(frozen=True)
-class Way:
+class Variant:
     """One way to sample and elect: a controller, under the name it was asked for by, in flow or in rounds."""
 
     controller: Controller
     flow: Flow | None
     name: str
-    election: Election = field(default_factory=Majority)
-    elect: str = "majority"
+    election: Election
+    elect: str
+
+    @classmethod
+    def of(cls, controller: AnyController, flow: Flow | None = None, elect: str | Election = "majority") -> "Variant":
+        """What these describe."""
+        return cls(get_controller(controller), flow, str(controller), get_election(elect), str(elect))
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What all ways of one replay share: the draws, what they cost, and what is told of them."""
+    """What all variants of one replay share: the draws, what they cost, and what is told of them."""
 
     budget: int = DEFAULT_BUDGET
     repeats: int = DEFAULT_REPEATS
@@ -172,40 +187,40 @@ class Replay:
     confidence: bool = True
     slots: int | None = None
 
-    def check(self, pools: Sequence[Pool], ways: Sequence[Way]) -> None:
+    def check(self, pools: Sequence[Pool], variants: Sequence[Variant]) -> None:
         """Refuse what can't be replayed, before the work begins."""
         if self.slots is not None:
             whole_number("slots", self.slots)
         for pool in pools:
             check_draws(pool, self.budget, self.repeats, self.seed)
-            for way in ways:
-                chosen = way.controller.for_question(question_random(self.seed, pool.questions[0].id))
+            for variant in variants:
+                chosen = variant.controller.for_question(question_random(self.seed, pool.questions[0].id))
                 chosen.next_round(Tally(self.budget))
-                if way.flow:
-                    way.flow.check(chosen)
-                check_signals(way.election, pool)
+                if variant.flow:
+                    variant.flow.check(chosen)
+                check_signals(variant.election, pool)
             structured = any(question.structured for question in pool.questions)
-            if structured and (self.slots or any(way.flow for way in ways)):
+            if structured and (self.slots or any(variant.flow for variant in variants)):
                 raise OptionError(f"{pool.name} has structured answers, which are replayed in rounds and with no clock")
 
 
 _Measured = list[tuple[dict[str, FloatArray], FloatArray]]
-"""For each way: each metric by question, and the sums of `Reliability` by question."""
+"""For each variant: each metric by question, and the sums of `Reliability` by question."""
 
 
-def replay_ways(
+def replay_variants(
     pools: Sequence[Pool],
-    ways: Sequence[Way],
+    variants: Sequence[Variant],
     setting: Replay,
     progress: Callable[[int], None] = lambda questions: None,
     executor: AnyExecutor = "here",
 ) -> list[list[Result]]:
-    """The results of each pool, a result a way."""
-    setting.check(pools, ways)
+    """The results of each pool, a result a variant."""
+    setting.check(pools, variants)
     runner = get_executor(executor)
-    size, each = _cut(sum(len(pool.questions) for pool in pools), len(ways), runner.workers)
+    size, each = _cut(sum(len(pool.questions) for pool in pools), len(variants), runner.workers)
     shards = list(_shards(pools, size))
-    parted = [tuple(ways[start : start + each]) for start in range(0, len(ways), each)]
+    parted = [tuple(variants[start : start + each]) for start in range(0, len(variants), each)]
     tasks: list[Task[_Measured]] = [
         (_replay_shard, (questions, some, setting)) for _, questions in shards for some in parted
     ]
@@ -216,26 +231,28 @@ def replay_ways(
     for place, pool in enumerate(pools):
         numbers = [number * len(parted) for number, (owner, _) in enumerate(shards) if owner == place]
         parts = [[one for part in range(len(parted)) for one in found[number + part]] for number in numbers]
-        results.append([_result(pool, way, part) for way, part in zip(ways, zip(*parts, strict=True), strict=True)])
+        results.append(
+            [_result(pool, variant, part) for variant, part in zip(variants, zip(*parts, strict=True), strict=True)]
+        )
     return results
 
 
-def executor_for(pools: Sequence[Pool], ways: int, repeats: int, clocked: bool = False) -> str:
-    """Where so many ways are replayed soonest: processes take seconds to begin, which the work must be worth."""
+def executor_for(pools: Sequence[Pool], variants: int, repeats: int, clocked: bool = False) -> str:
+    """Where so many variants are replayed soonest: processes take seconds to begin, which the work must be worth."""
     questions = [question for pool in pools for question in pool.questions]
     structured = sum(question.structured for question in questions)
     plain = (len(questions) - structured) * (CLOCKED_SECONDS if clocked else SECONDS)
-    seconds = ways * repeats * (plain + structured * FIELDS_SECONDS)
+    seconds = variants * repeats * (plain + structured * FIELDS_SECONDS)
     return "processes" if seconds > WORTH_PROCESSES else "here"
 
 
-def _cut(questions: int, ways: int, workers: int) -> tuple[int, int]:
-    """How many questions, in how many ways, are one task: they share their draws, so that ways stay together."""
+def _cut(questions: int, variants: int, workers: int) -> tuple[int, int]:
+    """How many questions, in how many variants, are one task: these share the draws, so that they stay together."""
     if workers == 1:
-        return max(questions, 1), max(ways, 1)
+        return max(questions, 1), max(variants, 1)
     size = max(1, -(-questions // (workers * SHARDS_EACH)))
-    parts = max(1, min(ways, FEWEST_QUESTIONS // size))
-    return size * parts, max(1, -(-ways // parts))
+    parts = max(1, min(variants, FEWEST_QUESTIONS // size))
+    return size * parts, max(1, -(-variants // parts))
 
 
 def _shards(pools: Sequence[Pool], size: int) -> Iterator[tuple[int, tuple[Question, ...]]]:
@@ -247,14 +264,16 @@ def _shards(pools: Sequence[Pool], size: int) -> Iterator[tuple[int, tuple[Quest
                 yield number, questions[start : start + size]
 
 
-def _replay_shard(questions: tuple[Question, ...], ways: Sequence[Way], setting: Replay, link: Link) -> _Measured:
-    """Some questions of a pool, all of them structured or none, in all ways."""
+def _replay_shard(
+    questions: tuple[Question, ...], variants: Sequence[Variant], setting: Replay, link: Link
+) -> _Measured:
+    """Some questions of a pool, all of them structured or none, in all variants."""
     tell = setting.confidence and setting.budget <= LARGEST_BUDGET
     parts: list[_Measured] = []
     for episodes in draw_episodes(Pool("", questions), setting.budget, setting.repeats, setting.seed):
         parts.append([])
-        for way, outcomes in zip(ways, _outcomes(episodes, ways, setting, link), strict=True):
-            prior, unknown = prior_of(way.controller), np.full(len(outcomes.answer), np.nan)
+        for variant, outcomes in zip(variants, _outcomes(episodes, variants, setting, link), strict=True):
+            prior, unknown = prior_of(variant.controller), np.full(len(outcomes.answer), np.nan)
             sure = outcomes.confidences(episodes, prior) if tell else unknown
             certain = outcomes.certainties(episodes, prior) if setting.confidence else unknown
             sums = (
@@ -262,23 +281,23 @@ def _replay_shard(questions: tuple[Question, ...], ways: Sequence[Way], setting:
                 if tell
                 else np.empty((len(episodes.questions), 0, 0))
             )
-            given = outcomes.elected(episodes, way.election)
+            given = outcomes.elected(episodes, variant.election)
             parts[-1].append((_measure(episodes, outcomes, given, sure, certain, setting.penalties), sums))
             link.tell(len(episodes.questions))
     return [_joined(batches) for batches in zip(*parts, strict=True)]
 
 
-def _outcomes(episodes: Episodes, ways: Sequence[Way], setting: Replay, link: Link) -> Iterator[Outcomes]:
-    """How the episodes end in each way."""
+def _outcomes(episodes: Episodes, variants: Sequence[Variant], setting: Replay, link: Link) -> Iterator[Outcomes]:
+    """How the episodes end in each variant."""
     if episodes.questions[0].structured:
-        yield from replay_fields(episodes, [way.controller for way in ways], link.check)
+        yield from replay_fields(episodes, [variant.controller for variant in variants], link.check)
         return
-    for way in ways:
+    for variant in variants:
         link.check()
-        if way.flow or setting.slots:
-            yield replay_clocked(episodes, way.controller, way.flow, setting.slots)
+        if variant.flow or setting.slots:
+            yield replay_clocked(episodes, variant.controller, variant.flow, setting.slots)
         else:
-            yield replay(episodes, way.controller)
+            yield replay(episodes, variant.controller)
 
 
 def _joined(parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> tuple[dict[str, FloatArray], FloatArray]:
@@ -309,6 +328,7 @@ def _measure(
         "accuracy": 100 * mean(given.right(episodes)),
         "field_accuracy": 100 * mean(outcomes.fields_right(episodes)),
         "agreement": 100 * agreement,
+        "agreement_independent": 100 * mean(outcomes.agrees_independent(episodes)),
         "rounds": rounds,
         "samples": samples,
         "total_tokens": np.where(metered, mean(outcomes.total_tokens), np.nan),
@@ -330,18 +350,18 @@ def _known_mean(rows: FloatArray) -> FloatArray:
     return np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan)
 
 
-def _result(pool: Pool, way: Way, parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> Result:
+def _result(pool: Pool, variant: Variant, parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> Result:
     by_question, sums = _joined(parts)
     means: dict[str, Any] = {metric: _mean(values) for metric, values in by_question.items()}
     reliability = Reliability(sums.sum(axis=0)) if sums.size else None
     return Result(
         pool.name,
-        way.name,
+        variant.name,
         len(pool.questions),
         **means,
         reliability=reliability,
         by_question=by_question,
-        election=way.elect,
+        election=variant.elect,
     )
 
 

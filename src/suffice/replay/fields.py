@@ -11,7 +11,7 @@ from suffice.controllers import Controller
 from suffice.elections import FieldElection, FieldTallies, field_accuracy
 from suffice.planning import Prior, certainty, confidence, prior_of
 from suffice.pools import Episodes, Question
-from suffice.replay.run import CERTAINTY_REPEATS, Outcomes, controllers_of
+from suffice.replay.run import CERTAINTY_REPEATS, MeasuredOutcomes, controllers_of
 from suffice.tally import FloatArray, IntArray
 
 
@@ -21,8 +21,8 @@ class FieldEpisode:
     def __init__(self, question: Question, order: IntArray) -> None:
         self.question = question
         self.values = [None if code < 0 else question.values[code] for code in order]
-        self._ways = {name: question.extra[name] for name in ("ignore", "compare") if question.extra.get(name)}
-        self._after = [FieldTallies(len(self.values), **self._ways)]
+        self._options = {name: question.extra[name] for name in ("ignore", "compare") if question.extra.get(name)}
+        self._after = [FieldTallies(len(self.values), **self._options)]
 
     def after(self, draws: int, ends: Sequence[int]) -> FieldTallies:
         """The tallies after so many draws, in rounds that ended here."""
@@ -43,28 +43,34 @@ class FieldEpisode:
         """What so many draws elect."""
         return self.after(draws, ()).elect()
 
+    def agrees(self, election: FieldElection | None, full: FieldElection | None) -> float:
+        """Whether all of what is elected is what a full vote elects."""
+        return self.right(election, full.value)[0] if full else float(election is None)
+
     def right(self, election: FieldElection | None, gold: Any) -> tuple[float, float]:
         """Whether all of what is elected is as in gold, and which share of its fields; NaN where that is not known."""
         if gold is None:
             return np.nan, np.nan
-        found = field_accuracy(election and election.value, gold, self.values, **self._ways)
+        found = field_accuracy(election and election.value, gold, self.values, **self._options)
         return float(found.whole), found.share
 
 
 @dataclass(frozen=True)
-class FieldOutcomes(Outcomes):
-    """How each episode ended where answers have fields; what its answer's code is, is not known."""
+class FieldOutcomes(MeasuredOutcomes):
+    """How each episode ended where answers have fields; an answer has no code, and its votes are those of all of it."""
 
     agree: FloatArray
+    agree_second: FloatArray
     whole_right: FloatArray
     field_right: FloatArray
-    votes: IntArray
-    sure: FloatArray
-    certain: FloatArray
 
     def agrees(self, episodes: Episodes) -> FloatArray:
         """Whether the whole object is the one that the full budget elects."""
         return self.agree
+
+    def agrees_independent(self, episodes: Episodes) -> FloatArray:
+        """The same of a second vote, of other draws."""
+        return self.agree_second
 
     def right(self, episodes: Episodes) -> FloatArray:
         """Whether the whole object is."""
@@ -74,25 +80,14 @@ class FieldOutcomes(Outcomes):
         """Which share of its fields is."""
         return self.field_right
 
-    def leader_votes(self, episodes: Episodes) -> IntArray:
-        """The votes of the commonest whole answer."""
-        return self.votes
-
-    def confidences(self, episodes: Episodes, prior: Prior) -> FloatArray:
-        """How sure the least sure field is."""
-        return self.sure
-
-    def certainties(self, episodes: Episodes, prior: Prior) -> FloatArray:
-        """The same, of unlimited sampling."""
-        return self.certain
-
 
 def replay_fields(
     episodes: Episodes, controllers: Sequence[Controller], check: Callable[[], None] = lambda: None
 ) -> list[FieldOutcomes]:
     """Run controllers over episodes of structured questions."""
     rows = len(episodes.answers)
-    outcomes = [FieldOutcomes(*np.zeros((5, rows), np.int64), *np.full((6, rows), np.nan)) for _ in controllers]
+    outcomes = [FieldOutcomes(*np.zeros((5, rows), np.int64), *np.full((7, rows), np.nan)) for _ in controllers]
+    second = dict(zip(*episodes.second, strict=True))
     serving = [controllers_of(episodes, controller) for controller in controllers]
     for row in range(rows):
         check()
@@ -100,6 +95,7 @@ def replay_fields(
         gold = None if question.gold is None else json.loads(question.gold)
         episode = FieldEpisode(question, episodes.answers[row])
         full = episode.elected(len(episode.values))
+        other = FieldEpisode(question, second[row]).elected(len(episode.values)) if row in second else None
         for found, chosen in zip(outcomes, serving, strict=True):
             ends = episode.ends(chosen[row])
             draws = ends[-1] if ends else 0
@@ -108,7 +104,9 @@ def replay_fields(
             found.rounds[row], found.samples[row] = len(ends), draws
             found.total_tokens[row] = sum(tokens.sum() for tokens in rounds)
             found.sequential_tokens[row] = sum(tokens.max(initial=0) for tokens in rounds)
-            found.agree[row] = episode.right(election, full and full.value)[0] if full else election is None
+            found.agree[row] = episode.agrees(election, full)
+            if row in second:
+                found.agree_second[row] = episode.agrees(election, other)
             found.whole_right[row], found.field_right[row] = episode.right(election, gold)
             found.votes[row] = election.whole.top(1)[0] if election else 0
             certain = row % episodes.repeats < CERTAINTY_REPEATS

@@ -19,7 +19,7 @@ DEFAULT_ORDERS = 5
 
 
 @dataclass(frozen=True)
-class Course:
+class TrafficRun:
     """What became of each question of some traffic, in order; with the places at which the plan was made anew."""
 
     samples: IntArray
@@ -35,7 +35,7 @@ class Course:
         return rewards
 
 
-def serve(answers: IntArray, base: Plan, learner: Learner | None = None) -> Course:
+def serve(answers: IntArray, base: Plan, learner: Learner | None = None) -> TrafficRun:
     """Serve traffic, a row of coded answers a question: with a plan that stays, or with one that a learner makes anew.
 
     A question is served by the plan of the moment it arrives in, and learned from before the next.
@@ -57,7 +57,7 @@ def serve(answers: IntArray, base: Plan, learner: Learner | None = None) -> Cour
             plans.append(place)
             plan = learner.plan(base, answers.shape[1])
     samples, rounds, answer = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return Course(samples, rounds, answer == episodes.standings.reference, tuple(plans), tuple(changes))
+    return TrafficRun(samples, rounds, answer == episodes.standings.reference, tuple(plans), tuple(changes))
 
 
 def _learn(learner: Learner, episodes: Episodes, rows: IntArray, samples: IntArray) -> int:
@@ -76,17 +76,17 @@ def _partition(episodes: Episodes, row: int, draws: int) -> Partition:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class LearningReplay:
     """A pool as traffic, in several orders: served by a plan that learns, and by one that stays, on the same draws.
 
-    >>> lesson = replay_learning("smollm2-135m__arithmetic", orders=1)
-    >>> len(lesson.learning), len(lesson.learning[0].samples)
+    >>> replay = replay_learning("smollm2-135m__arithmetic", orders=1)
+    >>> len(replay.learning), len(replay.learning[0].samples)
     (1, 40)
     """
 
     pool: str
-    learning: tuple[Course, ...]
-    staying: tuple[Course, ...]
+    learning: tuple[TrafficRun, ...]
+    staying: tuple[TrafficRun, ...]
 
     def curve(self, ends: Sequence[int], penalties: Penalties) -> list[dict[str, float]]:
         """The means over the questions up to each of these ends, from the one before, with learning and without."""
@@ -94,11 +94,11 @@ class Lesson:
 
     def _means(self, start: int, end: int, penalties: Penalties) -> dict[str, float]:
         means: dict[str, float] = {"from": start, "to": end}
-        for name, courses in (("learning", self.learning), ("staying", self.staying)):
+        for name, runs in (("learning", self.learning), ("staying", self.staying)):
             some = slice(start, end)
-            means[f"{name}_samples"] = float(np.mean([course.samples[some] for course in courses]))
-            means[f"{name}_agreement"] = 100 * float(np.mean([course.agrees[some] for course in courses]))
-            means[f"{name}_reward"] = float(np.mean([course.rewards(penalties)[some] for course in courses]))
+            means[f"{name}_samples"] = float(np.mean([run.samples[some] for run in runs]))
+            means[f"{name}_agreement"] = 100 * float(np.mean([run.agrees[some] for run in runs]))
+            means[f"{name}_reward"] = float(np.mean([run.rewards(penalties)[some] for run in runs]))
         return means
 
     @property
@@ -120,7 +120,7 @@ def replay_learning(
     orders: int = DEFAULT_ORDERS,
     seed: int = 0,
     progress: Callable[[int], None] = lambda orders: None,
-) -> Lesson:
+) -> LearningReplay:
     """Replay a pool as traffic: each question once in every order, with draws of its own, learning anew in each."""
     base, pool = _base(controller), get_pool(pool)
     learning, staying = [], []
@@ -128,7 +128,7 @@ def replay_learning(
         learning.append(serve(answers, base, Learner()))
         staying.append(serve(answers, base))
         progress(1)
-    return Lesson(pool.name, tuple(learning), tuple(staying))
+    return LearningReplay(pool.name, tuple(learning), tuple(staying))
 
 
 def learn_prior(

@@ -1,11 +1,16 @@
-"""Reliability: does an answer with a confidence of 80 % stay the answer in 80 % of the cases?"""
+"""Reliability: does an answer with a confidence of 80 % stay the answer in 80 % of the cases?
 
-from collections.abc import Iterable
+The certainty is checked against the majority of all of a question's responses, which is as near as a pool gets.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from suffice.tally import FloatArray
+from suffice.planning import UNIVERSAL, Prior, certainties, confidences
+from suffice.pools import Pool, draw_episodes
+from suffice.tally import DEFAULT_BUDGET, FloatArray
 
 DECILES = 10
 
@@ -23,10 +28,15 @@ class Reliability:
 
     @property
     def deciles(self) -> list[dict[str, float]]:
-        """The deciles that have outcomes: their share of all, mean confidence and agreement, in percent."""
+        """The deciles that have outcomes: how many, their share of all, mean confidence and agreement, in percent."""
         total = self.sums[:, 0].sum()
         return [
-            {"share": 100 * count / total, "confidence": 100 * sure / count, "agreement": 100 * agree / count}
+            {
+                "outcomes": count,
+                "share": 100 * count / total,
+                "confidence": 100 * sure / count,
+                "agreement": 100 * agree / count,
+            }
             for count, sure, agree in self.sums.tolist()
             if count
         ]
@@ -52,3 +62,46 @@ def pooled(parts: Iterable[Reliability | None]) -> Reliability | None:
     """Several taken together; None where one is not known."""
     known = list(parts)
     return None if None in known else Reliability(np.sum([part.sums for part in known if part], axis=0))
+
+
+def certainty_reliability(
+    pool: Pool, draws: int, repeats: int = 20, seed: int = 0, prior: Prior = UNIVERSAL
+) -> Reliability:
+    """Certainty after so many draws, by decile, and how often the leader is the majority of all responses."""
+    sums = np.zeros((DECILES, 3))
+    for episodes in draw_episodes(pool, draws, repeats, seed):
+        rows = np.arange(len(episodes.answers))
+        sure = certainties(episodes.standings.at(rows, np.full(len(rows), draws)), prior)
+        majorities = episodes.codes(question.majority for question in episodes.questions)
+        known = ~np.isnan(sure)
+        sums += decile_sums(sure[known], (episodes.standings.reference == majorities)[known])
+    return Reliability(sums)
+
+
+def confidence_reliability(
+    pool: Pool, draws: int, budget: int = DEFAULT_BUDGET, repeats: int = 20, seed: int = 0, prior: Prior = UNIVERSAL
+) -> Reliability:
+    """Confidence after so many draws, by decile, and how often the leader is the answer of the full budget."""
+    sums = np.zeros((DECILES, 3))
+    for episodes in draw_episodes(pool, budget, repeats, seed):
+        rows = np.arange(len(episodes.answers))
+        tallies = episodes.standings.at(rows, np.full(len(rows), draws))
+        sums += decile_sums(
+            confidences(tallies, prior), episodes.standings.leader[draws] == episodes.standings.reference
+        )
+    return Reliability(sums)
+
+
+CHECKPOINTS = (4, 8, 16, 32)
+"""Numbers of draws after which the certainty is checked."""
+
+
+def certainty_reliabilities(pools: Sequence[Pool]) -> dict[str, Reliability]:
+    """All pools together, by the number of draws; those with twice as many responses at least know a majority."""
+    found = {}
+    for draws in CHECKPOINTS:
+        known = [pool for pool in pools if min(len(question.answers) for question in pool.questions) >= 2 * draws]
+        together = pooled(certainty_reliability(pool, draws) for pool in known)
+        if known and together:
+            found[f"after {draws} draws"] = together
+    return found

@@ -46,6 +46,11 @@ class Outcomes:
         agrees: NDArray[np.bool_] = self.answer == episodes.standings.reference
         return agrees
 
+    def agrees_independent(self, episodes: Episodes) -> FloatArray:
+        """Whether each answer is what a second full vote elects, of other draws; NaN where a pool has too few."""
+        reference = episodes.second_reference
+        return np.where(np.isnan(reference), np.nan, self.answer == reference)
+
     def right(self, episodes: Episodes) -> FloatArray:
         """Whether each answer is the gold one; NaN where that is not known."""
         golds = [question.gold for question in episodes.questions]
@@ -85,7 +90,7 @@ class Outcomes:
 
     def certainties(self, episodes: Episodes, prior: Prior) -> FloatArray:
         """How sure each outcome is that unlimited sampling would; NaN where there is no answer, or it is not told."""
-        rows = np.flatnonzero(_certainty_told(episodes))
+        rows = np.flatnonzero(_certainty_wanted(episodes))
         found = np.full(len(self.samples), np.nan)
         found[rows] = certainties(episodes.standings.at(rows, self.samples[rows]), prior)
         return found
@@ -95,33 +100,22 @@ CERTAINTY_REPEATS = 10
 """Certainties are worked out for so many repeats of a question: each takes as long as a thousand decisions."""
 
 
-def _certainty_told(episodes: Episodes) -> NDArray[np.bool_]:
+def _certainty_wanted(episodes: Episodes) -> NDArray[np.bool_]:
     """The episodes whose certainty is worked out."""
     return np.arange(len(episodes.answers)) % episodes.repeats < CERTAINTY_REPEATS
 
 
 @dataclass(frozen=True)
-class ClockedOutcomes(Outcomes):
-    """How each episode ended on a clock, where what was counted need not be what was started first."""
+class MeasuredOutcomes(Outcomes):
+    """How each episode ended where that was measured one by one, and does not follow from the standings."""
 
-    started: IntArray
     votes: IntArray
     sure: FloatArray
     certain: FloatArray
-    order: IntArray
-
-    @property
-    def launched(self) -> IntArray:
-        """How many draws were started."""
-        return self.started
 
     def leader_votes(self, episodes: Episodes) -> IntArray:
         """The votes of each answer."""
         return self.votes
-
-    def counted(self, episodes: Episodes) -> IntArray:
-        """The draws that each outcome rests on."""
-        return self.order
 
     def confidences(self, episodes: Episodes, prior: Prior) -> FloatArray:
         """How sure each outcome is."""
@@ -130,6 +124,23 @@ class ClockedOutcomes(Outcomes):
     def certainties(self, episodes: Episodes, prior: Prior) -> FloatArray:
         """The same, of unlimited sampling."""
         return self.certain
+
+
+@dataclass(frozen=True)
+class ClockedOutcomes(MeasuredOutcomes):
+    """How each episode ended on a clock, where what was counted need not be what was started first."""
+
+    started: IntArray
+    order: IntArray
+
+    @property
+    def launched(self) -> IntArray:
+        """How many draws were started."""
+        return self.started
+
+    def counted(self, episodes: Episodes) -> IntArray:
+        """The draws that each outcome rests on."""
+        return self.order
 
 
 def controllers_of(episodes: Episodes, controller: Controller) -> Sequence[Controller]:
@@ -154,7 +165,7 @@ def replay_clocked(episodes: Episodes, controller: Controller, flow: Flow | None
     found = {name: np.zeros(len(episodes.answers), np.int64) for name in columns}
     sure, certain = np.full((2, len(episodes.answers)), np.nan)
     order = np.full(episodes.answers.shape, NONE)
-    told = _certainty_told(episodes)
+    wanted = _certainty_wanted(episodes)
     for row, chosen in enumerate(controllers_of(episodes, controller)):
         answers, tokens = episodes.row(row), episodes.tokens[row].tolist()
         one = flow_one(chosen, answers, tokens, flow, slots) if flow else rounds_one(chosen, answers, tokens, slots)
@@ -165,7 +176,7 @@ def replay_clocked(episodes: Episodes, controller: Controller, flow: Flow | None
         order[row, : one.tally.draws] = one.counted
         known = confidence(one.tally, prior_of(chosen))
         sure[row] = np.nan if known is None else known
-        if told[row] and one.tally.leader is not None:
+        if wanted[row] and one.tally.leader is not None:
             certain[row] = certainty(one.tally, prior_of(chosen))
     return ClockedOutcomes(**found, sure=sure, certain=certain, order=order)
 

@@ -6,17 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from suffice.errors import OptionError, percentage, whole_number
-from suffice.planning.budgets import (
-    Budgeted,
-    Means,
-    Measure,
-    expected_means,
-    for_agreement,
-    for_mean_samples,
-    for_mean_samples_and_rounds,
-)
-from suffice.planning.controller import Plan
-from suffice.planning.mixture import Mixture
+from suffice.planning import budgets
+from suffice.planning.controller import Mixture, Plan
 from suffice.pools import AnyPool, get_pools
 from suffice.replay.evaluate import evaluate
 
@@ -49,31 +40,31 @@ def meet(
         if value is not None and not 0 < value <= most:
             raise OptionError(f"must be above 0 and at most {most}, not {value:g}", name)
     percentage("min_agreement", min_agreement or 100)
-    measure = replayed_means(pools, budget) if pools else expected_means(budget)
+    measure = replayed_means(pools, budget) if pools else budgets.expected_means(budget)
     if mean_rounds is not None:
-        found = for_mean_samples_and_rounds(base, mean_samples or budget, mean_rounds, measure)
+        found = budgets.for_mean_samples_and_rounds(base, mean_samples or budget, mean_rounds, measure)
     elif mean_samples is not None:
-        found = for_mean_samples(base, mean_samples, measure)
+        found = budgets.for_mean_samples(base, mean_samples, measure)
     else:
-        found = for_agreement(base, (min_agreement or 100) / 100, measure)
+        found = budgets.for_agreement(base, (min_agreement or 100) / 100, measure)
     mixture = found.mixture
     controller = mixture.plans[0] if len(mixture.plans) == 1 else mixture
     return Met(controller, _report(found, bool(pools), min_agreement))
 
 
-def replayed_means(pools: AnyPool | Sequence[AnyPool], budget: int) -> Measure:
+def replayed_means(pools: AnyPool | Sequence[AnyPool], budget: int) -> budgets.Measure:
     """Measures plans by replay, each pool counting the same."""
     loaded = get_pools(pools)
 
-    def measure(plan: Plan) -> Means:
+    def measure(plan: Plan) -> budgets.Means:
         results = evaluate(loaded, plan, budget=budget, repeats=SEARCH_REPEATS, confidence=False)
         columns = [(result.samples, result.rounds, result.agreement / 100) for result in results]
-        return Means(*np.mean(columns, axis=0).tolist())
+        return budgets.Means(*np.mean(columns, axis=0).tolist())
 
     return measure
 
 
-def _report(found: Budgeted, on_pools: bool, agreement: float | None) -> str:
+def _report(found: budgets.Budgeted, on_pools: bool, agreement: float | None) -> str:
     means = found.means
     lines = [
         f"{share:7.1%} of the questions: penalty_draw={plan.penalty_draw:.5g}, penalty_round={plan.penalty_round:.5g}"

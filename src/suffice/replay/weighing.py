@@ -2,14 +2,14 @@
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 
 import numpy as np
 
 from suffice.controllers import get_controller
 from suffice.elections import LearnedWeights, check_signals
-from suffice.elections.learning import common_signals, fit_strengths, majority_of
+from suffice.elections.learned import common_signals, fit_strengths
 from suffice.elections.weights import signal_of
 from suffice.errors import OptionError, PoolError
 from suffice.pools import AnyPool, Pool, Question, check_draws, draw_episodes, get_pools
@@ -48,8 +48,8 @@ class Weighed:
 
     @property
     def is_safe(self) -> bool:
-        """Whether the interval of the gain stays at 0 or above."""
-        return self.gain.low >= 0
+        """Whether the gain has an interval, and it stays at 0 or above."""
+        return self.gain.low is not None and self.gain.low >= 0
 
 
 NOTHING = Difference(0.0, 0.0, 0.0)
@@ -85,7 +85,8 @@ def weigh(
     for place, pool in enumerate(loaded):
         teachers = [other for number, other in enumerate(loaded) if number != place] or [pool]
         lessons = [question for other in teachers for question in other.questions]
-        tried.append(_try(pool if by_gold else _with_majority(pool), lessons, names, no_gold, (budget, repeats, seed)))
+        judged = pool if by_gold else pool.with_majorities()
+        tried.append(_try(judged, lessons, names, no_gold, (budget, repeats, seed)))
     gain = paired([one.weighed - one.plain for one in tried]) or NOTHING
     card = {
         "signals": list(names),
@@ -116,13 +117,8 @@ def _check(pools: Sequence[Pool], names: Sequence[str], budget: int, repeats: in
 
 
 def _strengths(questions: Sequence[Question], names: Sequence[str], no_gold: bool) -> FloatArray:
-    targets = [majority_of(question) if no_gold else question.gold for question in questions]
+    targets = [question.majority if no_gold else question.gold for question in questions]
     return fit_strengths(questions, targets, names)
-
-
-def _with_majority(pool: Pool) -> Pool:
-    """The pool with the majority of all of a question's responses in the place of gold."""
-    return replace(pool, questions=tuple(replace(one, gold=majority_of(one)) for one in pool.questions))
 
 
 def _try(

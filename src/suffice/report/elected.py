@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from suffice.experiments.elections import Elected, gain
+from suffice.experiments.elections import ElectionResult, gain
 from suffice.report.markdown import gap_columns, gap_text, markdown_table
 
 SKIPPED = "Skipped: there is no pool with plain answers."
 
 
-def elected_text(found: Sequence[Elected]) -> str:
+def elected_text(found: Sequence[ElectionResult]) -> str:
     """A table a stop, and the learned strengths."""
     if not found:
         return SKIPPED
@@ -38,7 +38,7 @@ def elected_text(found: Sequence[Elected]) -> str:
     return "\n\n".join(part.strip() for part in parts)
 
 
-def elected_rows(found: Sequence[Elected]) -> list[dict[str, Any]]:
+def elected_rows(found: Sequence[ElectionResult]) -> list[dict[str, Any]]:
     """A row for each pool, stop and election."""
     return [
         {
@@ -53,17 +53,17 @@ def elected_rows(found: Sequence[Elected]) -> list[dict[str, Any]]:
     ]
 
 
-def _strength(one: Elected, signal: str) -> str:
+def _strength(one: ElectionResult, signal: str) -> str:
     return f"{one.strengths[signal]:+.2f}" if signal in one.strengths else ""
 
 
-def _cell(found: Sequence[Elected], pools: Sequence[str], stop: str, election: str) -> str:
+def _cell(found: Sequence[ElectionResult], pools: Sequence[str], stop: str, election: str) -> str:
     chosen = [one for one in found if (one.stop, one.election) == (stop, election) and one.pool in pools]
     gap = gain(found, pools, stop, election)
     return "–" if gap is None else f"{_mean(chosen):.1f}, {gap_text(gap, 'accuracy')}"
 
 
-def _mean(chosen: Sequence[Elected]) -> float | None:
+def _mean(chosen: Sequence[ElectionResult]) -> float | None:
     """The accuracy, the plain mean over pools; None where there is no gold answer."""
     known = [one.accuracy[~np.isnan(one.accuracy)] for one in chosen]
     return float(np.mean([values.mean() for values in known])) if all(values.size for values in known) else None

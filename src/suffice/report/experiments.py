@@ -5,28 +5,20 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
-from suffice.experiments import (
-    JOBS,
-    Bench,
-    Curves,
-    Elected,
-    Explained,
-    Kept,
-    Measured,
-    Methods,
-    Transfer,
-    benchmark_of,
-    model_of,
-)
-from suffice.experiments.budgets import SLACK, WAYS
-from suffice.experiments.explain import rank_correlation
-from suffice.experiments.methods import COMPARED, LEARNED, LEARNED_METHODS
-from suffice.experiments.sweeps import ROUND_PENALTY, Point, point
+from suffice.experiments import EXPERIMENTS, Bench
+from suffice.experiments.bench import benchmark_of, model_of
+from suffice.experiments.budgets import SLACK, WAYS, Kept
+from suffice.experiments.elections import ElectionResult
+from suffice.experiments.explain import Explained, rank_correlation
+from suffice.experiments.methods import COMPARED, LEARNED, LEARNED_METHODS, Measured, Methods
+from suffice.experiments.panels import PanelFound
+from suffice.experiments.sweeps import ROUND_PENALTY, Curves, SweepPoint, point
+from suffice.experiments.transfer import Transfer
 from suffice.paths import write_whole
 from suffice.pools import Pool
 from suffice.replay import mean_over_pools
 from suffice.report.elected import elected_rows, elected_text
-from suffice.report.figures import draw_budgets, draw_explanation, draw_scaling, draw_transfer
+from suffice.report.figures import draw_budgets, draw_explanation, draw_panel, draw_scaling, draw_transfer
 from suffice.report.files import table_csv
 from suffice.report.markdown import (
     cell,
@@ -38,6 +30,7 @@ from suffice.report.markdown import (
     text_of,
     with_spread,
 )
+from suffice.report.panels import found_rows, found_text
 
 SAMPLES = {"accuracy": "acc. %", "rounds": "rounds", "samples": "samples"}
 TOKENS = {"accuracy": "acc. %", "sequential_tokens": "seq. tokens", "total_tokens": "total tokens"}
@@ -45,12 +38,16 @@ METHODS_OF_ROWS = {"ASC": "asc", "ESC": "esc", LEARNED: "rl"}
 NOTHING = "There are no controllers for it yet."
 SKIPPED = "Skipped: it needs pools of two models, named MODEL__BENCHMARK, and there are of one only."
 
+NO_PANEL = (
+    "Skipped: it needs pools of two models on the same questions, with counts of tokens, named MODEL__BENCHMARK, and a "
+    "price for each: --price MODEL=P."
+)
+
 
 @dataclass(frozen=True)
 class Page:
-    """An experiment to be read: a title, Markdown, and tables for machines, the main one and others by name."""
+    """An experiment to be read: Markdown, and tables for machines, the main one and others by name."""
 
-    title: str
     text: str
     rows: list[dict[str, Any]]
     more: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -60,7 +57,9 @@ def write_page(name: str, found: Any, bench: Bench) -> None:
     """Write what an experiment found on a bench into its folder: a page, a table and pictures."""
     bench.out.mkdir(parents=True, exist_ok=True)
     page = PAGES[name](found, bench)
-    write_whole(bench.out / f"{name}.md", f"## {page.title}\n\n{_how(name, bench)}\n\n{page.text}\n".encode())
+    write_whole(
+        bench.out / f"{name}.md", f"## {EXPERIMENTS[name].title}\n\n{_how(name, bench)}\n\n{page.text}\n".encode()
+    )
     for suffix, rows in {"": page.rows, **{f"_{suffix}": rows for suffix, rows in page.more.items()}}.items():
         if rows:
             write_whole(bench.out / f"{name}{suffix}.csv", table_csv(rows).encode())
@@ -74,7 +73,7 @@ def _how(name: str, bench: Bench) -> str:
     if bench.leave_one_out:
         how = "for each, on the same model's other benchmarks"
     kept = ", the last network" if bench.keep == "last" else ""
-    networks = f"preset {bench.preset}, {bench.steps:,} steps{kept}; " if name in JOBS else ""
+    networks = f"preset {bench.preset}, {bench.steps:,} steps{kept}; " if EXPERIMENTS[name].trains else ""
     return (
         f"Trained {how}; tested on {_listed(bench.test)}; "
         + "".join(f"{change}; " for change in bench.changes)
@@ -114,15 +113,14 @@ def main_page(found: Methods, bench: Bench) -> Page:
         )
     differences, rows = _differences(found, bench.test)
     text = "\n".join(tables) + f"{regret}{differences}{pictures(['main.png'])}"
-    return Page("SC, ASC, ESC and the learned controller", text, _long_rows(found.measured), {"differences": rows})
+    return Page(text, _long_rows(found.measured), {"differences": rows})
 
 
 def ablation_page(found: Methods, bench: Bench) -> Page:
     """Table 2."""
     differences, rows = _differences(found, bench.test)
     text = "\n".join([*_paper_tables(bench.test, found.measured, SAMPLES, found.base), differences])
-    title = "Reward targets: running majority, full majority, gold answer"
-    return Page(title, text, _long_rows(found.measured), {"differences": rows})
+    return Page(text, _long_rows(found.measured), {"differences": rows})
 
 
 def _differences(found: Methods, pools: Sequence[Pool]) -> tuple[str, list[dict[str, Any]]]:
@@ -145,17 +143,17 @@ def scaling_page(found: dict[str, Curves], bench: Bench) -> Page:
         ("tokens", ("sequential_tokens", "total_tokens"), "accuracy"),
         ("agreement", ("rounds", "samples"), "agreement"),
     )
-    return _sweeps_page(found, bench, "scaling", "Scaling curves", pictures)
+    return _sweeps_page(found, bench, "scaling", pictures)
 
 
 def frontier_page(found: dict[str, Curves], bench: Bench) -> Page:
     """The same sweeps, with the exact planner's as the frontier."""
     pictures = tuple((quality, ("rounds", "samples"), quality) for quality in ("agreement", "accuracy"))
-    return _sweeps_page(found, bench, "frontier", "The planner's frontier", pictures)
+    return _sweeps_page(found, bench, "frontier", pictures)
 
 
 def _sweeps_page(
-    found: dict[str, Curves], bench: Bench, name: str, title: str, panels_of: Sequence[tuple[str, Sequence[str], str]]
+    found: dict[str, Curves], bench: Bench, name: str, panels_of: Sequence[tuple[str, Sequence[str], str]]
 ) -> Page:
     """For each model, each picture's costs and quality."""
     files = []
@@ -176,10 +174,10 @@ def _sweeps_page(
     caption = _seeds(learned["rl"], "Learned controllers")
     if learned["rl_rounds"]:
         caption += f" {_seeds(learned['rl_rounds'], f'Those with {ROUND_PENALTY} for a round')}"
-    return Page(title, f"{caption}\n{pictures(files)}", rows)
+    return Page(f"{caption}\n{pictures(files)}", rows)
 
 
-def _seeds(points: Sequence[Point], which: str) -> str:
+def _seeds(points: Sequence[SweepPoint], which: str) -> str:
     """How many seeds the points of learned controllers are means of."""
     counts = sorted({p.seeds for p in points})
     if not counts:
@@ -193,7 +191,7 @@ def _seeds(points: Sequence[Point], which: str) -> str:
 def explain_page(found: list[Explained], bench: Bench) -> Page:
     """Figures 3 and 6."""
     if not found:
-        return Page("Where the samples go", NOTHING, [])
+        return Page(NOTHING, [])
     lines = []
     for pool in found:
         correlations = [rank_correlation(pool.by_entropy), rank_correlation(pool.by_accuracy)]
@@ -206,19 +204,18 @@ def explain_page(found: list[Explained], bench: Bench) -> Page:
     table = markdown_table(["pool", "with entropy", "with accuracy"], lines)
     rows = [{"pool": pool.pool, **asdict(effort)} for pool in found for effort in pool.efforts]
     text = f"Rank correlation (Spearman) of the samples drawn for a question:\n\n{table}\n{pictures(['explain.png'])}"
-    return Page("Where the samples go", text, rows)
+    return Page(text, rows)
 
 
 def transfer_page(found: Transfer | None, bench: Bench) -> Page:
     """Figure 5."""
-    title = "Transfer between models"
     if found is None:
-        return Page(title, SKIPPED, [])
+        return Page(SKIPPED, [])
     curves = {
         tested: {name: points for name, points in some.items() if points} for tested, some in found.curves.items()
     }
     if not any(curves.values()):
-        return Page(title, NOTHING, [])
+        return Page(NOTHING, [])
     draw_transfer(curves, bench.out / "transfer.png")
     penalty = f"{bench.setting.penalties.draw}"
     matrix = [
@@ -241,6 +238,7 @@ def transfer_page(found: Transfer | None, bench: Bench) -> Page:
     more = [
         {"trained": source, "tested": target, **gap_columns(gaps)}
         for (target, source), gaps in found.differences.items()
+        if gaps
     ]
     every = [p for some in curves.values() for points in some.values() for p in points]
     text = (
@@ -248,10 +246,10 @@ def transfer_page(found: Transfer | None, bench: Bench) -> Page:
         "Against controllers trained on the tested model, with 95 % intervals over questions (paired bootstrap):\n\n"
         f"{gaps}\n"
     )
-    return Page(title, text + pictures(["transfer.png"]), rows, {"differences": more})
+    return Page(text + pictures(["transfer.png"]), rows, {"differences": more})
 
 
-def _transferred(points: Sequence[Point], penalty: str) -> str:
+def _transferred(points: Sequence[SweepPoint], penalty: str) -> str:
     """The figures at one penalty, with their deviations over the seeds."""
     found = next((p for p in points if p.parameter == penalty), None)
     if found is None:
@@ -284,7 +282,7 @@ def budgets_page(found: Sequence[Kept], bench: Bench) -> Page:
         ]
         heads = ["mean" if name == model else name.removeprefix(f"{model}__") for name in columns]
         text += f"\n**{model}**\n\n" + markdown_table(["samples in rounds", "", "seeds", *heads], lines)
-    return Page("Budgets on average", text + pictures(["budgets.png"]), [_kept_row(kept) for kept in found])
+    return Page(text + pictures(["budgets.png"]), [_kept_row(kept) for kept in found])
 
 
 def _kept_cell(kept: Kept) -> str:
@@ -307,9 +305,20 @@ def _kept_row(kept: Kept) -> dict[str, Any]:
     }
 
 
-def elections_page(found: Sequence[Elected], bench: Bench) -> Page:
+def elections_page(found: Sequence[ElectionResult], bench: Bench) -> Page:
     """Ours: which election gains what."""
-    return Page("Elections by weight", elected_text(found), elected_rows(found))
+    return Page(elected_text(found), elected_rows(found))
+
+
+def panel_page(found: Sequence[PanelFound], bench: Bench) -> Page:
+    """Ours: what a second model to ask is worth."""
+    if not found:
+        return Page(NO_PANEL, [])
+    files = {one.benchmark: f"panel_{one.benchmark}.png" for one in found}
+    for one in found:
+        draw_panel(one.compared, bench.out / files[one.benchmark])
+    text = "\n".join(found_text(one) + pictures([files[one.benchmark]]) for one in found)
+    return Page(text, [row for one in found for row in found_rows(one)])
 
 
 PAGES: dict[str, Callable[[Any, Bench], Page]] = {
@@ -321,6 +330,7 @@ PAGES: dict[str, Callable[[Any, Bench], Page]] = {
     "transfer": transfer_page,
     "budgets": budgets_page,
     "elections": elections_page,
+    "panel": panel_page,
 }
 
 

@@ -1,7 +1,6 @@
 """Pictures of experiments: one colour a method throughout, points of a sweep joined in order of the parameter."""
 
 from collections.abc import Mapping, Sequence
-from math import dist
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -13,13 +12,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from suffice.controllers import Controller
 from suffice.experiments.budgets import WAYS, Kept
-from suffice.experiments.sweeps import Curves, Point
-from suffice.replay import Advice, Lesson, Reliability
-from suffice.report.curves import smoothed
-from suffice.report.style import BLUE, GREEN, LOOKS, ORANGE, PURPLE, RED, SKY
-from suffice.tally import Tally
+from suffice.experiments.sweeps import Curves, SweepPoint
+from suffice.panel import PanelComparison
+from suffice.replay import Advice
+from suffice.replay.calibrating import Judged, binned, expected_error
+from suffice.replay.learning import LearningReplay
+from suffice.replay.reliability import Reliability
+from suffice.report.panels import front
+from suffice.report.replayed import smoothed
+from suffice.report.style import BLUE, GREEN, LOOKS, ORANGE, PURPLE, RED, SKY, looks
 
 matplotlib.use("Agg")
 
@@ -51,8 +53,9 @@ LABELS = {
     "rl_rounds": "RL-guided, rounds cost too",
     "plan": "exact plan",
 }
-METHODS = {method: (label, LOOKS[method][0]) for method, label in LABELS.items()}
-MARKERS = {method: LOOKS[method][1] for method in LABELS}
+STYLES: dict[str, dict[str, Any]] = {
+    method: {"label": label, "color": LOOKS[method][0], "marker": LOOKS[method][1]} for method, label in LABELS.items()
+}
 AXES = {
     "accuracy": "accuracy (%)",
     "agreement": "agreement with the full vote (%)",
@@ -73,25 +76,34 @@ ROW_HEIGHT = 3.6
 DPI = 100
 
 
+def panels_grid(rows: int, columns: int, height: float = ROW_HEIGHT, **options: Any) -> tuple[Figure, Any]:
+    """A figure with a grid of panels, so many inches high a row; the options are those of `pyplot.subplots`."""
+    figure, grid = pyplot.subplots(
+        rows, columns, figsize=(WIDTH, height * rows), squeeze=False, layout="constrained", **options
+    )
+    return figure, grid
+
+
 def draw_scaling(panels: Mapping[str, Curves], costs: Sequence[str], quality: str, path: Path) -> None:
     """A row of panels for each title: quality against each cost, a line a method."""
-    figure, grid = pyplot.subplots(
-        len(panels), len(costs), figsize=(WIDTH, ROW_HEIGHT * len(panels)), squeeze=False, layout="constrained"
-    )
+    figure, grid = panels_grid(len(panels), len(costs))
     for row, (title, curves) in zip(grid, panels.items(), strict=True):
         for axes, cost in zip(row, costs, strict=True):
             for method, points in curves.items():
-                label, colour = METHODS[method]
-                _line(axes, points, cost, quality, label=label, color=colour, marker=MARKERS[method])
-            axes.set(title=title, xlabel=AXES[cost], ylabel=AXES[quality])
+                _line(axes, points, cost, quality, **STYLES[method])
             if cost in ("rounds", "sequential_tokens"):
                 _plain_log(axes)
             else:
                 axes.set_xlim(left=0)
-            _span(axes, quality)
-            axes.grid()
+            _finish_curves(axes, title, cost, quality)
     _legend(figure)
-    _save(figure, path)
+    save_figure(figure, path)
+
+
+def _finish_curves(axes: Axes, title: str, cost: str, quality: str) -> None:
+    axes.set(title=title, xlabel=AXES[cost], ylabel=AXES[quality])
+    _span(axes, quality)
+    axes.grid()
 
 
 def _plain_log(axes: Axes) -> None:
@@ -110,44 +122,45 @@ def _span(axes: Axes, quality: str) -> None:
     axes.set_ylim(max(0, min(low, high - span)), high)
 
 
+LETTERS, HANDLE = 14, 8
+"""Letters of a legend in an inch, and those in whose place the sign before a name stands."""
+
+
 def _legend(figure: Figure) -> None:
-    """One legend for all panels, below them: a method need not be in each."""
+    """One legend for all panels, below them and no wider: a method need not be in each."""
     handles: dict[str, Any] = {}
     for axes in figure.axes:
         found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
         handles |= {label: handle for label, handle in found.items() if label not in handles}
     many = len(handles)
-    columns = many if many <= 4 else -(-many // 2)
+    fitting = LETTERS * figure.get_figwidth() // (max(map(len, handles), default=0) + HANDLE)
+    columns = min(many if many <= 4 else -(-many // 2), int(fitting))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=max(columns, 1))
 
 
 def draw_transfer(panels: Mapping[str, Curves], path: Path) -> None:
     """Accuracy against rounds and samples for each tested model, a line for each model trained on."""
-    costs = ("rounds", "samples")
-    figure, grid = pyplot.subplots(
-        len(panels), 2, figsize=(WIDTH, ROW_HEIGHT * len(panels)), squeeze=False, layout="constrained"
-    )
+    figure, grid = panels_grid(len(panels), 2)
     for row, (title, curves) in zip(grid, panels.items(), strict=True):
-        for axes, cost in zip(row, costs, strict=True):
+        for axes, cost in zip(row, ("rounds", "samples"), strict=True):
             for number, (source, points) in enumerate(curves.items()):
-                style = {
-                    "color": SHADES[number % 4],
-                    "marker": "o^sD"[number % 4],
-                    "linestyle": ["-", "--", ":"][number % 3],
-                }
+                style = {**_nth_style(number), "linestyle": ["-", "--", ":"][number % 3]}
                 _line(axes, points, cost, "accuracy", label=f"trained on {source}", **style)
-            axes.set(title=f"tested on {title}", xlabel=AXES[cost], ylabel=AXES["accuracy"])
-            _span(axes, "accuracy")
-            axes.grid()
+            _finish_curves(axes, f"tested on {title}", cost, "accuracy")
     _legend(figure)
-    _save(figure, path)
+    save_figure(figure, path)
+
+
+def _nth_style(number: int) -> dict[str, Any]:
+    """A colour and a marker for a curve that has none of its own."""
+    return {"color": SHADES[number % 4], "marker": "o^sD"[number % 4]}
 
 
 def draw_budgets(found: Sequence[Kept], path: Path) -> None:
     """Samples over their limit against rounds over theirs, a panel a pool and a point a way and budget."""
     pools = sorted(dict.fromkeys(kept.pool for kept in found), key=lambda pool: "__" in pool)  # models' means first
     rows = -(-len(pools) // 2)
-    figure, grid = pyplot.subplots(rows, 2, figsize=(WIDTH, ROW_HEIGHT * rows), squeeze=False, layout="constrained")
+    figure, grid = panels_grid(rows, 2)
     for axes, pool in zip(grid.flat, pools, strict=False):
         for way, (colour, marker) in zip(WAYS, BUDGET_MARKS, strict=True):
             mine = [kept for kept in found if (kept.pool, kept.way) == (pool, way)]
@@ -163,45 +176,19 @@ def draw_budgets(found: Sequence[Kept], path: Path) -> None:
     for axes in grid.flat[len(pools) :]:
         axes.set_visible(False)
     _legend(figure)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def draw_explanation(panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], path: Path) -> None:
     """A row of scatter plots for each title, a point a question: samples drawn against what the x-axis names."""
     columns = len(next(iter(panels.values())))
-    figure, grid = pyplot.subplots(
-        len(panels), columns, figsize=(WIDTH, ROW_HEIGHT * len(panels)), squeeze=False, layout="constrained"
-    )
+    figure, grid = panels_grid(len(panels), columns)
     for row, (title, plots) in zip(grid, panels.items(), strict=True):
         for axes, (label, points) in zip(row, plots.items(), strict=True):
-            axes.scatter(*zip(*points, strict=True), s=18, alpha=0.6, color=METHODS["rl"][1], edgecolors="none")
+            axes.scatter(*zip(*points, strict=True), s=18, alpha=0.6, color=LOOKS["rl"][0], edgecolors="none")
             axes.set(title=title, xlabel=label, ylabel="samples drawn (mean)", ylim=(0, None))
             axes.grid()
-    _save(figure, path)
-
-
-def draw_surface(controllers: Mapping[str, Controller], budget: int, path: Path) -> None:
-    """What controllers decide where two answers have all the votes: leader's against runner-up's, a panel each."""
-    figure, row = pyplot.subplots(
-        1, len(controllers), figsize=(WIDTH, 5.2), squeeze=False, layout="constrained", sharey=True
-    )
-    for axes, (title, controller) in zip(row[0], controllers.items(), strict=True):
-        asked = np.full((budget // 2 + 1, budget + 1), np.nan)
-        for second, first in np.ndindex(asked.shape):
-            if second <= first and 0 < first + second < budget:
-                tally = Tally(budget)
-                tally.add_round(["a"] * first + ["b"] * second)
-                asked[second, first] = controller.next_round(tally)
-        picture = axes.imshow(asked, origin="lower", cmap="viridis", vmin=0, vmax=16, aspect="auto")
-        for second, first in np.argwhere(~np.isnan(asked)):
-            number = int(asked[second, first])
-            axes.text(
-                first, second, number, ha="center", va="center", fontsize=6, color="white" if number < 9 else "black"
-            )
-        axes.set(title=title, xlabel="leader's votes")
-    row[0][0].set_ylabel("runner-up's votes")
-    figure.colorbar(picture, ax=row[0].tolist(), label="how many more to draw (0: stop)")
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def draw_reliability(confidence: Mapping[str, Reliability], certainty: Mapping[str, Reliability], path: Path) -> None:
@@ -210,26 +197,44 @@ def draw_reliability(confidence: Mapping[str, Reliability], certainty: Mapping[s
     after = {name: known for name, known in confidence.items() if name.startswith("after")}
     _draw_deciles(left, after, "confidence", "agreement with the full vote (%)")
     _draw_deciles(right, certainty, "certainty", "agreement with the majority of all responses (%)")
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _draw_deciles(axes: Axes, reliabilities: Mapping[str, Reliability], what: str, truth: str) -> None:
     axes.plot([0, 100], [0, 100], color=INK, linewidth=1, linestyle="--", label="perfect")
     for number, (name, known) in enumerate(reliabilities.items()):
-        deciles = known.deciles
-        axes.plot(
-            [decile["confidence"] for decile in deciles],
-            [decile["agreement"] for decile in deciles],
-            color=SHADES[number % 4],
-            marker="o^sD"[number % 4],
-            label=f"{name} (error {known.calibration_error:.1f} points)",
-        )
-    axes.set(xlabel=f"{what} (%)", ylabel=truth, title=f"Reliability of the {what}")
+        sure, agree, shares = ([one[key] for one in known.deciles] for key in ("confidence", "agreement", "share"))
+        style = _nth_style(number)
+        label = f"{name} (error {known.calibration_error:.1f} points)"
+        axes.plot(sure, agree, color=style["color"], linewidth=1)
+        axes.scatter(sure, agree, [8 + 3 * share for share in shares], **style, label=label)
+    axes.set(xlabel=f"{what} (%)", ylabel=truth, title=f"Reliability of the {what} (area: share of the outcomes)")
     axes.grid()
     axes.legend()
 
 
-def _line(axes: Axes, points: Sequence[Point], cost: str, quality: str, label: str, color: str, **style: Any) -> None:
+def draw_calibration(judged: Judged, path: Path) -> None:
+    """The probability to be right against what is right, beside the certainty; and risk against coverage."""
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(WIDTH, WIDTH / 2), layout="constrained")
+    left.plot([0, 100], [0, 100], color=INK, linewidth=1, linestyle="--", label="perfect")
+    for number, (name, said) in enumerate({"right": judged.right, "certainty": judged.certainties}.items()):
+        label = f"{name} (error {100 * expected_error(said, judged.truths):.1f} points)"
+        fifths = 100 * np.array(binned(said, judged.truths))
+        left.plot(*fifths.T, **_nth_style(number), label=label)
+    left.set(xlabel="said (%)", ylabel="right (%)", title="Reliability, by fifths of the labels")
+    left.legend()
+    risks = 100 * np.array([(share, risk) for share, _, risk in judged.risks()])
+    right.plot(*risks.T, **_nth_style(0))
+    right.set(xlabel="answered (%)", ylabel="wrong among them (%)", title="Risk and coverage", xlim=(0, 100))
+    right.set_ylim(bottom=0)
+    for axes in (left, right):
+        axes.grid()
+    save_figure(figure, path)
+
+
+def _line(
+    axes: Axes, points: Sequence[SweepPoint], cost: str, quality: str, label: str, color: str, **style: Any
+) -> None:
     """A curve; where its points are means over seeds, with a band and bars of one standard deviation."""
     scale = 1000 if cost.endswith("tokens") else 1
     known = [p for p in points if p.figures[cost] is not None and p.figures[quality] is not None]
@@ -249,7 +254,7 @@ def _line(axes: Axes, points: Sequence[Point], cost: str, quality: str, label: s
 ENDINGS = (".png", ".svg", ".pdf")
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path) -> None:
     """As a PNG on white, and beside it as an SVG with no ground of its own, for light and for dark pages."""
     figure.savefig(path, dpi=DPI)
     if path.suffix == ".png":
@@ -281,100 +286,38 @@ def draw_front(advice: Advice, path: Path) -> None:
     axes.set(xlabel="latency (tokens on the critical path)", ylabel="tokens spent", ylim=(0, None), xlim=(0, None))
     axes.grid()
     axes.legend()
-    _save(figure, path)
+    save_figure(figure, path)
 
 
-SIDES = ((7, 4), (7, -13), (-13, 4), (-13, -13))
-"""Where a number may stand beside its mark, in points."""
+def draw_panel(compared: PanelComparison, path: Path) -> None:
+    """Accuracy, or without gold answers agreement, against money: each voter alone, and the panel's controllers."""
+    figure, axes = pyplot.subplots(figsize=(WIDTH * 0.7, ROW_HEIGHT * 1.2), layout="constrained")
+    quality = "agreement" if compared.baseline.accuracy is None else "accuracy"
+    series = front(compared)
+    for (name, some), (colour, marker) in zip(series.items(), looks(list(series)), strict=True):
+        places = [100 * one.cost / compared.baseline.cost for one in some], [getattr(one, quality) for one in some]
+        axes.plot(*places, color=colour, marker=marker, label=name)
+    _plain_log(axes)
+    axes.set(xlabel=f"cost, in percent of {compared.baseline.name}", ylabel=AXES[quality])
+    _span(axes, quality)
+    axes.grid()
+    _legend(figure)
+    save_figure(figure, path)
 
 
-def _aside(mark: tuple[float, float], taken: Sequence[tuple[float, float]]) -> tuple[int, int]:
-    """The first side of a mark with nothing else near it, or that with the most room."""
-    return max(SIDES, key=lambda side: min(25, *(dist((mark[0] + side[0], mark[1] + side[1]), one) for one in taken)))
-
-
-def draw_methods(points: Mapping[str, tuple[float, float, float]], labels: tuple[str, str], path: Path) -> None:
-    """What each method takes against how long, and beside it how often it agrees with the full vote, a row a method."""
-    figure, (left, right) = pyplot.subplots(
-        1, 2, figsize=(WIDTH, ROW_HEIGHT * 1.15), width_ratios=(1.5, 1), layout="constrained"
-    )
-    kinds = {"rounds": (BLUE, "o"), "flow by launch": (RED, "*"), "flow by arrival": (ORANGE, "^")}
-    kinds |= {"its_hub": (GREEN, "D"), "SC": LOOKS["sc"]}
-    numbers = range(1, len(points) + 1)
-    most = [max(place) for place in zip(*points.values(), strict=True)]
-    wide, high = 72 * WIDTH * 0.45 / most[0], 72 * ROW_HEIGHT / most[1]  # about how many points a unit takes
-    taken = [(latency * wide, tokens * high) for latency, tokens, _ in points.values()]
-    for number, (name, (latency, tokens, agreement)) in zip(numbers, points.items(), strict=True):
-        colour, marker = next(look for start, look in kinds.items() if name.startswith(start))
-        left.scatter([latency], [tokens], s=80, marker=marker, color=colour)
-        mark = taken[number - 1]
-        side = _aside(mark, [*taken[: number - 1], *taken[number:]])
-        taken.append((mark[0] + side[0], mark[1] + side[1]))
-        left.annotate(f"{number}", (latency, tokens), side, textcoords="offset points")
-        right.scatter([agreement], [number], s=60, marker=marker, color=colour)
-        right.annotate(
-            f"{agreement:.1f}", (agreement, number), (-8, 0), textcoords="offset points", ha="right", va="center"
-        )
-    left.set(xlabel=labels[0], ylabel=labels[1], xlim=(0, 1.08 * most[0]), ylim=(0, 1.08 * most[1]))
-    right.set_yticks(numbers, [f"{name}  {number}" for number, name in zip(numbers, points, strict=True)])
-    right.invert_yaxis()
-    lowest = min(agreement for _, _, agreement in points.values())
-    right.set(xlabel=AXES["agreement"], xlim=(min(90, lowest) - 6, 101))
-    for axes in (left, right):
-        axes.grid()
-    _save(figure, path)
-
-
-def draw_headline(groups: Mapping[str, Mapping[str, Mapping[str, float]]], path: Path) -> None:
-    """Samples, rounds and agreement beside each other: a row of panels a group of pools, a line a method."""
-    panels = {
-        "samples": "samples for a question",
-        "rounds": "rounds, one after the other",
-        "agreement": AXES["agreement"],
-    }
-    figure, grid = pyplot.subplots(
-        len(groups), 3, figsize=(WIDTH, 1.1 + 1.75 * len(groups)), squeeze=False, sharex="col", layout="constrained"
-    )
-    for row, (title, methods) in zip(grid, groups.items(), strict=True):
-        names = list(methods)
-        colours = [LOOKS[name][0] for name in names]
-        for axes, metric in zip(row, panels, strict=True):
-            values = [methods[name][metric] for name in names]
-            if metric == "agreement":
-                for place, (name, value) in enumerate(zip(names, values, strict=True)):
-                    axes.plot([value], [place], marker=LOOKS[name][1], color=LOOKS[name][0], markersize=9)
-                axes.set_xlim(min(90, min(values) - 1), 100.6)
-            else:
-                axes.barh(names, values, color=colours, height=0.66)
-                axes.set_xlim(0, 1.18 * max(values))
-            for place, value in enumerate(values):
-                text = f"{value:.1f}"
-                offset, side = ((-9, 0), "right") if metric == "agreement" else ((4, 0), "left")
-                axes.annotate(text, (value, place), offset, textcoords="offset points", va="center", ha=side)
-            axes.set_ylim(len(names) - 0.4, -0.6)
-            axes.set_yticks(range(len(names)), names if axes is row[0] else [""] * len(names))
-            axes.grid(axis="x")
-        row[0].set_title(title, loc="left", fontweight="bold")
-    for axes, label in zip(grid[-1], panels.values(), strict=True):
-        axes.set_xlabel(label)
-    _save(figure, path)
-
-
-def draw_learning(lessons: Sequence[Lesson], path: Path) -> None:
+def draw_learning(replays: Sequence[LearningReplay], path: Path) -> None:
     """Samples and agreement against the number of questions seen, a row a pool: learning, and without."""
-    figure, grid = pyplot.subplots(
-        len(lessons), 2, figsize=(WIDTH, 2.9 * len(lessons)), squeeze=False, layout="constrained"
-    )
-    for row, lesson in zip(grid, lessons, strict=True):
-        ways = (("without", lesson.staying, METHODS["sc"][1]), ("learning", lesson.learning, METHODS["plan"][1]))
-        for name, courses, colour in ways:
-            seen, samples, agreement = smoothed(courses)
+    figure, grid = panels_grid(len(replays), 2, height=2.9)
+    for row, replay in zip(grid, replays, strict=True):
+        ways = (("without", replay.staying, LOOKS["sc"][0]), ("learning", replay.learning, LOOKS["plan"][0]))
+        for name, runs, colour in ways:
+            seen, samples, agreement = smoothed(runs)
             row[0].plot(seen, samples, color=colour, label=name)
             row[1].plot(seen, agreement, color=colour, label=name)
-        row[0].set(title=lesson.pool, xlabel="questions seen", ylabel="samples", ylim=(0, None))
-        row[1].set(title=lesson.pool, xlabel="questions seen", ylabel="agreement with the full vote (%)")
+        row[0].set(title=replay.pool, xlabel="questions seen", ylabel="samples", ylim=(0, None))
+        row[1].set(title=replay.pool, xlabel="questions seen", ylabel="agreement with the full vote (%)")
         _span(row[1], "agreement")
         for axes in row:
             axes.grid()
             axes.legend(loc="lower right")
-    _save(figure, path)
+    save_figure(figure, path)

@@ -10,22 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suffice.penalties import Penalties
-from suffice.replay import (
-    METRICS,
-    Advice,
-    Choice,
-    Comparison,
-    Lesson,
-    Result,
-    bends,
-    difference,
-    mean_over_pools,
-    reliabilities,
-)
-from suffice.report.tables import quotable
+from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_over_pools
+from suffice.replay.compare import reliabilities
+from suffice.replay.evaluate import METRICS
+from suffice.replay.learning import LearningReplay, bends
+from suffice.report.tables import independent, quotable
 
 if TYPE_CHECKING:
-    from suffice.training import Trained
+    from suffice.training.learner import Trained
 
 COLUMNS = [field.name for field in fields(Result) if field.name not in ("by_question", "reliability")]
 
@@ -47,14 +39,8 @@ def results_json(comparisons: Sequence[Comparison], **settings: Any) -> str:
         {"outcomes": name, "calibration_error": known.calibration_error, "deciles": known.deciles}
         for name, known in reliabilities(comparisons).items()
     ]
-    page = {
-        **settings,
-        "baseline": base,
-        "sentence": quotable(comparisons),
-        "results": rows,
-        "reliability": reliability,
-    }
-    return json.dumps(page, indent=1, allow_nan=False) + "\n"
+    said = {"baseline": base, "sentence": quotable(comparisons), "independent": independent(comparisons)}
+    return _page({**settings, **said, "results": rows, "reliability": reliability})
 
 
 def results_csv(comparisons: Sequence[Comparison]) -> str:
@@ -62,29 +48,27 @@ def results_csv(comparisons: Sequence[Comparison]) -> str:
     return table_csv([_row(result) for pool in comparisons for result in pool.results])
 
 
-def learning_json(lessons: Sequence[Lesson], penalties: Penalties, **settings: Any) -> str:
+def learning_json(replays: Sequence[LearningReplay], penalties: Penalties, **settings: Any) -> str:
     """The settings of a replay that learns, and the learning curve of each pool."""
     pools = [
         {
-            "pool": lesson.pool,
-            "questions": lesson.questions,
-            "curve": lesson.curve(bends(lesson.questions), penalties),
-            "plans": [list(course.plans) for course in lesson.learning],
-            "changes": [list(course.changes) for course in lesson.learning],
+            "pool": replay.pool,
+            "questions": replay.questions,
+            "curve": replay.curve(bends(replay.questions), penalties),
+            "plans": [list(run.plans) for run in replay.learning],
+            "changes": [list(run.changes) for run in replay.learning],
         }
-        for lesson in lessons
+        for replay in replays
     ]
-    return json.dumps({**settings, "pools": pools}, indent=1, allow_nan=False) + "\n"
+    return _page({**settings, "pools": pools})
 
 
 def advice_json(advice: Advice, **settings: Any) -> str:
     """The settings of a sweep, what is advised, and all that was tried, with whether it is on the front."""
-    page = {
-        **settings,
-        "chosen": _choice(advice, advice.chosen),
-        "choices": [_choice(advice, c) for c in advice.choices],
-    }
-    return json.dumps(page, indent=1, allow_nan=False) + "\n"
+    choices = [_choice(advice, choice) for choice in advice.choices]
+    return _page(
+        {**settings, "chosen": _choice(advice, advice.chosen), "once": _choice(advice, advice.once), "choices": choices}
+    )
 
 
 def advice_csv(advice: Advice) -> str:
@@ -93,12 +77,9 @@ def advice_csv(advice: Advice) -> str:
 
 
 def _choice(advice: Advice, choice: Choice) -> dict[str, Any]:
-    flow = choice.flow
     return {
         "controller": choice.controller,
-        "mode": "flow" if flow else "rounds",
-        "order": flow and flow.order,
-        "extra": flow and flow.extra,
+        "flow": str(choice.flow) if choice.flow else None,
         "latency_tokens": choice.latency,
         "spent_tokens": choice.tokens,
         "agreement": choice.agreement,
@@ -129,20 +110,19 @@ def training_json(trained: "Sequence[Trained]") -> str:
     ]
     columns = {metric: np.array([row[metric] for row in rows], float) for metric in METRICS}
     known = {metric: values for metric, values in columns.items() if not np.isnan(values).any()}
-    return (
-        json.dumps(
-            {
-                "seeds": rows,
-                "mean": {metric: float(np.mean(values)) for metric, values in known.items()},
-                "std": {metric: float(np.std(values, ddof=min(1, len(rows) - 1))) for metric, values in known.items()},
-                "rules": trained[0].controller.card["rules"],
-                "kept": trained[0].seed,
-                "card": dict(trained[0].controller.card),
-            },
-            indent=1,
-        )
-        + "\n"
-    )
+    page = {
+        "seeds": rows,
+        "mean": {metric: float(np.mean(values)) for metric, values in known.items()},
+        "std": {metric: float(np.std(values, ddof=min(1, len(rows) - 1))) for metric, values in known.items()},
+        "rules": trained[0].controller.card["rules"],
+        "kept": trained[0].seed,
+        "card": dict(trained[0].controller.card),
+    }
+    return _page(page)
+
+
+def _page(page: dict[str, Any]) -> str:
+    return json.dumps(page, indent=1, allow_nan=False) + "\n"
 
 
 def _row(result: Result) -> dict[str, Any]:

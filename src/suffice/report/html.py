@@ -146,12 +146,17 @@ def plot(
     y: Sequence[Axis],
     panels: Sequence[Section],
     note: str = "",
-    told: Sequence[Axis] = (),
+    details: Sequence[Axis] = (),
     diagonal: bool = False,
+    sizes: int | None = None,
 ) -> Section:
-    """Points of several series, one of the axes against another; pointing at one tells all that is `told` of it."""
-    axes = {"x": list(map(asdict, x)), "y": list(map(asdict, y)), "told": list(map(asdict, told or (*x, *y)))}
-    return {"kind": "plot", "title": title, "note": note, "panels": panels, "diagonal": diagonal, **axes}
+    """Points of several series, one of the axes against another; pointing at one shows its `details`.
+
+    Marks are as large as the column `sizes` says, in percent.
+    """
+    axes = {"x": list(map(asdict, x)), "y": list(map(asdict, y)), "details": list(map(asdict, details or (*x, *y)))}
+    about = {"title": title, "note": note, "panels": panels, "diagonal": diagonal, "sizes": sizes}
+    return {"kind": "plot", **about, **axes}
 
 
 def panel(name: str, points: Mapping[str, Sequence[Point]], line: bool = False) -> Section:

@@ -1,6 +1,8 @@
-"""How tables are laid out so that they fit a narrow terminal: names fold, figures don't, and titles cross columns."""
+"""Tables, and pages of Markdown with tables, for a narrow terminal: names fold, figures don't, titles cross columns."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -16,49 +18,67 @@ FIRST_MARK = 0xF0000
 EDGE = 1
 """The right edge, which is left out."""
 
+LONGEST_NAME = 24
+GAP = 2
+
 
 class Columns:
     """A table with a column of names, which fold where they must, and columns of figures.
 
-    Titles of blocks take no part in how wide the names are; spaces at the ends of lines, which a narrow terminal would
-    fold, are left out.
+    Titles of blocks take no part in how wide the names are, and a name that would fold twice has a line of its own;
+    spaces at the ends of lines, which a narrow terminal would fold, are left out.
     """
 
-    def __init__(self, title: str, names: str, headings: Sequence[str], least: int = 14, gap: int = 2) -> None:
-        self._title = title
-        self._titles: list[Text] = []
-        self._gap = gap
-        self._table = Table(box=SIMPLE_HEAD, padding=(0, gap - 1, 0, 0))
-        self._table.add_column(names, overflow="fold", min_width=least)
-        for heading in headings:
-            self._table.add_column(heading, justify="right", no_wrap=True, min_width=_width(heading))
+    def __init__(self, title: str, names: str, headings: Sequence[str], least: int = 14, gap: int = GAP) -> None:
+        self._title, self._names, self._headings = title, names, headings
+        self._least, self._gap = least, gap
+        self._widths = [*map(_width, headings)]
+        self._rows: list[tuple[Text, Sequence[str]]] = []
 
     def add_title(self, title: str) -> None:
         """Begin a block of rows."""
-        self._table.add_section()
-        self._table.add_row(chr(FIRST_MARK + len(self._titles)))
-        self._titles.append(Text(f" {title}", "bold"))
+        self._rows.append((Text(title, "bold"), ()))
 
     def add_row(self, name: str | Text, *figures: str) -> None:
         """Add a row."""
-        self._table.add_row(name if isinstance(name, Text) else Text(name), *figures)
-        for column, figure in zip(self._table.columns[1:], figures, strict=False):
-            column.min_width = max(column.min_width or 0, _width(figure))
+        self._rows.append((name if isinstance(name, Text) else Text(name), figures))
+        self._widths[: len(figures)] = map(max, self._widths, map(_width, figures))
+
+    def _laid_out(self, width: int) -> tuple[Table, list[Text]]:
+        """The table, and the lines that stand in it as marks."""
+        table = Table(box=SIMPLE_HEAD, padding=(0, self._gap - 1, 0, 0))
+        table.add_column(self._names, overflow="fold", min_width=self._least)
+        for heading, least in zip(self._headings, self._widths, strict=True):
+            table.add_column(heading, justify="right", no_wrap=True, min_width=least)
+        room = width - self._gap - sum(least + self._gap for least in self._widths)
+        lines: list[Text] = []
+        for name, figures in self._rows:
+            alone = not figures or name.cell_len > 2 * max(room, self._least)
+            if not figures:
+                table.add_section()
+            if alone:
+                table.add_row(chr(FIRST_MARK + len(lines)))
+                lines.append(Text(" ") + name)
+            if figures:
+                table.add_row(Text() if alone else name, *figures)
+        return table, lines
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        needed = 1 + sum((column.min_width or 0) + self._gap for column in self._table.columns)
-        return Measurement(needed - EDGE, Measurement.get(console, options, self._table).maximum - EDGE)
+        needed = 1 + self._least + self._gap + sum(least + self._gap for least in self._widths)
+        table, _ = self._laid_out(options.max_width)
+        return Measurement(needed - EDGE, Measurement.get(console, options, table).maximum - EDGE)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text | Segment]:
         if self._title:  # not the table's own, which is cut where the table ends
             for part in Text(self._title, "table.title").wrap(console, options.max_width):
                 part.rstrip()
                 yield part
+        table, lines = self._laid_out(options.max_width)
         options = options.update(width=options.max_width + EDGE)
-        for line in console.render_lines(self._table, options, pad=False):
+        for line in console.render_lines(table, options, pad=False):
             marks = [ord(one) - FIRST_MARK for segment in line for one in segment.text if ord(one) >= FIRST_MARK]
-            if marks and marks[0] < len(self._titles):
-                yield self._titles[marks[0]]
+            if marks and marks[0] < len(lines):
+                yield lines[marks[0]]
                 continue
             while line and not line[-1].text.strip():
                 line.pop()
@@ -70,3 +90,48 @@ class Columns:
 
 def _width(text: str) -> int:
     return max(map(cell_len, text.split("\n")))
+
+
+def shown_page(page: str, width: int) -> Iterator[Columns | Text]:
+    """The parts of a page: its lines, and its tables, each cut into as many as fit this width."""
+    for is_table, lines in groupby(page.splitlines(), lambda line: line.startswith("|")):
+        if is_table:
+            heading, _, *rows = ([_plain(cell) for cell in line.strip()[1:-1].split("|")] for line in lines)
+            yield from _tables([heading, *rows], width)
+        else:
+            yield from _lines(lines)
+
+
+def _lines(lines: Iterable[str]) -> Iterator[Text]:
+    empty = False
+    for line in lines:
+        style = "bold" if re.match(r"#+ |\*\*.*\*\*$", line) else ""
+        if line.strip() or not empty:
+            yield Text(_plain(line.lstrip("# ")), style)
+        empty = not line.strip()
+
+
+def _plain(text: str) -> str:
+    """What Markdown says, without its marks; of pictures and links their names."""
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text.strip())
+    return re.sub(r"\*\*|`|\\(?=[|*_])", "", text)
+
+
+def _tables(lines: Sequence[Sequence[str]], width: int) -> Iterator[Columns]:
+    """A table cut between columns; the names are in each part."""
+    heading, *rows = lines
+    heads = [one.replace(" ", "\n", 1) for one in heading]
+    columns = zip(heads, *rows, strict=True)
+    widths = [max(cell_len(part) for cell in column for part in cell.split("\n")) for column in columns]
+    room = width - min(widths[0], LONGEST_NAME) - GAP
+    part: list[int] = []
+    parts = [part]
+    for number in range(1, len(heads)):
+        if part and sum(widths[one] + GAP for one in [*part, number]) > room:
+            parts.append(part := [])
+        part.append(number)
+    for part in parts:
+        table = Columns("", heads[0], [heads[one] for one in part], min(widths[0], LONGEST_NAME), GAP)
+        for row in rows:
+            table.add_row(row[0], *(row[one] for one in part))
+        yield table

@@ -52,10 +52,13 @@ def spread_columns(results: Sequence[Result], metrics: Iterable[str]) -> dict[st
     return columns
 
 
-def gap_text(gap: Difference | None, metric: str) -> str:
-    """A difference with its interval."""
-    places = 4 if metric == "reward" else 2
-    return "–" if gap is None else f"{gap.mean:+.{places}f} [{gap.low:+.{places}f}, {gap.high:+.{places}f}]"
+def gap_text(gap: Difference | None, metric: str, places: int | None = None) -> str:
+    """A difference with its interval, in so many decimal places, or in those that suit the metric."""
+    places = places or (4 if metric == "reward" else 2)
+    if gap is None:
+        return "–"
+    interval = "" if gap.low is None else f" [{gap.low:+.{places}f}, {gap.high:+.{places}f}]"
+    return f"{gap.mean:+.{places}f}{interval}"
 
 
 def gap_columns(gaps: Mapping[str, Difference | None]) -> dict[str, float | None]:

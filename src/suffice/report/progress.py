@@ -1,5 +1,6 @@
-"""Progress bars with an estimate, on the error stream."""
+"""Progress bars with an estimate, and lines where there is no terminal, on the error stream."""
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,10 +11,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
-    from suffice.live.batch import Spent
-    from suffice.training import Watched
+    from suffice.live.batches.batch import Spent
+    from suffice.training.learner import Watched
 
 PATIENCE_SECONDS = 1.0
+SECONDS_BETWEEN_LINES = 30.0
 
 Standing = Callable[[], str]
 """Where the work is and how much of it is in flight, where that is worth showing."""
@@ -57,18 +59,23 @@ def _shown_in_time(bar: Progress) -> Iterator[None]:
             bar.stop()
 
 
-@contextmanager
-def training_bar(runs: int, steps: int, standing: Standing = str) -> Iterator[Callable[[int, "Watched"], None]]:
-    """Give a function that is told how each of several training runs stands; one bar for all."""
+def _counting_bar(unit: str = "") -> Progress:
+    """A bar that tells how many are done of how many, on a terminal alone."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f} steps"),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f}" + unit),
         TimeRemainingColumn(),
     )
     console = Console(stderr=True)
+    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+
+
+@contextmanager
+def training_bar(runs: int, steps: int, standing: Standing = str) -> Iterator[Callable[[int, "Watched"], None]]:
+    """Give a function that is told how each of several training runs stands; one bar for all."""
     done: dict[int, int] = {}
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+    with _counting_bar(" steps") as bar:
         task = bar.add_task("training", total=max(runs * steps, 1))
 
         def advance(run: int, now: "Watched") -> None:
@@ -81,29 +88,34 @@ def training_bar(runs: int, steps: int, standing: Standing = str) -> Iterator[Ca
 
 
 @contextmanager
-def batch_bar(title: str, total: int, spent: "Spent", standing: Standing = str) -> Iterator[Callable[[int], None]]:
-    """Give a function that is told of each step; the bar shows tokens a second, the cost and the time left."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
+def batch_bar(
+    title: str, total: int, unit: str, spent: "Spent", standing: Standing = str
+) -> Iterator[Callable[[int], None]]:
+    """Give a function that is told of each step; the bar shows tokens a second, the cost and the time left.
+
+    Where there is no terminal, a line now and then says the same.
+    """
     begun: list[tuple[float, int]] = []
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+    last_line = 0.0
+    with _counting_bar(f" {unit}") as bar:
         task = bar.add_task(title, total=total)
 
         def advance(steps: int) -> None:
+            nonlocal last_line
             now = time.monotonic()
-            if not begun:  # what earlier runs had done is no measure of speed
+            is_first = not begun
+            if is_first:  # what earlier runs had done is no measure of speed
                 begun.append((now, spent.tokens))
                 bar.reset(task, completed=steps, total=total)
-                return
-            speed = (spent.tokens - begun[0][1]) / max(now - begun[0][0], 1e-9)
-            cost = f", {spent.cost:.2f} spent" if spent.price or spent.prompt_price else ""
-            described = _described(f"{title}: {speed:,.0f} tokens/s{cost}", standing)
-            bar.update(task, advance=steps, description=described)
+                described = f"{title} is under way"
+            else:
+                speed = (spent.tokens - begun[0][1]) / max(now - begun[0][0], 1e-9)
+                cost = f", {spent.cost:.2f} spent" if spent.cost else ""
+                described = _described(f"{title}: {speed:,.0f} tokens/s{cost}", standing)
+                bar.update(task, advance=steps, description=described)
+            if not bar.console.is_terminal and (is_first or now - last_line >= SECONDS_BETWEEN_LINES):
+                last_line = now
+                print(f"{described}; {bar.tasks[0].completed:,} of {total:,} {unit} done", file=sys.stderr, flush=True)
 
         yield advance
 

@@ -1,13 +1,15 @@
-"""The part of a report that shows each question's votes."""
+"""Each question's votes in a report, and the report of questions that were answered: what each took, how sure it is."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from suffice.report.html import Section
+from suffice.notebook import short
+from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, table, words
 
 MOST_QUESTIONS = 2000
 MOST_ANSWERS = 12
-LONGEST_TOLD = 30
+LONGEST_SHOWN = 30
 LONGEST_ANSWER = 200
 LONGEST_QUESTION = 1000
 """A report shows so many questions, and of each so much: it stays a file that a browser opens at once."""
@@ -42,7 +44,62 @@ def questions_section(
     }
 
 
-def short(answer: str | None) -> str:
+def shortened(answer: str | None) -> str:
     """An answer in one line."""
-    text = "none" if answer is None else " ".join(answer.split())
-    return text if len(text) <= LONGEST_TOLD else text[: LONGEST_TOLD - 1] + "…"
+    return "none" if answer is None else short(answer, LONGEST_SHOWN)
+
+
+KEPT = ("id", "gold", "votes", "confidence", "certainty", "answer")
+"""What a report needs of a question's line beside what the summary is made of."""
+
+
+def outcomes_report(
+    lines: Sequence[Mapping[str, Any]], total: int, budget: int, sentence: str, settings: Mapping[str, Any]
+) -> Report:
+    """A file of questions and their outcomes, of which these are the first."""
+    kinds: dict[str, list[Point]] = {}
+    for line in lines:
+        kind = {True: "right", False: "wrong", None: "no gold answer"}[line["right"]]
+        shares = (_percent(line[name]) for name in ("confidence", "certainty"))
+        kinds.setdefault(kind, []).append([line["id"], line["samples"], *shares, line["rounds"], line["tokens"]])
+    x = [percent(2, "confidence", 100), percent(3, "certainty", 100), Axis(4, "rounds"), Axis(5, "tokens", 0, log=True)]
+    samples = Axis(1, f"samples, of {budget}", 0, zero=True)
+    stops = Counter(line["stop_reason"] for line in lines)
+    found = []
+    for line in lines:
+        counts = dict(line["votes"] or {})
+        missing = line["samples"] - sum(counts.values())
+        made = votes("", line["id"], line["question"], line["gold"], {**counts, None: max(missing, 0)})
+        sure = "" if line["confidence"] is None else f", {line['confidence']:.1%} sure"
+        summary = f"{shortened(line['answer'])}: {line['samples']} samples{sure}"
+        unsure = 1 - (line["confidence"] or 0)
+        row = [line["samples"], line["rounds"], line["tokens"], line["seconds"], line["stop_reason"]]
+        found.append({**made, "summary": summary, "order": [line["samples"], unsure, line["seconds"]], "rows": [row]})
+    columns = [
+        figures("samples", 0),
+        figures("rounds", 0),
+        figures("tokens", 0),
+        figures("seconds"),
+        words("stopped by"),
+    ]
+    sections = [
+        plot("What each question took", x, [samples], [panel("", kinds)], "A mark for each question."),
+        table(
+            "Why they stopped",
+            [words("stopped by"), figures("questions", 0)],
+            [{"name": "", "rows": [list(one) for one in stops.most_common()]}],
+        ),
+        questions_section(
+            found, total, ("most samples", "least sure", "slowest"), columns, "of the responses that were drawn"
+        ),
+    ]
+    return Report("Questions answered", sentence, sections, dict(settings))
+
+
+def report_line(line: Mapping[str, Any], question: str) -> dict[str, Any]:
+    """What a report keeps of a question and of the line that tells its outcome."""
+    return {"question": question} | {name: line.get(name) for name in KEPT}
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share

@@ -1,41 +1,53 @@
-"""The report of a replay: what controllers came to, where the samples went, and how each question was voted on."""
+"""The reports of replays: controllers side by side and question by question, advice, and learning curves."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import entr
 
+from suffice.controllers import Controller, get_controller
 from suffice.pools import Pool, Question
-from suffice.replay import (
-    Comparison,
-    Result,
-    certainty_reliabilities,
-    difference,
-    mean_over_pools,
-    reliabilities,
-)
-from suffice.report.curves import curves_of
+from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_over_pools
+from suffice.replay.compare import reliabilities
+from suffice.replay.learning import LearningReplay, TrafficRun
+from suffice.replay.reliability import certainty_reliabilities
 from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, table, words
-from suffice.report.questions import MOST_QUESTIONS, questions_section, short, votes
-from suffice.report.tables import quotable, saved_tokens
+from suffice.report.markdown import gap_text
+from suffice.report.questions import MOST_QUESTIONS, questions_section, shortened, votes
+from suffice.report.tables import choice_options, independent, intervals_told, quotable, saved_tokens
+from suffice.tally import FloatArray
 
 FIGURES = {
     "samples": ("samples", 1),
     "rounds": ("rounds", 1),
     "agreement": ("agreement %", 2),
+    "agreement_independent": ("with an independent vote %", 2),
     "accuracy": ("accuracy %", 2),
     "total_tokens": ("total tokens", 0),
     "sequential_tokens": ("sequential tokens", 0),
     "reward": ("reward", 3),
 }
+COLUMN = {metric: place for place, metric in enumerate(FIGURES, start=1)}
 X = [
-    Axis(1, "samples", zero=True),
-    Axis(2, "rounds", log=True),
-    Axis(5, "total tokens", 0, zero=True),
-    Axis(6, "sequential tokens", 0, log=True),
+    Axis(COLUMN["samples"], "samples", zero=True),
+    Axis(COLUMN["rounds"], "rounds", log=True),
+    Axis(COLUMN["total_tokens"], "total tokens", 0, zero=True),
+    Axis(COLUMN["sequential_tokens"], "sequential tokens", 0, log=True),
 ]
-Y = [percent(3, "agreement with the full vote", places=2), percent(4, "accuracy", places=2), Axis(7, "reward", 3)]
+Y = [
+    percent(COLUMN["agreement"], "agreement with the full vote", places=2),
+    percent(COLUMN["accuracy"], "accuracy", places=2),
+    percent(COLUMN["agreement_independent"], "agreement with an independent full vote", places=2),
+    Axis(COLUMN["reward"], "reward", 3),
+]
+BY_QUESTION = ("samples", "rounds", "agreement", "accuracy")
+
+WINDOWS = 8
+"""A learning curve's points are running means over this part of the questions."""
+
+MOST_CURVES = 12
+"""More in one plot can't be told apart."""
 
 
 def evaluation_report(comparisons: Sequence[Comparison], pools: Sequence[Pool], settings: Mapping[str, Any]) -> Report:
@@ -57,12 +69,8 @@ def evaluation_report(comparisons: Sequence[Comparison], pools: Sequence[Pool], 
         _questions(comparisons, pools),
         _pools(pools),
     ]
-    sentence = "; ".join(filter(None, (quotable(comparisons), saved_tokens(comparisons))))
-    return Report("Controllers side by side", sentence, sections, dict(settings), _names(pools))
-
-
-def _names(pools: Sequence[Pool]) -> list[str]:
-    return [pool.name for pool in pools]
+    sentence = "; ".join(filter(None, (quotable(comparisons), independent(comparisons), saved_tokens(comparisons))))
+    return Report("Controllers side by side", sentence, sections, dict(settings), [pool.name for pool in pools])
 
 
 def _row(results: Sequence[Result]) -> list[float | None]:
@@ -91,7 +99,10 @@ def _comparison(comparisons: Sequence[Comparison]) -> Section:
 
     panels = [{"name": "", "rows": rows(comparisons)}]
     panels += [{"name": pool.baseline.pool, "rows": rows([pool])} for pool in comparisons]
-    note = "All on the same draws. Agreement is with the vote of the full budget; click a heading to sort."
+    note = (
+        "All on the same draws. Agreement is with the full vote of these draws, an independent vote is of others: "
+        "compare with how often sc agrees with it. Click a heading to sort."
+    )
     return table("Controllers", columns, panels, note)
 
 
@@ -119,16 +130,11 @@ def _differences(comparisons: Sequence[Comparison], base: str) -> Section:
         if results[0] is baselines[0]:
             continue
         gaps = [(difference(results, baselines, metric), places) for metric, places in metrics.items()]
-        cells = [gap and [gap.mean, f"{gap.mean:+.{p}f} [{gap.low:+.{p}f}, {gap.high:+.{p}f}]"] for gap, p in gaps]
+        cells = [gap and [gap.mean, gap_text(gap, "", places)] for gap, places in gaps]
         rows.append([results[0].controller, *cells])
     columns = [words("controller"), *(figures(metric) for metric in metrics)]
-    note = "The mean over the pools, with paired 95 % intervals over questions."
+    note = f"The mean over the pools, {intervals_told(difference(baselines, baselines, 'samples'))}."
     return table(f"Differences to {base}", columns, [{"name": "", "rows": rows}], note)
-
-
-def _entropy(question: Question) -> float:
-    counts = np.bincount(question.codes[question.codes >= 0])
-    return float(entr(counts / max(counts.sum(), 1)).sum())
 
 
 def _by_question(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Section:
@@ -139,10 +145,10 @@ def _by_question(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Se
         step = max(1, -(-len(one.questions) // max(left // len(pools), 1)))
         points: dict[str, list[Point]] = {}
         for result in pool.results:
-            told = [result.by_question[metric].tolist() for metric in ("samples", "rounds", "agreement")]
+            columns = [result.by_question[metric].tolist() for metric in ("samples", "rounds", "agreement")]
             points[result.controller] = [
-                [question.id, _entropy(question), _majority(question), *row]
-                for question, *row in list(zip(one.questions, *told, strict=True))[::step]
+                [question.id, question.entropy, _majority(question), *row]
+                for question, *row in list(zip(one.questions, *columns, strict=True))[::step]
             ]
         panels.append(panel(one.name, points))
     shown = sum(len(series["points"]) for made in panels for series in made["series"][:1])
@@ -171,14 +177,19 @@ def _reliability(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> li
             continue
         points: dict[str, Sequence[Point]] = {
             f"{name} (error {one.calibration_error:.1f} points)": [
-                ["", decile["confidence"], decile["agreement"], decile["share"]] for decile in one.deciles
+                ["", decile["confidence"], decile["agreement"], decile["outcomes"], decile["share"]]
+                for decile in one.deciles
             ]
             for name, one in known.items()
         }
-        said = f"By decile, all pools together: how sure, and how often it agrees with {note}. The diagonal is perfect."
-        x, y, share = percent(1, sure, 100), percent(2, "agreement", 100), Axis(3, "% of the outcomes")
+        said = (
+            f"By decile, all pools together: how sure, and how often it agrees with {note}. The diagonal is perfect; "
+            "the larger a mark, the more outcomes it stands for."
+        )
+        x, y = percent(1, sure, 100), percent(2, "agreement", 100)
+        details = [x, y, Axis(3, "outcomes", 0), Axis(4, "% of the outcomes")]
         shown = [panel("", points, line=True)]
-        found.append(plot(f"Can the {sure} be trusted?", [x], [y], shown, said, [x, y, share], diagonal=True))
+        found.append(plot(f"Can the {sure} be trusted?", [x], [y], shown, said, details, diagonal=True, sizes=4))
     return found
 
 
@@ -196,28 +207,121 @@ def _questions(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Sect
     for comparison, pool in zip(comparisons, pools, strict=True):
         for number, question in enumerate(pool.questions[: MOST_QUESTIONS // len(pools)]):
             rows: list[list[Any]] = [
-                [result.controller, *(float(result.by_question[metric][number]) for metric in list(FIGURES)[:4])]
+                [result.controller, *(float(result.by_question[metric][number]) for metric in BY_QUESTION)]
                 for result in comparison.results
             ]
             own = rows[place]
-            made = votes(pool.name, question.id, question.extra.get("question"), question.gold, _counted(question))
-            leader = f"{short(made['votes'][0][0])} ({_majority(question):.0f} %), " if made["votes"] else ""
-            told = f"{leader}{own[1]:.1f} samples, {own[3]:.0f} % agreement"
-            order = [own[1], -float(own[3]), _entropy(question)]
-            found.append({**made, "told": told, "order": order, "rows": rows})
+            made = votes(
+                pool.name, question.id, question.extra.get("question"), question.gold, Counter(question.answers)
+            )
+            leader = f"{shortened(made['votes'][0][0])} ({_majority(question):.0f} %), " if made["votes"] else ""
+            summary = f"{leader}{own[1]:.1f} samples, {own[3]:.0f} % agreement"
+            order = [own[1], -float(own[3]), question.entropy]
+            found.append({**made, "summary": summary, "order": order, "rows": rows})
     orders = (f"most samples ({name})", f"least agreement ({name})", "most divided")
-    columns = [words("controller"), *(figures(*heading) for heading in list(FIGURES.values())[:4])]
+    columns = [words("controller"), *(figures(*FIGURES[metric]) for metric in BY_QUESTION)]
     return questions_section(found, sum(len(pool.questions) for pool in pools), orders, columns, "in the pool")
-
-
-def _counted(question: Question) -> dict[str | None, int]:
-    counts: dict[str | None, int] = {}
-    for answer in question.answers:
-        counts[answer] = counts.get(answer, 0) + 1
-    return counts
 
 
 def _pools(pools: Sequence[Pool]) -> Section:
     rows = [[pool.name, len(pool.questions), pool.sha256[:16] or None] for pool in pools]
     columns = [words("pool"), figures("questions", 0), words("SHA-256 begins with")]
     return table("Pools", columns, [{"name": "", "rows": rows}])
+
+
+def advice_report(advice: Advice, settings: Mapping[str, Any]) -> Report:
+    """Every way that was tried: tokens against latency, and agreement."""
+    points: dict[str, list[Point]] = {"front": [_point(one) for one in advice.front]}  # below the marks of its ways
+    for choice in advice.choices:
+        kind = f"flow, by {choice.flow.order}" if choice.flow else "rounds"
+        points.setdefault(kind, []).append(_point(choice))
+    points |= {"once": [_point(advice.once)], "advised": [_point(advice.chosen)]}
+    shown = panel("", points)
+    shown["series"][0]["line"] = True
+    x = [Axis(1, "latency (tokens on the critical path)", 0, zero=True)]
+    y = [Axis(2, "tokens spent", 0, zero=True), percent(3, "agreement with the full vote", places=2)]
+    details = [*x, *y, percent(4, "accuracy")]
+    columns = [words("way"), words("on the front"), figures("latency tokens", 0), figures("tokens spent", 0)]
+    columns += [figures("agreement %", 2), figures("accuracy %", 1)]
+    rows = [
+        [choice_options(one), "advised" if one == advice.chosen else "yes" if one in advice.front else "", *_taken(one)]
+        for one in [advice.once, *advice.choices]
+    ]
+    note = "The front has, of what agrees often enough, the ways that no other beats in both."
+    sections = [
+        plot("Tokens against time", x, y, [shown], note, details),
+        table("All that was tried", columns, [{"name": "", "rows": rows}]),
+    ]
+    chosen = advice.chosen
+    sentence = (
+        f"Use {choice_options(chosen)}: {chosen.tokens:,.0f} tokens in the time of {chosen.latency:,.0f}, "
+        f"{chosen.agreement:.1f} % the same answers as the full vote; asking once takes {advice.once.tokens:,.0f}, and "
+        f"{advice.once.agreement:.1f} % are the same."
+    )
+    return Report("How to sample", sentence, sections, dict(settings))
+
+
+def _point(choice: Choice) -> Point:
+    return [choice_options(choice), *_taken(choice)]
+
+
+def _taken(choice: Choice) -> list[float | None]:
+    return [choice.latency, choice.tokens, choice.agreement, choice.accuracy]
+
+
+def curves_of(controllers: Sequence[str | Controller]) -> list[Section]:
+    """How learned controllers got better, where their cards tell it."""
+    points: dict[str, list[Point]] = {}
+    for one in controllers:
+        card = getattr(get_controller(one), "card", {})
+        if "curve" in card and len(points) < MOST_CURVES:
+            points[one if isinstance(one, str) else _run(card)] = [["", *look] for look in card["curve"]]
+    if not points:
+        return []
+    x = [Axis(1, "steps", 0, zero=True)]
+    y = [Axis(2, "reward", 3), Axis(3, "samples", zero=True), Axis(4, "rounds", zero=True)]
+    note = "On the training pools, while it learned; the best moment is what is kept."
+    return [plot("Learning curves", x, y, [panel("", points, line=True)], note)]
+
+
+def _run(card: Mapping[str, Any]) -> str:
+    """What tells one training run from another."""
+    pools = ", ".join(pool["name"] for pool in card["pools"])
+    return f"seed {card['seed']}, {card['penalties']['draw']:g} a draw, for the {card['target']} target, on {pools}"
+
+
+def learning_report(replays: Sequence[LearningReplay], settings: Mapping[str, Any]) -> Report:
+    """Each pool as traffic: with learning and without."""
+    panels = [
+        panel(replay.pool, {name: _traffic_points(runs) for name, runs in _served(replay).items()}, line=True)
+        for replay in replays
+    ]
+    staying, learning = (
+        np.mean([np.mean([run.samples for run in runs]) for runs in each])
+        for each in zip(*((replay.staying, replay.learning) for replay in replays), strict=True)
+    )
+    sentence = f"With learning {learning:.1f} samples a question instead of {staying:.1f}."
+    x = [Axis(1, "questions seen", 0, zero=True)]
+    y = [Axis(2, "samples", zero=True), percent(3, "agreement with the full vote")]
+    names = [replay.pool for replay in replays]
+    return Report("Learning from traffic", sentence, [plot("Learning curves", x, y, panels)], dict(settings), names)
+
+
+def _served(replay: LearningReplay) -> dict[str, Sequence[TrafficRun]]:
+    return {"without learning": replay.staying, "learning": replay.learning}
+
+
+def _traffic_points(runs: Sequence[TrafficRun]) -> list[Point]:
+    """A hundred points of it at most."""
+    rows = np.stack(smoothed(runs), axis=1).tolist()
+    return [["", *row] for row in rows[:: -(-len(rows) // 100)]]
+
+
+def smoothed(runs: Sequence[TrafficRun]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The middle of each window of questions, and the running means of samples and of agreement over the orders."""
+    samples = np.mean([run.samples for run in runs], axis=0)
+    agreement = 100 * np.mean([run.agrees for run in runs], axis=0)
+    window = max(1, len(samples) // WINDOWS)
+    kernel = np.ones(window) / window
+    seen = np.arange(len(samples) - window + 1) + (window + 1) / 2
+    return seen, np.convolve(samples, kernel, "valid"), np.convolve(agreement, kernel, "valid")

@@ -6,27 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from suffice.controllers import Controller
-from suffice.report.curves import curves_of
+from suffice.experiments import EXPERIMENTS
 from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, table, words
+from suffice.report.replayed import FIGURES, X, Y, curves_of
 
-TITLES = {
-    "main": "SC, ASC, ESC and the learned controller",
-    "scaling": "Scaling curves",
-    "frontier": "The planner's frontier",
-    "ablation": "Reward targets",
-    "explain": "Where the samples go",
-    "transfer": "Transfer between models",
-    "budgets": "Budgets on average",
-    "elections": "Elections by weight",
-}
-METRICS = ("samples", "rounds", "agreement", "accuracy", "total_tokens", "sequential_tokens")
-X = [
-    Axis(1, "samples", zero=True),
-    Axis(2, "rounds", log=True),
-    Axis(5, "total tokens", 0, zero=True),
-    Axis(6, "sequential tokens", 0, log=True),
-]
-Y = [percent(3, "agreement with the full vote", places=2), percent(4, "accuracy", places=2)]
+METRICS = [metric for metric in FIGURES if metric != "reward"]
 
 BY = {"transfer": ("tested", "trained"), "budgets": ("pool", "way")}
 """The columns that tell panels and series, where these are not pool and method."""
@@ -50,7 +34,7 @@ def experiments_report(
         sections.append(_table(name, rows))
         pools |= dict.fromkeys(str(row[_by(name)[0]]) for row in rows)
     sentence = _sentence(_rows(folder / "main.csv")) if "main" in names else ""
-    title = "The paper's experiments" if len(names) > 1 else TITLES[names[0]]
+    title = "The paper's experiments" if len(names) > 1 else EXPERIMENTS[names[0]].title
     return Report(title, sentence, [*sections, *curves_of(learned)], dict(settings), list(pools))
 
 
@@ -84,7 +68,7 @@ def _plot(name: str, rows: Sequence[Row]) -> Section:
         panels.setdefault(pool, {}).setdefault(_method(method), []).append(point)
     swept = name in ("scaling", "frontier", "transfer")
     made = [panel(pool, points, swept) for pool, points in {"": _averages(panels), **panels}.items()]
-    return plot(TITLES[name], X, Y, made, "Up and to the left is better; point at a mark to read it.")
+    return plot(EXPERIMENTS[name].title, X, Y[:2], made, "Up and to the left is better; point at a mark to read it.")
 
 
 def _averages(panels: Mapping[str, Mapping[str, Sequence[Point]]]) -> dict[str, list[Point]]:
@@ -118,7 +102,7 @@ def _explained(rows: Sequence[Row]) -> Section:
         panels.setdefault(str(row["pool"]), []).append([str(row["question"]), row["entropy"], shares, row["samples"]])
     x = [Axis(1, "how divided the answers are (entropy, nats)", 2, zero=True), percent(2, "responses that are right")]
     y = [Axis(3, "samples", zero=True)]
-    return plot(TITLES["explain"], x, y, [panel(pool, {"rl": points}) for pool, points in panels.items()])
+    return plot(EXPERIMENTS["explain"].title, x, y, [panel(pool, {"rl": points}) for pool, points in panels.items()])
 
 
 def _table(name: str, rows: Sequence[Row]) -> Section:
@@ -131,7 +115,7 @@ def _table(name: str, rows: Sequence[Row]) -> Section:
 
     pools = dict.fromkeys(str(row[_by(name)[0]]) for row in rows)
     panels = [{"name": pool, "rows": lines(pool)} for pool in ("", *pools)]
-    return table(f"{TITLES[name]}: the figures", columns, panels)
+    return table(f"{EXPERIMENTS[name].title}: the figures", columns, panels)
 
 
 def _column(key: str, cells: Sequence[str | float | None]) -> Section:
@@ -149,8 +133,12 @@ def _sentence(rows: Sequence[Row]) -> str:
         return sum(values) / len(values)
 
     full = next(str(row["method"]) for row in rows if str(row["method"]).startswith("SC@"))
-    saved = 1 - mean("RL-guided", "samples") / mean(full, "samples")
-    return (
-        f"RL-guided: {saved:.0%} fewer samples than {full} in {mean('RL-guided', 'rounds'):.1f} rounds, "
+    saved = 100 * (1 - mean("RL-guided", "samples") / mean(full, "samples"))
+    sentence = (
+        f"RL-guided: {saved:.0f} % fewer samples than {full} in {mean('RL-guided', 'rounds'):.1f} rounds, "
         f"{mean('RL-guided', 'agreement'):.1f} % the same answers"
-    ).replace("%", " %", 1)
+    )
+    if any(row.get("agreement_independent") is None for row in rows):
+        return sentence
+    ours, theirs = (mean(method, "agreement_independent") for method in ("RL-guided", full))
+    return f"{sentence}; an independent {full} agrees with RL-guided in {ours:.1f} %, with {full} in {theirs:.1f} %"

@@ -4,9 +4,11 @@ import re
 
 BLACK, ORANGE, SKY, GREEN = "#6e6e6e", "#e69f00", "#56b4e9", "#009e73"
 YELLOW, BLUE, RED, PURPLE = "#b5a900", "#0072b2", "#d55e00", "#cc79a7"
-"""The palette of Okabe and Ito, black and yellow so that they can be read on white and on black."""
+BROWN, VIOLET = "#8c5a2b", "#7a5bd0"
+"""The palette of Okabe and Ito, black and yellow so that they can be read on white and on black; and two more."""
 
 LOOKS = {
+    "once": (PURPLE, "X"),
     "sc": (BLACK, "s"),
     "asc": (ORANGE, "^"),
     "esc": (GREEN, "D"),
@@ -26,8 +28,11 @@ LOOKS = {
 }
 """A colour and one of Matplotlib's markers for what has its own."""
 
-OTHERS = [(SKY, "v"), (PURPLE, "P"), (YELLOW, "X"), (GREEN, "<"), (ORANGE, ">"), (BLUE, "D"), (RED, "s"), (BLACK, "o")]
-"""All else takes these in turn, and then each colour with the next marker."""
+OTHERS = [
+    *((SKY, "v"), (PURPLE, "P"), (YELLOW, "X"), (BROWN, "<"), (VIOLET, ">")),
+    *((GREEN, "<"), (ORANGE, ">"), (BLUE, "D"), (RED, "s"), (BLACK, "o")),
+]
+"""All else takes these in turn, those of a new colour first, and then each colour with the next marker."""
 
 
 def looks(names: list[str]) -> list[tuple[str, str]]:
@@ -37,12 +42,15 @@ def looks(names: list[str]) -> list[tuple[str, str]]:
     [('#d55e00', '*'), ('#56b4e9', 'v')]
     >>> len(set(looks([f"seed {number}" for number in range(12)])))
     12
+    >>> len({colour for colour, _ in looks(["once", "sc", "asc", "esc", "rl", "plan", "4", "8", "16", "24"])})
+    10
     """
     many = len(OTHERS)
     others = [(OTHERS[place % many][0], OTHERS[(place + place // many) % many][1]) for place in range(many**2)]
     found: list[tuple[str, str]] = []
     for number, name in enumerate(names):
         own = LOOKS.get(re.split("[:, ]", name)[0])
-        free = (look for look in (own, *others) if look and look not in found)
-        found.append(next(free, others[number % len(others)]))
+        free = [look for look in (own, *others) if look and look not in found]
+        new = [look for look in free if look == own or look[0] not in [colour for colour, _ in found]]
+        found.append(next(iter([*new, *free]), others[number % len(others)]))
     return found

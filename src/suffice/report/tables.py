@@ -1,5 +1,6 @@
 """Tables for the terminal: what a replay measured and what a pool looks like."""
 
+import re
 from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,30 +10,29 @@ from rich.text import Text
 from suffice.controllers import ConditionedController
 from suffice.penalties import Penalties
 from suffice.pools import Summary
-from suffice.replay import (
-    Advice,
-    Choice,
-    Comparison,
-    Lesson,
-    Result,
-    bends,
-    difference,
-    mean_over_pools,
-    reliabilities,
-)
+from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_over_pools
+from suffice.replay.compare import Difference, reliabilities
+from suffice.replay.learning import LearningReplay, bends
 from suffice.report.layout import Columns
+from suffice.report.markdown import gap_text, text_of
 
 if TYPE_CHECKING:
-    from suffice.training import Trained
+    from suffice.training.learner import Trained
 
 
-class Row(NamedTuple):
-    """A controller's results on one or more pools, and the baseline's and the planner's on the same."""
+SHOWN_OF_PATH = 16
+"""How much of a long path a narrow table has room for."""
+
+_PATH = re.compile(r"(?<=file[:=])(?P<folder>\S*/)?(?P<name>[^\s/]+?)(\.safetensors)?(?=, |$)")
+
+
+class ControllerRow(NamedTuple):
+    """A controller's results on one or more pools, the baseline's on the same, and the regrets of a learned one."""
 
     controller: str
     results: list[Result]
     baselines: list[Result]
-    ceilings: list[Result]
+    regrets: list[float]
 
     @property
     def is_baseline(self) -> bool:
@@ -48,31 +48,42 @@ def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Columns]:
     cost = f"change against {base} in brackets"
     for election in {result.election for result in comparisons[0].results} - {"majority"}:
         cost, base = f"elected by {election}; {cost}", f"{base}, elected by majority"
-    metrics = ["accuracy", "agreement", "rounds", "samples", "reward"]
+    answers = ["accuracy", "agreement", "agreement_independent"]
     if any(pool.baseline.field_accuracy is not None for pool in comparisons):
-        metrics.insert(1, "field_accuracy")
-    tokens = ["accuracy", "sequential_tokens", "total_tokens"]
-    if comparisons[0].ceilings:
-        (tokens if "field_accuracy" in metrics else metrics).append("regret")  # where a narrow terminal has room for it
+        answers.insert(1, "field_accuracy")
+    worth = ["sequential_tokens", "total_tokens", "reward", *["regret"] * bool(comparisons[0].ceilings)]
     tables = [
-        _table(f"Samples and rounds; {cost}", blocks, metrics, _figure),
-        _table(f"Tokens; {cost}", blocks, tokens, _figure),
+        _table(f"Samples and rounds; {cost}", blocks, [*answers, "rounds", "samples"], _figure),
+        _table(f"Tokens and reward; {cost}", blocks, worth, _figure),
     ]
     if any(rows for _, rows in others):
-        title = f"Differences to {base}, with paired 95 % intervals over questions"
+        known = difference(comparisons[0].results[:1], [comparisons[0].baseline], "samples")
+        title = f"Differences to {base}, {intervals_told(known)}"
         tables.append(_table(title, others, ["accuracy", "samples", "reward"], _interval, least=6))
     if comparisons[0].baseline.reliability:
         tables.append(_reliability_table(comparisons))
     return tables
 
 
+def intervals_told(gap: Difference | None) -> str:
+    """Whether differences such as this one have intervals."""
+    few = gap is not None and gap.low is None
+    return "without intervals: there are too few questions" if few else "with paired 95 % intervals over questions"
+
+
 def quotable(comparisons: Sequence[Comparison]) -> str | None:
     """What a replay came to, in one sentence; None where there is no full vote, or nothing to compare with it."""
+    without = [pool.baseline.pool for pool in comparisons if not pool.baseline.share]
+    if without:
+        return (
+            f"no response in {', '.join(without)} has an answer: there is nothing to vote on, and none agrees with none"
+        )
     if not (found := _best_and_full(comparisons)):
         return None
     best, full = found
-    samples, rounds, agreement = (fmean(_of(best.results, name)) for name in ("samples", "rounds", "agreement"))
-    draws = fmean(_of(full, "samples"))
+    metrics = ("samples", "rounds", "agreement")
+    samples, rounds, agreement = (mean_over_pools(best.results, metric) or 0.0 for metric in metrics)
+    draws = mean_over_pools(full, "samples") or 1.0
     over = f", over {len(comparisons)} pools" if len(comparisons) > 1 else ""
     same = "answers" if best.results[0].election == "majority" else "majorities"
     return (
@@ -81,21 +92,56 @@ def quotable(comparisons: Sequence[Comparison]) -> str | None:
     )
 
 
-def saved_tokens(comparisons: Sequence[Comparison]) -> str | None:
-    """The same of tokens; None where the pools don't tell them either."""
+def independent(comparisons: Sequence[Comparison]) -> str | None:
+    """How often a full vote of other draws agrees, beside how often with a full vote; None where that is not known."""
     if not (found := _best_and_full(comparisons)):
+        return None
+    best, full = found
+    ours, theirs = (mean_over_pools(results, "agreement_independent") for results in (best.results, full))
+    if ours is None or theirs is None:
+        return None
+    vote = f"SC@{mean_over_pools(full, 'samples'):.0f}"
+    return f"an independent {vote} agrees with {best.controller} in {ours:.1f} %, with {vote} in {theirs:.1f} %"
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """The same, with long paths of controllers' files as short names, unless two would then be the same.
+
+    >>> short_names(["plan", "file:experiments/november/mine.safetensors"])
+    ['plan', 'file:…/mine']
+    >>> short_names(["file:mine-trained-in-november.safetensors, at its stop"])
+    ['file:mine-tra…ovember, at its stop']
+    """
+    short = [_PATH.sub(_short_path, name) for name in names]
+    return [one if short.count(one) == 1 else name for one, name in zip(short, names, strict=True)]
+
+
+def _short_path(found: re.Match[str]) -> str:
+    if len(found[0]) <= SHOWN_OF_PATH:
+        return found[0]
+    name: str = found["name"]
+    if len(name) > SHOWN_OF_PATH:
+        half = SHOWN_OF_PATH // 2
+        return f"{name[:half]}…{name[1 - half :]}"
+    return f"…/{name}" if found["folder"] else name
+
+
+def saved_tokens(comparisons: Sequence[Comparison]) -> str | None:
+    """The same of tokens; None where the pools don't tell them either, or there is nothing to vote on."""
+    if not (found := _best_and_full(comparisons)) or not all(pool.baseline.share for pool in comparisons):
         return None
     best, full = found
     spent, whole = (mean_over_pools(results, "total_tokens") for results in (best.results, full))
     if spent is None or not whole:
         return None
     if spent > whole:
-        return f"tokens that {best.controller} spends more: {spent - whole:,.0f} a question, beside {whole:,.0f}"
-    share = 100 * (1 - spent / whole)
-    return f"tokens that {best.controller} saves: {whole - spent:,.0f} of {whole:,.0f} a question ({share:.0f} %)"
+        more = f"{spent - whole:,.0f} a question, beside {whole:,.0f}"
+        return f"tokens (prompts not counted) that {best.controller} spends more: {more}"
+    saved = f"{whole - spent:,.0f} of {whole:,.0f} a question ({100 * (1 - spent / whole):.0f} %)"
+    return f"tokens (prompts not counted) that {best.controller} saves: {saved}"
 
 
-def _best_and_full(comparisons: Sequence[Comparison]) -> tuple[Row, list[Result]] | None:
+def _best_and_full(comparisons: Sequence[Comparison]) -> tuple[ControllerRow, list[Result]] | None:
     """The plan where there is one, else the best by reward; and the full vote."""
     rows = _rows(comparisons)
     full = next((row.baselines for row in rows if row.baselines[0].controller == "sc"), None)
@@ -103,19 +149,19 @@ def _best_and_full(comparisons: Sequence[Comparison]) -> tuple[Row, list[Result]
     others = [row for row in rows if row.controller != "sc"]
     if not full or not others:
         return None
-    best = max(others, key=lambda row: (row.controller.partition(":")[0] == "plan", fmean(_of(row.results, "reward"))))
-    return best, full
 
+    def merit(row: ControllerRow) -> tuple[bool, float]:
+        return row.controller.partition(":")[0] == "plan", mean_over_pools(row.results, "reward") or 0.0
 
-def _of(results: Sequence[Result], metric: str) -> list[float]:
-    return [getattr(result, metric) for result in results]
+    return max(others, key=merit), full
 
 
 def _reliability_table(comparisons: Sequence[Comparison]) -> Columns:
     """How sure outcomes are, and how often they agree with the full vote; all pools together."""
     title = "Reliability of the confidence, all pools together"
     table = Columns(title, "", ["confidence\n%", "agreement\n%", "calibration\nerror"])
-    for name, reliability in reliabilities(comparisons).items():
+    found = reliabilities(comparisons)
+    for name, reliability in zip(short_names([*found]), found.values(), strict=True):
         count, sure, agree = reliability.sums.sum(axis=0)
         figures = (100 * sure / count, 100 * agree / count, reliability.calibration_error)
         table.add_row(Text(name), *(f"{figure:.1f}" for figure in figures))
@@ -172,28 +218,29 @@ def controllers_table(shipped: ConditionedController) -> Columns:
     return table
 
 
-def _blocks(comparisons: Sequence[Comparison]) -> list[tuple[str, list[Row]]]:
+def _blocks(comparisons: Sequence[Comparison]) -> list[tuple[str, list[ControllerRow]]]:
     """A titled block a pool and, where there are several, their average."""
     blocks = [(pool.baseline.pool, _rows([pool])) for pool in comparisons]
     return blocks if len(blocks) == 1 else [*blocks, ("average", _rows(comparisons))]
 
 
-def _rows(comparisons: Sequence[Comparison]) -> list[Row]:
+def _rows(comparisons: Sequence[Comparison]) -> list[ControllerRow]:
     """A row a controller, over all of these pools."""
     baselines = [pool.baseline for pool in comparisons]
     rows = []
-    for results in zip(*(pool.results for pool in comparisons), strict=True):
-        name = results[0].controller
-        ceilings = [pool.ceilings[name] for pool in comparisons if name in pool.ceilings]
-        rows.append(Row(name, list(results), baselines, ceilings))
+    names = short_names([result.controller for result in comparisons[0].results])
+    for name, *results in zip(names, *(pool.results for pool in comparisons), strict=True):
+        found = [pool.regret(result) for pool, result in zip(comparisons, results, strict=True)]
+        regrets = [regret for regret in found if regret is not None]
+        rows.append(ControllerRow(name, results, baselines, regrets))
     return rows
 
 
 def _table(
     title: str,
-    blocks: list[tuple[str, list[Row]]],
+    blocks: list[tuple[str, list[ControllerRow]]],
     metrics: Sequence[str],
-    cell: Callable[[str, Row], str],
+    cell: Callable[[str, ControllerRow], str],
     least: int = 14,
 ) -> Columns:
     table = Columns(title, "", [_HEADINGS[metric] for metric in metrics], least)
@@ -208,6 +255,7 @@ _HEADINGS = {
     "accuracy": "accu-\nracy %",
     "field_accuracy": "fields\nright %",
     "agreement": "agree-\nment %",
+    "agreement_independent": "indepen-\ndent %",
     "rounds": "rounds",
     "samples": "samples",
     "sequential_tokens": "sequential\ntokens",
@@ -219,10 +267,10 @@ _FORMATS = {"reward": ".3f", "sequential_tokens": "k", "total_tokens": "k"}
 _COSTS = ("rounds", "samples", "sequential_tokens", "total_tokens")
 
 
-def _figure(metric: str, row: Row) -> str:
+def _figure(metric: str, row: ControllerRow) -> str:
     """The mean over pools and, for what costs, its change against the baseline."""
-    if metric == "regret":
-        return _regret(row)
+    if metric == "regret":  # of learned controllers only
+        return f"{fmean(row.regrets):+.4f}" if row.regrets else ""
     value, base = mean_over_pools(row.results, metric), mean_over_pools(row.baselines, metric)
     text = _number(value, _FORMATS.get(metric, ".1f"))
     if metric in _COSTS and value is not None and base and not row.is_baseline:
@@ -230,18 +278,8 @@ def _figure(metric: str, row: Row) -> str:
     return text
 
 
-def _regret(row: Row) -> str:
-    """How much more reward the planner gets with the same actions; for learned controllers only."""
-    if not row.ceilings:
-        return ""
-    best, own = mean_over_pools(row.ceilings, "reward"), mean_over_pools(row.results, "reward")
-    return "" if best is None or own is None else f"{best - own:+.4f}"
-
-
-def _interval(metric: str, row: Row) -> str:
-    gap = difference(row.results, row.baselines, metric)
-    places = _FORMATS.get(metric, ".2f")
-    return "–" if gap is None else f"{gap.mean:+{places}} [{gap.low:+{places}}, {gap.high:+{places}}]"
+def _interval(metric: str, row: ControllerRow) -> str:
+    return gap_text(difference(row.results, row.baselines, metric), metric, 3 if metric == "reward" else 2)
 
 
 def _spread(trained: "Sequence[Trained]", metric: str) -> str:
@@ -257,7 +295,7 @@ def _number(value: float | None, places: str) -> str:
     if value is None:
         return "–"
     if places == "k":
-        return f"{value:.0f}" if value < 1000 else f"{value / 1000:.1f}k"
+        return text_of(value, "tokens")
     return f"{value:{places}}"
 
 
@@ -284,31 +322,32 @@ def clock_table(comparisons: Sequence[Comparison], tokens_per_second: float | No
 
 def choice_options(choice: Choice) -> str:
     """A way to sample as it is given on the command line."""
-    flow = choice.flow
-    mode = f"--mode flow --order {flow.order} --extra {flow.extra}" if flow else "--mode rounds"
-    return f"{mode} --controller {choice.controller}"
+    flow = f"--flow {choice.flow} " if choice.flow else ""
+    return f"{flow}--controller {choice.controller}"
 
 
 def advice_table(advice: Advice, tokens_per_second: float) -> Columns:
-    """The ways that no other beats in both latency and tokens."""
+    """The ways that no other beats in both latency and tokens, and asking once beside them."""
     unit = "tokens" if tokens_per_second == 1 else "seconds"
-    table = Columns("Neither quicker nor cheaper", "", [f"latency\n{unit}", "spent\ntokens", "agreement\n%"])
-    for choice in advice.front:
+    headings = [f"latency\n{unit}", "spent\ntokens", "agreement\n%", "accuracy\n%"]
+    table = Columns("Neither quicker nor cheaper", "", headings)
+    for choice in [advice.once, *advice.front]:
         latency = choice.latency / tokens_per_second
         cells = (
             f"{latency:.0f}" if unit == "tokens" else f"{latency:.1f}",
             f"{choice.tokens:.0f}",
             f"{choice.agreement:.1f}",
+            _number(choice.accuracy, ".1f"),
         )
         table.add_row(Text(choice_options(choice), style="bold" if choice == advice.chosen else ""), *cells)
     return table
 
 
-def learning_table(lesson: Lesson, penalties: Penalties) -> Columns:
+def learning_table(replay: LearningReplay, penalties: Penalties) -> Columns:
     """What a pool as traffic took, by the number of questions seen: without learning → with it."""
     headings = ["samples", "agreement\n%", "reward"]
-    table = Columns(f"{lesson.pool} as traffic: without learning → with it", "questions", headings)
-    for means in lesson.curve(bends(lesson.questions), penalties):
+    table = Columns(f"{replay.pool} as traffic: without learning → with it", "questions", headings)
+    for means in replay.curve(bends(replay.questions), penalties):
         cells = [
             f"{means[f'staying_{metric}']:.{places}f} → {means[f'learning_{metric}']:.{places}f}"
             for metric, places in (("samples", 2), ("agreement", 2), ("reward", 4))

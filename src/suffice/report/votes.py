@@ -11,6 +11,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from suffice.live.outcome import with_prompts
+from suffice.notebook import many, short
 from suffice.planning import confidence, is_ready
 from suffice.tally import Tally
 
@@ -83,17 +85,18 @@ def _bars(tally: Tally) -> Table:
 def _field_bars(fields: "Mapping[str, Tally]") -> Table:
     """A bar for each field: what leads there, in green once it is settled."""
     table = Table.grid(padding=(0, 1))
-    shown = list(_least_settled(fields))[:MOST_FIELDS]
-    for pointer in (name for name in fields if name in shown):
+    least_settled = list(_least_settled(fields))[:MOST_FIELDS]
+    for pointer in (name for name in fields if name in least_settled):
         tally = fields[pointer]
         count = tally.top(1)[0]
         sure = confidence(tally) if count and is_ready(tally.budget) else None
         settled = sure is not None and sure >= SETTLED
+        shown = "" if sure is None else f"{sure:.1%}"
         bar = "█" * round(WIDTH * count / tally.budget)
         cells = (_short(pointer) or "/", Text(_short(tally.leader or "–"), style="bold" if settled else ""))
-        table.add_row(*cells, Text(bar, "green" if settled else "blue"), f"{count} of {tally.draws}", _percent(sure))
-    if len(fields) > len(shown):
-        table.add_row(Text(f"{len(fields) - len(shown)} more, more settled", style="dim"))
+        table.add_row(*cells, Text(bar, "green" if settled else "blue"), f"{count} of {tally.draws}", shown)
+    if len(fields) > len(least_settled):
+        table.add_row(Text(f"{len(fields) - len(least_settled)} more, more settled", style="dim"))
     return table
 
 
@@ -102,13 +105,8 @@ def _least_settled(fields: "Mapping[str, Tally]") -> "dict[str, Tally]":
     return dict(sorted(fields.items(), key=lambda one: one[1].top(1)[0] - one[1].top(2)[1]))
 
 
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{share:.1%}"
-
-
 def _short(answer: str) -> str:
-    text = printable(" ".join(answer.split()))
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return printable(short(answer, LONGEST))
 
 
 def printable(text: str) -> str:
@@ -118,39 +116,51 @@ def printable(text: str) -> str:
 
 def outcome_lines(outcome: "Outcome") -> list[str]:
     """The answer, and what it took against the full budget."""
-    sure = (
-        ""
-        if outcome.confidence is None or not outcome.samples
-        else f"; {outcome.confidence:.1%} sure that {outcome.budget} samples would elect the same"
-    )
-    if outcome.certainty is not None:
+    sure = ""
+    if outcome.confidence is not None and outcome.samples and outcome.stop_reason != "repeats":
+        sure = f"; {outcome.confidence:.1%} sure that {outcome.budget} samples would elect the same"
+    if outcome.certainty is not None and outcome.stop_reason != "repeats":
         hard = ": a hard question" * (outcome.certainty < HARD)
         sure += f", {outcome.certainty:.0%} that any number would{hard}"
     lines = [
         f"Answer: {'none' if outcome.answer is None else printable(outcome.answer)}",
         *map(_field_line, outcome.fields, outcome.fields.values()),
-        f"{_many(outcome.samples, 'sample')} in {_many(outcome.rounds, 'round')}, {outcome.tokens} tokens, "
+        f"{many(outcome.samples, 'sample')} in {many(outcome.rounds, 'round')}, {outcome.tokens} tokens, "
         f"{outcome.seconds:.1f} s{sure}.",
     ]
+    if outcome.samples > 1:
+        samples, tokens, again = outcome.over_one
+        prompts = f" and {again} of prompts sent again" if again else ""
+        first = "the first says something else" if outcome.changed else "the first says the same"
+        lines.append(f"Over one response: +{many(samples, 'sample')}, {tokens} tokens{prompts}; {first}.")
+    for voter, votes in outcome.by_voter.items():
+        said = ", ".join(f"{_short(answer)} ×{count}" for answer, count in votes.items())
+        lines.append(f"{printable(voter)} said: {said or 'no answer'}.")
+    if outcome.right is not None:
+        enough = {None: "", True: ": sure enough", False: ": not sure enough"}[outcome.sure]
+        lines.append(f"{outcome.right:.0%} probable to be right{enough}.")
+    elif outcome.sure is False:
+        lines.append("Not sure enough: nothing is known of whether it is right.")
     if outcome.majority != outcome.answer and outcome.weighed:
         lines.append(f"Most votes, and what is said of how sure it is, are for: {printable(outcome.majority or '')}")
     if outcome.stop_reason == "no answer":
         lines.append("There is nothing to vote on: no response gave an answer.")
     elif outcome.stop_reason == "repeats":
-        lines.append("All responses are the same to the letter: there is nothing to vote on.")
+        lines.append("All responses are the same to the letter, which is no evidence: there is nothing to vote on.")
     elif outcome.stop_reason in ("controller", "budget"):
         saved = f"{outcome.samples_saved} of {outcome.budget} samples ({outcome.samples_saved / outcome.budget:.0%})"
-        lines.append(f"Saved {saved}{_about(outcome.tokens_saved, outcome.tokens)}.")
+        about = _about(outcome.tokens_saved, outcome.tokens, outcome.over_one.prompt_tokens)
+        lines.append(f"Saved {saved}{about}.")
     else:
         lines.append(f"Stopped before it was settled: {outcome.stop_reason}.")
     if outcome.launched > outcome.samples + len(outcome.failures):
         cancelled = outcome.launched - outcome.samples - len(outcome.failures)
-        lines.append(f"{_many(cancelled, 'draw')} cancelled at the stop, after {outcome.cancelled_tokens} tokens.")
+        lines.append(f"{many(cancelled, 'draw')} cancelled at the stop, after {outcome.cancelled_tokens} tokens.")
     if outcome.runs_on:
         lines.append("The server does not stream: what was cancelled may have run on there.")
     if outcome.failures:
         last = printable(outcome.failures[-1])
-        lines.append(f"{_many(len(outcome.failures), 'draw')} failed, the last with: {last}")
+        lines.append(f"{many(len(outcome.failures), 'draw')} failed, the last with: {last}")
     return lines
 
 
@@ -161,8 +171,14 @@ def _field_line(pointer: str, field: "FieldOutcome") -> str:
     return f"  {_short(pointer) or '/'}: {_short(dumps(field.value, ensure_ascii=False))} ({sure})"
 
 
-def outcomes_summary(lines: Sequence[dict[str, Any]]) -> str:
-    """What answering a file of questions came to, and what was saved against the full budget."""
+def outcomes_summary(lines: Sequence[dict[str, Any]], price: float = 0.0, prompt_price: float = 0.0) -> str:
+    """What answering a file of questions came to: what it took over asking once, what that changed, what was saved.
+
+    Args:
+        lines: The outcomes.
+        price: Of a million tokens of responses.
+        prompt_price: Of a million tokens of prompts.
+    """
 
     def mean(name: str) -> float:
         return fmean(line[name] for line in lines)
@@ -171,20 +187,75 @@ def outcomes_summary(lines: Sequence[dict[str, Any]]) -> str:
     accuracy = f"accuracy {fmean(graded):.1%} ({sum(graded)} of {len(graded)} with gold), " if graded else ""
     fields = [line["fields_right"] for line in lines if line.get("fields_right") is not None]
     accuracy += f"{fmean(fields):.1%} of fields right, " if fields else ""
-    # A journal of before this was told has no such figures.
-    saved, tokens = (sum(line[name] or 0 for line in lines) for name in ("samples_saved", "tokens_saved"))
-    share = saved / (saved + sum(line["samples"] for line in lines))
-    return (
-        f"{_many(len(lines), 'question')}: {accuracy}{mean('samples'):.1f} samples in {mean('rounds'):.1f} rounds, "
-        f"{mean('tokens'):.0f} tokens and {mean('seconds'):.1f} s each.\n"
-        f"Saved {share:.0%} of the samples of the full budget{_about(tokens, sum(line['tokens'] for line in lines))}."
+    took = (
+        f"{many(len(lines), 'question')}: {accuracy}{mean('samples'):.1f} samples in {mean('rounds'):.1f} rounds, "
+        f"{mean('tokens'):.0f} tokens and {mean('seconds'):.1f} s each."
     )
+    return "\n".join(filter(None, [took, _cost(lines, price, prompt_price), _unsettled(lines), _saved(lines)]))
 
 
-def _about(unspent: int, spent: int) -> str:
+def coverage_sentence(lines: Sequence[dict[str, Any]], risk: float) -> str:
+    """Which part of the answers is sure enough, and how many of those are right where that is known."""
+    sure = [line for line in lines if line["sure"]]
+    graded = [line["right"] for line in sure if line["right"] is not None]
+    right = f"; {sum(graded)} of {len(graded)} with gold are right" if graded else ""
+    share = f"{len(sure)} of {len(lines)} answers ({len(sure) / len(lines):.0%})"
+    return f"Sure enough for a risk of {risk:g}: {share}{right}."
+
+
+def _cost(lines: Sequence[dict[str, Any]], price: float, prompt_price: float) -> str:
+    samples, tokens, again = (
+        fmean(line["over_one"][name] for line in lines) for name in ("samples", "tokens", "prompt_tokens")
+    )
+    prompts = f" and {again:.0f} of prompts sent again" if again else ""
+    changed = fmean(line["changed"] for line in lines)
+    money = len(lines) * (price * tokens + prompt_price * again) / 1e6
+    paid = f", for {money:.4f} in all" if money else ""
+    spent = f"+{samples:.1f} samples, {tokens:.0f} tokens{prompts} each{paid}"
+    return f"Over one response: {spent}; {changed:.0%} of answers changed."
+
+
+def _unsettled(lines: Sequence[dict[str, Any]]) -> str:
+    """How many votes saved nothing because they were never settled, and why; nothing where all were."""
+    none, copies, settled = (sum(map(holds, lines)) for holds in (_has_none, _repeats, _is_settled))
+    counts = {
+        "had no answer": none,
+        "came back the same to the letter, which is no evidence": copies,
+        "stopped before they were settled": len(lines) - none - copies - settled,
+    }
+    said = [f"{count} {what}" for what, count in counts.items() if count]
+    return f"Of these {', '.join(said)}." if said else ""
+
+
+def _has_none(line: dict[str, Any]) -> bool:
+    return bool(line["none"])
+
+
+def _repeats(line: dict[str, Any]) -> bool:
+    return line["stop_reason"] == "repeats" and not _has_none(line)
+
+
+def _is_settled(line: dict[str, Any]) -> bool:
+    return line["stop_reason"] in ("controller", "budget") and not _has_none(line)
+
+
+def _saved(lines: Sequence[dict[str, Any]]) -> str:
+    """What votes that were settled saved of their budgets; prompts that were sent again are set against it."""
+    settled = [line for line in lines if _is_settled(line)]
+    if not settled:
+        return ""
+    spent, saved, tokens, unspent = (
+        sum(line[name] for line in settled) for name in ("samples", "samples_saved", "tokens", "tokens_saved")
+    )
+    again = sum(line["over_one"]["prompt_tokens"] for line in settled)
+    who = "Together they" if len(settled) == len(lines) else f"The other {len(settled)}"
+    share = f"{saved:,} of {saved + spent:,} samples ({saved / (saved + spent):.0%})"
+    return f"{who} saved {share} of the budget{_about(unspent, tokens, again)}."
+
+
+def _about(unspent: int, spent: int, again: int) -> str:
     """Nothing where the server tells no tokens, or none were saved."""
-    return f", about {unspent:,} of {unspent + spent:,} tokens" if unspent else ""
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    if not unspent:
+        return ""
+    balance = f"; {with_prompts(unspent, again)}" if again else ""
+    return f", about {unspent:,} of {unspent + spent:,} tokens{balance}"

@@ -19,7 +19,7 @@ from suffice.controllers import (
 )
 from suffice.errors import ControllerError, SufficeError, whole_number
 from suffice.pools import Pool, Question, draw_episodes
-from suffice.replay import replay, run
+from suffice.replay.run import replay, run
 from suffice.tally import DEFAULT_BUDGET, Tallies, Tally
 
 QUESTIONS = 24
@@ -27,11 +27,18 @@ SEED = 0
 
 
 def check_controller(controller: str | Controller, budget: int = DEFAULT_BUDGET) -> None:
-    """Refuse a controller that breaks a rule, by a ControllerError that says which, and on what tally.
+    """Refuse a controller that breaks a rule, by an error that says which, and on what tally.
 
     It must decide on whole numbers, 0 or more; the same on the same tally, whatever the answers are called; leave the
     tally alone; serve a question the same under the same chance; decide by arrays, and after saving and loading, as it
     does one by one; and do in a replay what it would do live.
+
+    Args:
+        controller: A controller, or the string that describes one.
+        budget: The most draws of the questions that it is tried on.
+
+    Raises:
+        ControllerError: Where a rule is broken.
 
     >>> check_controller("asc")
     """

@@ -14,6 +14,12 @@ def completion(
 ) -> dict[str, Any]:
     """A chat completion with a choice for each text.
 
+    Args:
+        texts: What the choices say.
+        tokens: Those of each choice.
+        prompt_tokens: Those of the request.
+        finish_reason: Why all of them ended.
+
     >>> completion(["7", "9"])["usage"]["total_tokens"]
     25
     """
@@ -27,7 +33,13 @@ def completion(
 
 
 def response(text: str | None, *items: dict[str, Any], tokens: int = 10, prompt_tokens: int = 5) -> dict[str, Any]:
-    """A response of OpenAI's Responses with a message, unless there is no text, and then other items.
+    """A response of OpenAI's Responses.
+
+    Args:
+        text: That of its message; without one there is no message.
+        items: What comes after the message.
+        tokens: Those of the response.
+        prompt_tokens: Those of the request.
 
     >>> response("7")["output"][0]["content"][0]["text"]
     '7'
@@ -49,7 +61,13 @@ def response(text: str | None, *items: dict[str, Any], tokens: int = 10, prompt_
 
 
 def message(text: str | None, *blocks: dict[str, Any], tokens: int = 10, prompt_tokens: int = 5) -> dict[str, Any]:
-    """A message of Anthropic's Messages with a text, unless there is none, and then other blocks.
+    """A message of Anthropic's Messages.
+
+    Args:
+        text: That of its first block; without one there is none.
+        blocks: What comes after it.
+        tokens: Those of the message.
+        prompt_tokens: Those of the request.
 
     >>> message("7")["content"]
     [{'type': 'text', 'text': '7'}]

@@ -4,9 +4,8 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any
 
 from suffice.testing.replies import reply_at, stream_at, with_logprobs
@@ -45,7 +44,7 @@ MOST_DRAWS = 1000
 """A request for more draws than this is taken for nonsense, and gets one."""
 
 
-class FakeServer:
+class FakeServer(AbstractContextManager["FakeServer"]):
     r"""Serves a script on a port of this machine, a free one unless it is named, in a thread of its own.
 
     It lists its models; one that has none lets nobody in who asks for them. Where log probabilities are asked for, a
@@ -92,12 +91,7 @@ class FakeServer:
         self._thread.start()
         self._started.wait()
 
-    def __enter__(self) -> "FakeServer":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -6,32 +6,18 @@ from typing import Any
 import numpy as np
 import torch
 from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import BaseCallback
 
 from suffice.controllers.conditioned import TOP, ConditionedController
-from suffice.controllers.files import FORMAT
 from suffice.executors import Link
 from suffice.penalties import Penalties
 from suffice.planning.model import UNIVERSAL
 from suffice.planning.simulation import simulate
 from suffice.pools import Pool, Question
 from suffice.replay import evaluate, mean_over_pools
-from suffice.training.imitation import BATCH, HIDDEN, Lessons, imitate, make_lessons
-from suffice.training.learner import (
-    FINAL_SEED,
-    GAE_LAMBDA,
-    GAMMA,
-    RULES,
-    WATCH_SEED,
-    Trained,
-    Watched,
-    figures,
-    measure,
-    network,
-    versions,
-)
+from suffice.training import learner
+from suffice.training.imitation import BATCH, HIDDEN, PlannerExamples, imitate, planner_examples
 from suffice.training.mixed import ConditionedSupply, ConditionedVecEnv
-from suffice.training.setting import Job
+from suffice.training.setting import TrainingJob
 
 COPIES = 256
 OPTIONS: dict[str, Any] = {"n_steps": 64, "batch_size": BATCH, "n_epochs": 4, "clip_range": 0.1}
@@ -47,50 +33,44 @@ WATCHED_QUESTIONS = 300
 """The best moment is chosen by the mean reward at all of these, on so many questions of each pool and of the model."""
 
 
-def learn_conditioned(job: Job, link: Link | None = None) -> Trained:
+def learn_conditioned(job: TrainingJob, link: Link | None = None) -> learner.Trained:
     """Imitate the planner, go on by PPO, and keep the best moment; an interrupt keeps the best so far."""
-    link = link or Link()
     torch.set_num_threads(1)  # the network is so small that threads only get into each other's way
-    watcher = _Watcher(job, link)
-    imitated = imitate(_lessons(job, watcher), job.seed, watcher.hear) if job.lessons else None
+    watcher = _RangeWatcher(job, link or Link())
+    imitated = imitate(_examples(job, watcher), job.seed, watcher.hear) if job.lessons else None
     model = _model(job)
     if imitated:
         _warm_up(model, *imitated)
-    watcher.consider(model)
-    try:
-        model.learn(job.steps, callback=watcher)
-    except KeyboardInterrupt:
-        link.stop.set()  # no other run begins
-    watcher.consider(model)
-    results = measure(watcher.best, job.pools, job.setting, FINAL_SEED, repeats=100)
+    watcher.watch(model)
+    results = learner.measure(watcher.best, job.pools, job.setting)
     card = {
         **watcher.best.card,
         "steps": model.num_timesteps,
         "best_after_steps": watcher.best_steps,
         "imitation_reward": watcher.first_reward,
         "target_reward": watcher.best_reward,
-        **figures(results),
-        "rules": {rule: figures(measure(rule, job.pools, job.setting, FINAL_SEED, repeats=100)) for rule in RULES},
+        **learner.figures(results),
+        "rules": learner.figures_of_rules(job),
     }
-    return Trained(ConditionedController(watcher.best.layers, card, job.setting.penalties), results)
+    return learner.Trained(ConditionedController(watcher.best.layers, card, job.setting.penalties), results)
 
 
-def _lessons(job: Job, watcher: "_Watcher") -> Lessons:
+def _examples(job: TrainingJob, watcher: "_RangeWatcher") -> PlannerExamples:
     made = []
-    for budget, lessons in make_lessons(job.within, job.setting.actions, LEAST_ROUND, job.lessons, job.seed):
+    for budget, examples in planner_examples(job.within, job.setting.actions, LEAST_ROUND, job.lessons, job.seed):
         watcher.hear(f"planning at a budget of {budget}")
-        made.append(lessons)
-    return Lessons(np.concatenate([one.inputs for one in made]), np.concatenate([one.worths for one in made]))
+        made.append(examples)
+    return PlannerExamples(np.concatenate([one.inputs for one in made]), np.concatenate([one.worths for one in made]))
 
 
-def _model(job: Job) -> PPO:
+def _model(job: TrainingJob) -> PPO:
     supply = ConditionedSupply(job.pools, job.within, job.seed)
     rate = RATE_AFTER_IMITATION if job.lessons else RATE_ALONE
     return PPO(
         "MlpPolicy",
         ConditionedVecEnv(supply, job.setting, COPIES, LEAST_ROUND),
-        gamma=GAMMA,
-        gae_lambda=GAE_LAMBDA,
+        gamma=learner.GAMMA,
+        gae_lambda=learner.GAE_LAMBDA,
         policy_kwargs={"net_arch": list(HIDDEN), "activation_fn": torch.nn.ReLU},
         seed=job.seed,
         device="cpu",
@@ -111,36 +91,26 @@ def _warm_up(model: PPO, actor: torch.nn.Sequential, critic: torch.nn.Sequential
         last.load_state_dict(imitated[-1].state_dict())
 
 
-class _Watcher(BaseCallback):
-    """Measures the present policy now and then, at several budgets and penalties, and keeps the best."""
+class _RangeWatcher(learner.PolicyWatcher):
+    """Keeps the policy that does best at several budgets and penalties."""
 
-    def __init__(self, job: Job, link: Link) -> None:
-        super().__init__()
+    def __init__(self, job: TrainingJob, link: Link) -> None:
+        super().__init__(job.steps, link)
         self.job = job
-        self.link = link
-        self.next_look = 0
-        self.best_reward = -np.inf
         self.first_reward: float | None = None
         low, high = job.within.budgets
         self.budgets = sorted({low, high, *(budget for budget in WATCHED_BUDGETS if low <= budget <= high)})
-        self.pools = [_some(pool) for pool in job.pools] + [simulated_pool(high, WATCHED_QUESTIONS, WATCH_SEED)]
+        self.pools = [_some(pool) for pool in job.pools] + [simulated_pool(high, WATCHED_QUESTIONS, learner.WATCH_SEED)]
 
     def hear(self, note: str) -> None:
         """Tell what is under way before there are steps."""
         self.link.check()
-        self.link.tell(Watched(0, 0.0, 0.0, 0.0, note))
+        self.link.tell(learner.Watched(0, 0.0, 0.0, 0.0, note))
 
-    def _on_step(self) -> bool:
-        return not self.link.stop.is_set()
-
-    def _on_rollout_start(self) -> None:
-        if self.num_timesteps >= self.next_look:
-            self.link.tell(self.consider(self.model))
-
-    def consider(self, model: Any) -> Watched:
+    def consider(self, model: Any) -> learner.Watched:
         """Measure the present policy and keep it if it is the best."""
         self.next_look = model.num_timesteps + self.job.steps // WATCHES
-        controller = ConditionedController(network(model), _card(self.job), self.job.setting.penalties)
+        controller = ConditionedController(learner.network(model), _card(self.job), self.job.setting.penalties)
         results = [
             result
             for budget in self.budgets
@@ -150,7 +120,7 @@ class _Watcher(BaseCallback):
                 controller.at(self.job.within.nearest(penalties)),
                 budget=budget,
                 repeats=max(2, 32 // budget),
-                seed=WATCH_SEED,
+                seed=learner.WATCH_SEED,
                 penalties=self.job.within.nearest(penalties),
                 confidence=False,
             )
@@ -160,7 +130,7 @@ class _Watcher(BaseCallback):
             self.first_reward = reward
         if reward > self.best_reward:
             self.best, self.best_reward, self.best_steps = controller, reward, model.num_timesteps
-        return Watched(model.num_timesteps, reward, samples, rounds)
+        return learner.Watched(model.num_timesteps, reward, samples, rounds)
 
 
 def _responses(pool: Pool) -> int:
@@ -179,20 +149,13 @@ def simulated_pool(responses: int, questions: int, seed: int) -> Pool:
     return Pool("model", tuple(Question(f"{number}", None, row, None) for number, row in enumerate(rows)))
 
 
-def _card(job: Job) -> dict[str, Any]:
+def _card(job: TrainingJob) -> dict[str, Any]:
     within = asdict(job.within)
     return {
         "kind": "conditioned",
-        "format": FORMAT,
         "ranges": {"budget": within["budgets"], "penalty_draw": within["draw"], "penalty_round": within["round"]},
         "top": TOP,
-        "actions": list(job.setting.actions),
-        "first": job.setting.first,
-        "target": job.setting.target,
-        "algorithm": job.algorithm,
         "lessons": job.lessons,
         "activation": "relu",
-        "seed": job.seed,
-        "pools": [{"name": pool.name, "sha256": pool.sha256} for pool in job.pools],
-        "versions": versions(),
+        **learner.common_card(job),
     }

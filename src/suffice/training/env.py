@@ -19,11 +19,9 @@ EPISODES_AHEAD = 4096
 BoolArray = NDArray[np.bool_]
 
 
-def spaces(setting: Setting) -> tuple[Any, gymnasium.spaces.Discrete]:
-    """What is seen and what can be done."""
-    return gymnasium.spaces.Box(0, 1, (setting.top + 2,), np.float32), gymnasium.spaces.Discrete(
-        len(setting.actions) + 1
-    )
+def observation_space(setting: Setting) -> Any:
+    """What is seen: the state."""
+    return gymnasium.spaces.Box(0, 1, (setting.top + 2,), np.float32)
 
 
 class SamplingEnv(gymnasium.Env[FloatArray, np.int64]):
@@ -37,7 +35,8 @@ class SamplingEnv(gymnasium.Env[FloatArray, np.int64]):
         setting.check(pools)
         self.setting = setting
         self.questions = [question for pool in pools for question in pool.questions]
-        self.observation_space, self.action_space = spaces(setting)
+        self.observation_space = observation_space(setting)
+        self.action_space = gymnasium.spaces.Discrete(len(setting.actions) + 1)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -68,21 +67,23 @@ class SamplingEnv(gymnasium.Env[FloatArray, np.int64]):
     def _target(self, question: Question) -> str | None:
         if self.setting.target == "gold":
             return question.gold
-        return majority(self.answers if self.setting.target == "running" else question.answers)
+        if self.setting.target == "full":
+            return question.majority
+        reference = Tally(self.setting.budget)
+        reference.add_round(self.answers)
+        return reference.leader
 
     def _observation(self) -> FloatArray:
         return self.tally.state(self.setting.top).astype(np.float32)
 
 
-def majority(answers: Sequence[str | None]) -> str | None:
-    """The answer that a vote over all of these elects."""
-    tally = Tally(len(answers))
-    tally.add_round(answers)
-    return tally.leader
-
-
 class Copies(VecEnv):
     """Episodes in step that share all attributes, since they are rows of the same arrays."""
+
+    def __init__(self, copies: int, observations: Any, actions: int) -> None:
+        self.render_mode = None
+        self._infos: list[dict[str, Any]] = [{} for _ in range(copies)]
+        super().__init__(copies, observations, gymnasium.spaces.Discrete(actions))
 
     def close(self) -> None:
         """Nothing to release."""
@@ -111,11 +112,9 @@ class SamplingVecEnv(Copies):
         self.setting = supply.setting
         self.penalties = supply.setting.penalties
         """What draws and rounds cost now: training for means changes it on the way."""
-        self.render_mode = None
-        super().__init__(copies, *spaces(self.setting))
         self._supply = supply
         self._draws_by_action = self.setting.draws_by_action
-        self._infos: list[dict[str, Any]] = [{} for _ in range(copies)]
+        super().__init__(copies, observation_space(self.setting), len(self._draws_by_action))
 
     def reset(self) -> FloatArray:
         """Begin an episode in every copy."""
@@ -191,4 +190,4 @@ def _targets(episodes: Episodes, target: str) -> IntArray:
         return episodes.standings.reference
     if target == "gold":
         return episodes.codes(question.gold for question in episodes.questions)
-    return episodes.codes(majority(question.answers) for question in episodes.questions)
+    return episodes.codes(question.majority for question in episodes.questions)

@@ -10,18 +10,11 @@ from torch.nn import Linear, ReLU, Sequential
 
 from suffice.controllers.conditioned import ARRAYS, CONDITIONS, FEATURES, TOP, Range, conditions, features
 from suffice.penalties import Penalties
-from suffice.planning.approximate import (
-    Fitted,
-    cached_confidence,
-    confidence_of,
-    drawing_worths,
-    first_confidences,
-    fit_later,
-)
+from suffice.planning.approximate import Fitted, cached_confidence, confidence_of, drawing_worths, fit_model
 from suffice.planning.model import EXACT_BUDGET, UNIVERSAL, build_model
 from suffice.planning.regression import Basis
 from suffice.planning.simulation import simulate
-from suffice.planning.values import worths_before
+from suffice.planning.values import level_worths
 from suffice.tally import FloatArray, IntArray
 
 EPISODES = 1500
@@ -51,7 +44,7 @@ LARGE_BUDGETS = (56, 64, 80, 96, 112, 128, 160, 192, 224, 256)
 
 
 @dataclass(frozen=True)
-class Lessons:
+class PlannerExamples:
     """States as the network sees them, and what the planner holds each action to be worth there, stopping first."""
 
     inputs: FloatArray
@@ -66,10 +59,10 @@ def random_penalties(random: np.random.Generator, within: Range) -> Penalties:
     return Penalties(draw, 0.0 if low == 0 and random.random() < 1 / 3 else low + (high - low) * random.random() ** 2)
 
 
-def make_lessons(
+def planner_examples(
     within: Range, actions: tuple[int, ...], least_round: float, prices: int, seed: int
-) -> Iterator[tuple[int, Lessons]]:
-    """The lessons of every budget, with so many pairs of penalties each.
+) -> Iterator[tuple[int, PlannerExamples]]:
+    """The examples of every budget, with so many pairs of penalties each.
 
     There are four times as many where plans take no time, and a third where they take seconds.
     """
@@ -80,12 +73,12 @@ def make_lessons(
     for budget in exact + large:
         for _ in range(4 * prices if budget < 8 else prices if budget <= EXACT_BUDGET else -(-prices // 3)):
             penalties = random_penalties(random, within)
-            yield budget, _lessons(budget, penalties, actions, least_round, random)
+            yield budget, _examples(budget, penalties, actions, least_round, random)
 
 
-def _lessons(
+def _examples(
     budget: int, penalties: Penalties, actions: tuple[int, ...], least_round: float, random: np.random.Generator
-) -> Lessons:
+) -> PlannerExamples:
     """Simulated episodes up to a little after the planner's stop, and the planner's worths along them."""
     tops, keys = [np.zeros((EPISODES, TOP), np.int64)], [np.zeros(EPISODES, np.uint64)]
     for step in simulate(UNIVERSAL, budget, EPISODES, seed=int(random.integers(2**31)), counts=TOP):
@@ -101,7 +94,7 @@ def _lessons(
     draws, episode = draws[chosen], episode[chosen]
     top = _without_answers(np.stack(tops)[draws, episode], random)
     inputs = seen(top, draws, budget, np.full(len(draws), penalties.draw), np.full(len(draws), penalties.round))
-    return Lessons(inputs, worths[draws, episode].astype(np.float32))
+    return PlannerExamples(inputs, worths[draws, episode].astype(np.float32))
 
 
 def seen(top: IntArray, draws: IntArray, budget: int | IntArray, draw: FloatArray, round_: FloatArray) -> FloatArray:
@@ -126,17 +119,14 @@ def _worths(
     found = np.empty((budget, len(keys[0]), len(actions) + 1))
     if budget <= EXACT_BUDGET:
         model = build_model(budget, UNIVERSAL)
-        confidence = model.confidence
-        ahead: FloatArray = np.zeros((len(model.levels[-1].parts), 0))
     else:
         sure = Fitted(budget, cached_confidence(budget, UNIVERSAL)["fit"])
-        model, confidence = build_model(sure.first, UNIVERSAL), first_confidences(sure, UNIVERSAL)
-        ahead, later = fit_later(sure, UNIVERSAL, penalties, actions)
+        model, later = fit_model(sure, UNIVERSAL, penalties, actions)
         for draws in range(sure.first, budget):
             basis = Basis.of(tops[draws][:, :3], draws, budget)
             found[draws, :, 0] = 2 * confidence_of(sure, basis, draws) - 1
             found[draws, :, 1:] = drawing_worths(later, basis, draws, penalties, actions)
-    for worths in worths_before(model.levels, model.probabilities, confidence, ahead, budget, penalties, actions):
+    for worths in level_worths(model, penalties, actions):
         if worths.votes < budget:
             rows = np.searchsorted(model.levels[worths.votes].keys, keys[worths.votes])
             columns = np.searchsorted(worths.draws, np.minimum(actions, budget - worths.votes))
@@ -146,11 +136,11 @@ def _worths(
     return found
 
 
-def imitate(lessons: Lessons, seed: int, hear: Callable[[str], None]) -> tuple[Sequential, Sequential]:
+def imitate(examples: PlannerExamples, seed: int, tell: Callable[[str], None]) -> tuple[Sequential, Sequential]:
     """A network that acts as the planner would, by what it thereby loses, and one that tells what a state is worth."""
     torch.manual_seed(seed)
-    inputs = torch.as_tensor(lessons.inputs)
-    worths = torch.as_tensor(lessons.worths)
+    inputs = torch.as_tensor(examples.inputs)
+    worths = torch.as_tensor(examples.worths)
     value = worths.max(dim=1).values
     losses = (value[:, None] - worths).clamp(max=0.5)
     actor, critic = _network(worths.shape[1]), _network(1)
@@ -160,19 +150,28 @@ def imitate(lessons: Lessons, seed: int, hear: Callable[[str], None]) -> tuple[S
     optimiser = torch.optim.Adam(weights, lr=RATE)
     rate = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=EPOCHS * rounds, pct_start=0.1)
     for epoch in range(EPOCHS):
-        hear(f"imitating the planner, {epoch + 1} of {EPOCHS}")
+        tell(f"imitating the planner, {epoch + 1} of {EPOCHS}")
         for number, rows in enumerate(torch.randperm(len(inputs))[: rounds * batch].reshape(rounds, batch)):
             scores, lost = actor(inputs[rows]), losses[rows]
             likely = (-lost / SHARPNESS).softmax(dim=1)
             alike = -(likely * scores.log_softmax(dim=1)).sum(dim=1).mean()
             loss = (scores.softmax(dim=1) * lost).sum(dim=1).mean()
-            likeness = LIKENESS * (1 - (epoch + number / rounds) / EPOCHS)
+            likeness = likeness_after((epoch + number / rounds) / EPOCHS)
             error = torch.nn.functional.mse_loss(critic(inputs[rows])[:, 0], value[rows])
             optimiser.zero_grad()
             (loss + likeness * alike + error).backward()
             optimiser.step()
             rate.step()
     return actor, critic
+
+
+def likeness_after(done: float) -> float:
+    """What being like the planner counts for when that share of the steps is done: it falls to nothing.
+
+    >>> likeness_after(0) == LIKENESS, likeness_after(0.5) == LIKENESS / 2, likeness_after(1)
+    (True, True, 0.0)
+    """
+    return LIKENESS * (1 - done)
 
 
 def _network(outputs: int) -> Sequential:

@@ -1,6 +1,8 @@
 """One training run: a Stable-Baselines3 algorithm on the array environment, watched by replays."""
 
 import platform
+import time
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
@@ -12,6 +14,7 @@ from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.vec_env import VecEnv
 
 from suffice.controllers.base import Controller
 from suffice.controllers.conditioned import ConditionedController
@@ -22,9 +25,9 @@ from suffice.penalties import Penalties
 from suffice.pools import Pool
 from suffice.replay import Result, evaluate, mean_over_pools
 from suffice.tally import FloatArray
-from suffice.training.env import SamplingVecEnv, Supply, majority
+from suffice.training.env import SamplingVecEnv, Supply
 from suffice.training.policy import QuickPolicy
-from suffice.training.setting import Job, Setting
+from suffice.training.setting import Setting, TrainingJob
 
 HIDDEN = (32, 64, 64, 32)
 GAMMA = 1.0
@@ -51,6 +54,11 @@ FINAL_SEED = 2_000_000
 FINAL_REPEATS = 100
 """Training episodes, the choice of the best moment and the reported figures are each on draws of their own."""
 
+PROBE_STEPS = 2000
+FINAL_REPLAYS = 8
+"""To tell how long a run takes: steps that are timed; best and last network are each replayed twice at the end, and two
+rules beside them."""
+
 
 @dataclass(frozen=True)
 class Preset:
@@ -69,24 +77,13 @@ class Preset:
 
 
 _PAPER = {"learning_rate": 1e-5}
+_FAST: dict[str, Any] = {"entropy": 0.02, "annealed": True, "sharpness": 4.0}
 PRESETS = {
     ("ppo", "paper"): Preset(1, _PAPER, policy=QuickPolicy, policy_options={"optimizer_kwargs": {"fused": True}}),
     ("a2c", "paper"): Preset(1, _PAPER, policy=QuickPolicy),
     ("dqn", "paper"): Preset(1, _PAPER),
-    ("ppo", "fast"): Preset(
-        256,
-        {"learning_rate": 1e-3, "n_steps": 64, "batch_size": 4096},
-        entropy=0.02,
-        annealed=True,
-        sharpness=4.0,
-    ),
-    ("a2c", "fast"): Preset(
-        256,
-        {"learning_rate": 1e-3, "n_steps": 16, "normalize_advantage": True},
-        entropy=0.02,
-        annealed=True,
-        sharpness=4.0,
-    ),
+    ("ppo", "fast"): Preset(256, {"learning_rate": 1e-3, "n_steps": 64, "batch_size": 4096}, **_FAST),
+    ("a2c", "fast"): Preset(256, {"learning_rate": 1e-3, "n_steps": 16, "normalize_advantage": True}, **_FAST),
     ("dqn", "fast"): Preset(
         64,
         {
@@ -139,43 +136,40 @@ class Trained:
         return float(self.controller.card["target_reward"])
 
 
-def learn(job: Job, link: Link | None = None) -> Trained:
+def learn(job: TrainingJob, link: Link | None = None) -> Trained:
     """Train one controller and keep its best moment; an interrupt, or the link's stop, keeps the best so far.
 
     The link is told how the policy stands, as `Watched`.
     """
-    link = link or Link()
-    torch.set_num_threads(1)  # the network is so small that threads only get into each other's way
     preset = PRESETS[job.algorithm, job.preset]
-    watcher = Watcher(job, preset, link)
+    watcher = Watcher(job, preset, link or Link())
     model = new_model(job, preset)
-    watcher.consider(model)
-    try:
-        model.learn(job.steps, callback=watcher)
-    except KeyboardInterrupt:
-        link.stop.set()  # no other run begins
-    watcher.consider(model)
+    watcher.watch(model)
+    return finished(watcher, model.num_timesteps)
+
+
+def finished(watcher: "Watcher", steps: int) -> Trained:
+    """What a watcher kept of a run of so many steps."""
+    job = watcher.job
     best = replace(job, setting=replace(job.setting, penalties=watcher.best_penalties))
-    told = {"steps": model.num_timesteps, "best_after_steps": watcher.best_steps, "curve": watcher.curve}
-    trained = _finished(watcher.best, best, told)
+    about = {"steps": steps, "best_after_steps": watcher.best_steps, "curve": watcher.curve}
+    trained = _measured(watcher.best, best, about)
     if watcher.last is watcher.best:
         return replace(trained, last=trained)
     last = replace(job, setting=replace(job.setting, penalties=watcher.last_penalties))
-    return replace(trained, last=_finished(watcher.last, last, told))
+    return replace(trained, last=_measured(watcher.last, last, about))
 
 
-def _finished(controller: LearnedController, job: Job, told: dict[str, Any]) -> Trained:
-    """A controller with the figures that its card tells, of the job with the penalties that it has by then."""
-    results = measure(controller, job.pools, job.setting, FINAL_SEED, repeats=FINAL_REPEATS)
+def _measured(controller: LearnedController, job: TrainingJob, about: dict[str, Any]) -> Trained:
+    """A controller whose card has its figures, and what is given about the run; the job has its last penalties."""
+    results = measure(controller, job.pools, job.setting)
     card = {
         **controller.card,
         "penalties": asdict(job.setting.penalties),
-        **told,
+        **about,
         **figures(results),
-        "target_reward": target_reward(controller, job, FINAL_SEED, repeats=FINAL_REPEATS),
-        "rules": {
-            rule: figures(measure(rule, job.pools, job.setting, FINAL_SEED, repeats=FINAL_REPEATS)) for rule in RULES
-        },
+        "target_reward": target_reward(controller, job, FINAL_SEED, FINAL_REPEATS),
+        "rules": figures_of_rules(job),
     }
     return Trained(LearnedController(controller.layers, card), results)
 
@@ -185,26 +179,30 @@ def figures(results: Sequence[Result]) -> dict[str, float | None]:
     return {metric: mean_over_pools(results, metric) for metric in ("reward", "samples", "rounds")}
 
 
+def figures_of_rules(job: TrainingJob) -> dict[str, dict[str, float | None]]:
+    """The same of the rules that a controller must beat."""
+    return {rule: figures(measure(rule, job.pools, job.setting)) for rule in RULES}
+
+
 def measure(
-    controller: str | Controller, pools: Sequence[Pool], setting: Setting, seed: int, repeats: int
+    controller: str | Controller,
+    pools: Sequence[Pool],
+    setting: Setting,
+    seed: int = FINAL_SEED,
+    repeats: int = FINAL_REPEATS,
 ) -> list[Result]:
     """Replay a controller over the training pools."""
+    penalties = setting.penalties
     return evaluate(
-        pools,
-        controller,
-        budget=setting.budget,
-        repeats=repeats,
-        seed=seed,
-        penalties=setting.penalties,
-        confidence=False,
+        pools, controller, budget=setting.budget, repeats=repeats, seed=seed, penalties=penalties, confidence=False
     )
 
 
-def target_reward(controller: LearnedController, job: Job, seed: int, repeats: int) -> float:
+def target_reward(controller: LearnedController, job: TrainingJob, seed: int, repeats: int) -> float:
     """The mean reward over the training pools where the job's target is what counts as right."""
     if job.setting.target == "running":
         return mean_over_pools(measure(controller, job.pools, job.setting, seed, repeats), "reward") or 0.0
-    pools = [_judged(pool) for pool in job.pools] if job.setting.target == "full" else job.pools
+    pools = [pool.with_majorities() for pool in job.pools] if job.setting.target == "full" else job.pools
     penalties = job.setting.penalties
     rewards = [
         2 * (result.accuracy or 0) / 100 - 1 - penalties.draw * result.samples - penalties.round * result.rounds
@@ -213,29 +211,31 @@ def target_reward(controller: LearnedController, job: Job, seed: int, repeats: i
     return float(np.mean(rewards))
 
 
-def _judged(pool: Pool) -> Pool:
-    """The pool with its own majorities for gold answers."""
-    return replace(pool, questions=tuple(replace(one, gold=majority(one.answers)) for one in pool.questions))
-
-
-def new_model(job: Job, preset: Preset) -> BaseAlgorithm:
+def new_model(job: TrainingJob, preset: Preset) -> BaseAlgorithm:
     """An algorithm at its start, on the job's process."""
     setting = job.setting
     setting = replace(setting, penalties=Penalties(setting.penalties.draw, _round_penalty(job)))
+    env = SamplingVecEnv(Supply(job.pools, setting, job.seed), preset.copies)
+    return model_in(env, job.algorithm, preset, job.seed)
+
+
+def model_in(env: VecEnv, algorithm: str, preset: Preset, seed: int) -> BaseAlgorithm:
+    """An algorithm at its start, in any environment."""
     options = dict(preset.options)
-    if job.algorithm != "dqn":
+    if algorithm != "dqn":
         options["gae_lambda"] = GAE_LAMBDA
     if preset.annealed:
         rate = options["learning_rate"]
         # The last round of steps may pass the end, where what remains is below 0.
         options["learning_rate"] = lambda remaining: rate * max(remaining, 0)
-    algorithm: Any = ALGORITHMS[job.algorithm]
-    model: BaseAlgorithm = algorithm(
+    torch.set_num_threads(1)  # the network is so small that threads only get into each other's way
+    made: Any = ALGORITHMS[algorithm]
+    model: BaseAlgorithm = made(
         preset.policy,
-        SamplingVecEnv(Supply(job.pools, setting, job.seed), preset.copies),
+        env,
         gamma=GAMMA,
         policy_kwargs={"net_arch": list(HIDDEN), **preset.policy_options},
-        seed=job.seed,
+        seed=seed,
         device="cpu",
         **options,
     )
@@ -247,35 +247,56 @@ def new_model(job: Job, preset: Preset) -> BaseAlgorithm:
     return model
 
 
-def _round_penalty(job: Job) -> float:
+def _round_penalty(job: TrainingJob) -> float:
     """What a round costs in training."""
     given = job.setting.penalties.round
     return max(given, LEAST_ROUND_PENALTY) if job.preset == "fast" else given
 
 
-class Watcher(BaseCallback):
-    """Measures the present policy now and then, and keeps the one that does best by the job's own target."""
+class PolicyWatcher(BaseCallback):
+    """Measures the present policy now and then, tells the link of it, and keeps the best."""
 
-    def __init__(self, job: Job, preset: Preset, link: Link) -> None:
+    def __init__(self, steps: int, link: Link, entropy: float = 0.0) -> None:
         super().__init__()
-        self.job = job
-        self.preset = preset
+        self.steps = steps
+        self.entropy = entropy
         self.link = link
         self.next_look = 0
         self.best_reward = -np.inf
-        self.penalties = job.setting.penalties
-        self.best_penalties = self.penalties
-        self.curve: list[tuple[int, float, float, float]] = []
+
+    def watch(self, model: BaseAlgorithm) -> None:
+        """Let the model learn its steps, measured before, on the way and after; an interrupt ends it there."""
+        self.consider(model)
+        try:
+            model.learn(self.steps, callback=self)
+        except KeyboardInterrupt:
+            self.link.stop.set()  # no other run begins
+        self.consider(model)
 
     def _on_step(self) -> bool:
         return not self.link.stop.is_set()
 
     def _on_rollout_start(self) -> None:
-        if self.preset.entropy:
+        if self.entropy:
             model: Any = self.model
-            model.ent_coef = self.preset.entropy * max(model._current_progress_remaining, 0)
+            model.ent_coef = self.entropy * max(model._current_progress_remaining, 0)
         if self.num_timesteps >= self.next_look:
             self.link.tell(self.consider(self.model))
+
+    @abstractmethod
+    def consider(self, model: BaseAlgorithm) -> Watched:
+        """Measure the present policy and keep it if it is the best."""
+
+
+class Watcher(PolicyWatcher):
+    """Keeps the policy that does best by the job's own target."""
+
+    def __init__(self, job: TrainingJob, preset: Preset, link: Link) -> None:
+        super().__init__(job.steps, link, preset.entropy)
+        self.job = job
+        self.penalties = job.setting.penalties
+        self.best_penalties = self.penalties
+        self.curve: list[tuple[int, float, float, float]] = []
 
     def consider(self, model: BaseAlgorithm) -> Watched:
         """Measure the present policy, keep it if it is the best, and mend the penalties if means are asked for."""
@@ -314,7 +335,7 @@ class Watcher(BaseCallback):
         env.penalties = Penalties(draw, max(round_, _round_penalty(self.job)))
 
 
-def number_of_questions(job: Job) -> int:
+def number_of_questions(job: TrainingJob) -> int:
     """Of all training pools."""
     return sum(len(pool.questions) for pool in job.pools)
 
@@ -330,29 +351,53 @@ def network(model: BaseAlgorithm) -> list[tuple[FloatArray, FloatArray]]:
     ]
 
 
-def _card(job: Job, model: BaseAlgorithm) -> dict[str, Any]:
+def _card(job: TrainingJob, model: BaseAlgorithm) -> dict[str, Any]:
     setting = job.setting
     return {
         "kind": "learned",
-        "format": FORMAT,
         "budget": setting.budget,
         "top": setting.top,
-        "actions": list(setting.actions),
-        "first": setting.first,
-        "penalties": {"draw": setting.penalties.draw, "round": setting.penalties.round},
+        "penalties": asdict(setting.penalties),
         "training_round_penalty": _round_penalty(job),
         "means": {"samples": job.mean_samples, "rounds": job.mean_rounds},
-        "target": setting.target,
-        "algorithm": job.algorithm,
         "preset": job.preset,
         "activation": "relu" if isinstance(model, DQN) else "tanh",
-        "seed": job.seed,
-        "pools": [{"name": pool.name, "sha256": pool.sha256} for pool in job.pools],
-        "versions": versions(),
+        **common_card(job),
     }
 
 
-def versions() -> dict[str, str]:
-    """What a controller was trained with."""
-    names = ("suffice", "numpy", "torch", "gymnasium", "stable-baselines3")
-    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+def common_card(job: TrainingJob) -> dict[str, Any]:
+    """What the card of every trained controller says of its job, and of what it was trained with."""
+    packages = ("suffice", "numpy", "torch", "gymnasium", "stable-baselines3")
+    return {
+        "format": FORMAT,
+        "actions": list(job.setting.actions),
+        "first": job.setting.first,
+        "target": job.setting.target,
+        "algorithm": job.algorithm,
+        "seed": job.seed,
+        "pools": [{"name": pool.name, "sha256": pool.sha256} for pool in job.pools],
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+    }
+
+
+def seconds_for(job: TrainingJob) -> float:
+    """About how long a run takes: a round of its steps and a look at the policy are timed, which takes a second or two.
+
+    The first of each is not: it brings what is loaded late.
+    """
+    preset = PRESETS[job.algorithm, job.preset]
+    model = new_model(job, preset)
+    if job.algorithm == "dqn":
+        model.learning_starts = 0  # type: ignore[attr-defined]
+    watcher = Watcher(job, preset, Link())
+    for _ in range(2):
+        before = model.num_timesteps
+        begun = time.perf_counter()
+        model.learn(PROBE_STEPS, reset_num_timesteps=False)
+        stepped = time.perf_counter()
+        watcher.consider(model)
+        looked = time.perf_counter()
+    looks = WATCHES_FOR_MEANS if job.mean_samples or job.mean_rounds else WATCHES
+    looks += round(FINAL_REPLAYS * FINAL_REPEATS * number_of_questions(job) / WATCH_EPISODES)
+    return job.steps * (stepped - begun) / (model.num_timesteps - before) + looks * (looked - stepped)

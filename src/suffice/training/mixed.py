@@ -24,7 +24,7 @@ ROWS = 256
 
 
 @dataclass
-class Drawn:
+class EpisodeBatch:
     """Episodes of many budgets: the top counts and whether the leader is right, after each number of draws."""
 
     top: IntArray
@@ -33,19 +33,19 @@ class Drawn:
     draw: FloatArray
     round: FloatArray
 
-    def __getitem__(self, rows: Any) -> "Drawn":
-        return Drawn(*(column[rows] for column in vars(self).values()))
+    def __getitem__(self, rows: Any) -> "EpisodeBatch":
+        return EpisodeBatch(*(column[rows] for column in vars(self).values()))
 
     def __len__(self) -> int:
         return len(self.budget)
 
-    def put(self, rows: BoolArray, others: "Drawn") -> None:
+    def put(self, rows: BoolArray, others: "EpisodeBatch") -> None:
         """Let others take the place of these."""
         for name, column in vars(self).items():
             column[rows] = getattr(others, name)
 
     @classmethod
-    def joined(cls, parts: list["Drawn"]) -> "Drawn":
+    def joined(cls, parts: list["EpisodeBatch"]) -> "EpisodeBatch":
         """All of several."""
         return cls(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
@@ -59,21 +59,21 @@ class ConditionedSupply:
         self._random = np.random.default_rng(seed)
         self._ahead = self._draw()
 
-    def take(self, count: int) -> Drawn:
+    def take(self, count: int) -> EpisodeBatch:
         """So many episodes."""
         while len(self._ahead) < count:
-            self._ahead = Drawn.joined([self._ahead, self._draw()])
+            self._ahead = EpisodeBatch.joined([self._ahead, self._draw()])
         taken, self._ahead = self._ahead[:count], self._ahead[count:]
         return taken
 
-    def _draw(self) -> Drawn:
+    def _draw(self) -> EpisodeBatch:
         low, high = self.ranges.budgets
         # Every doubling of the budget comes as often as any other.
         budgets = np.exp(self._random.uniform(np.log(low), np.log(high + 1), AHEAD)).astype(int)
-        drawn = Drawn.joined([self._episodes(int(budget)) for budget in np.minimum(budgets, high)])
+        drawn = EpisodeBatch.joined([self._episodes(int(budget)) for budget in np.minimum(budgets, high)])
         return drawn[self._random.permutation(len(drawn))]
 
-    def _episodes(self, budget: int) -> Drawn:
+    def _episodes(self, budget: int) -> EpisodeBatch:
         large = [pool for pool in self._pools if min(len(one.answers) for one in pool.questions) >= budget]
         from_pool = large and self._random.random() < FROM_POOLS
         top, right = self._from_pool(large, budget) if from_pool else self._from_model(budget)
@@ -82,7 +82,7 @@ class ConditionedSupply:
         tops[:, : budget + 1, : top.shape[2]], rights[:, : budget + 1] = top, right
         paid = [random_penalties(self._random, self.ranges) for _ in range(ROWS)]
         draw, round_ = np.array([(one.draw, one.round) for one in paid]).T
-        return Drawn(tops, rights, np.full(ROWS, budget), draw, round_)
+        return EpisodeBatch(tops, rights, np.full(ROWS, budget), draw, round_)
 
     def _from_pool(self, pools: list[Pool], budget: int) -> tuple[IntArray, BoolArray]:
         pool = pools[self._random.integers(len(pools))]
@@ -107,14 +107,12 @@ class ConditionedVecEnv(Copies):
     """Many episodes in step, each with a budget and penalties of its own, which are part of what is seen."""
 
     def __init__(self, supply: ConditionedSupply, setting: Setting, copies: int, least_round: float) -> None:
-        self.render_mode = None
         self._supply = supply
         self._least_round = least_round
         self._first = setting.first
         self._draws_by_action = setting.draws_by_action
-        self._infos: list[dict[str, Any]] = [{} for _ in range(copies)]
-        space = gymnasium.spaces.Box(-4, 4, (FEATURES + CONDITIONS,), np.float32)
-        super().__init__(copies, space, gymnasium.spaces.Discrete(len(self._draws_by_action)))
+        observations = gymnasium.spaces.Box(-4, 4, (FEATURES + CONDITIONS,), np.float32)
+        super().__init__(copies, observations, len(self._draws_by_action))
 
     def reset(self) -> FloatArray:
         """Begin an episode in every copy."""
@@ -122,7 +120,7 @@ class ConditionedVecEnv(Copies):
         self._draws = self._first_rounds(self._now)
         return self._seen()
 
-    def _first_rounds(self, drawn: Drawn) -> IntArray:
+    def _first_rounds(self, drawn: EpisodeBatch) -> IntArray:
         return np.where(2 * self._first <= drawn.budget, self._first, 0)
 
     def _seen(self) -> FloatArray:

@@ -10,13 +10,13 @@ from suffice.executors import AnyExecutor, Task, get_executor
 from suffice.replay import mean_over_pools
 from suffice.training.conditioned import learn_conditioned
 from suffice.training.learner import ALGORITHMS, PRESETS, Trained, Watched, learn
-from suffice.training.setting import Job, check_keep
+from suffice.training.setting import TrainingJob, check_keep
 
 Watch = Callable[[int, Watched], None]
 """Is told how the policy of a run stands, with the number of its job."""
 
 
-def check_job(job: Job) -> None:
+def check_job(job: TrainingJob) -> None:
     """Refuse what can't be trained, before any work."""
     if job.algorithm not in ALGORITHMS:
         raise OptionError(f'must be one of {", ".join(ALGORITHMS)}, not "{job.algorithm}"', "algorithm")
@@ -36,7 +36,7 @@ def check_job(job: Job) -> None:
         job.setting.check(job.pools)
 
 
-def _check_ranges(job: Job) -> None:
+def _check_ranges(job: TrainingJob) -> None:
     """Refuse what one network for all is not trained for."""
     setting, within = job.setting, job.within
     usual = ("ppo", "fast", "running", None, None)
@@ -52,7 +52,7 @@ def _check_ranges(job: Job) -> None:
 
 
 def train(
-    job: Job,
+    job: TrainingJob,
     seeds: int = 1,
     watch: Watch = lambda number, watched: None,
     executor: AnyExecutor = "processes",
@@ -71,7 +71,7 @@ def train(
     return sorted(kept, key=lambda one: -_merit(job, one))
 
 
-def _merit(job: Job, trained: Trained) -> float:
+def _merit(job: TrainingJob, trained: Trained) -> float:
     """What seeds are compared by: the reward, or where means are asked for, whose penalties differ, the agreement."""
     if job.mean_samples is None and job.mean_rounds is None:
         return trained.reward
@@ -79,7 +79,7 @@ def _merit(job: Job, trained: Trained) -> float:
 
 
 def learn_each(
-    jobs: Sequence[Job], watch: Watch = lambda number, watched: None, executor: AnyExecutor = "processes"
+    jobs: Sequence[TrainingJob], watch: Watch = lambda number, watched: None, executor: AnyExecutor = "processes"
 ) -> Iterator[tuple[int, Trained]]:
     """Run jobs, by default side by side on all cores; each comes with its number as it is done.
 
@@ -93,7 +93,7 @@ def learn_each(
             yield number, trained
 
 
-def _learn(job: Job, *pools_and_link: Any) -> Trained:
+def _learn(job: TrainingJob, *pools_and_link: Any) -> Trained:
     """A task of a job: its pools are arguments of their own, so that an executor sends those that jobs share once."""
     *pools, link = pools_and_link
     return (learn_conditioned if job.ranges else learn)(replace(job, pools=tuple(pools)), link)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from suffice import settings
 from suffice.controllers.conditioned import Range
 from suffice.errors import OptionError, PoolError, whole_number
 from suffice.penalties import Penalties
@@ -27,10 +28,12 @@ class Setting:
 
     penalties: Penalties = Penalties()
     actions: tuple[int, ...] = (1, 2, 4)
-    first: int = 4
-    budget: int = DEFAULT_BUDGET
-    top: int = 5
-    target: str = "running"
+    first: int = settings.setting(4, "The draws of the first round.")
+    budget: int = settings.setting(DEFAULT_BUDGET, "The most draws for a question.")
+    top: int = settings.setting(5, "How many vote counts the controller sees.")
+    target: str = settings.setting(
+        "running", "What counts as right: the full budget's vote, the pool's, gold.", "running|full|gold"
+    )
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
@@ -62,18 +65,22 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Job:
+class TrainingJob:
     """Everything that decides what a run gives."""
 
     pools: tuple[Pool, ...]
     """Given as anything that stands for pools: one or several, names and paths among them."""
     setting: Setting = Setting()
-    algorithm: str = "ppo"
-    preset: str = "fast"
-    steps: int = 1_000_000
-    seed: int = 0
-    mean_samples: float | None = None
-    mean_rounds: float | None = None
+    algorithm: str = settings.setting("ppo", "The learning algorithm.", "ppo|dqn|a2c")
+    preset: str = settings.setting("fast", "How the algorithm is run.", "fast|paper")
+    steps: int = settings.setting(1_000_000, "Decisions to learn from, for each controller.")
+    seed: int = settings.setting(0, "The first seed.")
+    mean_samples: float | None = settings.setting(
+        None, "Find the penalty for a draw with which so many are drawn on average."
+    )
+    mean_rounds: float | None = settings.setting(
+        None, "Find the penalty for a round with which there are at most so many on average."
+    )
     """Where a mean is given, the penalty for it is found on the way, from the setting's on."""
     ranges: Range | None = None
     """Where given, one network for all of these; the setting's budget and penalties are those that its card is for."""

@@ -2,6 +2,8 @@
 
 const at = (id) => document.getElementById(id);
 const percent = (share) => (share == null ? "" : `${(100 * share).toFixed(1)} %`);
+// Numbers have separators between thousands, and as many decimals as a price needs.
+const numeral = (value) => (typeof value === "number" ? value.toLocaleString("en", { maximumFractionDigits: 6 }) : value);
 const PROMPTS = JSON.parse(at("ask").dataset.prompts);
 let asking = null;
 let mostTokens = 0;
@@ -37,8 +39,14 @@ function complain(message) {
 
 function element(tag, text, className) {
   const made = document.createElement(tag);
-  made.textContent = text;
+  made.textContent = numeral(text);
   if (className) made.className = className;
+  return made;
+}
+
+function tableRow(cells, className) {
+  const made = element("tr", "", className);
+  made.append(...cells.map((cell) => element("td", cell)));
   return made;
 }
 
@@ -129,12 +137,22 @@ function showOutcome(outcome, usage) {
     ...(outcome.fields ? [] : [["answer", outcome.answer ?? "none"]]),
     ["sure", percent(outcome.confidence) || "—"],
     ["certain", certain(outcome.certainty) || "—"],
-    ["samples", `${outcome.samples} of ${budget}`],
-    ["samples saved", `${outcome.samples_saved} (${Math.round((100 * outcome.samples_saved) / budget)} %)`],
-    ["tokens", `${usage?.completion_tokens ?? "—"}`],
-    ["tokens saved", `about ${outcome.tokens_saved}`],
+    ["samples", `${outcome.samples}`],
+    ["samples over one", `${outcome.over_one.samples}`],
+    ["tokens", usage?.completion_tokens ?? "—"],
+    ["tokens over one", outcome.over_one.tokens],
+    ["prompt tokens sent again", outcome.over_one.prompt_tokens],
+    ["the first said", outcome.changed ? "something else" : "the same"],
     ["seconds", outcome.seconds.toFixed(1)],
-    ["generation saved", `about ${outcome.seconds_saved.toFixed(1)} s`],
+    ...(outcome.samples_saved == null ? [] : [
+      ["samples saved", `${outcome.samples_saved} of ${budget}`],
+      ["tokens saved", `about ${numeral(outcome.tokens_saved)}`],
+      ["generation saved", `about ${outcome.seconds_saved.toFixed(1)} s`],
+    ]),
+    ...Object.entries(outcome.by_voter ?? {}).map(([voter, votes]) => [
+      `${voter} said`, Object.entries(votes).map(([answer, count]) => `${answer} ×${count}`).join(", ") || "no answer",
+    ]),
+    ["read from", outcome.evidence ?? "—"],
     ["stopped by", outcome.stop_reason],
     ...(outcome.composed == null ? [] : [["object", outcome.composed ? "put together" : "as it came"]]),
   ]);
@@ -217,14 +235,11 @@ async function ask() {
 }
 
 function showRecent(entry) {
-  const row = document.createElement("tr");
-  const what = entry.kind === "vote" ? `vote, ${entry.controller}` : `${entry.kind} ${entry.path}`;
-  const saved = entry.samples_saved == null ? "" : `${entry.samples_saved}`;
-  const cells = [new Date(1000 * entry.time).toLocaleTimeString(), what, entry.status, entry.samples ?? "",
-    entry.rounds ?? "", saved, entry.tokens ?? "", percent(entry.confidence), certain(entry.certainty),
-    entry.seconds.toFixed(2)];
-  row.append(...cells.map((cell) => element("td", cell)));
-  return row;
+  const vote = entry.given_up ? "given up" : "vote";
+  const what = entry.kind === "vote" ? `${vote}, ${entry.controller}` : `${entry.kind}, ${entry.no_vote ?? entry.path}`;
+  return tableRow([new Date(1000 * entry.time).toLocaleTimeString(), what, entry.status, entry.samples ?? "",
+    entry.rounds ?? "", entry.tokens ?? "", entry.over_one_tokens ?? "", percent(entry.confidence), certain(entry.certainty),
+    entry.seconds.toFixed(2)]);
 }
 
 const LIMITS = { requests_per_minute: "requests a minute", tokens_per_day: "tokens a day", max_samples: "samples a request",
@@ -233,35 +248,60 @@ const LIMITS = { requests_per_minute: "requests a minute", tokens_per_day: "toke
 // What each key has taken, for the operator.
 function showUsage(told) {
   at("usage").replaceChildren(...told.keys.map((key) => {
-    const row = document.createElement("tr");
     const limits = Object.entries(key.limits).filter(([, most]) => most != null)
-      .map(([name, most]) => `${name in key.used ? `${key.used[name]} of ` : ""}${most} ${LIMITS[name] ?? name}`);
-    const cells = [key.name, limits.join(", ") || "none", key.requests, key.refused, key.samples, key.tokens, key.cost ?? ""];
-    row.append(...cells.map((cell) => element("td", cell)));
-    return row;
+      .map(([name, most]) => `${name in key.used ? `${numeral(key.used[name])} of ` : ""}${numeral(most)} ${LIMITS[name] ?? name}`);
+    return tableRow([key.name, limits.join(", ") || "none", key.requests, key.refused, key.samples, key.tokens,
+      key.over_one_tokens, key.cost ?? "", key.cost_over_one ?? ""]);
   }));
 }
 
 function showUnderWay(entry) {
-  const row = element("tr", "", "under-way");
   const what = entry.kind === "vote" ? `vote, ${entry.controller}` : entry.path;
   const arrived = entry.asked == null ? "" : `asked ${entry.asked}, ${entry.arrived} in`;
-  const cells = ["now", what, "under way", arrived, "", "", entry.tokens ?? "", "", "", entry.seconds.toFixed(2)];
-  row.append(...cells.map((cell) => element("td", cell)));
-  return row;
+  const seconds = entry.seconds.toFixed(2);
+  return tableRow(["now", what, "under way", arrived, "", entry.tokens ?? "", "", "", "", seconds], "under-way");
 }
 
 // What audits prove of the votes, and what was learned, by model and topic.
 function showProof(told) {
   at("proof").hidden = !told.kinds.length;
   at("proved").textContent = told.share || told.all.audits ? told.all.said : "";
-  at("kinds").replaceChildren(...told.kinds.map((kind) => {
-    const row = document.createElement("tr");
-    const cells = [kind.model, kind.topic || "—", kind.learned_from ?? "", kind.audits || "", percent(kind.agreement),
-      percent(kind.tokens_saved), kind.penalty_draw ?? ""];
-    row.append(...cells.map((cell) => element("td", cell)));
-    return row;
+  at("kinds").replaceChildren(...told.kinds.map((kind) => tableRow([kind.model, kind.topic || "—", kind.learned_from ?? "",
+    kind.audits || "", percent(kind.agreement), percent(kind.once_agreement), kind.penalty_draw ?? ""])));
+}
+
+// What votes cost over one response and what they changed: in a sentence, in all, and by model, evidence and key.
+function showCosts(totals, costs) {
+  at("cost").textContent = costs.said;
+  for (const one of ["savings", "cap"]) at(one).textContent = costs[one];
+  cards(at("totals"), [
+    ["samples over one", totals.over_one_samples],
+    ["tokens over one", totals.over_one_tokens],
+    ["prompt tokens sent again", totals.over_one_prompt_tokens],
+    ...(totals.cost_over_one ? [["cost over one", totals.cost_over_one.toFixed(4)]] : []),
+    ["answers changed", totals.changed],
+    ["requests", totals.requests],
+    ["votes", totals.votes],
+    ["samples", totals.samples],
+    ["tokens", totals.tokens],
+  ]);
+  const voted = costs.groups.filter((one) => one.votes);
+  at("costs").hidden = !voted.length;
+  at("groups").replaceChildren(...voted.map((one) => {
+    const changed = `${one.changed} (${Math.round((100 * one.changed) / one.votes)} %)`;
+    const cost = one.cost_over_one ? one.cost_over_one.toFixed(4) : "—";
+    return tableRow([one.model || "—", one.evidence, one.key ?? "—", one.votes, one.over_one_samples, one.over_one_tokens, cost,
+      changed]);
   }));
+}
+
+// What auto would do with requests that are in the shadow.
+function showShadow(costs) {
+  at("shadow").hidden = !costs.shadow;
+  at("foretold").textContent = costs.shadow;
+  const foretold = costs.groups.filter((one) => one.expected_tokens);
+  at("shadowed").replaceChildren(...foretold.map((one) => tableRow([one.model || "—", one.evidence, one.key ?? "—", one.requests,
+    one.would_vote, Math.round(one.expected_samples), one.tokens, one.expected_tokens])));
 }
 
 function showUpstream(one) {
@@ -272,16 +312,8 @@ function showUpstream(one) {
 async function refresh() {
   try {
     const told = await (await call("v1/suffice/recent")).json();
-    const { totals } = told;
-    const full = totals.samples + totals.samples_saved;
-    cards(at("totals"), [
-      ["requests", totals.requests],
-      ["votes", totals.votes],
-      ["samples", totals.samples],
-      ["samples saved", full ? `${totals.samples_saved} (${Math.round((100 * totals.samples_saved) / full)} %)` : "0"],
-      ["tokens", totals.tokens],
-      ["tokens saved", `about ${totals.tokens_saved}`],
-    ]);
+    showCosts(told.totals, told.costs);
+    showShadow(told.costs);
     at("recent").replaceChildren(...told.under_way.map(showUnderWay), ...told.recent.map(showRecent));
     at("worker").hidden = told.workers < 2;
     at("behind").hidden = told.upstreams.length < 2 && told.upstreams.every((one) => one.healthy);

@@ -1,11 +1,35 @@
-"""Dialects: the shapes of requests and replies. Another one is a file beside these, and a line here."""
+"""Dialects: the shapes of requests and replies. Another one is a file beside these, or of yours, that registers it."""
 
-from suffice.live.dialects.base import Dialect, MalformedError
-from suffice.live.dialects.chat import ChatCompletions
-from suffice.live.dialects.messages import Messages
-from suffice.live.dialects.responses import Responses
+from suffice.live.dialects.base import ClientRequest, Dialect, Face, FieldError, MalformedError, Wire
+from suffice.live.dialects.chat import CHAT
+from suffice.live.dialects.messages import MESSAGES
+from suffice.live.dialects.responses import RESPONSES
 
-DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (ChatCompletions(), Responses(), Messages())}
-CHAT = DIALECTS["chat"]
+DIALECTS: dict[str, Dialect] = {}
 
-__all__ = ["CHAT", "DIALECTS", "ChatCompletions", "Dialect", "MalformedError", "Messages", "Responses"]
+
+def register_dialect(dialect: Dialect) -> Dialect:
+    """Let the gateway speak a dialect: its face is routed, and its wire draws.
+
+    A gateway that is made afterwards knows it; `suffice --import my_dialect.py serve` is one.
+    """
+    DIALECTS[dialect.name] = dialect
+    return dialect
+
+
+for _dialect in (CHAT, RESPONSES, MESSAGES):
+    register_dialect(_dialect)
+
+__all__ = [
+    "CHAT",
+    "DIALECTS",
+    "MESSAGES",
+    "RESPONSES",
+    "ClientRequest",
+    "Dialect",
+    "Face",
+    "FieldError",
+    "MalformedError",
+    "Wire",
+    "register_dialect",
+]

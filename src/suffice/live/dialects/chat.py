@@ -1,32 +1,26 @@
 """Chat completions, as OpenAI has them, and with the oddities of those who speak like it."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from suffice.answers import Extractor
-from suffice.live.dialects import wire
-from suffice.live.dialects.base import Dialect, Hearing, MalformedError, Meter
-from suffice.live.dialects.wire import UNREADABLE
+from suffice.live.dialects import base
 from suffice.live.signals import Token, load, signals_of, tokens_in
 from suffice.response import Response
-
-_JSON = ("json_object", "json_schema")
 
 MOST_CALLS = 1000
 """No response calls more tools at once."""
 
 
-class ChatCompletions(Dialect):
-    """`POST /chat/completions`."""
+class ChatWire(base.Wire):
+    """`POST /chat/completions` at a server."""
 
-    name = "chat"
-    path = "/chat/completions"
-    owned = frozenset(("n", "stream", "stream_options"))
+    route = "/chat/completions"
     takes_n = True
 
-    def asking(
+    def fields(
         self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """Just the messages, and the form."""
@@ -37,45 +31,6 @@ class ChatCompletions(Dialect):
         """They are what they are."""
         messages = fields.get("messages")
         return [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
-
-    def no_vote(self, body: Mapping[str, Any], extractor: Extractor, answer_named: bool) -> str | None:
-        """What is asked for several times, in a form of its own, or with more than its text."""
-        if body.get("n") not in (None, 1):
-            return "n"
-        if (body.get("tools") or body.get("functions")) and not extractor.reads_tools:
-            return "tools"
-        if body.get("logprobs") or body.get("top_logprobs"):
-            return "logprobs"
-        form = body.get("response_format")
-        if isinstance(form, dict) and form.get("type") not in ("text", *_JSON) and not answer_named:
-            return "response_format"
-        modalities = body.get("modalities")
-        if isinstance(modalities, list) and "audio" in modalities:
-            return "modalities"
-        return None
-
-    def names_options(self, body: Mapping[str, Any]) -> bool:
-        """As vLLM and others take them."""
-        outputs = body.get("structured_outputs")
-        choice = outputs.get("choice") if isinstance(outputs, dict) else None
-        return bool(body.get("guided_choice") or body.get("guided_regex") or choice)
-
-    def json_wanted(self, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """By `response_format`."""
-        form = body.get("response_format")
-        if not isinstance(form, dict) or form.get("type") not in _JSON:
-            return None
-        schema = form.get("json_schema")
-        schema = schema.get("schema") if isinstance(schema, dict) else None
-        return schema if isinstance(schema, dict) else {}
-
-    def check(self, body: Mapping[str, Any], extractor: Extractor) -> None:
-        """There must be messages, and tools where they are voted on."""
-        messages = body.get("messages")
-        if not isinstance(messages, list) or not messages:
-            raise ValueError('"messages" must be a list with a message at least')
-        if extractor.reads_tools and not body.get("tools"):
-            raise ValueError('"suffice.answer" is about tool calls, and there are no "tools"')
 
     def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
         """The fields, with `n`, the seed and the stream's options where they are wanted."""
@@ -97,24 +52,23 @@ class ChatCompletions(Dialect):
         """A response a choice."""
         try:
             reply = load(body) if signals else json.loads(body)
-            tokens = [_take_tokens(choice) for choice in reply["choices"]] if signals else [[]] * draws
             choices = reply["choices"][:draws]
-            read = [
-                replace(_read_choice(choice), signals=signals_of(told))
-                for choice, told in zip(choices, tokens, strict=False)
-            ]
-        except UNREADABLE:
-            raise MalformedError(f"no chat completion: {body[:80].decode(errors='replace')!r}") from None
+            read = [_read_choice(choice) for choice in choices]
+            if signals:
+                tokens = [_take_tokens(choice) for choice in reply["choices"]]
+                read = [replace(one, signals=signals_of(told)) for one, told in zip(read, tokens, strict=False)]
+        except base.UNREADABLE:
+            raise base.malformed("no chat completion", body) from None
         if not read:
-            raise MalformedError("a chat completion with no choices")
-        usage = wire.usage_of(reply)
+            raise base.MalformedError("a chat completion with no choices")
+        usage = base.usage_of(reply)
         counts_one = "timings" in reply
-        counts = _share_out(wire.count(usage.get("completion_tokens")), read, counts_one)
+        counts = _share_out(base.count(usage.get("completion_tokens")), read, counts_one)
         responses = [
             replace(response, tokens=tokens, estimated=counts_one and place > 0, choice=choice, reply=reply)
             for place, (response, tokens, choice) in enumerate(zip(read, counts, choices, strict=True))
         ]
-        responses[0] = replace(responses[0], prompt_tokens=wire.count(usage.get("prompt_tokens")) or 0)
+        responses[0] = replace(responses[0], prompt_tokens=base.count(usage.get("prompt_tokens")) or 0)
         return responses
 
     def read_stream(self, body: bytes, signals: bool = False) -> Response:
@@ -126,37 +80,63 @@ class ChatCompletions(Dialect):
         finish_reason, usage = None, None
         tokens: list[Token] = []
         try:
-            for event in wire.events(body, load if signals else json.loads):
+            for event in base.events(body, load if signals else json.loads):
                 if "error" in event:
-                    raise MalformedError(f"an error in the stream: {str(event['error'])[:200]}")
+                    raise base.MalformedError(f"an error in the stream: {str(event['error'])[:200]}")
                 around = around or {name: value for name, value in event.items() if name not in ("choices", "usage")}
                 usage = event.get("usage") or usage
                 for choice in event.get("choices") or ():
                     _add_delta(message, choice.get("delta") or {})
                     tokens += _take_tokens(choice)
                     finish_reason = choice.get("finish_reason") or finish_reason
-        except UNREADABLE:
-            raise MalformedError(f"no stream of a chat completion: {body[:80].decode(errors='replace')!r}") from None
+        except base.UNREADABLE:
+            raise base.malformed("no stream of a chat completion", body) from None
         if finish_reason is None:
-            raise MalformedError("a stream that ends before its response does")
+            raise base.MalformedError("a stream that ends before its response does")
         choice = {"index": 0, "message": message, "finish_reason": finish_reason}
         whole = {**around, "object": "chat.completion", "choices": [choice], "usage": usage}
         return replace(self.read(json.dumps(whole).encode(), 1)[0], signals=signals_of(tokens))
 
-    def meter(self) -> Meter:
+    def meter(self) -> base.Meter:
         """A reader of chunks."""
-        return wire.PieceMeter(_is_piece)
+        return base.PieceMeter(_is_piece)
 
-    def hearing(self) -> Hearing:
+    def stream_text(self) -> base.StreamText:
         """A listener to chunks."""
-        return wire.TextHearing(_heard)
+        return base.PieceText(_heard)
+
+    def is_thought(self, event: bytes, begun: bool) -> bool:
+        """A chunk of reasoning, in either spelling, with no content."""
+        return _THOUGHT.search(event) is not None and _SAID.search(event) is None
+
+
+class ChatFace(base.Face):
+    """`POST /v1/chat/completions` for a client."""
+
+    routes = ("/chat/completions",)
+
+    def read(self, body: Mapping[str, Any], path: Mapping[str, str]) -> base.ClientRequest:
+        """The form is in `response_format`."""
+        form, options = body.get("response_format"), body.get("stream_options")
+        kind = form.get("type") if isinstance(form, dict) else None
+        return base.ClientRequest(
+            model=base.model_in(body),
+            streamed=body.get("stream") is True,
+            fields=base.without(body, "n", "stream", "stream_options"),
+            usage_wanted=isinstance(options, dict) and bool(options.get("include_usage")),
+            schema=base.schema_of(base.flat_form(form)) if isinstance(form, dict) else None,
+            has_tools=bool(body.get("tools") or body.get("functions")),
+            obstacle=_obstacle(body),
+            odd_form="response_format" if isinstance(form, dict) and kind not in ("text", *base.JSON_FORMS) else None,
+            mistake=base.no_messages(body),
+        )
 
     def reply(
         self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
     ) -> dict[str, Any]:
         """The completion around the chosen choice, with the usage of all requests summed field by field."""
         around = {name: value for name, value in chosen.reply.items() if name not in ("choices", "usage", "timings")}
-        usage = wire.usage_of_all(responses)
+        usage = base.usage_of_all(responses)
         usage["prompt_tokens"], usage["completion_tokens"] = prompt_tokens, completion_tokens
         usage["total_tokens"] = prompt_tokens + completion_tokens
         return {**around, "choices": [{**chosen.choice, "index": 0}], "usage": usage}
@@ -203,24 +183,40 @@ class ChatCompletions(Dialect):
         if usage_wanted:
             chunks = [{**chunk, "usage": None} for chunk in chunks]
             chunks.append({**around, "choices": [], "usage": reply["usage"]})
-        return [*map(wire.event, chunks), b"data: [DONE]\n\n"]
+        return [*map(base.event, chunks), b"data: [DONE]\n\n"]
 
-    def error(self, message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
-        """As OpenAI has it."""
-        return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+    def events_after_thoughts(self, reply: dict[str, Any], usage_wanted: bool, told: int) -> list[bytes]:
+        """Without the thoughts, and without the role, which has been told."""
+        choice = reply["choices"][0]
+        said = {name: value for name, value in choice["message"].items() if not name.startswith("reasoning")}
+        return self.events({**reply, "choices": [{**choice, "message": said}]}, usage_wanted)[1:]
 
     def error_event(self, error: dict[str, Any]) -> bytes:
         """The error as data, and the end."""
-        return wire.event(error) + b"data: [DONE]\n\n"
+        return base.event(error) + b"data: [DONE]\n\n"
+
+
+CHAT = base.Dialect("chat", ChatFace(), ChatWire())
+
+
+def _obstacle(body: Mapping[str, Any]) -> str | None:
+    """What is asked for several times, or with more than its text."""
+    if body.get("n") not in (None, 1):
+        return "n"
+    if body.get("logprobs") or body.get("top_logprobs"):
+        return "logprobs"
+    modalities = body.get("modalities")
+    return "modalities" if isinstance(modalities, list) and "audio" in modalities else None
 
 
 def _is_piece(line: bytes) -> bool:
     """Whether an event has a piece of text, of thoughts or of a tool call."""
-    named = any(f'"{name}":"'.encode() in line or f'"{name}": "'.encode() in line for name in _PIECES)
-    return named and b'"content": ""' not in line and b'"content":""' not in line
+    return _PIECE.search(line) is not None
 
 
-_PIECES = ("content", "reasoning_content", "reasoning", "arguments", "text")
+_THOUGHT = re.compile(rb'"reasoning(?:_content)?": ?"(?!")')
+_SAID = re.compile(rb'"content": ?"(?!")')
+_PIECE = re.compile(rb'"(?:content|reasoning_content|reasoning|arguments|text)": ?"(?!")')
 
 
 def _heard(event: dict[str, Any]) -> str:
@@ -238,9 +234,9 @@ def _read_choice(choice: Any) -> Response:
         reasoning, text = (reasoning, text) if ended else (text, None)
     calls = message.get("tool_calls")
     return Response(
-        wire.whole_characters(text),
+        base.whole_characters(text),
         choice.get("finish_reason"),
-        reasoning=wire.whole_characters(reasoning),
+        reasoning=base.whole_characters(reasoning),
         tool_calls=calls if isinstance(calls, list) and calls else None,
     )
 

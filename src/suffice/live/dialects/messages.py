@@ -5,10 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from suffice.answers import Extractor
-from suffice.live.dialects import wire
-from suffice.live.dialects.base import Dialect, Hearing, MalformedError, Meter
-from suffice.live.dialects.wire import UNREADABLE
+from suffice.live.dialects import base
 from suffice.response import Response
 
 _FINISH = {
@@ -38,16 +35,14 @@ MOST_BLOCKS = 1000
 """No message has more."""
 
 
-class Messages(Dialect):
-    """`POST /messages`."""
+class MessagesWire(base.Wire):
+    """`POST /messages` at a server."""
 
-    name = "messages"
-    path = "/messages"
-    owned = frozenset(("stream",))
-    takes_n = False
+    route = "/messages"
     tells_signals = False
+    provider = "anthropic"
 
-    def asking(
+    def fields(
         self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """The messages, with the system's apart, and the schema as that of the output."""
@@ -56,7 +51,7 @@ class Messages(Dialect):
         said = [dict(one) for one in messages if one.get("role") not in ("system", "developer")]
         form: dict[str, Any] = {}
         if response_format is not None:
-            schema = wire.schema_of(wire.flat_form(response_format)) or {"type": "object"}
+            schema = base.schema_of(base.flat_form(response_format)) or {"type": "object"}
             form = {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
         return {"messages": said, **({"system": told} if told else {}), **form}
 
@@ -66,39 +61,6 @@ class Messages(Dialect):
         said = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
         said = [{**one, "role": "tool"} if _is_result(one.get("content")) else one for one in said]
         return [{"role": "system", "content": system}, *said] if system else said
-
-    def no_vote(self, body: Mapping[str, Any], extractor: Extractor, answer_named: bool) -> str | None:
-        """What the server runs by itself, or what has a form of its own."""
-        tools = body.get("tools")
-        kinds = [tool.get("type") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
-        if body.get("mcp_servers") or any(kind and not str(kind).startswith(_CLIENT_TOOLS) for kind in kinds):
-            return "server tools"
-        if body.get("container"):
-            return "container"
-        if tools and not extractor.reads_tools:
-            return "tools"
-        form = _form(body)
-        return "output_config.format" if form and wire.schema_of(form) is None and not answer_named else None
-
-    def json_wanted(self, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """By `output_config.format`."""
-        return wire.schema_of(_form(body))
-
-    def check(self, body: Mapping[str, Any], extractor: Extractor) -> None:
-        """There must be messages, and tools where they are voted on."""
-        messages = body.get("messages")
-        if not isinstance(messages, list) or not messages:
-            raise ValueError('"messages" must be a list with a message at least')
-        if extractor.reads_tools and not body.get("tools"):
-            raise ValueError('"suffice.answer" is about tool calls, and there are no "tools"')
-
-    def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
-        """The fields, with the seed and the stream where they are wanted."""
-        return {**fields, **({} if seed is None else {"seed": seed}), **({"stream": True} if streamed else {})}
-
-    def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
-        """There are none to ask for."""
-        return dict(request)
 
     def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
         """One response, whatever the number of its blocks."""
@@ -111,16 +73,16 @@ class Messages(Dialect):
             thoughts = "\n".join(block.get("thinking") or "" for block in blocks if block.get("type") == "thinking")
             calls = [_call(block) for block in blocks if block.get("type") == "tool_use"]
             finish = _FINISH.get(reply.get("stop_reason"), reply.get("stop_reason"))
-        except UNREADABLE:
-            raise MalformedError(f"no message: {body[:80].decode(errors='replace')!r}") from None
-        usage = wire.usage_of(reply)
+        except base.UNREADABLE:
+            raise base.malformed("no message", body) from None
+        usage = base.usage_of(reply)
         response = Response(
-            wire.whole_characters(text) or None,
+            base.whole_characters(text) or None,
             finish,
-            tokens=wire.count(usage.get("output_tokens")),
-            reasoning=wire.whole_characters(thoughts) or None,
+            tokens=base.count(usage.get("output_tokens")),
+            reasoning=base.whole_characters(thoughts) or None,
             tool_calls=calls or None,
-            prompt_tokens=sum(wire.count(usage.get(name)) or 0 for name in ("input_tokens", *_CACHED)),
+            prompt_tokens=sum(base.count(usage.get(name)) or 0 for name in ("input_tokens", *_CACHED)),
             reply=reply,
         )
         return [response]
@@ -132,35 +94,61 @@ class Messages(Dialect):
         message: dict[str, Any] = {}
         ended = False
         try:
-            for event in wire.events(body):
+            for event in base.events(body):
                 kind = event.get("type")
                 if kind == "error":
-                    raise MalformedError(f"an error in the stream: {str(event.get('error'))[:200]}")
+                    raise base.MalformedError(f"an error in the stream: {str(event.get('error'))[:200]}")
                 ended |= kind == "message_stop"
                 if kind == "message_start":
                     message = {**event["message"], "content": []}
                 else:
                     _add_event(message, kind, event)
-        except UNREADABLE:
-            raise MalformedError(f"no stream of a message: {body[:80].decode(errors='replace')!r}") from None
+        except base.UNREADABLE:
+            raise base.malformed("no stream of a message", body) from None
         if not ended:
-            raise MalformedError("a stream that ends before its message does")
+            raise base.MalformedError("a stream that ends before its message does")
         return self.read(json.dumps(message).encode(), 1)[0]
 
-    def meter(self) -> Meter:
+    def meter(self) -> base.Meter:
         """A reader of deltas."""
-        return wire.PieceMeter(lambda line: b"content_block_delta" in line and b"signature_delta" not in line)
+        return base.PieceMeter(lambda line: b"content_block_delta" in line and b"signature_delta" not in line)
 
-    def hearing(self) -> Hearing:
+    def stream_text(self) -> base.StreamText:
         """A listener to deltas."""
-        return wire.TextHearing(_heard)
+        return base.PieceText(_heard)
+
+    def is_thought(self, event: bytes, begun: bool) -> bool:
+        """A piece of thinking, or how its block ends."""
+        ends = b'"signature_delta"' in event or b'"content_block_stop"' in event or b'"ping"' in event
+        return b'"thinking_delta"' in event or (begun and ends)
+
+
+class MessagesFace(base.Face):
+    """`POST /v1/messages` for a client."""
+
+    routes = ("/messages",)
+
+    def read(self, body: Mapping[str, Any], path: Mapping[str, str]) -> base.ClientRequest:
+        """The form is in `output_config.format`."""
+        form = _form(body)
+        schema = base.schema_of(form)
+        return base.ClientRequest(
+            model=base.model_in(body),
+            streamed=body.get("stream") is True,
+            fields=base.without(body, "stream"),
+            schema=schema,
+            has_tools=bool(body.get("tools")),
+            obstacle=_obstacle(body),
+            odd_form="output_config.format" if form and schema is None else None,
+            mistake=base.no_messages(body),
+        )
 
     def reply(
         self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
     ) -> dict[str, Any]:
         """The chosen message as it came, with the usage of all."""
-        usage = wire.usage_of_all(responses)
-        cached = sum(wire.count(usage.get(name)) or 0 for name in _CACHED)
+        usage = base.usage_of_all(responses)
+        cached = sum(base.count(usage.get(name)) or 0 for name in _CACHED)
         tokens = {"input_tokens": max(0, prompt_tokens - cached), "output_tokens": completion_tokens}
         return {**chosen.reply, "usage": {**usage, **tokens}}
 
@@ -177,18 +165,21 @@ class Messages(Dialect):
                 {"type": "tool_use", "id": name, "name": call["name"], "input": call["arguments"]}
                 for name, call in zip(ids, value, strict=False)
             ]
-        return replace(response, reply={**response.reply, "content": wire.in_place(content, old, told)})
+        return replace(response, reply={**response.reply, "content": base.in_place(content, old, told)})
 
     def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
         """The message as it begins, each block as it grows, and how it ends."""
         usage = {**reply["usage"], "output_tokens": 0}
         begun = {**reply, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
         told: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]
-        for place, block in enumerate(block for block in reply["content"] if isinstance(block, dict)):
-            told += [{**event, "index": place} for event in _block_events(block)]
-        end = {"stop_reason": reply.get("stop_reason"), "stop_sequence": reply.get("stop_sequence")}
-        told.append({"type": "message_delta", "delta": end, "usage": reply["usage"]})
-        return [wire.event(event, event["type"]) for event in [*told, {"type": "message_stop"}]]
+        told += _blocks_events(reply["content"])
+        return [base.event(event, event["type"]) for event in [*told, *_end_events(reply)]]
+
+    def events_after_thoughts(self, reply: dict[str, Any], usage_wanted: bool, told: int) -> list[bytes]:
+        """Without the beginning, which has been told, and with other blocks than the first, which is of thoughts."""
+        said = [block for block in reply["content"] if isinstance(block, dict) and "thinking" not in str(block["type"])]
+        rest = [*_blocks_events(said, first=1), *_end_events(reply)]
+        return [base.event(event, event["type"]) for event in rest]
 
     def error(self, message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
         """As Anthropic has it."""
@@ -201,7 +192,31 @@ class Messages(Dialect):
 
     def error_event(self, error: dict[str, Any]) -> bytes:
         """The error by its own event."""
-        return wire.event(error, "error")
+        return base.event(error, "error")
+
+
+MESSAGES = base.Dialect("messages", MessagesFace(), MessagesWire())
+
+
+def _blocks_events(content: Sequence[Any], first: int = 0) -> list[dict[str, Any]]:
+    """The blocks of a message as they grow, numbered from the first."""
+    blocks = [block for block in content if isinstance(block, dict)]
+    return [{**event, "index": place} for place, block in enumerate(blocks, first) for event in _block_events(block)]
+
+
+def _end_events(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """How a message ends."""
+    end = {"stop_reason": reply.get("stop_reason"), "stop_sequence": reply.get("stop_sequence")}
+    return [{"type": "message_delta", "delta": end, "usage": reply["usage"]}, {"type": "message_stop"}]
+
+
+def _obstacle(body: Mapping[str, Any]) -> str | None:
+    """What the server runs by itself."""
+    tools = body.get("tools")
+    kinds = [tool.get("type") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    if body.get("mcp_servers") or any(kind and not str(kind).startswith(_CLIENT_TOOLS) for kind in kinds):
+        return "server tools"
+    return "container" if body.get("container") else None
 
 
 def _form(body: Mapping[str, Any]) -> Any:
@@ -243,8 +258,8 @@ def _add_event(message: dict[str, Any], kind: Any, event: dict[str, Any]) -> Non
             block["input"] = json.loads(block.pop("partial_json") or "{}")
     elif kind == "message_delta":
         message |= event["delta"]
-        told = {name: value for name, value in wire.usage_of(event).items() if value is not None}
-        message["usage"] = {**wire.usage_of(message), **told}
+        told = {name: value for name, value in base.usage_of(event).items() if value is not None}
+        message["usage"] = {**base.usage_of(message), **told}
 
 
 def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:

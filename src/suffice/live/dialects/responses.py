@@ -1,15 +1,13 @@
 """OpenAI's Responses: a reply is a list of items, and a stream tells of each as it grows."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from suffice.answers import Extractor
-from suffice.live.dialects import wire
-from suffice.live.dialects.base import Dialect, Hearing, MalformedError, Meter
-from suffice.live.dialects.wire import UNREADABLE
+from suffice.live.dialects import base
 from suffice.live.signals import Token, load, signals_of, tokens_in
 from suffice.response import Response
 
@@ -21,19 +19,17 @@ _AT_THE_SERVER = ("previous_response_id", "conversation", "prompt", "background"
 LOGPROBS = "message.output_text.logprobs"
 
 
-class Responses(Dialect):
-    """`POST /responses`."""
+class ResponsesWire(base.Wire):
+    """`POST /responses` at a server."""
 
-    name = "responses"
-    path = "/responses"
-    owned = frozenset(("stream", "stream_options"))
-    takes_n = False
+    route = "/responses"
+    limit = "max_output_tokens"
 
-    def asking(
+    def fields(
         self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """The messages as input, and the form as that of the text."""
-        form = {"text": {"format": wire.flat_form(response_format)}} if response_format is not None else {}
+        form = {"text": {"format": base.flat_form(response_format)}} if response_format is not None else {}
         return {"input": [dict(message) for message in messages], **form}
 
     def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -42,37 +38,6 @@ class Responses(Dialect):
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
         said = [item for item in items if isinstance(item, dict) and "role" in item] if isinstance(items, list) else []
         return [{"role": "system", "content": told}, *said] if told else said
-
-    def no_vote(self, body: Mapping[str, Any], extractor: Extractor, answer_named: bool) -> str | None:
-        """What lives at the server, in a form of its own, or with more than its text."""
-        kept = next((name for name in _AT_THE_SERVER if body.get(name)), None)
-        if kept:
-            return kept
-        if any(kind not in ("function", "custom") for kind in _tool_types(body)):
-            return "server tools"
-        if body.get("tools") and not extractor.reads_tools:
-            return "tools"
-        include = body.get("include")
-        if body.get("top_logprobs") or (isinstance(include, list) and LOGPROBS in include):
-            return "logprobs"
-        form = _form(body)
-        odd = isinstance(form, dict) and form.get("type") != "text" and wire.schema_of(form) is None
-        return "text.format" if odd and not answer_named else None
-
-    def json_wanted(self, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """By `text.format`."""
-        return wire.schema_of(_form(body))
-
-    def check(self, body: Mapping[str, Any], extractor: Extractor) -> None:
-        """There must be an input, and tools where they are voted on."""
-        if not isinstance(body.get("input"), str | list) or not body["input"]:
-            raise ValueError('"input" must be a text, or a list with an item at least')
-        if extractor.reads_tools and not body.get("tools"):
-            raise ValueError('"suffice.answer" is about tool calls, and there are no "tools"')
-
-    def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
-        """The fields, with the seed and the stream where they are wanted."""
-        return {**fields, **({} if seed is None else {"seed": seed}), **({"stream": True} if streamed else {})}
 
     def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
         """By `include`; what the caller asked for is left as it is."""
@@ -93,17 +58,17 @@ class Responses(Dialect):
             calls = [_call(item) for item in items if item.get("type") in ("function_call", "custom_tool_call")]
             finish = _finish(reply, bool(calls))
             tokens = _take_tokens(reply) if signals else []
-        except UNREADABLE:
-            raise MalformedError(f"no response: {body[:80].decode(errors='replace')!r}") from None
-        usage = wire.usage_of(reply)
+        except base.UNREADABLE:
+            raise base.malformed("no response", body) from None
+        usage = base.usage_of(reply)
         response = Response(
-            wire.whole_characters(text) or None,
+            base.whole_characters(text) or None,
             finish,
-            tokens=wire.count(usage.get("output_tokens")),
-            reasoning=wire.whole_characters(thoughts) or None,
+            tokens=base.count(usage.get("output_tokens")),
+            reasoning=base.whole_characters(thoughts) or None,
             tool_calls=calls or None,
             signals=signals_of(tokens),
-            prompt_tokens=wire.count(usage.get("input_tokens")) or 0,
+            prompt_tokens=base.count(usage.get("input_tokens")) or 0,
             reply=reply,
         )
         return [response]
@@ -115,35 +80,63 @@ class Responses(Dialect):
         items: list[Any] = []
         whole = None
         try:
-            for event in wire.events(body, load if signals else json.loads):
+            for event in base.events(body, load if signals else json.loads):
                 kind = event.get("type")
                 if kind in ("error", "response.failed") or "error" in event:
-                    raise MalformedError(f"an error in the stream: {str(event)[:200]}")
+                    raise base.MalformedError(f"an error in the stream: {str(event)[:200]}")
                 if kind == "response.output_item.done":
                     items.append(event["item"])
                 if kind in ("response.completed", "response.incomplete"):
                     whole = {**event["response"], "output": event["response"].get("output") or items}
             tokens = _take_tokens(whole) if signals and whole else []
-        except UNREADABLE:
-            raise MalformedError(f"no stream of a response: {body[:80].decode(errors='replace')!r}") from None
+        except base.UNREADABLE:
+            raise base.malformed("no stream of a response", body) from None
         if whole is None:
-            raise MalformedError("a stream that ends before its response does")
+            raise base.MalformedError("a stream that ends before its response does")
         return replace(self.read(json.dumps(whole).encode(), 1)[0], signals=signals_of(tokens))
 
-    def meter(self) -> Meter:
+    def meter(self) -> base.Meter:
         """A reader of deltas."""
-        return wire.PieceMeter(lambda line: b'.delta"' in line)
+        return base.PieceMeter(lambda line: b'.delta"' in line)
 
-    def hearing(self) -> Hearing:
+    def stream_text(self) -> base.StreamText:
         """A listener to deltas."""
-        return wire.TextHearing(lambda event: event["delta"] if event.get("type") == _TEXT_DELTA else "")
+        return base.PieceText(lambda event: event["delta"] if event.get("type") == _TEXT_DELTA else "")
+
+    def is_thought(self, event: bytes, begun: bool) -> bool:
+        """A piece of reasoning or of its summary, or how its item ends."""
+        return _THOUGHT.search(event) is not None or (begun and _END_OF_THOUGHT.search(event) is not None)
+
+
+class ResponsesFace(base.Face):
+    """`POST /v1/responses` for a client."""
+
+    routes = ("/responses",)
+
+    def read(self, body: Mapping[str, Any], path: Mapping[str, str]) -> base.ClientRequest:
+        """The form is in `text.format`."""
+        text = body.get("text")
+        form = text.get("format") if isinstance(text, dict) else None
+        schema = base.schema_of(form)
+        is_odd = isinstance(form, dict) and form.get("type") != "text" and schema is None
+        has_input = isinstance(body.get("input"), str | list) and body["input"]
+        return base.ClientRequest(
+            model=base.model_in(body),
+            streamed=body.get("stream") is True,
+            fields=base.without(body, "stream", "stream_options"),
+            schema=schema,
+            has_tools=bool(body.get("tools")),
+            obstacle=_obstacle(body),
+            odd_form="text.format" if is_odd else None,
+            mistake=None if has_input else base.FieldError("input", "must be a text, or a list with an item at least"),
+        )
 
     def reply(
         self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
     ) -> dict[str, Any]:
         """The chosen response as it came, with the usage of all."""
         tokens = {"input_tokens": prompt_tokens, "output_tokens": completion_tokens}
-        usage = {**wire.usage_of_all(responses), **tokens, "total_tokens": prompt_tokens + completion_tokens}
+        usage = {**base.usage_of_all(responses), **tokens, "total_tokens": prompt_tokens + completion_tokens}
         return {**chosen.reply, "usage": usage}
 
     def rewritten(self, response: Response, value: Any) -> Response:
@@ -158,7 +151,7 @@ class Responses(Dialect):
             old = [item for item in output if item.get("type") in ("function_call", "custom_tool_call")]
         # What is new keeps the names that others know it by, where it had them.
         told = [{**one, **_names(old[place])} if place < len(old) else one for place, one in enumerate(new)]
-        return replace(response, reply={**response.reply, "output": wire.in_place(output, old, told)})
+        return replace(response, reply={**response.reply, "output": base.in_place(output, old, told)})
 
     def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
         """The response as it begins, each item as it grows, and the whole."""
@@ -168,26 +161,40 @@ class Responses(Dialect):
             {"type": "response.created", "response": begun},
             {"type": "response.in_progress", "response": begun},
         ]
-        for place, item in enumerate(item for item in reply["output"] if isinstance(item, dict)):
-            told += [{**event, "output_index": place} for event in _item_events(item)]
-        end = "incomplete" if reply.get("status") == "incomplete" else "completed"
-        told.append({"type": f"response.{end}", "response": reply})
-        numbered = [{**event, "sequence_number": number} for number, event in enumerate(told)]
-        return [wire.event(event, event["type"]) for event in numbered]
+        told += [*_items_events(reply["output"]), _end_event(reply)]
+        return _numbered(told)
 
-    def error(self, message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
-        """As OpenAI has it."""
-        return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+    def events_after_thoughts(self, reply: dict[str, Any], usage_wanted: bool, told: int) -> list[bytes]:
+        """Without the beginning, which has been told, and with other items than the first, which is of thoughts."""
+        said = [item for item in reply["output"] if isinstance(item, dict) and item.get("type") != "reasoning"]
+        return _numbered([*_items_events(said, first=1), _end_event(reply)], told)
 
     def error_event(self, error: dict[str, Any]) -> bytes:
         """The error by its own event; once more as an object, which is what makes OpenAI's clients raise it."""
         told = error["error"]
         told = told if isinstance(told, dict) else {}
         plain = {name: told.get(name) for name in ("code", "message", "param")}
-        return wire.event({"type": "error", **plain, "sequence_number": 0, "error": told}, "error")
+        return base.event({"type": "error", **plain, "sequence_number": 0, "error": told}, "error")
+
+
+RESPONSES = base.Dialect("responses", ResponsesFace(), ResponsesWire())
+
+
+def _obstacle(body: Mapping[str, Any]) -> str | None:
+    """What lives at the server, or is asked for with more than its text."""
+    kept = next((name for name in _AT_THE_SERVER if body.get(name)), None)
+    if kept:
+        return kept
+    if any(kind not in ("function", "custom") for kind in _tool_types(body)):
+        return "server tools"
+    include = body.get("include")
+    asks = body.get("top_logprobs") or (isinstance(include, list) and LOGPROBS in include)
+    return "logprobs" if asks else None
 
 
 _TEXT_DELTA = "response.output_text.delta"
+_THOUGHT = re.compile(rb'"type": ?"response\.reasoning_(?:summary_)?text\.delta"')
+_END_OF_THOUGHT = re.compile(rb'"type": ?"response\.(?:reasoning_\w+\.\w+|output_item\.done)"')
 
 
 def _finish(reply: dict[str, Any], calls: bool) -> str:
@@ -209,11 +216,6 @@ def _take_tokens(reply: dict[str, Any]) -> list[Token]:
     if tokens and "top_logprobs" in reply:
         reply["top_logprobs"] = 0
     return tokens
-
-
-def _form(body: Mapping[str, Any]) -> Any:
-    text = body.get("text")
-    return text.get("format") if isinstance(text, dict) else None
 
 
 def _function_call(place: int, call: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,6 +249,23 @@ def _call(item: dict[str, Any]) -> dict[str, Any]:
         arguments = json.dumps({"input": item.get("input")})
     function = {"name": item.get("name"), "arguments": arguments}
     return {"id": item.get("call_id"), "type": "function", "function": function}
+
+
+def _items_events(output: Sequence[Any], first: int = 0) -> list[dict[str, Any]]:
+    """The items of a response as they grow, numbered from the first."""
+    items = [item for item in output if isinstance(item, dict)]
+    return [{**event, "output_index": place} for place, item in enumerate(items, first) for event in _item_events(item)]
+
+
+def _end_event(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """How a response ends."""
+    end = "incomplete" if reply.get("status") == "incomplete" else "completed"
+    return {"type": f"response.{end}", "response": reply}
+
+
+def _numbered(told: Sequence[dict[str, Any]], first: int = 0) -> list[bytes]:
+    numbered = [{**event, "sequence_number": number} for number, event in enumerate(told, first)]
+    return [base.event(event, event["type"]) for event in numbered]
 
 
 def _item_events(item: dict[str, Any]) -> Iterator[dict[str, Any]]:

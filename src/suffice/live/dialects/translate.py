@@ -1,14 +1,18 @@
 """From Responses and Messages to chat completions and back, for servers that speak nothing else.
 
-Text, images, tools and JSON go over; what chat completions have no words for is refused by a ValueError that begins
-with the field's name in quotes, and what only tunes how a server works is left out.
+Text, images, tools and JSON go over; what chat completions have no words for is refused by a FieldError, and what only
+tunes how a server works is left out.
 """
 
 import json
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
+
+from suffice.live.dialects.base import UNREADABLE, FieldError, MalformedError
+from suffice.response import Response
 
 Fields = dict[str, Any]
 
@@ -35,6 +39,9 @@ _ECHOED = (
     "tools", "top_p",
 )  # fmt: skip
 _STOPS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
+TRANSLATED = tuple(_REFUSED)
+"""The dialects that can be translated."""
+
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 
 
@@ -42,17 +49,26 @@ def request_to_chat(dialect: str, body: Mapping[str, Any]) -> Fields:
     """A request of that dialect as one for a chat completion."""
     refused = next((name for name in _REFUSED[dialect] if body.get(name)), None)
     if refused:
-        raise ValueError(f'"{refused}" has no translation into chat completions')
+        raise FieldError(refused, "has no translation into chat completions")
     kept = {name: value for name, value in body.items() if name not in (*_LEFT_OUT[dialect], *_REFUSED[dialect])}
     translated = _responses_request(body) if dialect == "responses" else _messages_request(body)
     return {**kept, **{name: value for name, value in translated.items() if value not in (None, [], {})}}
 
 
-def reply_from_chat(
-    dialect: str, reply: Mapping[str, Any], choice: Mapping[str, Any], asked: Mapping[str, Any]
-) -> Fields:
-    """A choice of a chat completion as a reply of that dialect to what was asked."""
-    return _responses_reply(reply, choice, asked) if dialect == "responses" else _messages_reply(reply, choice, asked)
+def response_from_chat(dialect: str, response: Response, asked: Mapping[str, Any]) -> Response:
+    """A response of a chat completion, with the reply of that dialect that it would have been to what was asked."""
+    # Thoughts that stood in the text were taken out of it when it was read, and counts were shared out.
+    message = {**response.choice["message"], "content": response.text, "reasoning_content": response.reasoning}
+    counts = {"prompt_tokens": response.prompt_tokens, "completion_tokens": response.tokens or 0}
+    told = response.reply.get("usage")
+    usage = {**(told if isinstance(told, dict) and response.prompt_tokens else {}), **counts}
+    whole = {**response.reply, "usage": {**usage, "total_tokens": sum(counts.values())}}
+    to_reply = _responses_reply if dialect == "responses" else _messages_reply
+    try:
+        reply = to_reply(whole, {**response.choice, "message": message}, asked)
+    except UNREADABLE:
+        raise MalformedError(f"no chat completion: {json.dumps(message)[:80]}") from None
+    return replace(response, choice={}, reply=reply)
 
 
 # --- Responses
@@ -85,14 +101,14 @@ def _from_item(item: Mapping[str, Any]) -> Fields:
         return {**_message("tool", _plain(item.get("output"), "input")), "tool_call_id": item.get("call_id")}
     if kind == "reasoning":
         return {}
-    raise ValueError(f'"input" has an item {kind!r}, which has no translation into chat completions')
+    raise FieldError("input", f"has an item {kind!r}, which has no translation into chat completions")
 
 
 def _responses_choice(choice: Any) -> Any:
     if not isinstance(choice, dict):
         return choice
     if choice.get("type") != "function":
-        raise ValueError(f'"tool_choice" of the type {choice.get("type")!r} has no translation into chat completions')
+        raise FieldError("tool_choice", f"of the type {choice.get('type')!r} has no translation into chat completions")
     return {"type": "function", "function": {"name": choice.get("name")}}
 
 
@@ -269,7 +285,7 @@ def _from_part(part: Mapping[str, Any], field: str) -> Fields:
     source = part.get("source") if kind == "image" else None
     url = part.get("image_url") if kind == "input_image" else _source_url(source) if isinstance(source, dict) else None
     if not isinstance(url, str):
-        raise ValueError(f'"{field}" has a part {kind!r}, which has no translation into chat completions')
+        raise FieldError(field, f"has a part {kind!r}, which has no translation into chat completions")
     detail = {"detail": part["detail"]} if part.get("detail") else {}
     return {"type": "image_url", "image_url": {"url": url, **detail}}
 
@@ -288,13 +304,13 @@ def _plain(content: Any, field: str) -> str | None:
         part.get("text") for part in _list(content, field) if part.get("type") in ("text", "input_text", "output_text")
     ]
     if len(texts) < len(content) and field != "content":
-        raise ValueError(f'"{field}" has parts other than text where a chat completion takes no others')
+        raise FieldError(field, "has parts other than text where a chat completion takes no others")
     return "".join(str(text or "") for text in texts)
 
 
 def _function_of(tool: Mapping[str, Any], schema: str) -> Fields:
     if tool.get("type") != "function":
-        raise ValueError(f'"tools" has one of the type {tool.get("type")!r}, which chat completions do not have')
+        raise FieldError("tools", f"has one of the type {tool.get('type')!r}, which chat completions do not have")
     named = {"name": tool.get("name"), "description": tool.get("description"), "parameters": tool.get(schema)}
     named["strict"] = tool.get("strict")
     return {"type": "function", "function": {name: value for name, value in named.items() if value is not None}}
@@ -308,7 +324,7 @@ def _response_format(form: Any, field: str) -> Fields | None:
         schema = {"name": "reply", **{name: value for name, value in form.items() if name != "type"}}
         return {"type": kind, "json_schema": schema}
     if kind not in ("json_object", "text"):
-        raise ValueError(f'"{field}" has a format {kind!r}, which has no translation into chat completions')
+        raise FieldError(field, f"has a format {kind!r}, which has no translation into chat completions")
     return None if kind == "text" else {"type": kind}
 
 
@@ -337,7 +353,7 @@ def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _list(value: Any, field: str) -> list[Any]:
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-        raise ValueError(f'"{field}" must be a list of objects')
+        raise FieldError(field, "must be a list of objects")
     return value
 
 

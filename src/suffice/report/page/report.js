@@ -22,7 +22,7 @@ function shape(tag, attributes, text) {
 
 const number = (value, places) => (value == null ? "–" : value.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places }));
 // A cell is a text, a number, or a number to sort by with its text.
-const told = (cell, column) => (Array.isArray(cell) ? cell[1] : column.places == null ? cell ?? "–" : number(cell, column.places));
+const shown = (cell, column) => (Array.isArray(cell) ? cell[1] : column.places == null ? cell ?? "–" : number(cell, column.places));
 const worth = (cell) => (Array.isArray(cell) ? cell[0] : cell);
 
 // The part that shows the chosen pool: its own, that of all, or where there is none, all of them.
@@ -36,7 +36,7 @@ function compare(a, b) {
 function drawRow(row, columns) {
   const line = element("tr");
   line.append(...row.map((cell, place) => {
-    const text = told(cell, columns[place]), made = element("td", "", columns[place].text ? "text" : "");
+    const text = shown(cell, columns[place]), made = element("td", "", columns[place].text ? "text" : "");
     made.append(columns[place].text ? element("span", text) : text);
     return made;
   }));
@@ -154,7 +154,7 @@ function drawPlot(section, body) {
     const { series, values, left, top } = places[place];
     svg.append(marker(series, { class: "near", transform: `translate(${left},${top}) scale(1.4)` }));
     tip.replaceChildren(element("b", values[0] ? `${series.name}: ${values[0]}` : series.name));
-    for (const column of section.told) {
+    for (const column of section.details) {
       if (values[column.column] != null) tip.append(element("div", `${column.label} ${number(values[column.column], column.places)}`));
     }
     const most = plot.clientWidth - tip.offsetWidth;
@@ -222,7 +222,8 @@ function drawPlot(section, body) {
       }
       const small = drawn.length > 60;
       for (const one of drawn) {
-        svg.append(marker(series, { transform: `translate(${one.left},${one.top}) scale(${small ? 0.7 : 1.15})`, "fill-opacity": small ? 0.55 : 1 }));
+        const size = section.sizes ? 0.4 + Math.sqrt(one.values[section.sizes] / 40) : small ? 0.7 : 1.15;
+        svg.append(marker(series, { transform: `translate(${one.left},${one.top}) scale(${size})`, "fill-opacity": small ? 0.55 : 1 }));
       }
       places.push(...drawn);
     }
@@ -294,7 +295,7 @@ function drawQuestions(section, body) {
 function question(one, section) {
   const made = element("details", "", "question"), head = element("summary"), name = element("span", "", "name");
   name.textContent = `${one.id}${one.question ? `: ${one.question}` : ""}`;
-  head.append(name, element("span", one.told, "told"));
+  head.append(name, element("span", one.summary, "brief"));
   made.append(head);
   made.addEventListener("toggle", () => {
     if (!made.open || made.children.length > 1) return;

@@ -1,0 +1,266 @@
+"""The seam: whether a request wants an answer, what a response offers for one, and which it is.
+
+Another way to see it, a classifier or a model, is one class, a `Reader`, registered under a name of its own; the
+extractor `auto` reads by it.
+"""
+
+from abc import ABC, abstractmethod
+
+from suffice.answers.conclusion import RANGE, calculates, concluded, is_amount, is_clear, named, value_in
+from suffice.answers.extract import stated
+from suffice.answers.extractor import Evidence, Extractor, register_extractor
+from suffice.answers.json_text import is_json
+from suffice.answers.options import chosen, chosen_letter, verdict
+from suffice.answers.prose import bounded, boxed, unfenced, unmarked
+from suffice.answers.requests import LINE_LABEL, UNKNOWN, Messages, Request, is_asking, read_request
+from suffice.answers.short import whole
+from suffice.answers.structure import Structure
+from suffice.answers.values import date, numbers
+from suffice.answers.words import ASIDE, folded, within
+from suffice.errors import OptionError
+from suffice.registry import Registry
+from suffice.response import Response
+
+
+class Reader(ABC):
+    """Sees whether there is one answer, and what it is.
+
+    >>> class Loud(Reader):
+    ...     def wants_answer(self, request):
+    ...         return None
+    ...
+    ...     def candidates(self, response):
+    ...         return [Evidence(word, "short") for word in response.split() if word.isupper()]
+    ...
+    ...     def has_answer(self, request, response):
+    ...         return next(iter(self.candidates(response)), None)
+    >>> Loud().has_answer([], "I say NO").answer
+    'I'
+    """
+
+    @abstractmethod
+    def wants_answer(self, request: Messages) -> bool | None:
+        """Whether a request's messages ask for one answer: surely, surely not, or None where a response will show."""
+
+    @abstractmethod
+    def candidates(self, response: str) -> list[Evidence]:
+        """What a response may give as its answer, by itself, likeliest first."""
+
+    @abstractmethod
+    def has_answer(self, request: Messages, response: str) -> Evidence | None:
+        """The answer that a response gives to a request; None where there is nothing to vote on."""
+
+    def is_hopeless(self, request: Messages, begun: str) -> bool:
+        """Whether a response that has begun like this can have no answer any more."""
+        return False
+
+
+READERS = Registry[Reader]("reader", "suffice.readers", OptionError)
+register_reader = READERS.register
+"""Make a `Reader` usable by name, as `--answer auto:reader=NAME`.
+
+>>> register_reader("example-shapes")(lambda: Shapes()) is not None
+True
+"""
+
+_LONGEST = 20_000
+_FEW, _GROUNDS = 20, 40
+"""Words of a response that names one of two things by the way, and of a yes or no with its grounds."""
+_FILLED = 10
+"""Words that fill a place with an answer; where there are more, it is a text that stands there."""
+_SPAN = 4
+"""So many times the words of a response has the request of which it is a span."""
+_ENOUGH, _MORE = 400, 1600
+"""Characters after which a response to a question is too long to be its answer, and to come to a name at its end."""
+
+
+@register_reader("shapes")
+class Shapes(Reader):
+    """Reads by shape: slots, closed sets, short wholes, the value at the end; and a few words for what is a text."""
+
+    def wants_answer(self, request: Messages) -> bool | None:
+        """True where the request names the place of its answer or all that it may be; False for a text."""
+        asked = read_request(request)
+        if asked.makes_text:
+            return None if asked.boxed or any(slot.close or slot.is_answer for slot in asked.slots) else False
+        return True if asked.shows_place and not asked.json else None  # in JSON, a response shows its fields
+
+    def candidates(self, response: str) -> list[Evidence]:
+        """A box, the whole of a short response, the value that it comes to."""
+        text = bounded(response, _LONGEST)
+        found = ("boxed", boxed(text)), ("short", whole(text, UNKNOWN)), ("conclusion", concluded(text, UNKNOWN))
+        return [Evidence(answer, kind) for kind, answer in found if answer]  # type: ignore[arg-type]
+
+    def has_answer(self, request: Messages, response: str) -> Evidence | None:
+        """By what the request shows, and else by what the response is."""
+        asked, text = read_request(request) if request else UNKNOWN, bounded(response, _LONGEST)
+        if inside := boxed(text):
+            return None if asked.makes_text and not asked.boxed else Evidence(_boxed(inside, asked), "boxed", True)
+        if is_json(unfenced(text)) and (asked.json or "{" in text):
+            label = chosen(text, asked.labels) if asked.labels and text.count('":') == 1 else None
+            return Evidence(label, "option", True) if label else None
+        for slot in asked.slots:
+            said = slot.read(text)
+            if said is not None and len(said.split()) <= _FILLED:
+                return Evidence(_spelled(said, asked), "slot", slot.sure and not asked.makes_text) if said else None
+        if asked.makes_text or not text.strip() or _is_step(text, asked):
+            return None
+        if closed := _chosen(text, asked):
+            return Evidence(closed, "option", True)
+        if (asked.value or asked.times) and (value := concluded(text, asked)):
+            estimated = RANGE.search(text) or "~" in text or "≈" in text
+            return Evidence(value, "conclusion", asked.sum and is_clear(text, asked) and not estimated)
+        one_word = len(text.split()) == 1 and asked.text != ""
+        found = self._open(text, asked) if asked.asks and (one_word or not asked.value) else None
+        return found or _span(text, asked)
+
+    def _open(self, text: str, asked: Request) -> Evidence | None:
+        """What is read of a response where the request shows no more than that it asks: agreement decides on it."""
+        if asked.alternatives and len(text.split()) <= _FEW and (one := chosen(text, asked.alternatives)):
+            return Evidence(one, "option", True)
+        short = whole(text, asked)
+        few = len(text.split()) <= _GROUNDS and not (short and date(short))
+        value = concluded(text, asked) if asked.figures and (few or calculates(text)) else None
+        said_again = is_asking(asked.question) and value in numbers(asked.question)
+        if value and not said_again:
+            return Evidence(value, "conclusion")
+        if len(text.split()) <= _GROUNDS and not asked.serves and (said := verdict(text)):
+            return Evidence(said, "option")
+        if short:
+            return Evidence(short, "short")
+        ended = named(text, asked) if len(text) <= _MORE else None
+        return Evidence(ended, "conclusion") if ended else None
+
+    def is_hopeless(self, request: Messages, begun: str) -> bool:
+        """Where there is no place to come to, what is long is no answer."""
+        asked = read_request(request)
+        if asked.shows_place or asked.value or asked.figures:
+            return False
+        return len(begun) > _ENOUGH
+
+
+def _chosen(text: str, asked: Request) -> str | None:
+    """The one of a closed set that a response has chosen."""
+    if asked.letters:
+        return chosen_letter(text, asked.letters)
+    label = chosen(text, asked.labels) if asked.labels else None
+    return (verdict(label or text) if asked.verdict else None) or label
+
+
+def _is_step(text: str, asked: Request) -> bool:
+    """Whether a response fills several places that the request has, none of which is that of the answer."""
+    return len(asked.labels_of_lines.intersection(map(folded, LINE_LABEL.findall(text)))) > 1
+
+
+def _span(text: str, asked: Request) -> Evidence | None:
+    """The whole of a few words that a longer request has too: agreement decides whether they were chosen."""
+    said = unmarked(unfenced(text)).strip(" .!。")
+    few = len(said) > 1 and _SPAN * len(folded(said).split()) <= len(asked.text.split())
+    return Evidence(said, "option") if few and within(folded(said), asked.text) else None
+
+
+def _boxed(inside: str, asked: Request) -> str:
+    """What is in a box: of a sum its end, and of a letter with its text the letter."""
+    left, _, right = inside.rpartition("=")
+    if left and not any(one.isalpha() for one in left.replace("\\frac", "")):
+        return right.strip() or inside
+    letter = chosen_letter(inside, asked.letters) if asked.letters else inside[1] if inside[2:4] == ") " else None
+    number, unit, _ = inside.partition("\\text")
+    number = number.rstrip("\\ ,")
+    return letter or (number if unit and number.lstrip("$-").replace(".", "").isdigit() else inside)
+
+
+def _spelled(said: str, asked: Request) -> str:
+    """What stands in a slot, in the spelling that it shares with others that say the same."""
+    amount = value_in(said, asked) if asked.value and is_amount(said, asked) else None
+    return _chosen(said, asked) or amount or said
+
+
+_SHAPES = Shapes()
+
+
+def wants_answer(request: Messages) -> bool | None:
+    """Whether a request's messages ask for one answer: surely, surely not, or None where a response will show.
+
+    >>> ask = lambda text: wants_answer([{"role": "user", "content": text}])
+    >>> ask("Is 91 prime? Answer yes or no."), ask("Write a poem on 91."), ask("Is 91 prime?")
+    (True, False, None)
+    """
+    return _SHAPES.wants_answer(request)
+
+
+def candidates(response: str) -> list[Evidence]:
+    r"""What a response may give as its answer, by itself, likeliest first.
+
+    >>> [(one.answer, one.kind) for one in candidates(r"So it is \boxed{7}.")][0]
+    ('7', 'boxed')
+    """
+    return _SHAPES.candidates(response)
+
+
+def has_answer(request: Messages, response: str) -> Evidence | None:
+    """The answer that a response gives to a request; None where there is nothing to vote on.
+
+    >>> has_answer([{"role": "user", "content": "How many are 3 + 4?"}], "Three and four are 7.")
+    Evidence(answer='7', kind='conclusion', certain=True)
+    """
+    return _SHAPES.has_answer(request, response)
+
+
+@register_extractor("auto")
+class AutoExtractor(Extractor):
+    """What a person would call the response's answer, read in the light of the request where that is known.
+
+    Where somebody asked for a vote, any letter or number will do, unless the request asks for a text.
+    """
+
+    quick = True
+
+    def __init__(self, reader: str = "shapes") -> None:
+        self._reader: Reader = READERS.get(reader)
+        self._messages: Messages | None = None
+        self._asked = True
+
+    def wants_answer(self, messages: Messages) -> bool | None:
+        """As its reader sees it."""
+        return self._reader.wants_answer(messages)
+
+    def for_request(self, messages: Messages, *, asked: bool = True, most_tokens: int | None = None) -> "AutoExtractor":
+        """The one that knows what was asked."""
+        known = self._copy(most_tokens)
+        known._messages, known._asked = messages, asked
+        known.takes_cut &= not read_request(messages).boxed  # what ends before the box has not come to its answer
+        return known
+
+    def for_scout(self, scout: Response) -> Extractor | None:
+        """Itself where the scout has an answer; one that reads fields where it is JSON."""
+        if self.evidence(scout) is not None:
+            return self
+        text, structured = unfenced(scout.said or ""), Structure()
+        asked = read_request(self._messages or [])
+        fits = not asked.makes_text and (asked.json or (is_json(text) and "{" in text))
+        return structured if fits and isinstance(structured.value(scout), dict | list) else None
+
+    def is_hopeless(self, begun: str) -> bool:
+        """As its reader sees it."""
+        return self._messages is not None and self._reader.is_hopeless(self._messages, begun)
+
+    def evidence(self, response: Response) -> Evidence | None:
+        """What the reader sees, or else what is stated anywhere, where somebody asked for a vote."""
+        text = self.whole(response)
+        if not text:
+            return None
+        found = self._reader.has_answer(self._messages or [], text)
+        if self._messages is None:
+            return found if boxed(text) else self._any(text) or found
+        return found or (self._any(text) if self._asked else None)
+
+    def _any(self, text: str) -> Evidence | None:
+        refuses = ASIDE.open(folded(text)) or (self._messages and self._reader.wants_answer(self._messages) is False)
+        said = None if refuses or is_json(unfenced(text)) else stated(text)
+        return Evidence(said, "conclusion", True) if said else None
+
+    def extract(self, response: Response) -> str | None:
+        """The answer of the evidence."""
+        found = self.evidence(response)
+        return found.answer if found else None

@@ -1,0 +1,112 @@
+"""The few words, in many languages, that tell what a request asks for: they are in `words.toml`, a table a thing."""
+
+import tomllib
+import unicodedata
+from functools import lru_cache
+from pathlib import Path
+
+_UNSPACED = (("\u3040", "\u30ff"), ("\u3400", "\u9fff"), ("\uac00", "\ud7af"), ("\u0e00", "\u0e7f"))
+"""Kana, Chinese characters, Hangul, Thai: words have no spaces around them, or endings grow onto them."""
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether a text is in a script that sets no spaces between words.
+
+    >>> is_unspaced("東京"), is_unspaced("Tokyo 5")
+    (True, False)
+    """
+    return any(start <= character <= end for character in text for start, end in _UNSPACED)
+
+
+@lru_cache(maxsize=512)
+def folded(text: str) -> str:
+    """A text as words in small letters with a space around each, so that words can be looked for in it.
+
+    >>> folded("What’s 17*23, s'il te plaît?")
+    " what's 17 23 s'il te plaît "
+    """
+    kept = [_folded(character) for character in unicodedata.normalize("NFKC", text).casefold()]
+    return f" {' '.join(''.join(kept).split())} "
+
+
+def _folded(character: str) -> str:
+    if character in "'’":
+        return "'"
+    return character if character.isalnum() or is_mark(character) else " "
+
+
+def is_mark(character: str) -> bool:
+    """Whether it belongs to the letter before it, as vowels do in many scripts."""
+    return bool(character) and unicodedata.category(character).startswith("M")
+
+
+def within(words: str, text: str) -> bool:
+    """Whether words, folded, occur in a text, folded.
+
+    >>> within(folded("B"), folded("A or B?")), within(folded("b"), folded("abc")), within(folded("京"), folded("東京"))
+    (True, False, True)
+    """
+    return (words.strip() if is_unspaced(words) else words) in text if words.strip() else False
+
+
+class Words:
+    """Words of which any may occur in a text.
+
+    >>> Words("explain* how_to 为什么").occur_in(folded("Explaining it")), Words("how_to").occur_in(folded("how"))
+    (True, False)
+    """
+
+    def __init__(self, words: str) -> None:
+        self.entries = frozenset(map(_entry, words.split()))
+        self._unspaced = frozenset(filter(is_unspaced, self.entries))
+
+    def occur_in(self, text: str) -> bool:
+        """Whether any occurs in a folded text."""
+        return any(entry in text for entry in self.entries)
+
+    def open(self, text: str, first: int = 1) -> bool:
+        """Whether one of the first words of a folded text is among them; where it has no spaces, any."""
+        head = f" {' '.join(text.split()[:first])} "
+        return any(entry in (text if entry in self._unspaced else head) for entry in self.entries)
+
+    def start(self, text: str) -> bool:
+        """Whether a folded text begins with one; where it has no spaces, it may stand anywhere."""
+        return any(entry in text if entry in self._unspaced else text.startswith(entry) for entry in self.entries)
+
+    def are(self, text: str) -> bool:
+        """Whether a folded text is one of them and nothing else."""
+        return any(entry.strip() == text.strip() for entry in self.entries)
+
+
+def _entry(word: str) -> str:
+    word = word.replace("_", " ").replace("-", " ").casefold()
+    if is_unspaced(word):
+        return word
+    return f" {word[:-1]}" if word.endswith("*") else f" {word} "
+
+
+_TABLES: dict[str, str] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+
+WRITES = Words(_TABLES["writes"])
+TEXTS = Words(_TABLES["texts"])
+OPEN = Words(_TABLES["open"])
+JUDGES = Words(_TABLES["judges"])
+HOW_MANY = Words(_TABLES["how_many"])
+COMPUTES = Words(_TABLES["computes"])
+SORTS = Words(_TABLES["sorts"])
+OUTPUTS = Words(_TABLES["outputs"])
+QUESTIONS = Words(_TABLES["questions"])
+WHICH = Words(_TABLES["which"])
+ONLY = Words(_TABLES["only"])
+POLITE = Words(_TABLES["polite"])
+FILLERS = Words(_TABLES["fillers"])
+OR = Words(_TABLES["or"])
+AND = Words(_TABLES["and"])
+ANSWERS = Words(_TABLES["answers"])
+YES = Words(_TABLES["yes"])
+NO = Words(_TABLES["no"])
+ASIDE = Words(_TABLES["aside"])
+IT_IS = Words(_TABLES["it_is"])
+WORTH = {word: number for line in _TABLES["numbers"].splitlines() for number, word in enumerate(line.split())}
+WORTH.pop("-")
+"""Numbers in words."""

@@ -1,0 +1,1 @@
+"""A thin file for each command: it parses, calls and prints."""

@@ -1,0 +1,77 @@
+"""The command that says how to sample."""
+
+from typing import Annotated
+
+import typer
+
+import suffice
+from suffice import OptionError
+from suffice.cli import options
+from suffice.cli.app import app, show
+from suffice.cli.outputs import Outputs
+from suffice.replay.advise import DEFAULT_REPEATS, FLOWS, MIN_AGREEMENT, PLANS
+from suffice.replay.evaluate import executor_for
+from suffice.report.files import advice_csv, advice_json
+from suffice.report.progress import progress_bar
+from suffice.report.replayed import advice_report
+from suffice.report.tables import advice_table, choice_options
+from suffice.tally import DEFAULT_BUDGET
+
+
+@app.command()
+def advise(
+    chosen: options.Pools,
+    outputs: Outputs,
+    controllers: options.Controllers = [],  # noqa: B006
+    max_latency: Annotated[
+        float | None, typer.Option(help="The longest wait, in tokens, or in seconds with --tokens-per-second.")
+    ] = None,
+    max_tokens: Annotated[
+        float | None, typer.Option("--max-mean-tokens", help="The most tokens for a question, on average.")
+    ] = None,
+    min_agreement: Annotated[
+        float, typer.Option(help="How often to agree with the full vote, in percent.")
+    ] = MIN_AGREEMENT,
+    budget: options.Budget = DEFAULT_BUDGET,
+    repeats: options.Repeats = DEFAULT_REPEATS,
+    seed: options.DrawSeed = 0,
+    slots: options.Slots = None,
+    tokens_per_second: options.TokensPerSecond = None,
+    ray: options.RayAddress = None,
+) -> None:
+    """Say which flow and controller to use for pools: the cheapest in time, or the quickest in budget.
+
+    Without --controller it tries plans, with several penalties.
+    """
+    if (max_latency is None) == (max_tokens is None):
+        raise OptionError("give --max-latency or --max-mean-tokens, one of the two")
+    outputs.check()
+    pools = options.load_pools(chosen)
+    speed = tokens_per_second or 1.0
+    tried = controllers or PLANS
+    cluster = options.on_ray(ray)
+    with progress_bar("sweep", 1, options.standing_of(cluster)) as advance:
+        advice = suffice.advise(
+            pools,
+            tried,
+            max_latency=max_latency and max_latency * speed,
+            max_tokens=max_tokens,
+            min_agreement=min_agreement,
+            budget=budget,
+            repeats=repeats,
+            seed=seed,
+            slots=slots,
+            progress=advance,
+            executor=cluster or executor_for(pools, len(tried) * len(FLOWS), repeats, clocked=True),
+        )
+    settings = {"budget": budget, "repeats": repeats, "seed": seed, "slots": slots, "min_agreement": min_agreement}
+    settings |= {"max_latency": max_latency, "max_tokens": max_tokens}
+    outputs.write(
+        json=lambda: advice_json(advice, **settings),
+        csv=lambda: advice_csv(advice),
+        figure=lambda figures, path: figures.draw_front(advice, path),
+        report=lambda: advice_report(advice, {"pools": [pool.name for pool in pools], **settings}),
+    )
+    if not outputs.quiet:
+        show(advice_table(advice, speed))
+        typer.echo(f"Use {choice_options(advice.chosen)}")

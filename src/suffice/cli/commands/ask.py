@@ -1,0 +1,90 @@
+"""`suffice ask`: one question, and the vote before one's eyes."""
+
+import sys
+from contextlib import ExitStack
+from json import dumps
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+import suffice
+from suffice import OptionError
+from suffice.cli import asking
+from suffice.cli.app import app, need
+from suffice.cli.fields import Fields
+from suffice.cli.options import Prices
+from suffice.cli.outputs import JsonFile, OutputFiles
+from suffice.cli.servers import Servers, check_with_panel, upstream_of, with_key
+from suffice.live.prompts import get_prompt, put
+from suffice.panel.live import ask_panel
+from suffice.planning import LARGEST_BUDGET
+from suffice.report.progress import waiting
+from suffice.report.votes import outcome_lines, vote_display
+from suffice.tally import Tally
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask; - reads it from the input.")],
+    settings: Annotated[dict[str, Any], Fields(suffice.Sampling, f"{asking.VOTE} {asking.RIGHT}")],
+    request: asking.Request,
+    servers: Servers,
+    prices: Prices,
+    outputs: JsonFile,
+    schema: asking.SchemaFile = None,
+    prompt: asking.Prompt = None,
+) -> None:
+    """Ask a question just enough times, and watch the vote."""
+    try:
+        question = sys.stdin.read() if question == "-" else question
+        question.encode()
+    except UnicodeError:
+        raise OptionError("QUESTION is not UTF-8 text") from None
+    if not question.strip():
+        raise OptionError("QUESTION is empty: there is nothing to ask")
+    if "panel" in servers:
+        check_with_panel(settings, prices)
+    asking.check_request(request)
+    sampling, form = asking.sampling_of(asking.weighed(settings, prices), schema)
+    chosen = sampling.voting.controller
+    if isinstance(chosen, suffice.Plan) and sampling.budget <= LARGEST_BUDGET and "panel" not in servers:
+        with waiting("planning"):  # a first plan takes seconds, and the vote finds it ready then
+            chosen.next_round(Tally(sampling.budget))
+    prompt = prompt or (asking.BARE if schema else None)
+    messages = get_prompt(prompt) if prompt else None
+    console = Console(highlight=False)
+    outputs.check()
+    with (
+        upstream_of(**servers) as upstream,
+        vote_display(console, outputs.quiet) as watch,
+        ExitStack() as stack,
+    ):
+        openai = need("openai", "")
+        clients = [stack.enter_context(openai.OpenAI(**one)) for one in upstream.settings]
+        asked = put(question.strip(), messages or get_prompt(upstream.prompt))
+        outcome: suffice.Outcome | None
+        try:
+            fields = upstream.fields(request | form)
+            if upstream.panel:
+                outcome = ask_panel(upstream.panel, upstream.settings, asked, sampling=sampling, watch=watch, **fields)
+            else:
+                outcome = suffice.sample(clients, asked, sampling=sampling, watch=watch, **fields)
+            code = 0
+        except KeyboardInterrupt as interrupt:
+            outcome, code = getattr(interrupt, "outcome", None), 130
+        except suffice.SampleError as error:
+            outcome, code = error.outcome, 1
+            typer.echo(with_key(f"suffice: {error}"), err=True)
+    _print_outcome(outcome, console, outputs)
+    if code:
+        raise typer.Exit(code)
+
+
+def _print_outcome(outcome: "suffice.Outcome | None", console: Console, outputs: OutputFiles) -> None:
+    if outcome is None:
+        return
+    outputs.write(json=lambda: dumps(outcome.to_json(), ensure_ascii=False) + "\n")
+    if not outputs.quiet:
+        for line in outcome_lines(outcome):
+            console.print(line, markup=False, soft_wrap=True)

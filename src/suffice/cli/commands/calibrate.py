@@ -1,0 +1,49 @@
+"""The command that learns from labels how often votes are right."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suffice.cli import options
+from suffice.cli.app import app, show
+from suffice.cli.outputs import Pictured
+from suffice.replay.calibrating import calibration_of, cross_judge, labelled_votes
+from suffice.report.calibrated import calibration_json, calibration_report, calibration_tables, summary_sentence
+from suffice.report.progress import waiting
+from suffice.tally import DEFAULT_BUDGET
+
+
+@app.command()
+def calibrate(
+    chosen: options.Pools,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the calibration goes, as .json.")],
+    outputs: Pictured,
+    labels: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Learn from so many questions with a gold answer; all by default."),
+    ] = None,
+    controller: Annotated[
+        str, typer.Option(metavar="C", help="Who stops the votes: what is learned holds for votes that stop like this.")
+    ] = "plan",
+    budget: options.Budget = DEFAULT_BUDGET,
+    seed: options.DrawSeed = 0,
+) -> None:
+    """Learn from questions with a gold answer how often votes are right, and from what probability on to answer."""
+    outputs.check(out)
+    pools = options.load_pools(chosen)
+    with waiting("calibrating"):
+        votes = labelled_votes(pools, controller, budget, labels, seed)
+        calibration = calibration_of(votes)
+        judged = cross_judge(calibration, votes)
+    calibration.save(out)
+    outputs.write(
+        json=lambda: calibration_json(calibration, judged, votes.card),
+        figure=lambda figures, path: figures.draw_calibration(judged, path),
+        report=lambda: calibration_report(calibration, judged, votes.card),
+    )
+    if not outputs.quiet:
+        for made in calibration_tables(calibration, judged):
+            show(made, "")
+        typer.echo(summary_sentence(judged))
+        typer.echo(f"The calibration is in {out}: use it as --right {out}, with --risk for what may be wrong.")

@@ -1,0 +1,65 @@
+"""`suffice collect`: a pool of a server's responses to a file of questions."""
+
+from shlex import quote
+from typing import Annotated, Any
+
+import typer
+
+import suffice
+from suffice import OptionError
+from suffice.cli import asking
+from suffice.cli.app import app, show
+from suffice.cli.fields import Fields
+from suffice.cli.options import RayAddress
+from suffice.cli.servers import PlainServers, upstream_of, with_key
+from suffice.live.batches.batch import Spent
+from suffice.report.tables import pool_table
+from suffice.tally import DEFAULT_BUDGET
+
+
+@app.command()
+def collect(
+    questions: asking.Questions,
+    out: asking.Out,
+    settings: Annotated[
+        dict[str, Any],
+        Fields(suffice.Sampling, "answer ignore signals concurrency timeout_seconds", {"concurrency": 8}),
+    ],
+    request: asking.Request,
+    servers: PlainServers,
+    samples: Annotated[int, typer.Option(help="How many responses to each question.")] = 128,
+    schema: asking.SchemaFile = None,
+    prompt: asking.Prompt = None,
+    price: asking.Price = 0.0,
+    prompt_price: asking.PromptPrice = 0.0,
+    keep_text: Annotated[bool, typer.Option("--keep-text", help="Keep the responses' text in the pool.")] = False,
+    ray: RayAddress = None,
+) -> None:
+    """Make a pool: sample a server many times for each question; interrupted, it goes on where it was."""
+    if samples < 1:
+        raise OptionError(f"--samples must be at least 1, not {samples}")
+    sampling, form = asking.sampling_of(settings, schema)
+    asking.check_request(request)
+    job = asking.Job(questions, out, sampling, Spent(price, prompt_price), ray)
+    with upstream_of(**servers) as upstream:
+        kept = {"samples": samples, "keep_text": keep_text, **asking.recorded(settings, "answer ignore signals")}
+        total = samples * len(job.questions)
+
+        def work(batch: Any) -> Any:
+            return batch.collect(job.questions, samples)
+
+        bare = prompt or (asking.BARE if schema else None)
+        with job.lines(
+            upstream, bare, upstream.fields(request | form), kept, total, "responses", work, keep_text=keep_text
+        ) as lines:
+            missing = total - job.spent.responses
+            if missing:
+                typer.echo(with_key(f"{missing} draws failed, the last with: {job.spent.failures[-1]}"), err=True)
+                typer.echo("Run the same command again to try those again; the rest is in the journal.", err=True)
+                raise typer.Exit(1)
+            asking.write_lines(out, lines)
+    show(pool_table([suffice.summarise(suffice.load_pool(out))]))
+    typer.echo(f"The pool is in {out}: {total} responses, {job.spent.tokens:,} tokens.")
+    job.tell_cut_off()
+    budget = f" --budget {samples}" if samples < DEFAULT_BUDGET else ""
+    typer.echo(f"What it saves to stop early is told by: suffice evaluate {quote(str(out))}{budget}")

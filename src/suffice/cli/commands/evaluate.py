@@ -1,0 +1,158 @@
+"""The command that replays controllers over pools and compares them."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import suffice
+from suffice import OptionError, Penalties
+from suffice.cli import options
+from suffice.cli.app import app, show
+from suffice.cli.outputs import OutputFiles, Outputs
+from suffice.controllers.conditioned import LARGEST_BUDGET as LARGEST_LEARNED
+from suffice.flow import get_flow
+from suffice.planning import LARGEST_BUDGET as LARGEST_PLANNED
+from suffice.replay import DEFAULT_REPEATS
+from suffice.replay.calibrating import judge_pools
+from suffice.replay.compare import reliabilities
+from suffice.replay.evaluate import executor_for
+from suffice.replay.learning import DEFAULT_ORDERS, replay_learning
+from suffice.replay.reliability import certainty_reliabilities
+from suffice.report.calibrated import judged_json, judged_table
+from suffice.report.files import learning_json, results_csv, results_json
+from suffice.report.progress import progress_bar
+from suffice.report.replayed import evaluation_report, learning_report
+from suffice.report.tables import clock_table, evaluation_tables, independent, learning_table, quotable, saved_tokens
+from suffice.tally import DEFAULT_BUDGET
+
+IN_ROUNDS = ["once", "sc", "asc", "esc", "rl", "plan"]
+IN_FLOW = ["once", "asc", "boinf", "plan", "rl"]
+
+
+@app.command()
+def evaluate(
+    chosen: options.Pools,
+    prices: options.Prices,
+    outputs: Outputs,
+    controllers: options.Controllers = [],  # noqa: B006
+    budget: options.Budget = DEFAULT_BUDGET,
+    repeats: options.Repeats = DEFAULT_REPEATS,
+    seed: options.DrawSeed = 0,
+    penalty_draw: options.PenaltyDraw = Penalties.draw,
+    penalty_round: options.PenaltyRound = Penalties.round,
+    flow_text: options.FlowText = None,
+    slots: options.Slots = None,
+    elect: options.Elect = "majority",
+    tokens_per_second: options.TokensPerSecond = None,
+    baseline: Annotated[
+        str, typer.Option(metavar="C", help="The controller that changes and differences are against.")
+    ] = "sc",
+    right: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A calibration: tell how true it is on the gold of these pools.")
+    ] = None,
+    risk: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Tell what it answers at this risk; needs --right.")
+    ] = None,
+    learn: Annotated[
+        bool, typer.Option("--learn", help="Replay each pool as traffic, in random order, with a plan that learns.")
+    ] = False,
+    ray: options.RayAddress = None,
+) -> None:
+    """Replay controllers over pools, all on the same draws, and compare them."""
+    flow = get_flow(flow_text)
+    if learn:
+        if flow or slots or outputs.csv:
+            raise OptionError("is for rounds with no clock, and writes no CSV", "learn")
+        if elect != "majority":
+            raise OptionError("tells samples and agreement, which an election by weight doesn't change", "learn")
+        if len(controllers) > 1:
+            raise OptionError("can be given once: it is the plan that learns", "controller")
+    if risk is not None and right is None:
+        raise OptionError("needs a calibration: make one with suffice calibrate, and give it too (right)", "risk")
+    calibration = suffice.load_calibration(right) if right else None
+    outputs.check()
+    pools = options.load_pools(chosen)
+    penalties = options.penalties_of(penalty_draw, penalty_round, pools, prices, outputs.quiet)
+    if learn:
+        orders = DEFAULT_ORDERS if repeats == DEFAULT_REPEATS else repeats
+        plan = (controllers or ["plan"])[0]
+        _learn(pools, plan, penalties, outputs, budget=budget, orders=orders, seed=seed)
+        return
+    controllers = controllers or _serving(IN_FLOW if flow else IN_ROUNDS, budget)
+    warnings = [warning for name in controllers for warning in _trained_on_them(name, pools)]
+    for warning in warnings:
+        typer.echo(f"WARNING: {warning}", err=True)
+    cluster = options.on_ray(ray)
+    with progress_bar("replay", 1, options.standing_of(cluster)) as advance:
+        comparisons = suffice.compare(
+            pools,
+            controllers,
+            baseline=baseline,
+            budget=budget,
+            repeats=repeats,
+            seed=seed,
+            penalties=penalties,
+            flow=flow,
+            slots=slots,
+            elect=elect,
+            progress=advance,
+            executor=cluster or executor_for(pools, len(controllers), repeats, clocked=bool(flow or slots)),
+        )
+    about: dict[str, Any] = {"budget": budget, "repeats": repeats, "seed": seed}
+    about |= {"penalty_draw": penalties.draw, "penalty_round": penalties.round, "elect": elect}
+    about |= {"flow": str(flow) if flow else None, "warnings": warnings}
+    if slots or tokens_per_second:
+        about |= {"slots": slots, "tokens_per_second": tokens_per_second}
+    judged = judge_pools(calibration, pools, budget, seed) if calibration else {}
+    if calibration:
+        about["right"] = judged_json(calibration, judged, risk)
+    outputs.write(
+        json=lambda: results_json(comparisons, **about),
+        csv=lambda: results_csv(comparisons),
+        figure=lambda figures, path: figures.draw_reliability(
+            reliabilities(comparisons), certainty_reliabilities(pools), path
+        ),
+        report=lambda: evaluation_report(comparisons, pools, about),
+    )
+    if outputs.quiet:
+        return
+    for table in evaluation_tables(comparisons):
+        show(table, "")
+    if flow or slots or tokens_per_second:
+        show(clock_table(comparisons, tokens_per_second), "")
+    if calibration:
+        show(judged_table(calibration, judged, risk), "")
+    for sentence in filter(None, (independent(comparisons), saved_tokens(comparisons), quotable(comparisons))):
+        typer.echo(sentence)
+
+
+def _trained_on_them(name: str, pools: list[suffice.Pool]) -> list[str]:
+    """What to say where a controller's card names a tested pool as one that it was trained on."""
+    card = getattr(suffice.get_controller(name), "card", {})
+    known = {told for pool in card.get("pools", ()) for told in (pool["name"], pool["sha256"]) if told}
+    return [
+        f"{name} was trained on {pool.name}: its figures there are not of new questions"
+        for pool in pools
+        if pool.name in known or pool.sha256 in known
+    ]
+
+
+def _serving(controllers: list[str], budget: int) -> list[str]:
+    """Those of them that serve a budget: a network and a plan have their largest."""
+    largest = {"rl": LARGEST_LEARNED, "plan": LARGEST_PLANNED}
+    return [one for one in controllers if budget <= largest.get(one, budget) and (one != "rl" or budget > 1)]
+
+
+def _learn(pools: list[suffice.Pool], plan: str, penalties: Penalties, outputs: OutputFiles, **settings: int) -> None:
+    """Each pool as traffic: what a plan that learns from it takes, against one that doesn't."""
+    with progress_bar("traffic", settings["orders"] * len(pools)) as advance:
+        replays = [replay_learning(pool, plan, **settings, progress=advance) for pool in pools]
+    about = {"controller": plan, "penalty_draw": penalties.draw, "penalty_round": penalties.round}
+    outputs.write(
+        json=lambda: learning_json(replays, penalties, **settings, **about),
+        figure=lambda figures, path: figures.draw_learning(replays, path),
+        report=lambda: learning_report(replays, settings | about),
+    )
+    if not outputs.quiet:
+        show(*(learning_table(replay, penalties) for replay in replays))

@@ -1,0 +1,53 @@
+"""The command that fits the planner to pools of one's own."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import suffice
+from suffice import Penalties, Plan
+from suffice.cli import options
+from suffice.cli.app import app, whole_numbers
+from suffice.cli.commands.plan import ACTIONS
+from suffice.paths import check_writable
+from suffice.planning.learning import FEWEST
+from suffice.replay import learn_prior
+from suffice.replay.targets import HELD_OUT_SEED
+from suffice.report.progress import waiting
+from suffice.tally import DEFAULT_BUDGET
+
+
+@app.command()
+def fit(
+    chosen: options.Pools,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the controller goes, as .safetensors.")],
+    budget: options.Budget = DEFAULT_BUDGET,
+    seed: options.DrawSeed = 0,
+    penalty_draw: options.PenaltyDraw = Plan.penalty_draw,
+    penalty_round: options.PenaltyRound = Plan.penalty_round,
+    actions: options.Actions = ACTIONS,
+) -> None:
+    """Fit the plan to pools of yours, as if they had been traffic to learn from, and save it as a controller."""
+    check_writable(out)
+    pools = options.load_pools(chosen)
+    base = Plan(penalty_draw, penalty_round, whole_numbers("actions", actions))
+    with waiting("fitting"):
+        fitted = replace(base, prior=learn_prior(pools, base, budget=budget, seed=seed), fewest=FEWEST)
+    for pool in pools:
+        with waiting(f"replay of {pool.name}"):
+            old, new = suffice.evaluate(
+                pool,
+                [base, fitted],
+                budget=budget,
+                seed=HELD_OUT_SEED,
+                penalties=Penalties(penalty_draw, penalty_round),
+                confidence=False,
+            )
+        typer.echo(
+            f"{pool.name}: samples {old.samples:.2f} → {new.samples:.2f}, agreement {old.agreement:.2f} → "
+            f"{new.agreement:.2f} %, reward {old.reward:.4f} → {new.reward:.4f}, on other draws"
+        )
+    suffice.save_controller(fitted, out)
+    typer.echo(f"The plan is in {out}: use it as file:{out}")

@@ -1,0 +1,57 @@
+"""The command that computes plans."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import suffice
+from suffice import Plan
+from suffice.cli import options
+from suffice.cli.app import app, whole_numbers
+from suffice.paths import check_writable
+from suffice.replay.targets import HELD_OUT_SEED, meet
+from suffice.report.progress import waiting
+from suffice.tally import DEFAULT_BUDGET
+
+ACTIONS = ",".join(map(str, Plan.actions))
+
+
+@app.command()
+def plan(
+    prices: options.Prices,
+    chosen: Annotated[list[str], options.pool_argument("Pools to meet the means on; the model's own by default.")] = [],  # noqa: B006
+    mean_samples: Annotated[float | None, typer.Option(help="Draw so many on average.")] = None,
+    mean_rounds: Annotated[float | None, typer.Option(help="Take at most so many rounds on average.")] = None,
+    min_agreement: Annotated[float | None, typer.Option(help="Agree with the full vote so often, in percent.")] = None,
+    budget: options.Budget = DEFAULT_BUDGET,
+    penalty_draw: options.PenaltyDraw = Plan.penalty_draw,
+    penalty_round: options.PenaltyRound = Plan.penalty_round,
+    actions: options.Actions = ACTIONS,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the controller goes, as .safetensors.")
+    ] = None,
+) -> None:
+    """Compute the best policy exactly, with no training: for penalties, or for means that it shall meet."""
+    check_writable(out)
+    pools = options.load_pools(chosen)
+    penalties = options.penalties_of(penalty_draw, penalty_round, pools, prices)
+    base = Plan(penalties.draw, penalties.round, whole_numbers("actions", actions))
+    result: suffice.SavedController = base
+    if mean_samples is not None or mean_rounds is not None or min_agreement is not None:
+        with waiting("planning"):
+            found = meet(base, budget, pools, mean_samples, mean_rounds, min_agreement)
+        result = found.controller
+        typer.echo(found.report)
+    with waiting("replay"):
+        results = suffice.evaluate(pools, result, budget=budget, seed=HELD_OUT_SEED)
+    for measured in results:
+        typer.echo(
+            f"{measured.pool}: {measured.samples:.2f} samples in {measured.rounds:.2f} rounds, "
+            f"{measured.agreement:.2f} % agreement, measured on other draws"
+        )
+    if out:
+        suffice.save_controller(result, out)
+        typer.echo(f"The plan is in {out}: use it as file:{out}")
+    else:
+        typer.echo(f"Use it as {result}" if isinstance(result, Plan) else "Say --out FILE to keep it.")

@@ -1,0 +1,114 @@
+"""The command that runs the paper's experiments."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from suffice import OptionError, Penalties
+from suffice.cli import options
+from suffice.cli.app import app, need, new_console, show, whole_numbers
+from suffice.cli.fields import Fields
+from suffice.cli.outputs import ReportFile
+from suffice.cli.voters import Value
+from suffice.experiments import EXPERIMENTS, Bench, forecast
+from suffice.panel.voters import price_of
+from suffice.report.layout import shown_page
+from suffice.report.progress import progress_bar, training_bar, waiting
+from suffice.report.reproduced import experiments_report
+from suffice.training.setting import Setting
+
+MODELS = ("qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b")
+TRAINING_POOLS = [f"{model}__train" for model in MODELS]
+TEST_POOLS = [f"{MODELS[0]}__dapo", *(f"{model}__{name}" for model in MODELS for name in ("gsm8k", "math500"))]
+
+
+@app.command()
+def reproduce(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=", ".join(EXPERIMENTS) + " or all.")],
+    outputs: ReportFile,
+    process: Annotated[dict[str, Any], Fields(Setting, "first budget")],
+    how: Annotated[dict[str, Any], Fields(Bench, "leave_one_out algorithm preset steps keep seeds repeats seed")],
+    train: Annotated[
+        list[str],
+        typer.Option(metavar="POOL…", help="Pools to train on: for each test pool those of its model, if any."),
+    ] = TRAINING_POOLS,
+    test: Annotated[list[str], typer.Option(metavar="POOL…", help="Pools to test on.")] = TEST_POOLS,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the pages, tables and pictures go.")] = Path(
+        "reproduced"
+    ),
+    allow_overlap: Annotated[
+        bool, typer.Option("--allow-overlap", help="Let training and test share questions.")
+    ] = False,
+    penalty_draw: options.PenaltyDraw = Penalties.draw,
+    penalty_round: options.PenaltyRound = Penalties.round,
+    actions: options.Actions = options.PAPER_ACTIONS,
+    price: Annotated[
+        list[str],
+        typer.Option(
+            metavar="MODEL=P…", help="What a million tokens cost, for a panel; else the billions in a model's name."
+        ),
+    ] = [],  # noqa: B006
+    value: Value = None,
+    cache: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="DIR", help="Where trained controllers are kept; with the pages by default. Repeat to look in more."
+        ),
+    ] = [],  # noqa: B006
+    ray: options.RayAddress = None,
+) -> None:
+    """Run the paper's experiments on any pools; interrupted, it goes on where it was."""
+    need("suffice.training.runs", "train,plot")
+    pages = need("suffice.report.experiments", "train,plot")
+    if what not in (*EXPERIMENTS, "all"):
+        raise OptionError(f'WHAT must be one of {", ".join(EXPERIMENTS)} or all, not "{what}"')
+    outputs.check()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"--out {out}: it can't be made a folder: {error.strerror}") from None
+    cluster = options.on_ray(ray)
+    bench = Bench(
+        train=tuple(options.load_pools(train)),
+        test=tuple(options.load_pools(test)),
+        out=out,
+        setting=Setting(Penalties(penalty_draw, penalty_round), whole_numbers("actions", actions), **process),
+        **how,
+        progress=partial(training_bar, standing=options.standing_of(cluster)),
+        bar=partial(progress_bar, standing=options.standing_of(cluster)),
+        warn=lambda message: typer.echo(f"WARNING: {message}", err=True),
+        cache=cache,
+        prices=dict(map(_priced, price)),
+        value=value,
+        executor=cluster,
+    )
+    bench.check(allow_overlap)
+    names = list(EXPERIMENTS) if what == "all" else [what]
+    if jobs := [job for name in names for job in EXPERIMENTS[name].jobs(bench).values()]:
+        typer.echo(forecast([(bench, jobs)]), err=True)
+    try:
+        for name in names:
+            found = EXPERIMENTS[name].run(bench)
+            with waiting(f"page of {name}"):
+                pages.write_page(name, found, bench)
+        if what == "all":
+            pages.write_index(names, bench)
+    except KeyboardInterrupt:
+        typer.echo("Interrupted: run the same command again to go on.", err=True)
+        raise
+    page = (out / f"{'index' if what == 'all' else what}.md").read_text()
+    show(*shown_page(page, new_console().width))
+    typer.echo(f"All of it is in {out}.")
+    names_told = ("leave_one_out", "preset", "keep", "steps", "seeds", "repeats", "seed", "budget")
+    settings = {"train": train, "test": test, **{name: getattr(bench, name) for name in names_told}}
+    outputs.write(report=lambda: experiments_report(names, out, bench.used, settings))
+
+
+def _priced(text: str) -> tuple[str, float]:
+    """The model and the price of a value of --price."""
+    model, equals, price = text.partition("=")
+    if not (model and equals):
+        raise OptionError(f'must be MODEL=P, not "{text}"', "price")
+    return model, price_of(price, "price")

@@ -1,0 +1,148 @@
+"""`suffice run`: a file of questions, each asked just enough times."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from statistics import fmean
+from typing import Annotated, Any
+
+import typer
+
+import suffice
+from suffice import OptionError
+from suffice.cli import asking
+from suffice.cli.app import app
+from suffice.cli.fields import Fields
+from suffice.cli.options import RayAddress, Worth
+from suffice.cli.outputs import ReportFile
+from suffice.cli.servers import Servers, check_with_panel, upstream_of, with_key
+from suffice.live.batches.batch import Spent
+from suffice.report.questions import MOST_QUESTIONS, outcomes_report, report_line
+from suffice.report.votes import coverage_sentence, outcomes_summary
+
+_FIGURES = (
+    *("samples", "rounds", "tokens", "seconds", "over_one", "changed", "samples_saved", "tokens_saved"),
+    *("stop_reason", "right", "fields_right", "sure", "audit"),
+)
+"""What the summary is made of."""
+
+
+@app.command()
+def run(
+    questions: asking.Questions,
+    out: asking.Out,
+    settings: Annotated[
+        dict[str, Any],
+        Fields(suffice.Sampling, f"{asking.VOTE} {asking.RIGHT} concurrency timeout_seconds", {"concurrency": 8}),
+    ],
+    request: asking.Request,
+    servers: Servers,
+    worth: Worth,
+    outputs: ReportFile,
+    schema: asking.SchemaFile = None,
+    prompt: asking.Prompt = None,
+    learn: Annotated[
+        bool,
+        typer.Option("--learn", help="Let the plan learn from the questions that are answered."),
+    ] = False,
+    audit: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="Draw this share of the questions to the full budget too, to compare."),
+    ] = 0.0,
+    price: asking.Price = 0.0,
+    prompt_price: asking.PromptPrice = 0.0,
+    max_tokens_total: Annotated[
+        int | None, typer.Option(help="Start nothing more once so many tokens, prompts and all, are spent.")
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Start nothing more once so much money is spent.")] = None,
+    ray: RayAddress = None,
+) -> None:
+    """Answer a file of questions, each just enough times; interrupted, it goes on where it was."""
+    if not 0 <= audit <= 1:
+        raise OptionError(f"must be a share between 0 and 1, not {audit:g}", "audit")
+    if max_cost is not None and not (price or prompt_price or "panel" in servers):
+        raise OptionError("--max-cost needs a price: give --price-per-million-tokens")
+    prices = {"price_per_million_tokens": price, **worth}
+    if "panel" in servers:
+        check_with_panel(settings, prices)
+        if learn or ray:
+            raise OptionError("does not learn, and works on this machine: leave --learn and --ray out", "panel")
+    outputs.check()
+    settings = asking.weighed(settings, prices)
+    sampling, form = asking.sampling_of(settings, schema)
+    asking.check_request(request)
+    job = asking.Job(questions, out, sampling, Spent(price, prompt_price, max_tokens_total, max_cost), ray)
+    with upstream_of(**servers) as upstream:
+        by_calibration = {name: settings[name] for name in asking.RIGHT.split() if name in settings}
+        kept = asking.recorded(settings, asking.VOTE) | by_calibration
+        if learn:
+            names = "\n".join(question.id for question in job.questions)
+            # Who learns from whom depends on the order of the questions.
+            kept["learn"] = sha256(names.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        if audit:
+            kept["audit"] = audit
+        if upstream.panel:
+            kept["panel"] = str(upstream.panel)
+            job.spent.prices = {voter.name: voter.price for voter in upstream.panel.voters}
+        work = job.lines(
+            upstream,
+            prompt or (asking.BARE if schema else None),
+            upstream.fields(request | form),
+            kept,
+            len(job.questions),
+            "questions",
+            lambda batch: batch.answer(job.questions, learn),
+            audit=audit,
+        )
+        told: list[dict[str, Any]] = []
+        asked = {question.id: question.question for question in job.questions[:MOST_QUESTIONS]}
+        with work as lines:
+            asking.write_lines(out, _noted(lines, told, asked if outputs.report else {}))
+    answered = [line for line in told if line["samples"] and line["stop_reason"] != "failed"]
+    if answered:
+        summary = outcomes_summary(answered, price, prompt_price)
+        typer.echo(summary)
+        if any(line["none"] for line in answered):
+            job.tell_cut_off()
+        if sampling.risk is not None:
+            typer.echo(coverage_sentence(answered, sampling.risk))
+        if sampling.voting.election:
+            others = sum(line["differs"] for line in answered)
+            typer.echo(f"By weight, {others} of {len(answered)} answers are others than most votes are for.")
+        if audit:
+            typer.echo(f"Audited: {_proved(answered)}.")
+        about = {"model": upstream.model, **kept, "questions": questions, **request}
+        shown = [line for line in answered if "votes" in line]
+        outputs.write(report=lambda: outcomes_report(shown, len(answered), sampling.budget, summary, about))
+    missing = len(job.questions) - len(answered)
+    if missing and job.spent.exhausted:
+        typer.echo(f"The limit on spending is reached: {missing} questions are left; raise it to go on.", err=True)
+    elif missing:
+        typer.echo(with_key(f"{missing} questions failed, the last with: {job.spent.failures[-1]}"), err=True)
+        typer.echo("Run the same command again to try those again.", err=True)
+        raise typer.Exit(1)
+
+
+def _proved(lines: Sequence[dict[str, Any]]) -> str:
+    """What the audits prove of all answers."""
+    from suffice.live.audits import Audit, Proof
+
+    audited = [line for line in lines if line["audit"]]
+    said = str(Proof.of(Audit.read(line["audit"]) for line in audited))
+    graded = [(line["right"], line["audit"]["right_full"]) for line in audited if line["right"] is not None]
+    if not graded:
+        return said
+    early, full = (fmean(column) for column in zip(*graded, strict=True))
+    return f"{said}; accuracy {early:.1%}, with the full budget {full:.1%}"
+
+
+def _noted(
+    lines: Iterable[dict[str, Any]], told: list[dict[str, Any]], asked: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """The lines as they pass by; their figures are kept, and the votes of those that a report shows."""
+    for line in lines:
+        figures = {name: line.get(name) for name in _FIGURES} | {"right": line.get("graded", line["right"])}
+        shown = report_line(line, asked[line["id"]]) if line["id"] in asked else {}
+        differs = line.get("majority", line["answer"]) != line["answer"]
+        found = {"differs": differs, "none": line["answer"] is None}
+        told.append(figures | found | shown)
+        yield line

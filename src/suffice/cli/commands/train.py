@@ -1,0 +1,127 @@
+"""The command that trains controllers."""
+
+from json import dumps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import suffice
+from suffice import OptionError, Penalties
+from suffice.cli import options
+from suffice.cli.app import app, need, show, whole_numbers
+from suffice.cli.fields import Fields
+from suffice.cli.outputs import JsonFile, OutputFiles
+from suffice.cli.voters import Voters, load_voters
+from suffice.controllers.conditioned import Range
+from suffice.panel import PoolVoter, save_panel
+from suffice.report.files import training_json
+from suffice.report.progress import training_bar
+from suffice.report.tables import training_table
+from suffice.training.setting import Setting, TrainingJob
+
+MISSED = 0.05
+"""A mean that is further off than this share is said to be missed."""
+
+
+@app.command()
+def train(
+    context: typer.Context,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the controller goes, as a .safetensors file.")],
+    prices: options.Prices,
+    outputs: JsonFile,
+    process: Annotated[dict[str, Any], Fields(Setting, "target first budget top")],
+    how: Annotated[dict[str, Any], Fields(TrainingJob, "algorithm preset mean_samples mean_rounds steps seed")],
+    chosen: options.Pools = [],  # noqa: B006
+    voters: Voters = [],  # noqa: B006
+    penalty_draw: options.PenaltyDraw = Penalties.draw,
+    penalty_round: options.PenaltyRound = Penalties.round,
+    actions: options.Actions = options.PAPER_ACTIONS,
+    budgets: Annotated[
+        str | None,
+        typer.Option(metavar="2-256", help="One network for all these budgets, and for all penalties of its range."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="How many controllers to train; the best is kept.")] = 5,
+    keep: Annotated[
+        str, typer.Option(metavar="best|last", help="The best network of each training, or the last, as in the paper.")
+    ] = "best",
+    ray: options.RayAddress = None,
+) -> None:
+    """Train a controller on pools, or on voters that a panel asks; Ctrl-C keeps the best so far."""
+    training = need("suffice.training.runs", "train")
+    outputs.check(out)
+    if bool(chosen) == bool(voters):
+        raise OptionError("give pools to train on, or voters of a panel with --voter")
+    if voters:
+        _check_for_voters(context)
+        _train_panel(load_voters(voters), prices.get("value_of_an_answer"), process | how, seeds, out, outputs)
+        return
+    pools = tuple(options.load_pools(chosen))
+    penalties = options.penalties_of(penalty_draw, penalty_round, pools, prices, outputs.quiet)
+    setting = Setting(penalties, whole_numbers("actions", actions), **process)
+    ranges = None if budgets is None else Range(_budget_range(budgets))
+    job = TrainingJob(pools, setting, **how, ranges=ranges)
+    cluster = options.on_ray(ray)
+    with training_bar(seeds, job.steps, options.standing_of(cluster)) as watch:
+        trained = training.train(job, seeds, watch, cluster or "processes", keep)
+    if not trained:
+        raise KeyboardInterrupt  # before there was anything to keep
+    best = trained[0].controller
+    suffice.save_controller(best, out)
+    outputs.write(json=lambda: training_json(trained))
+    if not outputs.quiet:
+        show(training_table(trained))
+    over = job.excess(best.card["samples"], best.card["rounds"])
+    if max(abs(over[0]), over[1]) > MISSED:
+        typer.secho("WARNING: the means were missed by more than 5 %: train longer.", fg="red", bold=True, err=True)
+    for rule in [] if job.mean_samples or job.mean_rounds else best.no_better_than():
+        message = (
+            f"WARNING: on its own training pools this controller is no better than {rule}: it has learned nothing "
+            "worth using. Train longer, with more seeds, or on pools with more agreement."
+        )
+        typer.secho(message, fg="red", bold=True, err=True)
+    if any(one.controller.card["steps"] < job.steps for one in trained):
+        typer.echo("Interrupted: these are the best so far.", err=True)
+    typer.echo(f"The controller of seed {trained[0].seed} is in {out}: use it as file:{out}", err=outputs.quiet)
+
+
+def _budget_range(text: str) -> tuple[int, int]:
+    """The value of --budgets."""
+    low, _, high = text.partition("-")
+    if not (low.isdecimal() and high.isdecimal()):
+        raise OptionError(f'must be two whole numbers with a dash between, as in 2-256, not "{text}"', "budgets")
+    return int(low), int(high)
+
+
+def _check_for_voters(context: typer.Context) -> None:
+    """Refuse options that a panel's process has nothing to do with."""
+    known = ("out", "voters", "value_of_an_answer", "budget", "steps", "seeds", "seed", "json")
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if source and source.name == "COMMANDLINE" and parameter.name not in known:
+            raise OptionError(f"{parameter.opts[0]} is not for a panel, where money decides: leave it out with --voter")
+
+
+def _train_panel(
+    voters: list[PoolVoter], value: float | None, how: dict[str, Any], seeds: int, out: Path, outputs: OutputFiles
+) -> None:
+    """Train controllers of a panel, and keep the best."""
+    if value is None:
+        raise OptionError("--value-of-an-answer must be given: prices are weighed against it")
+    learned = need("suffice.panel.learned", "train")
+    job = learned.PanelJob(tuple(voters), value, **how)
+    with training_bar(seeds, job.steps) as watch:
+        trained = learned.train_panel(job, seeds, watch)
+    if not trained:
+        raise KeyboardInterrupt  # before there was anything to keep
+    save_panel(trained[0], out)
+    cards = [one.card for one in trained]
+    outputs.write(json=lambda: dumps({"seeds": cards}, indent=2) + "\n")
+    for card in [] if outputs.quiet else cards:
+        typer.echo(
+            f"seed {card['seed']}: {card['reward']:.4f} of the value of an answer, less costs, with "
+            f"{card['samples']:.1f} samples in {card['rounds']:.1f} rounds"
+        )
+    if any(card["steps"] < job.steps for card in cards):
+        typer.echo("Interrupted: these are the best so far.", err=True)
+    typer.echo(f"The controller of seed {cards[0]['seed']} is in {out}: use it as file:{out}", err=outputs.quiet)

@@ -1,0 +1,374 @@
+"""The door: every request comes in by it, and leaves by it with a reply in its shape and a line in the log."""
+
+import asyncio
+import json
+import re
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+
+from suffice.gateway.errors import GatewayError
+from suffice.gateway.operations import metrics
+from suffice.gateway.operations.costs import SpendingByGroup
+from suffice.gateway.operations.shared import REQUESTS, WAITING, SharedCounters, SharedSemaphore
+from suffice.gateway.policies import ClientPolicy
+from suffice.gateway.settings import LOOPBACK, Settings
+from suffice.live import Outcome, Progress
+from suffice.live.dialects import CHAT, Face
+from suffice.planning.promises import OverOneCap
+
+Line = dict[str, Any]
+"""What the log says of a request, filled in while it is answered."""
+
+
+class Account:
+    """Whom a request is charged to. This one is nobody: where there are neither keys nor prices, nothing is counted."""
+
+    name: str | None = None
+    """That of its key, where it has one."""
+    policy: ClientPolicy | None = None
+    """What holds for it otherwise than for all."""
+    max_samples: int | None = None
+    """The most samples that a request may ask for, where the account has a limit of its own."""
+    reads_replies: bool = False
+    """Whether replies that are passed back must be readable on their way, and so not packed."""
+    operator: bool = False
+    """Whether whoever asks is an operator."""
+    sees_all: bool = True
+    """Whether whoever asks may see the names of others."""
+
+    def expect(self, model: str | None, body: Mapping[str, Any], samples: int) -> None:
+        """Note what is asked for; GatewayError where the account may not ask for it."""
+
+    def send(self, *, generates: bool = True) -> None:
+        """Note that the upstream is being asked, and whether it is for tokens."""
+
+    def charge_vote(self, outcome: Outcome, at_once: int) -> None:
+        """Charge a vote; the full budget would take requests of so many draws, each of which bills its prompt."""
+
+    def charge_reply(self, body: bytes) -> None:
+        """Charge a reply that is here."""
+
+    def charging(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """The pieces of a reply as they are, charged when they have passed."""
+        return pieces
+
+    def costs(self) -> dict[str, float]:
+        """What is said of it in a `suffice` object: what it and the full budget cost, where that is known."""
+        return {}
+
+    def headers(self) -> dict[str, str]:
+        """The same as headers."""
+        return {f"x-suffice-{name.replace('_', '-')}": f"{value:.8f}" for name, value in self.costs().items()}
+
+
+NOBODY = Account()
+
+
+@dataclass
+class Exchange:
+    """A request under way."""
+
+    request: Request
+    line: Line
+    account: Account = NOBODY
+    caller: str = ""
+    """Whose key it came with; nothing where none is asked for."""
+    progress: Callable[[], Progress] | None = None
+    """How far its vote is, for whoever watches."""
+    at_end: list[Callable[[], None]] = field(default_factory=list)
+    """What is to be done when the reply has been sent, before the line is written."""
+
+
+Handler = Callable[[Exchange], Awaitable[Response]]
+
+RECENT = 100
+"""So many requests are remembered for the page."""
+
+_TEXTS = ("question", "answer", "error")
+
+
+class AccessLog:
+    """Requests under way and the last ones that ended, and their totals."""
+
+    def __init__(self, workers: int, cap: OverOneCap | None = None) -> None:
+        self._workers = workers
+        self._begun = time.time()
+        self._under_way: dict[int, tuple[Exchange, float]] = {}
+        self._recent: deque[Line] = deque(maxlen=RECENT)
+        self._requests = 0
+        self._costs = SpendingByGroup(cap)
+
+    def begin(self, exchange: Exchange) -> None:
+        """Know of a request."""
+        self._under_way[id(exchange)] = exchange, time.monotonic()
+
+    def end(self, exchange: Exchange, status: int) -> None:
+        """Write its line: its reply has been sent, with this status."""
+        _, begun = self._under_way.pop(id(exchange))
+        for finish in exchange.at_end:
+            finish()
+        request, line = exchange.request, exchange.line
+        about = {"time": round(time.time(), 3), "method": request.method, "path": _path(exchange), "status": status}
+        entry = {**about, "seconds": round(time.monotonic() - begun, 4), **line}
+        metrics.REQUESTS.labels(line["kind"]).inc()
+        if _is_asked_of_a_model(exchange):
+            self._count(entry)
+        with suppress(OSError, ValueError):  # nobody reads the log: no reason to fail
+            sys.stdout.write(json.dumps(entry) + "\n")
+            sys.stdout.flush()
+
+    def _count(self, entry: Line) -> None:
+        self._recent.appendleft({name: value for name, value in entry.items() if name not in _TEXTS})
+        self._requests += 1
+        self._costs.add(entry)
+
+    def summary(self, *, names: bool) -> dict[str, Any]:
+        """What the page shows: counts, and no text; names of keys where they may be seen."""
+        under_way = [told for told in map(_on_the_way, self._under_way.values()) if told and (names or not told["key"])]
+        return {
+            "totals": self._costs.total() | {"requests": self._requests},
+            "costs": self._costs.summary(names=names),
+            "under_way": under_way[:RECENT],
+            "recent": [one if names else {**one, "key": None} for one in self._recent],
+            "seconds": round(time.time() - self._begun, 1),
+            "workers": self._workers,
+        }
+
+
+def _on_the_way(under_way: tuple[Exchange, float]) -> Line | None:
+    """What is told of a request that has no reply yet; nothing of looks at our own figures."""
+    exchange, begun = under_way
+    if not _is_asked_of_a_model(exchange):
+        return None
+    told = {name: exchange.line.get(name) for name in ("kind", "model", "controller", "key")}
+    progress = exchange.progress()._asdict() if exchange.progress else {}
+    return {"path": _path(exchange), "seconds": round(time.monotonic() - begun, 3), **told, **progress}
+
+
+def _path(exchange: Exchange) -> str:
+    path: str = exchange.request.url.path[:200]
+    return path
+
+
+def _is_asked_of_a_model(exchange: Exchange) -> bool:
+    path = _path(exchange)
+    posted = exchange.request.method == "POST"
+    return posted and path.startswith("/v1/") and not path.startswith("/v1/suffice/")
+
+
+OPEN = "other"
+"""The kind of requests that are answered whoever asks: pages, health and figures."""
+
+
+class Door:
+    """Lets requests in until the end, and sees them out."""
+
+    def __init__(self, log: AccessLog, settings: Settings, *, asks_for_key: bool) -> None:
+        self._log = log
+        self._settings = settings
+        self._asks_for_key = asks_for_key
+        self._under_way: set[asyncio.Task[Any]] = set()
+        self._ending = False
+
+    def end(self) -> None:
+        """Answer whatever is under way with an error, and whatever comes now."""
+        self._ending = True
+        for task in self._under_way:
+            task.cancel()
+
+    def guard(
+        self, handler: Handler, *, kind: str = "relay", face: Face = CHAT.face
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Answer requests of a kind by a handler, whatever happens to it."""
+
+        async def handle(request: Request) -> Response:
+            exchange = Exchange(request, {"kind": kind})
+            self._log.begin(exchange)
+            try:
+                response = await self._answer(handler, exchange, face)
+            except asyncio.CancelledError:
+                exchange.line["kind"] = "cancelled"
+                self._log.end(exchange, 503)
+                raise
+            if isinstance(response, StreamingResponse):
+                response.body_iterator = self._stream(response.body_iterator, response, exchange, face)
+            else:
+                self._log.end(exchange, response.status_code)
+            return response
+
+        return handle
+
+    async def _answer(self, handler: Handler, exchange: Exchange, face: Face) -> Response:
+        """The handler's response, or its error as one."""
+        try:
+            if exchange.line["kind"] != OPEN:
+                self._check_origin(exchange.request)
+            with self._until_end():
+                return await handler(exchange)
+        except GatewayError as error:
+            exchange.line |= {"kind": "refused" if error.status == 401 else "error", "error": error.brief}
+            if self._settings.log_text:
+                exchange.line["error"] = str(error)
+            return error.response(face)
+        except ClientDisconnect:
+            exchange.line["kind"] = "cancelled"
+            return Response(status_code=499)
+        except Exception as error:
+            traceback.print_exc()
+            exchange.line |= {"kind": "error", "error": type(error).__name__}
+            return GatewayError(500, "the gateway failed", kind="server_error").response(face)
+
+    def _check_origin(self, request: Request) -> None:
+        """Refuse web pages of sites that are not named, and, where there is no key, what is meant for another host."""
+        named = {"*", request.headers.get("origin", "")} & set(self._settings.cors_origins)
+        if request.headers.get("sec-fetch-site") in ("cross-site", "same-site") and not named:
+            message = "requests of other web sites are not answered, unless cors_origins names them"
+            raise GatewayError(403, message, kind="permission_error", code="foreign_site")
+        if self._asks_for_key or self._settings.host not in LOOPBACK:
+            return
+        host = _host(request)
+        if host not in LOOPBACK and host not in map(str.lower, self._settings.allow_hosts):
+            message = (  # a web page may have had its own name point here
+                f'without a key only requests to this machine are answered, and this one has the Host "{host[:100]}": '
+                "name it in allow_hosts if it is your proxy's, let the proxy send localhost, or ask for a key"
+            )
+            raise GatewayError(403, message, kind="permission_error", code="unknown_host")
+
+    async def _stream(
+        self, pieces: Any, response: Response, exchange: Exchange, face: Face
+    ) -> AsyncGenerator[Any, None]:
+        """The pieces of a stream; where there is no more time for them an error event, if it has events at all."""
+        has_events = response.headers.get("content-type", "").startswith("text/event-stream")
+        try:
+            async with aclosing(pieces):
+                with self._until_end():
+                    async for piece in pieces:
+                        yield piece
+        except GatewayError as error:
+            exchange.line |= {"kind": "error", "error": error.brief}
+            if not has_events:
+                raise
+            yield face.error_event(error.payload(face))
+        except (asyncio.CancelledError, GeneratorExit):
+            exchange.line["kind"] = "cancelled"
+            raise
+        except Exception:
+            exchange.line["kind"] = "error"
+            raise
+        finally:
+            self._log.end(exchange, response.status_code)
+
+    @contextmanager
+    def _until_end(self) -> Iterator[None]:
+        """What the present task does here ends in an error of ours where there is no more time for it."""
+        task = asyncio.current_task()
+        assert task  # noqa: S101
+        self._under_way.add(task)
+        try:
+            if self._ending:
+                raise _ended()
+            yield
+        except asyncio.CancelledError:
+            if not self._ending:
+                raise
+            task.uncancel()
+            raise _ended() from None
+        finally:
+            self._under_way.discard(task)
+
+
+def _host(request: Request) -> str:
+    """The machine that a request is meant for, as it says itself; without the port."""
+    given = request.headers.get("host") or LOOPBACK[0]
+    named = re.fullmatch(r"(?:\[([^\]]*)\]|([^\[\]:@/]*))(?::\d*)?", given)
+    return (named[1] or named[2]).lower() if named else given
+
+
+def _ended() -> GatewayError:
+    """There is no more time: another gateway, or the next one here, may have it."""
+    message = "the gateway is shutting down: ask again"
+    return GatewayError(503, message, kind="server_error", code="shutting_down", headers={"retry-after": "1"})
+
+
+class Places:
+    """The places of this process."""
+
+    def __init__(self, places: int, queue: int) -> None:
+        self._free = asyncio.Semaphore(places)
+        self._queue = queue
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def hold(self, seconds: float) -> AsyncIterator[float]:
+        """Wait for a place, and have it in here; the moment by which there must be a reply, so many seconds from now.
+
+        GatewayError where too many wait, or the time is over before a place is free.
+        """
+        if self._is_full():
+            message = "too many requests are waiting"
+            raise GatewayError(429, message, kind="rate_limit_error", headers={"retry-after": "1"})
+        ends = time.monotonic() + seconds
+        self._wait(1)
+        metrics.QUEUED.inc()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._acquire()
+        except TimeoutError:
+            raise GatewayError(504, "no place was free before the deadline", kind="timeout_error") from None
+        finally:
+            self._wait(-1)
+            metrics.QUEUED.dec()
+        try:
+            yield ends
+        finally:
+            self._release()
+
+    def is_crowded(self) -> bool:
+        """Whether anybody waits."""
+        return self._waiting > 0
+
+    def _is_full(self) -> bool:
+        return self._waiting >= self._queue and self._free.locked()
+
+    def _wait(self, more: int) -> None:
+        self._waiting += more
+
+    async def _acquire(self) -> None:
+        await self._free.acquire()
+
+    def _release(self) -> None:
+        self._free.release()
+
+
+class SharedPlaces(Places):
+    """The places of all workers of the machine."""
+
+    def __init__(self, counters: SharedCounters, places: int, queue: int) -> None:
+        super().__init__(places, queue)
+        self._counters = counters
+        self._semaphore = SharedSemaphore(counters, REQUESTS, places)
+
+    def is_crowded(self) -> bool:
+        """Whether anybody waits, at whichever worker."""
+        return self._counters.total(WAITING) > 0
+
+    def _is_full(self) -> bool:
+        return self._semaphore.is_full and self._counters.total(WAITING) >= self._queue
+
+    def _wait(self, more: int) -> None:
+        self._counters.give(WAITING, -more)
+
+    async def _acquire(self) -> None:
+        await self._semaphore.take()
+
+    def _release(self) -> None:
+        self._semaphore.give()

@@ -1,0 +1,1 @@
+"""Running it: processes that share numbers, their end, metrics and traces."""

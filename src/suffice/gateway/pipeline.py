@@ -1,0 +1,388 @@
+"""From a client's request to its reply: parse → decide → draw → render, with immutable values between the steps."""
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from starlette.responses import Response
+
+from suffice.errors import SampleError, SufficeError
+from suffice.gateway.door import Exchange, Places
+from suffice.gateway.errors import GatewayError, from_upstream
+from suffice.gateway.events import Elected, Events, Passed, Standing, Thought
+from suffice.gateway.fleet.transport import Reading
+from suffice.gateway.fleet.upstreams import Upstreams
+from suffice.gateway.operations import metrics
+from suffice.gateway.operations.costs import line_of, measure
+from suffice.gateway.render import (
+    WAITING,
+    CutError,
+    StreamShape,
+    arriving,
+    end,
+    headers_of,
+    render_stream,
+    render_whole,
+    reply_of,
+    standing,
+)
+from suffice.gateway.requests.options import Policies
+from suffice.gateway.requests.parse import ParsedRequest, Route, as_panel, parse, route_of
+from suffice.gateway.settings import Settings
+from suffice.gateway.votes.learning import ONCE, Learning
+from suffice.gateway.votes.scout import Scout, Scouted, translated_draw
+from suffice.gateway.votes.shadow import Shadow
+from suffice.live import Moment, Outcome, Progress
+from suffice.live.dialects import CHAT, Dialect, Face, MalformedError
+from suffice.live.servers.hosts import DrawRequest
+from suffice.live.servers.server import DrawError, Server, TooLongError
+from suffice.live.tracing import TRACING
+from suffice.live.vote import Vote, Voting, longest_wait, most_tokens
+from suffice.panel.live import Panel
+from suffice.response import Response as Sample
+
+if TYPE_CHECKING:
+    from suffice.gateway.votes.right import Assurance
+
+TICK, WATCHED_TICK = 1.0, 0.25
+"""How many seconds the stream of a vote has nothing to say at most, and how often whoever watches is told."""
+
+_GENERATING = ("/completions", "/responses", "/messages")
+"""How paths end at which tokens are generated."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Answers requests in all dialects, with what they share."""
+
+    settings: Settings
+    places: Places
+    upstreams: Upstreams
+    learning: Learning
+    policies: Policies
+    assurance: "Assurance | None" = None
+    """What says how probable it is that answers are right, where there is a calibration."""
+
+    async def answer(self, dialect: Dialect, exchange: Exchange, raw: bytes) -> Response:
+        """The reply to a request with this body; headers say where it is no vote, and why."""
+        parsed = await parse(self.policies, dialect, exchange, raw)
+        route = route_of(parsed)
+        if self._panel(parsed):
+            parsed, route = as_panel(parsed, route)
+        del raw  # it may be long, and is held no longer than it is needed
+        if route.kind == "relay":
+            exchange.line["no_vote"] = route.why
+        if route.kind != "relay" or parsed.translated:
+            parsed.check()
+        parsed = replace(parsed, raw=b"") if route.kind == "vote" else parsed
+        events = self.draw(parsed, route, exchange)
+        if parsed.client.streamed and route.kind != "relay":
+            response = await render_stream(events, exchange.request, self._shape(parsed, exchange))
+        else:
+            response = await render_whole(events, exchange.request)
+        if parsed.translated:
+            response.headers["x-suffice-translated"] = "chat"
+        return response
+
+    def _panel(self, parsed: ParsedRequest) -> Panel | None:
+        """The panel, where a request asks for it."""
+        panel = self.settings.voters
+        return panel if panel and panel.name == parsed.client.model else None
+
+    def _shape(self, parsed: ParsedRequest, exchange: Exchange) -> StreamShape:
+        """How a stream is told; to whoever watches, what has arrived, several times a second."""
+        client, heartbeat = parsed.client, self.settings.heartbeat_seconds
+        if not parsed.options.watch:
+            return StreamShape(parsed.dialect.face, client.usage_wanted, heartbeat, min(heartbeat, TICK))
+
+        def waiting() -> bytes:
+            return arriving(exchange.progress()) if exchange.progress else WAITING
+
+        often = min(heartbeat, WATCHED_TICK)
+        return StreamShape(parsed.dialect.face, client.usage_wanted, often, often, waiting)
+
+    async def draw(self, parsed: ParsedRequest, route: Route, exchange: Exchange) -> Events:
+        """What becomes of a request; it has a place until the end, and until what is passed back has passed."""
+        async with self.places.hold(parsed.options.deadline_seconds) as ends:
+            server = self.upstreams.server(exchange.request, parsed.wire, parsed.client.model, ends)
+            server.longest_wait = longest_wait(parsed.options.patience)
+            scouted = None
+            shadow = Shadow(parsed, self.learning, exchange.line) if route.why == "shadow" else None
+            if shadow:
+                exchange.at_end.append(shadow.judge)
+            if route.kind == "relay" and not parsed.translated:
+                passed = await self.relay(exchange, parsed.path, parsed.raw, parsed.client.model or "", ends, parsed)
+                if shadow and passed.status < 400:
+                    passed = replace(passed, pieces=shadow.over(passed.pieces))
+                yield _with(passed, _no_vote(parsed, route.why, passed.status))
+                return
+            if route.kind != "vote":
+                thoughts: asyncio.Queue[Thought | None] = asyncio.Queue()
+                scouting = asyncio.create_task(self._scout(parsed, route, server, exchange, thoughts.put_nowait))
+                scouting.add_done_callback(lambda _: thoughts.put_nowait(None))
+                try:
+                    while thought := await thoughts.get():
+                        yield thought
+                    scouted = await scouting
+                finally:
+                    await end(scouting)
+                if shadow:
+                    shadow.response = scouted.response
+                if scouted.extractor is None:
+                    why = route.why or "no answer"
+                    exchange.line["no_vote"] = why
+                    told = _no_vote(parsed, why, scouted.status)
+                    yield self._alone(parsed, scouted, exchange, told, ends)
+                    return
+            async with aclosing(self._vote(parsed, route, server, exchange, scouted)) as events:
+                async for event in events:
+                    yield event
+
+    async def relay(
+        self, exchange: Exchange, path: str, raw: bytes, model: str | None, ends: float, parsed: ParsedRequest | None
+    ) -> Passed:
+        """Pass a request on as it is, and its reply back, until the deadline."""
+        seconds = parsed.options.deadline_seconds if parsed else self.settings.deadline_seconds
+        face = parsed.dialect.face if parsed else CHAT.face
+        account, generates = exchange.account, path.endswith(_GENERATING)
+        account.send(generates=generates)
+        span = TRACING.relay(path, model)
+        opening = self.upstreams.relay(exchange, path, raw, model, plain=account.reads_replies or generates)
+        try:
+            with span.within():
+                async with asyncio.timeout(ends - time.monotonic()):
+                    passed = await opening
+        except TimeoutError:
+            raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
+        span.replied(passed.status)
+        if passed.status >= 400:
+            return passed
+        pieces = _in_time(account.charging(passed.pieces), ends, seconds, exchange, face if passed.has_events else None)
+        return replace(passed, pieces=span.over(pieces))
+
+    async def _scout(
+        self,
+        parsed: ParsedRequest,
+        route: Route,
+        server: Server,
+        exchange: Exchange,
+        tell: Callable[[Thought], None],
+    ) -> Scouted:
+        """What a single draw brings: the client's own request, or where it is translated, one that says the same."""
+        exchange.account.send()
+        meter = server.wire.meter()
+        exchange.progress = lambda: Progress(1, 0, meter.generated)
+        is_scout = route.kind == "scout"
+        most = most_tokens(parsed.fields)
+        extractor = parsed.options.extractor.for_request(parsed.messages, asked=False, most_tokens=most)
+        streamed = parsed.client.streamed and not parsed.translated
+        draw = DrawRequest(parsed.fields, streamed, signals=is_scout and parsed.options.voting.wants_signals)
+        if parsed.translated:
+            drawing = translated_draw(parsed, server, draw, extractor if is_scout else None, meter)
+        else:
+            # An operator who says what answers look like wants votes on all that do, however long they take.
+            hold = self.settings.hold_seconds if self.settings.answer == "auto" else math.inf
+            scout = Scout(parsed, server, self.upstreams, exchange.request, extractor, draw, meter, hold, tell)
+            drawing = scout.send()
+        scouted = await _in_time_for(drawing, parsed, server, exchange, "scout" if is_scout else "once")
+        if is_scout:
+            metrics.SCOUTS.labels("yes" if scouted.extractor else "no").inc()
+        return scouted
+
+    def _alone(
+        self, parsed: ParsedRequest, scouted: Scouted, exchange: Exchange, told: dict[str, str], ends: float
+    ) -> Passed:
+        """A single draw as the reply, charged."""
+        passed, account = scouted.passed(), exchange.account
+        if scouted.rest is None:
+            account.charge_reply(scouted.body)
+            return _with(passed, told | account.headers())
+        face = parsed.dialect.face if passed.has_events else None
+        pieces = _in_time(account.charging(passed.pieces), ends, parsed.options.deadline_seconds, exchange, face)
+        return _with(replace(passed, pieces=pieces), told)
+
+    async def _vote(
+        self, parsed: ParsedRequest, route: Route, server: Server, exchange: Exchange, scouted: Scouted | None
+    ) -> Events:
+        """How a vote stands, where that is told, and what it came to; after a scout that is the first of its draws."""
+        options = parsed.options
+        exchange.line |= {"kind": "vote", "controller": options.controller[:100], "budget": options.budget}
+        key = self.learning.key(parsed.client.model, options.topic)
+        controller = self.learning.controller(key, options.voting.controller, options.budget, options.learn)
+        if self.learning.cap and controller is not ONCE:
+            exchange.at_end.append(self.learning.cap.begin())
+        held: dict[str, Any] = {"named": parsed.named and controller is not ONCE}  # what a cap forbids is not saved
+        if panel := self._panel(parsed):
+            voters = self.upstreams.voters(exchange.request, parsed.wire, panel, server.ends)
+            held |= panel.held(options.voting, voters)
+            controller = held.pop("controller")
+            exchange.line["controller"] = str(controller)
+        moments: asyncio.Queue[Standing | None] = asyncio.Queue()
+
+        def watch(moment: Moment) -> None:
+            moments.put_nowait(standing(moment, vote.progress.tokens))
+
+        watching = watch if parsed.client.streamed else None
+        assured = await self.assurance.begin(parsed.client.model, options.topic) if self.assurance else None
+        right = assured.voting if assured else {}
+        voting = _voting(parsed, scouted, controller=controller, asked=route.asked, **right, **held)
+        random, numbers = np.random.default_rng(_seed(parsed)), count(1 if scouted else 0)
+        vote = voting.begin(server, parsed.fields, random, watching, numbers=numbers)
+        exchange.progress = lambda: vote.progress
+        draw = DrawRequest(parsed.fields, signals=voting.wants_signals)
+        scout = scouted.response if scouted else None
+        holding = asyncio.create_task(self._hold(vote, scout, parsed, draw, server, exchange))
+        holding.add_done_callback(lambda _: moments.put_nowait(None))
+        try:
+            while event := await moments.get():
+                yield event
+            outcome = await holding
+        finally:
+            await end(holding)
+        self.learning.ended(key, vote, server, outcome, options.learn)
+        told = headers_of(outcome) | exchange.account.headers()
+        if scouted and outcome.given_up:
+            yield _with(scouted.passed(), told)
+            return
+        reply = _reply(parsed, outcome, exchange)
+        if assured:
+            assured.remember(str(reply.get("id")), exchange.caller, outcome)
+        if outcome.sure is False and self.settings.unsure == "error":
+            raise _unsure(str(reply.get("id")), self.settings.risk, told)
+        yield Elected(reply, told)
+
+    async def _hold(
+        self,
+        vote: Vote,
+        scout: Sample | None,
+        parsed: ParsedRequest,
+        draw: DrawRequest,
+        server: Server,
+        exchange: Exchange,
+    ) -> Outcome:
+        """Hold a vote to its end; whatever that is, it is charged, measured and logged."""
+        metrics.IN_PROGRESS.inc()
+        outcome: Outcome | None = None
+        try:
+            if scout:
+                await vote.take(scout)
+            outcome = await vote.outcome(max(0.01, server.ends - time.monotonic()))
+        except SampleError as error:
+            outcome = error.outcome
+            if not outcome.samples:
+                exchange.line["kind"] = "error"
+                raise from_upstream(error.cause, outcome.failures[-1], server.secret) from None
+        except SufficeError as error:
+            exchange.line["kind"] = "error"
+            raise GatewayError(400, f"suffice.controller: {error}", param="suffice.controller") from None
+        except asyncio.CancelledError as cancelled:
+            exchange.line["kind"] = "cancelled"
+            metrics.CANCELLATIONS.inc()
+            outcome = getattr(cancelled, "outcome", None)
+            raise
+        except Exception:
+            exchange.line["kind"] = "error"
+            raise
+        finally:
+            metrics.IN_PROGRESS.dec()
+            metrics.RETRIES.inc(server.retried)
+            metrics.UPSTREAM_QUESTIONS.labels(server.host.name).inc()
+            exchange.line["upstream"] = server.host.name
+            if outcome:
+                exchange.account.charge_vote(outcome, server.most_at_once(draw))
+                exchange.line |= line_of(outcome)
+                if self.settings.log_text:
+                    exchange.line |= {"question": parsed.messages, "answer": outcome.answer}
+                if outcome.responses:
+                    measure(outcome)
+        if not outcome.responses:
+            exchange.line["kind"] = "error"
+            seconds = parsed.options.deadline_seconds
+            raise from_upstream(TimeoutError(), f"no response within {seconds:g} seconds")
+        return outcome
+
+
+def _voting(parsed: ParsedRequest, scouted: Scouted | None, **held: Any) -> Voting:
+    """How a vote is held: after a scout, by what reads answers like its own, and nobody asked for it."""
+    voting = replace(parsed.options.voting, **held)
+    if scouted and scouted.extractor:
+        voting = replace(voting, extractor=parsed.options.applied_to(scouted.extractor), asked=False)
+    return voting
+
+
+def _seed(parsed: ParsedRequest) -> int | None:
+    seed = parsed.fields.get("seed")
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        raise GatewayError(400, '"seed" must be a whole number', param="seed")
+    return None if seed is None else abs(seed)
+
+
+def _unsure(reply: str, risk: float | None, told: dict[str, str]) -> GatewayError:
+    """What is said instead of an answer that is not sure enough; feedback may name it all the same."""
+    message = f"the answer is not sure enough for a risk of {risk:g}: ask elsewhere"
+    return GatewayError(422, message, code="unsure", headers={**told, "x-suffice-reply": reply})
+
+
+def _reply(parsed: ParsedRequest, outcome: Outcome, exchange: Exchange) -> dict[str, Any]:
+    try:
+        return reply_of(parsed, outcome, exchange.account.costs())
+    except MalformedError as error:
+        raise from_upstream(error, str(error)) from None
+
+
+def _with(passed: Passed, told: dict[str, str]) -> Passed:
+    return replace(passed, told={**passed.told, **told})
+
+
+def _no_vote(parsed: ParsedRequest, why: str, status: int) -> dict[str, str]:
+    """The headers that say why there was no vote."""
+    told = {"x-suffice-samples": str(parsed.samples), "x-suffice-over-one": "0"}
+    return {"x-suffice-no-vote": why} | (told if status < 400 else {})
+
+
+async def _in_time_for(
+    drawing: Awaitable[Scouted], parsed: ParsedRequest, server: Server, exchange: Exchange, role: str
+) -> Scouted:
+    """What a single draw brings before the deadline."""
+    span = TRACING.draw(server.wire, parsed.fields, role)
+    try:
+        with span.within():
+            async with asyncio.timeout(max(0.01, server.ends - time.monotonic())):
+                scouted = await drawing
+            span.brought(scouted.response, server.host.name)
+            return scouted
+    except TimeoutError:
+        seconds = parsed.options.deadline_seconds
+        raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
+    except DrawError as error:
+        raise from_upstream(error.cause, str(error), server.secret) from None
+    finally:
+        exchange.line["upstream"] = server.host.name
+
+
+async def _in_time(
+    pieces: AsyncGenerator[bytes, None], ends: float, seconds: float, exchange: Exchange, face: Face | None
+) -> AsyncGenerator[bytes, None]:
+    """The pieces of a reply until the deadline; then, as where it breaks off, an error event in a dialect, or a cut."""
+    between = True
+    reading = Reading(ends)
+    try:
+        async with aclosing(pieces):
+            while (piece := await reading.next(pieces)) is not None:
+                between = piece.endswith((b"\n\n", b"\r\n\r\n"))
+                yield piece
+    except (ConnectionError, TimeoutError, TooLongError) as cause:
+        late = isinstance(cause, TimeoutError)
+        error = from_upstream(cause, f"its reply took more than {seconds:g} seconds" if late else str(cause))
+        exchange.line |= {"kind": "error", "error": error.brief}
+        if face is None:
+            raise CutError from None
+        yield (b"" if between else b"\n\n") + face.error_event(error.payload(face))
+    finally:
+        reading.end()

@@ -1,0 +1,283 @@
+"""From the events of a request to the client's reply: whole, or as a stream that tells how a vote stands meanwhile."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from suffice.gateway.errors import GatewayError
+from suffice.gateway.events import Elected, Event, Events, Passed, Standing, Thought
+from suffice.gateway.requests.parse import ParsedRequest
+from suffice.live import Moment, Outcome, Progress
+from suffice.live.dialects import Face
+from suffice.live.dialects.base import as_json
+from suffice.live.dialects.translate import response_from_chat
+
+QUICK = 0.05
+"""A vote that ends within so many seconds has its headers in a stream too."""
+
+MOST_FIELDS = 100
+"""So many fields of an object are told of while its vote is under way."""
+
+WAITING = b": waiting\n\n"
+
+_STREAM = {"cache-control": "no-store", "x-accel-buffering": "no"}
+
+
+async def render_whole(events: Events, request: Request) -> Response:
+    """The reply when it is whole; one that is passed back is sent on as it arrives."""
+    coming = Coming(events, request)
+    try:
+        while isinstance(event := await coming.next(), Standing | Thought):
+            pass
+    except BaseException:
+        await coming.close()
+        raise
+    if isinstance(event, Passed):
+        return _relayed(event, coming)
+    await coming.close()
+    if event is None:
+        raise ClientDisconnect
+    return Response(as_json(event.reply), headers=dict(event.told), media_type="application/json")
+
+
+@dataclass(frozen=True)
+class StreamShape:
+    """How a stream is told: in which dialect, with its usage or not, and what it says while there is nothing to say."""
+
+    face: Face
+    usage_wanted: bool
+    begins: float
+    """After how many seconds it begins, be it that nothing is known yet."""
+    heartbeat: float
+    """How long it may have nothing to say from then on."""
+    waiting: Callable[[], bytes] = lambda: WAITING
+
+
+async def render_stream(events: Events, request: Request, shape: StreamShape) -> Response:
+    """A stream. What is known before the first heartbeat has its own status and headers; then it begins in any case."""
+    coming = Coming(events, request)
+    before: list[Standing] = []
+    try:
+        event = await coming.next(shape.begins)
+        ends = time.monotonic() + QUICK
+        while isinstance(event, Standing):
+            before.append(event)
+            event = await coming.next(max(0.0, ends - time.monotonic()))
+    except BaseException:
+        await coming.close()
+        raise
+    if coming.left:
+        await coming.close()
+        raise ClientDisconnect
+    if isinstance(event, Passed) and not before:
+        return _relayed(event, coming)
+    headers = {**_STREAM, **(event.told if isinstance(event, Elected | Passed) else {})}
+    return StreamingResponse(_told([*before, event], coming, shape), headers=headers, media_type="text/event-stream")
+
+
+async def _told(begun: list[Event | None], coming: "Coming", shape: StreamShape) -> AsyncGenerator[bytes, None]:
+    """What has begun and what is yet to come, as a stream; an error is an event of it."""
+    thoughts = 0
+    try:
+        for event in begun:
+            thoughts += _thoughts_in(event)
+            async for piece in _pieces(event, shape, thoughts):
+                yield piece
+        while not coming.over:
+            event = await coming.next(shape.heartbeat)
+            if coming.left:
+                return
+            thoughts += _thoughts_in(event)
+            async for piece in _pieces(event, shape, thoughts):
+                yield piece
+    except GatewayError as error:
+        yield shape.face.error_event(error.payload(shape.face))
+    except Exception:  # the stream has begun: this is the only way left to say it
+        failed = GatewayError(500, "the gateway failed", kind="server_error")
+        yield shape.face.error_event(failed.payload(shape.face))
+    finally:
+        await coming.close()
+
+
+def _thoughts_in(event: Event | None) -> int:
+    """How many events of the upstream's a thought is passed on in."""
+    return event.piece.count(b"\n\n") if isinstance(event, Thought) else 0
+
+
+async def _pieces(event: Event | None, shape: StreamShape, thoughts: int) -> AsyncGenerator[bytes, None]:
+    """What a stream says of an event, or of none; it has begun with so many events of thoughts."""
+    if event is None:
+        yield shape.waiting()
+    elif isinstance(event, Standing):
+        yield _comment(event.facts)
+    elif isinstance(event, Thought):
+        yield event.piece
+    elif isinstance(event, Elected):
+        reply, face, usage = event.reply, shape.face, shape.usage_wanted
+        for piece in face.events_after_thoughts(reply, usage, thoughts) if thoughts else face.events(reply, usage):
+            yield piece
+    else:
+        async with aclosing(event.pieces):
+            async for piece in event.pieces:
+                yield piece
+
+
+class Coming:
+    """The events of a request, each of which may be waited for a while, as long as the client is there."""
+
+    def __init__(self, events: Events, request: Request) -> None:
+        self._events = events
+        self._next: asyncio.Task[Event] | None = None
+        self._leaving = asyncio.create_task(_left(request))
+        self.over = False
+        """Whether the end has come."""
+
+    @property
+    def left(self) -> bool:
+        """Whether the client has hung up."""
+        return self._leaving.done()
+
+    async def next(self, seconds: float | None = None) -> Event | None:
+        """The next event; None where it has not come within so many seconds, or the client hangs up meanwhile."""
+        self._next = self._next or asyncio.ensure_future(anext(self._events))
+        await asyncio.wait({self._next, self._leaving}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if not self._next.done():
+            return None
+        event, self._next = self._next.result(), None
+        self.over = not isinstance(event, Standing | Thought)
+        return event
+
+    def stay(self) -> None:
+        """Look no more whether the client is there: whoever sends the reply does."""
+        self._leaving.cancel()
+
+    async def close(self) -> None:
+        """End what is under way."""
+        await end(self._leaving, *([self._next] if self._next else []))
+        await self._events.aclose()
+
+
+async def _left(request: Request) -> None:
+    """Wait until the client has hung up."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def end(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel tasks and wait for their end; whoever is cancelled meanwhile does not disturb them."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+class CutError(Exception):
+    """A reply that has begun and can't be ended: the connection is closed, and nobody takes it for whole."""
+
+
+class RelayedResponse(StreamingResponse):
+    """A reply that is passed back as it arrives; where it is cut, the connection is."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass it back."""
+        with suppress(CutError):
+            await super().__call__(scope, receive, send)
+
+
+def _relayed(passed: Passed, coming: Coming) -> Response:
+    """A reply that is passed back; what it takes is held until it has been."""
+
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        try:
+            async with aclosing(passed.pieces):
+                async for piece in passed.pieces:
+                    yield piece
+        finally:
+            await coming.close()
+
+    coming.stay()
+    response = RelayedResponse(pieces(), passed.status)
+    response.raw_headers = [*passed.headers]
+    response.headers.update(passed.told)
+    return response
+
+
+def standing(moment: Moment, tokens: int) -> Standing:
+    """How a vote stands now: its tally goes on changing."""
+    tally = moment.tally
+    facts: dict[str, Any] = {
+        "votes": dict(tally.votes),
+        "draws": tally.draws,
+        "rounds": tally.rounds,
+        "in_flight": moment.in_flight,
+        "decision": moment.decision,
+        "confidence": moment.confidence,
+        "certainty": moment.certainty,
+        "budget": tally.budget,
+        "tokens": tokens,
+    }
+    if moment.fields:
+        told = islice(moment.fields.items(), MOST_FIELDS)
+        facts |= {"votes": {}, "fields": {pointer: dict(one.votes) for pointer, one in told}}
+    return Standing(facts)
+
+
+def arriving(progress: Progress) -> bytes:
+    """How far a vote is while nothing is decided, for whoever watches."""
+    return _comment(progress._asdict())
+
+
+def _comment(facts: Mapping[str, Any]) -> bytes:
+    """Facts for whoever reads comments: our own page does."""
+    return b": suffice " + json.dumps(facts).encode() + b"\n\n"
+
+
+def reply_of(parsed: ParsedRequest, outcome: Outcome, costs: Mapping[str, float]) -> dict[str, Any]:
+    """What a vote came to, in the client's dialect: what the elected response says, and how it was elected."""
+    face = parsed.dialect.face
+    chosen, responses = outcome.response or outcome.responses[0], outcome.responses
+    if parsed.translated:
+        name, asked = parsed.dialect.name, parsed.client.fields
+        chosen, *rest = (response_from_chat(name, one, asked) for one in (chosen, *responses))
+        responses = tuple(rest)
+    if outcome.composed:
+        chosen = face.rewritten(chosen, outcome.value)
+    reply = face.reply(chosen, responses, outcome.prompt_tokens, outcome.completion_tokens)
+    return {**reply, "suffice": {**summary(outcome), **costs}}
+
+
+def summary(outcome: Outcome) -> dict[str, Any]:
+    """The `suffice` object of a reply."""
+    told = outcome.summary() | {"failures": len(outcome.failures)}
+    if outcome.named:
+        seconds = sum(response.seconds for response in outcome.responses) / max(outcome.samples, 1)
+        told["seconds_saved"] = round(seconds * outcome.samples_saved, 3)
+    return told
+
+
+def headers_of(outcome: Outcome) -> dict[str, str]:
+    """The same in brief, as headers."""
+    headers = {
+        "x-suffice-samples": str(outcome.samples),
+        "x-suffice-over-one": str(outcome.over_one.samples),
+        "x-suffice-rounds": str(outcome.rounds),
+        "x-suffice-tokens": str(outcome.tokens),
+        "x-suffice-stop-reason": outcome.stop_reason,
+    }
+    if outcome.confidence is not None:
+        headers["x-suffice-confidence"] = f"{outcome.confidence:.4f}"
+    if outcome.certainty is not None:
+        headers["x-suffice-certainty"] = f"{outcome.certainty:.4f}"
+    if outcome.right is not None:
+        headers["x-suffice-right"] = f"{outcome.right:.4f}"
+    if outcome.sure is not None:
+        headers["x-suffice-sure"] = "yes" if outcome.sure else "no"
+    return headers

@@ -1,0 +1,369 @@
+"""What holds for a request, by its key and its model, and what it may ask for within that."""
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from suffice.answers import Extractor, get_extractor
+from suffice.answers.structure import Schema
+from suffice.controllers import Controller, get_controller
+from suffice.elections import Election
+from suffice.errors import OptionError, SufficeError
+from suffice.flow import get_flow
+from suffice.gateway.door import Account
+from suffice.gateway.errors import GatewayError
+from suffice.gateway.policies import ClientPolicy
+from suffice.gateway.settings import Settings, read_file
+from suffice.live import Voting
+from suffice.live.dialects import ClientRequest
+from suffice.live.sampling import Sampling, election_of
+from suffice.paths import stamp_of
+
+LOOK_SECONDS = 1.0
+"""How often it is looked at the file at most."""
+
+
+class InForce(NamedTuple):
+    """What holds for a request."""
+
+    settings: Settings
+    max_samples: int | None
+    """The most samples that it may ask for, by its key and by policy."""
+
+
+class Policies:
+    """What holds for each key and model."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._path = Path(settings.config) if settings.config else None
+        self._policies: tuple[ClientPolicy, ...] = settings.policy
+        self._seen = stamp_of(self._path) if self._path else None
+        self._looked = time.monotonic()
+        self._known = lru_cache(maxsize=1000)(self._merged)
+
+    def of(self, account: Account, model: str | None) -> InForce:
+        """What holds for a request: a policy of the file, of the key, or what the operator set for all."""
+        if time.monotonic() - self._looked >= LOOK_SECONDS:
+            self._look_again()
+        known = self._known(account.name, account.policy, model)
+        limits = [limit for limit in (account.max_samples, known.max_samples) if limit]
+        return known._replace(max_samples=min(limits, default=None))
+
+    def _merged(self, key: str | None, own: ClientPolicy | None, model: str | None) -> InForce:
+        policies = [one for one in (*self._policies, *([own] if own else [])) if one.fits(key, model)]
+        given: dict[str, Any] = {}
+        for policy in sorted(policies, key=lambda one: one.specificity):
+            given |= policy.given
+        max_samples = given.pop("max_samples", None)
+        return InForce(self._settings.under(given), max_samples)
+
+    def _look_again(self) -> None:
+        """Take new policies in force where the file has changed; a broken file changes nothing."""
+        self._looked = time.monotonic()
+        seen = stamp_of(self._path) if self._path else None
+        if seen == self._seen or not self._path or not seen or seen.size == 0:  # an empty file is being written
+            return
+        self._seen = seen
+        try:
+            self._policies = self._settings.with_policies(read_file(self._path).get("policy", ())).policy
+        except OptionError as error:
+            print(f"suffice: {error}; the old policies stay in force", file=sys.stderr, flush=True)
+        else:
+            self._known.cache_clear()
+
+
+LONGEST = 500
+"""Characters of a controller or an answer that a request may name."""
+
+
+@dataclass(frozen=True)
+class RequestOptions(Sampling):
+    """How one request wants to be answered: how it is sampled, by names alone, and what else a request may say."""
+
+    controller: str = "plan"
+    answer: str = "auto"
+    elect: str = "majority"
+    deadline_seconds: float = 600.0
+    schema: Schema | None = None
+    """What an object must be like."""
+    asked: bool = False
+    """Whether the request says anything to us at all; and then whether a vote was asked for, by whomever."""
+    wanted: frozenset[str] = frozenset()
+    """What the request names of all this."""
+    learn: bool = True
+    """Whether the vote is held by what was learned, and learned from."""
+    topic: str = ""
+    """What kind of request it is: what is learned is learned for each."""
+    watch: bool = False
+    """Whether a stream tells of the vote from the start, draws arriving and all, as our page wants it."""
+
+    def __post_init__(self) -> None:
+        """Nothing is checked here: `read_options` does, with errors for the client."""
+
+    def check_flow(self) -> None:
+        """Refuse a flow that can't be, or not with this controller."""
+        flow = get_flow(self.flow)
+        if flow:
+            flow.check(_controller(self.controller))
+
+    @property
+    def extractor(self) -> Extractor:
+        """What finds the answer."""
+        chosen = self.applied_to(_extractor(self.answer))
+        structure = chosen.structure
+        return replace(structure, allows=self.schema.allows) if self.schema and structure else chosen
+
+    def applied_to(self, extractor: Extractor) -> Extractor:
+        """An extractor that treats the fields of an object as the request says."""
+        chosen = extractor.ignoring(self.ignore).comparing(self.compare or {})
+        return replace(chosen.structure, compose=True) if self.compose and chosen.structure else chosen
+
+    @property
+    def voting(self) -> Voting:
+        """How the vote is held."""
+        extractor = self.extractor
+        return Voting(
+            _controller(self.controller),
+            extractor,
+            self.budget,
+            get_flow(self.flow) if self.flow else None,
+            self.asked,
+            streamed=self.watch,
+            signals=self.signals,
+            election=None if extractor.structure else _election(self.elect),
+            patience=self.patience,
+        )
+
+
+@lru_cache(maxsize=256)
+def _schema(text: str) -> Schema | None:
+    """A schema that can be told by; one that can't is the upstream's to judge."""
+    try:
+        return Schema(json.loads(text)) if text != "{}" else None
+    except OptionError:
+        return None
+
+
+@lru_cache(maxsize=256)
+def _extractor(name: str) -> Extractor:
+    return get_extractor(name)
+
+
+@lru_cache(maxsize=256)
+def _controller(name: str) -> Controller:
+    return get_controller(name)
+
+
+@lru_cache(maxsize=256)
+def _election(name: str) -> Election | None:
+    return election_of(name, get_extractor("auto"))
+
+
+@dataclass(frozen=True)
+class _Field:
+    """What a field of the options must be: how it is read from a header, what it must fulfil, and in words."""
+
+    read: Callable[[str], Any]
+    fits: Callable[[Any], bool]
+    wanted: str
+    kind: Callable[[Any], Any]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return _is_number(value) and value == int(value) and value >= least
+
+
+def _is_switch(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_flow(value: Any) -> bool:
+    try:
+        get_flow(value if _is_switch(value) else value[:LONGEST])
+    except (OptionError, TypeError):
+        return False
+    return True
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _is_comparison(value: Any) -> bool:
+    return isinstance(value, dict) and all(how == "loose" and one.startswith("/") for one, how in value.items())
+
+
+_COMPARISON = 'an object like {"/city": "loose"}'
+_TEXT = _Field(
+    str, lambda value: isinstance(value, str) and len(value) <= LONGEST, f"a string of at most {LONGEST}", str
+)
+_SWITCH = _Field(lambda text: {"true": True, "false": False}.get(text, text), _is_switch, "true or false", bool)
+_FIELDS = {
+    "controller": _TEXT,
+    "budget": _Field(int, lambda value: _is_whole(value, 1), "a whole number, at least 1", int),
+    "answer": _TEXT,
+    "deadline_seconds": _Field(float, lambda value: _is_number(value) and value > 0, "a number above 0", float),
+    "patience": _Field(float, lambda value: _is_number(value) and value >= 0, "a number, 0 or more", float),
+    "flow": _Field(str, _is_flow, "auto, true, false or a text like order=arrival,extra=2", get_flow),
+    "compose": _SWITCH,
+    "ignore": _Field(lambda text: [name.strip() for name in text.split(",")], _are_names, "a list of names", tuple),
+    "compare": _Field(
+        lambda text: dict(part.strip().split("=", 1) for part in text.split(",")), _is_comparison, _COMPARISON, dict
+    ),
+    "learn": _SWITCH,
+    "topic": _TEXT,
+    "watch": _SWITCH,
+    "elect": _TEXT,
+}
+
+
+def read_options(
+    settings: Settings,
+    client: ClientRequest,
+    body: Mapping[str, Any],
+    headers: Mapping[str, str],
+    max_samples: int | None = None,
+) -> RequestOptions:
+    """What a request asks for in its `suffice` object or its headers; its key may allow less than the operator."""
+    wanted = {name: _checked(name, value) for name, value in (_in_headers(headers) | _in_body(body)).items()}
+    options = RequestOptions(
+        **{one.name: getattr(settings.sampling, one.name) for one in fields(Sampling)}
+        | {"compose": settings.compose}  # wherever a response turns out to be JSON, so not checked against the answer
+        | wanted,
+        asked=bool(wanted) or body.get("suffice") is not None,
+        wanted=frozenset(wanted),
+    )
+    options = replace(
+        options,
+        budget=min(options.budget, settings.most_draws, max_samples or settings.most_draws),
+        deadline_seconds=min(options.deadline_seconds, settings.deadline_seconds),
+    )
+    if client.schema is not None and options.answer == "auto":
+        options = replace(options, answer="json")
+    _check("answer", options.answer, settings.answer, lambda: options.extractor)
+    if "elect" in wanted:
+        _check("elect", options.elect, settings.elect, lambda: election_of(options.elect, options.extractor))
+    if options.controller != "off":
+        _check("controller", options.controller, settings.controller, lambda: _controller(options.controller))
+        if options.flow:
+            _check("flow", str(options.flow), "", options.check_flow)
+    if options.extractor.reads_tools and "answer" not in options.wanted and not body.get("tools"):
+        options = replace(options, answer="auto")
+    if options.extractor.structure:
+        schema = _calls(body.get("tools")) if options.extractor.reads_tools else client.schema
+        options = replace(options, schema=_schema(json.dumps(schema or {})))
+    return options
+
+
+_NUMBERS = ("n", "best_of")
+"""Fields that ask for several responses to one request."""
+
+
+def samples_asked(raw: bytes, body: Mapping[str, Any]) -> int:
+    """How many responses a request asks for, in whatever form; the most of them where it says so repeatedly.
+
+    >>> [samples_asked(b'{"n": 2, "n": 1}', {"n": 1}), samples_asked(b"", {"model": "m"})]
+    [2, 1]
+    """
+    if not any(name in body for name in _NUMBERS):
+        return 1
+    pairs: list[tuple[str, Any]] = json.loads(raw, object_pairs_hook=list)
+    return max(1, *(_samples(value) for name, value in pairs if name in _NUMBERS))
+
+
+def _samples(value: Any) -> int:
+    """A number of samples as lenient servers read it; nothing that is a number is taken for less than it is."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return sys.maxsize if isinstance(value, int) else 1
+    return math.ceil(number) if math.isfinite(number) else sys.maxsize
+
+
+def relayed_body(raw: bytes) -> dict[str, Any]:
+    """The object that the body of any request is; empty where it is none."""
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def check_samples(samples: int, settings: Settings, max_samples: int | None) -> None:
+    """Refuse a request for more responses than the operator, or the key, allows."""
+    if samples > settings.fan_out:
+        raise GatewayError(400, f'"n" may be {settings.fan_out} at most here', param="n")
+    if max_samples and samples > max_samples:
+        raise GatewayError(400, f'"n" may be {max_samples} at most with this key (max_samples)', param="n")
+
+
+def _calls(tools: Any) -> dict[str, Any]:
+    """The schema of calls of these tools, as whichever dialect has them."""
+    kinds = []
+    for place, tool in enumerate(tools if isinstance(tools, list) else ()):
+        function = tool.get("function", tool) if isinstance(tool, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            return {}
+        arguments = function.get("parameters") or function.get("input_schema") or {}
+        # With a name of its own, what it refers to is within itself.
+        own = {**arguments, "$id": f"urn:tool:{place}"} if isinstance(arguments, dict) else arguments
+        kinds.append({"properties": {"name": {"const": function["name"]}, "arguments": own}})
+    return {"items": {"anyOf": kinds}} if kinds else {}
+
+
+def _in_headers(headers: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, known in _FIELDS.items():
+        text = headers.get(f"x-suffice-{name.replace('_', '-')}")
+        if text is not None:
+            try:
+                found[name] = known.read(text)
+            except ValueError:
+                found[name] = text  # refused below, by name
+    return found
+
+
+def _in_body(body: Mapping[str, Any]) -> dict[str, Any]:
+    given = body.get("suffice")
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise GatewayError(400, '"suffice" must be an object', param="suffice")
+    for name in given:
+        if name not in _FIELDS:
+            shown = name[:100].encode(errors="replace").decode()
+            message = f'there is no "{shown}" in "suffice"; there are {", ".join(_FIELDS)}'
+            raise GatewayError(400, message, param=f"suffice.{shown}")
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _checked(name: str, value: Any) -> Any:
+    """A value of the right type."""
+    known = _FIELDS[name]
+    if not known.fits(value):
+        message = f"suffice.{name} must be {known.wanted}, not {value!r}"[:300]
+        raise GatewayError(400, message, param=f"suffice.{name}")
+    return known.kind(value)
+
+
+def _check(name: str, value: str, operators: str, read: Callable[[], object]) -> None:
+    """Refuse what can't be read; and files of this machine, unless the operator named them."""
+    if value == operators:
+        return
+    try:
+        if value.startswith("file:"):
+            raise OptionError("only the operator may name a file")
+        read()
+    except SufficeError as error:
+        raise GatewayError(400, f"suffice.{name}: {error}"[:600], param=f"suffice.{name}") from None

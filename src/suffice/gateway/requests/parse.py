@@ -1,0 +1,317 @@
+"""From the bytes of a request to what it asks for: read once, in whichever dialect, and immutable from then on."""
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import Any, Literal, NamedTuple
+
+from suffice.answers import get_extractor
+from suffice.gateway.door import Exchange
+from suffice.gateway.errors import GatewayError
+from suffice.gateway.requests.options import Policies, RequestOptions, check_samples, read_options, samples_asked
+from suffice.live.dialects import CHAT, ClientRequest, Dialect, FieldError, Wire
+from suffice.live.dialects.translate import TRANSLATED, request_to_chat
+
+SUFFIXES = ("+vote", "+once")
+"""By the end of a model's name a client forces a vote, or a single sample."""
+
+
+@dataclass(frozen=True)
+class ParsedRequest:
+    """What a client asked for, and how it is asked of the upstream."""
+
+    dialect: Dialect
+    """What the client speaks."""
+    client: ClientRequest
+    options: RequestOptions
+    suffix: str
+    """That of the model's name, which is ours."""
+    samples: int
+    """How many responses it asks for."""
+    wire: Wire
+    """What the upstream speaks: the same dialect, or another one that the request was translated into."""
+    fields: Mapping[str, Any]
+    """What goes into every draw, as the upstream takes it."""
+    raw: bytes
+    """The body as it came, less what is ours."""
+    vote: str
+    """When there is a vote, by what holds for its key and its model."""
+
+    @property
+    def translated(self) -> bool:
+        """Whether the upstream is spoken to in another dialect than the client speaks."""
+        return self.wire is not self.dialect.wire
+
+    @property
+    def named(self) -> bool:
+        """Whether the client names a budget, or asks for a vote: what is saved is told against that alone."""
+        return self.options.asked or self.suffix == "+vote"
+
+    @property
+    def messages(self) -> Sequence[Mapping[str, Any]]:
+        """What was said before, as messages with role and content."""
+        return self.wire.messages(self.fields)
+
+    @property
+    def path(self) -> str:
+        """Where the upstream is asked, below its base URL."""
+        return self.wire.path(self.fields, self.client.streamed)
+
+    def check(self) -> None:
+        """Refuse what no draw can be asked for."""
+        if self.client.mistake:
+            raise _field_error(self.client.mistake)
+        if self.options.extractor.reads_tools and not self.fields.get("tools"):
+            message = '"suffice.answer" is about tool calls, and there are no "tools"'
+            raise GatewayError(400, message, param="suffice.answer")
+
+
+async def parse(policies: Policies, dialect: Dialect, exchange: Exchange, raw: bytes) -> ParsedRequest:
+    """Read a request; GatewayError where it can't be read, or asks for more than it may."""
+    body = json_object(raw)
+    client = dialect.face.read(body, exchange.request.path_params)
+    model, suffix = split_model(client.model)
+    exchange.line["model"] = model[:100] if model is not None else None
+    client = replace(client, model=model, fields={**client.fields, "model": model} if suffix else client.fields)
+    samples = samples_asked(raw, body)
+    settings, max_samples = policies.of(exchange.account, model)
+    check_samples(samples, settings, max_samples)
+    exchange.account.expect(model, body, samples)
+    reading = settings, client, body, exchange.request.headers, max_samples
+    # A schema is checked in a process of its own, which takes its time.
+    has_schema = bool(client.schema) or client.has_tools
+    options = await asyncio.to_thread(read_options, *reading) if has_schema else read_options(*reading)
+    wire, fields = dialect.wire, client.fields
+    if settings.translate and dialect.name in TRANSLATED:
+        try:
+            wire, fields = CHAT.wire, request_to_chat(dialect.name, client.fields)
+        except FieldError as error:
+            raise _field_error(error) from None
+    if "suffice" in body:
+        raw = without_member(raw, "suffice")
+    if suffix and model is not None and "model" in body:
+        raw = with_member(raw, "model", model)
+    return ParsedRequest(dialect, client, options, suffix, samples, wire, fields, raw, settings.vote)
+
+
+def split_model(model: str | None) -> tuple[str | None, str]:
+    """A model's name as the upstream knows it, and the suffix it came with.
+
+    >>> split_model("qwen+vote"), split_model("qwen")
+    (('qwen', '+vote'), ('qwen', ''))
+    """
+    suffix = next((suffix for suffix in SUFFIXES if model and model.endswith(suffix)), "")
+    return model and model.removesuffix(suffix), suffix
+
+
+def _field_error(error: FieldError) -> GatewayError:
+    return GatewayError(400, str(error), param=error.field)
+
+
+@dataclass(frozen=True)
+class Route:
+    """What is done with a request, and, where that is no vote, why."""
+
+    kind: Literal["vote", "scout", "relay"]
+    why: str = ""
+    asked: bool = True
+    """Whether somebody asked for a vote; where it is only what the request says, weak evidence is none."""
+
+
+VOTE = Route("vote")
+AUTO = get_extractor("auto")
+
+
+def route_of(parsed: ParsedRequest) -> Route:
+    """The route of a request, by what the operator says of votes, what the client asks for, and what it asks."""
+    vote, options, client = parsed.vote, parsed.options, parsed.client
+    if vote == "off" or options.controller == "off":
+        return Route("relay", "off")
+    if vote == "shadow":
+        return Route("relay", "shadow")
+    forced = parsed.suffix if vote in ("auto", "asked") else ""
+    if forced == "+once":
+        return Route("relay", "once")
+    if vote == "asked" and not (options.asked or forced):
+        return Route("relay", "not asked")
+    obstacle = _obstacle(parsed)
+    if obstacle:
+        return Route("relay", obstacle)
+    if vote != "auto" or forced or "answer" in options.wanted or client.names_options:
+        return VOTE
+    wanted = AUTO.wants_answer(parsed.messages)
+    if client.schema is not None:  # an object that is made up is no answer; where fields are named, they are places
+        return Route("vote", asked=False) if client.schema and wanted is not False else Route("scout")
+    if options.extractor.follow_up:  # the model reads: there is something to read wherever no text is asked for
+        return Route("relay", "no answer") if wanted is False else VOTE
+    if options.answer != "auto" or wanted is None:
+        return Route("scout")
+    return Route("vote", asked=False) if wanted else Route("relay", "no answer")
+
+
+def as_panel(parsed: ParsedRequest, route: Route) -> tuple[ParsedRequest, Route]:
+    """A request as a panel is asked: what nobody would vote on is answered by the first voter, once."""
+    why = parsed.client.obstacle or ("tools" if parsed.client.has_tools else None)
+    if why or parsed.options.extractor.structure:
+        raise GatewayError(
+            400, f"a panel votes on answers alone ({why or 'json'}): ask one model for that", param="model"
+        )
+    named = parsed.options.wanted & {"controller", "elect", "flow", "learn"}
+    if named and parsed.options.controller != "off":
+        name = min(named)
+        raise GatewayError(400, f"a panel decides by itself: leave {name} out", param=f"suffice.{name}")
+    options = replace(parsed.options, learn=False, flow=None, elect="majority")
+    if route.kind == "relay":
+        options = replace(options, controller="once", budget=1)
+    return replace(parsed, options=options), Route("vote", asked=route.kind == "vote" and route.asked)
+
+
+def _obstacle(parsed: ParsedRequest) -> str | None:
+    """Why there can't be a vote, in a word."""
+    client, options = parsed.client, parsed.options
+    if client.obstacle:
+        return client.obstacle
+    if client.has_tools and not options.extractor.reads_tools:
+        return "tools"
+    return None if "answer" in options.wanted else client.odd_form
+
+
+_SPACE = re.compile(r"\s*")
+
+
+ONCE = ("model", "n", "stream", "suffice")
+"""By these a request is judged; an upstream might take another one of two."""
+
+DEEPEST = 100
+"""So deep may the objects and lists of a body be in one another."""
+
+
+def json_object(raw: bytes) -> dict[str, Any]:
+    """The object that a body is; what others might read otherwise than we do is refused."""
+    named: list[str] = []
+
+    def member_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        named[:] = [name for name, _ in pairs]  # those of the outermost object stay: it ends last
+        return dict(pairs)
+
+    try:
+        text = raw.decode()
+        if text[:1] == "\ufeff" or "\0" in text[:4]:
+            raise UnicodeError
+        body = json.loads(text, object_pairs_hook=member_names, parse_constant=_no_constant, parse_float=_finite)
+    except UnicodeError:
+        raise GatewayError(400, "the body must be JSON in UTF-8, without a byte order mark") from None
+    except _ConstantError as error:
+        raise GatewayError(400, str(error)) from None
+    except (ValueError, RecursionError):
+        raise GatewayError(400, "the body is not JSON") from None
+    if not isinstance(body, dict):
+        raise GatewayError(400, "the body must be a JSON object")
+    for name in ONCE:
+        if named.count(name) > 1:
+            raise GatewayError(400, f'"{name}" is in the body twice', param=name)
+    _check_depth(body)
+    return body
+
+
+class _ConstantError(ValueError):
+    """A number that JSON does not have."""
+
+
+def _no_constant(name: str) -> Any:
+    raise _ConstantError(f"the body has {name} in it, which is not JSON")
+
+
+def _finite(text: str) -> float:
+    """A number; one that is too large is the largest there is, since infinity could not be sent on."""
+    return max(-sys.float_info.max, min(sys.float_info.max, float(text)))
+
+
+def _check_depth(body: dict[str, Any]) -> None:
+    level: list[Any] = [body]
+    for _ in range(DEEPEST):
+        inside = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [part for parts in inside for part in parts if isinstance(part, dict | list)]
+        if not level:
+            return
+    raise GatewayError(400, f"the body is more than {DEEPEST} objects and lists deep")
+
+
+def without_member(body: bytes, name: str) -> bytes:
+    r"""The same bytes, less the members of that name at the top and a comma for each.
+
+    >>> without_member(b'{"a": 1.50, "b" :{"a": 2} ,  "c":3,"a":4}', "a")
+    b'{"b" :{"a": 2} ,  "c":3}'
+    """
+    text = body.decode()
+    members = _members(text)
+    begins = [member.start for member in members[1:]] + [len(text)]
+    kept = [
+        (text[member.start : member.end], text[member.end : after])  # and what stands between it and the next
+        for member, after in zip(members, begins, strict=True)
+        if member.key != name
+    ]
+    inside = "".join(member + separator for member, separator in kept[:-1]) + "".join(member for member, _ in kept[-1:])
+    return (text[: members[0].start] + inside + text[members[-1].end :]).encode()
+
+
+def with_member(body: bytes, name: str, value: str) -> bytes:
+    r"""The same bytes, with another text as the value of the members of that name.
+
+    >>> with_member(b'{"model" : "m+vote", "x": 1.50}', "model", "m")
+    b'{"model" : "m", "x": 1.50}'
+    """
+    text = body.decode()
+    for member in reversed(_members(text)):
+        if member.key == name:
+            text = text[: member.value] + json.dumps(value) + text[member.end :]
+    return text.encode()
+
+
+def with_members(body: bytes, members: Mapping[str, Any]) -> bytes:
+    r"""The same bytes, with these members in the place of those of the same names.
+
+    >>> with_members(b'{"logprobs": false, "x": 1.50}', {"logprobs": True})
+    b'{"logprobs": true, "x": 1.50}'
+    """
+    for name in members:
+        body = without_member(body, name)
+    text = body.decode()
+    inside = text.index("{") + 1
+    more = ", " if _members(text) else ""
+    return (text[:inside] + json.dumps(members)[1:-1] + more + text[_after_space(text, inside) :]).encode()
+
+
+class _Member(NamedTuple):
+    """A member's key, where it and its value begin, and where both end."""
+
+    key: str
+    start: int
+    value: int
+    end: int
+
+
+def _members(text: str) -> list[_Member]:
+    """The members of the object."""
+    decoder = json.JSONDecoder()
+    members = []
+    place = _after_space(text, text.index("{") + 1)
+    while text[place] != "}":
+        start = place
+        key, place = scanstring(text, place + 1)
+        place = _after_space(text, _after_space(text, place) + 1)  # past the colon
+        value = place
+        _, place = decoder.raw_decode(text, place)
+        members.append(_Member(key, start, value, place))
+        place = _after_space(text, place)
+        place = _after_space(text, place + (text[place] == ","))
+    return members
+
+
+def _after_space(text: str, place: int) -> int:
+    match = _SPACE.match(text, place)
+    return match.end() if match else place

@@ -1,0 +1,135 @@
+"""Audits while the gateway serves: votes are drawn to their end when nobody else needs the room, and written down."""
+
+import asyncio
+import json
+import math
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import NamedTuple
+
+from suffice.errors import SufficeError
+from suffice.gateway.operations import metrics
+from suffice.gateway.operations.state import State
+from suffice.live import Outcome
+from suffice.live.audits import Audit
+from suffice.live.servers.server import Server
+from suffice.live.vote import Vote
+
+MOST_PENDING = 32
+"""So many audits may wait; one more is dropped, and that is told."""
+
+AT_ONCE = 2
+"""So many are under way at a time."""
+
+LOOK_SECONDS = 0.05
+"""How often it is looked whether there is room."""
+
+FILE = "audits.jsonl"
+
+
+class AuditedVote(NamedTuple):
+    """A vote that has ended, and what is done when its audit is over, whatever became of that."""
+
+    vote: Vote
+    server: Server
+    outcome: Outcome
+    model: str
+    topic: str
+    over: Callable[[], None]
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the upstream could take as much again as it has to do now."""
+        host = self.server.host
+        return not host.is_aside and 2 * host.load <= host.limiter.limit
+
+    async def audit(self, ready: Callable[[], Awaitable[None]]) -> Audit | None:
+        """Draw the rest of the budget, a few draws whenever it is ready; None where it can't be had."""
+        self.server.ends = math.inf
+        try:
+            full = await self.vote.rest(ready)
+        except SufficeError:
+            return None
+        return Audit.of(self.outcome, full, self.model, self.topic) if full else None
+
+
+class Auditor:
+    """Draws votes to the full budget after their stop, at the lowest priority: only while there is room to spare."""
+
+    def __init__(self, done: Callable[[Audit], Awaitable[None]], is_crowded: Callable[[], bool]) -> None:
+        self.dropped = 0
+        """How many could not be had: there was no time for them, or draws failed."""
+        self._done = done
+        self._is_crowded = is_crowded
+        self._waiting: asyncio.Queue[AuditedVote] = asyncio.Queue(MOST_PENDING)
+        self._under_way = 0
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def pending(self) -> int:
+        """How many are under way or wait."""
+        return self._waiting.qsize() + self._under_way
+
+    def audit(self, one: AuditedVote) -> None:
+        """Audit a vote when there is room."""
+        if self._waiting.full():
+            self.dropped += 1
+            one.over()
+            return
+        self._waiting.put_nowait(one)
+        if len(self._tasks) < AT_ONCE:
+            self._tasks.append(asyncio.create_task(self._work()))
+
+    async def close(self) -> None:
+        """End all that is under way."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _work(self) -> None:
+        while True:
+            await self._work_at(await self._waiting.get())
+
+    async def _work_at(self, one: AuditedVote) -> None:
+        self._under_way += 1
+        try:
+            audit = await one.audit(partial(self._room, one))
+        finally:
+            self._under_way -= 1
+        one.over()
+        if audit is None:
+            self.dropped += 1
+            return
+        metrics.AUDIT_TOKENS.inc(audit.tokens_full - audit.tokens)
+        await self._done(audit)
+
+    async def _room(self, one: AuditedVote) -> None:
+        """Wait until there is room to spare: clients come first."""
+        while self._is_crowded() or not one.has_room:
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+class AuditLog:
+    """The audits of all workers, a line each, in the one order that all of them see."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._read = 0
+
+    def append(self, audit: Audit) -> None:
+        """Write one down."""
+        self._state.append(FILE, json.dumps(audit.to_json()).encode())
+
+    def news(self) -> list[Audit]:
+        """What was written since the last time, by whomever."""
+        lines, self._read = self._state.lines(FILE, self._read)
+        return [audit for line in lines if (audit := _audit(line))]
+
+
+def _audit(line: bytes) -> Audit | None:
+    """An audit as it was written; None for what a crash left of one."""
+    try:
+        return Audit.read(json.loads(line))
+    except (ValueError, TypeError):
+        return None

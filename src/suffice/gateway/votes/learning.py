@@ -1,0 +1,364 @@
+"""What the gateway learns from its votes: a prior for each model and topic, and the plans that are made with it.
+
+Plans are made in a thread and swapped in whole, so that no request waits for one; the files are written there too.
+"""
+
+import asyncio
+import hashlib
+import json
+import random
+import sys
+import traceback
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from math import prod
+from typing import Any, TypeVar
+
+from suffice.controllers import Controller, get_controller
+from suffice.errors import OptionError
+from suffice.gateway.operations import metrics
+from suffice.gateway.operations.state import State
+from suffice.gateway.settings import Settings
+from suffice.gateway.votes.audits import AuditedVote, AuditLog, Auditor
+from suffice.live import Outcome
+from suffice.live.audits import Audit, Proof
+from suffice.live.forecast import foretell
+from suffice.live.outcome import CUT_SHORT, SETTLED
+from suffice.live.servers.server import Server
+from suffice.live.vote import Vote
+from suffice.planning import UNIVERSAL, Plan
+from suffice.planning.learning import HEADSTART, Learner
+from suffice.planning.promises import AgreementPromise, OverOneCap, SamplesPromise
+from suffice.tally import Tally
+
+T = TypeVar("T")
+
+MOST_KINDS = 64
+"""So many models and topics are learned of; the one that was not asked for longest makes room."""
+
+MOST_PLANS = 4
+"""So many settings of a kind, prices and budget, have a learned plan; others are planned without."""
+
+SYNC_SECONDS = 2.0
+"""So long it takes at most until another worker, and the disk, know what was learned here."""
+
+MOST_AUDITS = 20_000
+"""So many are remembered, the last ones."""
+
+ONCE = get_controller("once")
+
+Setting = tuple[Plan, int]
+"""Who decides, within what budget."""
+
+
+class TrafficKey:
+    """Requests that are alike: for one model, under one topic."""
+
+    def __init__(self, model: str, topic: str, settings: Settings, cap: OverOneCap | None = None) -> None:
+        self.model = model
+        self.cap = cap
+        self.topic = topic
+        self.learner = Learner()
+        self.agreement = AgreementPromise(settings.min_agreement / 100) if settings.min_agreement else None
+        self.samples = SamplesPromise(settings.max_mean_samples, settings.budget) if settings.max_mean_samples else None
+        self.kept = (0, 0)
+        """How much was learned, and what version was kept, when it was last synchronised."""
+        self.plans: dict[Setting, Plan] = {}
+        """The plans in force, by what was asked for."""
+        self.made: dict[tuple[Setting, float], Plan] = {}
+        """Those by what was learned last, at every price that there was since: prices come back."""
+
+    @property
+    def factor(self) -> float:
+        """What promises multiply the penalties with."""
+        promises = (self.agreement, self.samples, self.cap)
+        return prod(promise.factor for promise in promises if promise)
+
+
+def priced(base: Plan, factor: float) -> Plan:
+    """A plan at other prices."""
+    if factor == 1:
+        return base
+    return replace(base, penalty_draw=factor * base.penalty_draw, penalty_round=factor * base.penalty_round)
+
+
+class Keeper:
+    """A thread for what takes a while; now and then the disk and other workers are let know what there is."""
+
+    def __init__(self, thread: str, share: Callable[[], Awaitable[None]], trouble: str) -> None:
+        self._thread = ThreadPoolExecutor(1, thread)
+        self._share = share
+        self._trouble = trouble
+        self._complained = False
+        self._keeping: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Share from now on."""
+        self._keeping = asyncio.create_task(self._keep())
+
+    async def close(self) -> None:
+        """Share a last time."""
+        if self._keeping:
+            self._keeping.cancel()
+            await asyncio.wait({self._keeping})
+        await self.share()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _keep(self) -> None:
+        while True:
+            await asyncio.sleep(SYNC_SECONDS)
+            await self.share()
+
+    async def share(self) -> None:
+        """Share what there is; where that can't be done, the next time may do."""
+        try:
+            await self._share()
+        except Exception as error:
+            self.complain(f"{self._trouble}: {error}")
+
+    def submit(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Have something done in the thread."""
+        self._thread.submit(work, *arguments)
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """Wait for what is done in the thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def complain(self, sentence: str) -> None:
+        """Say what is wrong, once."""
+        if not self._complained:
+            print(f"suffice: {sentence}", file=sys.stderr, flush=True)
+        self._complained = True
+
+
+class Learning:
+    """Who decides on the votes of each kind, by what was learned from those before."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        state: State | None,
+        is_crowded: Callable[[], bool],
+        cap: OverOneCap | None = None,
+    ) -> None:
+        self._settings = settings
+        self.cap = cap
+        self._state = state
+        self._kinds: OrderedDict[tuple[str, str], TrafficKey] = OrderedDict()
+        self._log = AuditLog(state) if state else None
+        self._audits: deque[Audit] = deque(maxlen=MOST_AUDITS)
+        self.auditor = Auditor(self._audited, is_crowded)
+        trouble = "what was learned and audited can't be shared"
+        self._keeper = Keeper("suffice-planner", self._share, trouble)
+        self._planning: set[TrafficKey] = set()
+        self._chance = random.Random()  # noqa: S311
+        self._forecasts: dict[tuple[Controller, int], tuple[float, float] | None] = {}
+
+    async def open(self) -> None:
+        """Begin, with what was known before."""
+        await self._keeper.share()
+        if self._settings.vote == "shadow":
+            voting = self._settings.sampling.voting
+            await self._keeper.aside(partial(self._foretell, (voting.controller, voting.budget)))
+        self._keeper.begin()
+
+    async def close(self) -> None:
+        """End what nobody waits for, and keep what was learned."""
+        await self.auditor.close()
+        await self._keeper.close()
+
+    def key(self, model: str | None, topic: str) -> TrafficKey:
+        """The kind of a request."""
+        name = (model or "", topic)
+        kind = self._kinds.get(name)
+        if kind is None:
+            kind = self._kinds[name] = TrafficKey(*name, self._settings, self.cap)
+            if len(self._kinds) > MOST_KINDS:
+                _, oldest = self._kinds.popitem(last=False)
+                self._keeper.submit(self._sync_kind, oldest)
+            self._keeper.submit(self._sync_kind, kind)
+        self._kinds.move_to_end(name)
+        return kind
+
+    def controller(self, kind: TrafficKey, chosen: Controller, budget: int, learn: bool) -> Controller:
+        """Who decides on a vote: for plans, the plan of its kind that is ready, at the prices in force."""
+        if self.cap and self.cap.exhausted:
+            return ONCE
+        if not isinstance(chosen, Plan) or chosen.prior != UNIVERSAL:
+            return chosen
+        setting = (chosen, budget)
+        if setting not in kind.plans and len(kind.plans) < MOST_PLANS:
+            kind.plans[setting] = chosen
+        if self._is_outdated(kind):
+            self._plan_soon(kind)
+        ready = kind.plans.get(setting, chosen)
+        return ready if learn or ready.prior == UNIVERSAL else chosen
+
+    def forecast(self, kind: TrafficKey, chosen: Controller, budget: int, *, certain: bool) -> float | None:
+        """How many samples a vote will likely take: as those before, if there were enough, or as typical questions do.
+
+        Until that is worked out for its setting, it is another setting's; None where there is none yet.
+        """
+        if len(kind.learner) >= HEADSTART:
+            return kind.learner.mean_draws
+        setting = (chosen, budget)
+        if setting not in self._forecasts and len(self._forecasts) < MOST_KINDS:
+            self._forecasts[setting] = None
+            self._keeper.submit(self._foretell, setting)
+        known = self._forecasts.get(setting) or next(filter(None, self._forecasts.values()), None)
+        return known[certain] if known else None
+
+    def _foretell(self, setting: tuple[Controller, int]) -> None:
+        """Work the forecasts of a setting out, without and with a certain answer; in the planner's thread."""
+        certain, uncertain = (foretell(*setting, certain=certain) for certain in (True, False))
+        self._forecasts[setting] = uncertain, certain
+
+    def ended(self, kind: TrafficKey, vote: Vote, server: Server, outcome: Outcome, learn: bool) -> None:
+        """Learn from a vote that has ended, and perhaps audit it; one that was given up ended by its tally too."""
+        cut_short = outcome.stop_reason in CUT_SHORT and outcome.samples > 0
+        if outcome.stop_reason not in SETTLED and not outcome.given_up and not cut_short:
+            return
+        if outcome.given_up:  # what went back is what the first draw says
+            outcome = replace(outcome, majority=outcome.responses[0].answer)
+        if kind.samples and not outcome.given_up and not cut_short:
+            kind.samples.observe(outcome.samples)
+        learn = learn and not cut_short
+        if self._chance.random() < self._settings.audit:
+            # What is learned of it is learned when it is over: an audit is a full tally.
+            over = partial(self._learn, kind, vote, outcome, learn)
+            self.auditor.audit(AuditedVote(vote, server, outcome, kind.model, kind.topic, over))
+        else:
+            self._learn(kind, vote, outcome, learn)
+        if self._is_outdated(kind):
+            self._plan_soon(kind)
+
+    def _learn(self, kind: TrafficKey, vote: Vote, outcome: Outcome, learn: bool) -> None:
+        """Fields are not learned from: an object's are of many kinds."""
+        if learn and self._settings.learn and outcome.composed is None:
+            kind.learner.observe(vote.tally)
+
+    def _is_outdated(self, kind: TrafficKey) -> bool:
+        """Whether plans should be made anew: there is news, or the price has changed."""
+        factor = kind.factor
+        in_force = all(_prices(plan) == _prices(priced(base, factor)) for (base, _), plan in kind.plans.items())
+        return not in_force or (self._settings.learn and kind.learner.due)
+
+    def _plan_soon(self, kind: TrafficKey) -> None:
+        if kind not in self._planning:
+            self._planning.add(kind)
+            self._keeper.submit(self._plan, kind)
+
+    def _plan(self, kind: TrafficKey) -> None:
+        """Make the plans of a kind, in the planner's thread; each is swapped in when it is ready."""
+        try:
+            if self._settings.learn and kind.learner.due:
+                kind.made.clear()
+            factor = kind.factor
+            for setting in list(kind.plans):
+                if (setting, factor) not in kind.made:
+                    kind.made[setting, factor] = self._made(kind, *setting, factor)
+                kind.plans[setting] = kind.made[setting, factor]
+        except Exception:  # votes go on with the plans that there are
+            traceback.print_exc()
+        finally:
+            self._planning.discard(kind)
+
+    def _made(self, kind: TrafficKey, base: Plan, budget: int, factor: float) -> Plan:
+        """A plan by what was learned, at a price, ready to decide."""
+        plan = priced(base, factor)
+        if self._settings.learn and kind.learner.seen:
+            plan = kind.learner.plan(plan, budget)
+        plan.next_round(Tally(budget))
+        metrics.PLANS.inc()
+        return plan
+
+    async def _share(self) -> None:
+        self._take_in(await self._keeper.aside(self._sync))
+
+    def _sync(self) -> list[Audit]:
+        for kind in list(self._kinds.values()):
+            self._sync_kind(kind)
+        return self._log.news() if self._log else []
+
+    def _sync_kind(self, kind: TrafficKey) -> None:
+        """Keep what was learned of a kind, and take in what other workers have, where there is any news."""
+        if self._state is None or not self._settings.learn:
+            return
+        name = f"learned/{_mark(kind.model, kind.topic)}.json"
+        try:
+            if (kind.learner.seen, self._state.version(name)) != kind.kept:
+                kind.learner.sync(partial(self._state.update, name))
+                kind.kept = kind.learner.seen, self._state.version(name)
+        except (OSError, OptionError) as error:
+            self._keeper.complain(f"what was learned can't be kept: {error}")
+
+    async def _audited(self, audit: Audit) -> None:
+        """Take an audit in, where the file's order puts it: it is the same for all workers."""
+        metrics.AUDITS.labels("yes" if audit.agreed else "no").inc()
+        metrics.AUDITS_ONCE.labels("yes" if audit.once_agreed else "no").inc()
+        if self._log is None:
+            self._take_in([audit])
+            return
+        try:
+            await self._keeper.aside(partial(self._log.append, audit))
+            self._take_in(await self._keeper.aside(self._log.news))
+        except OSError as error:
+            self._keeper.complain(f"audits can't be kept: {error}")
+            self._take_in([audit])
+
+    def _take_in(self, audits: Iterable[Audit]) -> None:
+        for audit in audits:
+            self._audits.append(audit)
+            kind = self.key(audit.model, audit.topic)
+            if kind.agreement:
+                kind.agreement.observe(audit.agreed)
+                if self._is_outdated(kind):
+                    self._plan_soon(kind)
+
+    def summary(self) -> dict[str, Any]:
+        """What audits prove, by model and topic, and what is in force."""
+        by_kind: dict[tuple[str, str], list[Audit]] = {name: [] for name in self._kinds}
+        for audit in self._audits:
+            by_kind.setdefault((audit.model, audit.topic), []).append(audit)
+        return {
+            "share": self._settings.audit,
+            "pending": self.auditor.pending,
+            "dropped": self.auditor.dropped,
+            "all": _proved(self._audits),
+            "kinds": [
+                {"model": name[0], "topic": name[1], **_proved(audits), **self._in_force(self._kinds.get(name))}
+                for name, audits in by_kind.items()
+            ],
+        }
+
+    def _in_force(self, kind: TrafficKey | None) -> dict[str, Any]:
+        """What decides on a kind's votes now."""
+        if kind is None:
+            return {}
+        plan = next(iter(kind.plans.values()), None)
+        return {
+            "learned_from": len(kind.learner),
+            "changes": kind.learner.changes,
+            "penalty_draw": plan.penalty_draw if plan else None,
+            "penalty_round": plan.penalty_round if plan else None,
+            "price_factor": kind.factor,
+            "min_agreement": self._settings.min_agreement and self._settings.min_agreement / 100,
+            "max_mean_samples": self._settings.max_mean_samples,
+        }
+
+
+def _proved(audits: Iterable[Audit]) -> dict[str, Any]:
+    proof = Proof.of(audits)
+    return proof.to_json() | {"said": str(proof)}
+
+
+def _prices(plan: Plan) -> tuple[float, float]:
+    return plan.penalty_draw, plan.penalty_round
+
+
+def _mark(model: str, topic: str) -> str:
+    """A file's name for a kind: any text may be a model's name."""
+    return hashlib.sha256(json.dumps([model, topic]).encode()).hexdigest()[:32]

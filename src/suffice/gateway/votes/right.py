@@ -1,0 +1,295 @@
+"""How probable it is that answers are right, by model and topic; it learns from feedback, which all workers share.
+
+Replies are remembered by their ids in a few files of bounded length, and so is what is said of them; no text is.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from suffice.answers.normalise import normalise
+from suffice.gateway.errors import GatewayError
+from suffice.gateway.operations import metrics
+from suffice.gateway.operations.state import State
+from suffice.gateway.settings import Settings
+from suffice.gateway.votes import learning
+from suffice.gateway.votes.learning import Keeper
+from suffice.live import Outcome
+from suffice.live.sampling import NEVER, threshold_of
+from suffice.planning.feedback import Feedback
+from suffice.planning.right import Calibration
+
+MOST_KINDS = 64
+"""So many models and topics are known of at once; of the one that was not asked for longest the files remain."""
+
+BUCKETS, EACH = 64, 256
+"""Replies are remembered in so many files, so many in each: the last ones."""
+
+Record = dict[str, Any]
+
+
+class AssuredKind:
+    """Requests that are alike, for one model under one topic: what was said of their answers, and what follows."""
+
+    def __init__(self, base: Calibration, risk: float | None) -> None:
+        self._base = base
+        self._risk = risk
+        self._promised: float | None = None
+        """The score from which on answers were last promised to be right."""
+        self.version: int | None = None
+        """Of what is kept, when it was last read."""
+        self.feedback = Feedback()
+        self._apply(base)
+
+    def take_in(self, feedback: Feedback) -> None:
+        """Learn from it: in a thread, and swapped in whole."""
+        if feedback.broken > self.feedback.broken:
+            self._promised = None
+        self._apply(feedback.applied_to(self._base))
+        self.feedback = feedback
+        metrics.RISK_EVIDENCE.set(feedback.promise.evidence if feedback.promise else 1.0)
+
+    def _apply(self, calibration: Calibration) -> None:
+        threshold = None if self._risk is None else threshold_of(calibration, self._risk)
+        if threshold is not None and threshold <= 1:
+            self._promised = calibration.score_at(threshold)
+        self.in_force = calibration, threshold
+
+    def counts(self, score: float) -> bool:
+        """Whether an answer counts for or against the promise, be it that labels no longer prove it."""
+        return self._promised is not None and score >= self._promised
+
+    def summary(self) -> dict[str, Any]:
+        """What is promised, and what feedback says of it."""
+        promise, (calibration, threshold) = self.feedback.promise, self.in_force
+        return {
+            "labels": len(calibration.scores),
+            "feedback": len(self.feedback.labels),
+            "risk": self._risk,
+            "threshold": None if threshold == NEVER else threshold,
+            "sure_answers": promise.answers if promise else 0,
+            "sure_wrong": promise.wrong if promise else 0,
+            "evidence": promise.evidence if promise else 1.0,
+            "broken": self.feedback.broken,
+        }
+
+
+class Assurance:
+    """The calibrations in force, and the replies that feedback may come for."""
+
+    def __init__(self, settings: Settings, state: State | None) -> None:
+        self._settings = settings
+        self._state = state
+        self._kinds: OrderedDict[tuple[str, str], AssuredKind] = OrderedDict()
+        self._replies: OrderedDict[str, Record] = OrderedDict()
+        """Those that no file knows yet; all, where there are no files."""
+        self._keeper = Keeper("suffice-right", self._share, "feedback can't be kept")
+
+    async def open(self) -> None:
+        """Begin to let others know."""
+        self._keeper.begin()
+
+    async def close(self) -> None:
+        """Keep what there is."""
+        await self._keeper.close()
+
+    async def _kind(self, model: str | None, topic: str) -> AssuredKind | None:
+        """What is known of a kind of request, with what was kept of it; None where no calibration is for it."""
+        name = (model or "", topic)
+        if name not in self._kinds:
+            fits = (
+                one for one in self._settings.calibrations if one.model in (None, model) and one.topic in (None, topic)
+            )
+            if (rule := next(fits, None)) is None:
+                return None
+            self._kinds[name] = AssuredKind(rule.calibration, self._settings.risk)
+            if len(self._kinds) > MOST_KINDS:
+                self._kinds.popitem(last=False)
+        kind = self._kinds[name]
+        self._kinds.move_to_end(name)
+        if self._state and kind.version is None:
+            await self._keeper.share()
+        return kind
+
+    async def begin(self, model: str | None, topic: str) -> "AssuredVote | None":
+        """What a vote that begins now is told by; None where no calibration is for it."""
+        kind = await self._kind(model, topic)
+        return AssuredVote(self, model or "", topic, *kind.in_force) if kind else None
+
+    def remember(self, reply: str, record: Record) -> None:
+        """Know a reply when feedback comes for it."""
+        self._replies.pop(reply, None)
+        self._replies[reply] = record
+        while len(self._replies) > BUCKETS * EACH:
+            self._replies.popitem(last=False)
+
+    async def take(self, caller: str, told: Any) -> dict[str, Any]:
+        """Take in what a client says of a reply; GatewayError where it is nothing, or not the client's to say."""
+        reply, right, gold = _read(told)
+        record = await self._keeper.aside(partial(self._claim, reply, caller))
+        if record is None and self._state:  # another worker may not have told yet
+            await asyncio.sleep(learning.SYNC_SECONDS)
+            record = await self._keeper.aside(partial(self._claim, reply, caller))
+        if record is None:
+            message = "no such reply is remembered for this key: it was too long ago, or no vote with a calibration"
+            raise GatewayError(404, message, code="not_found")
+        verdict = record["answer"] == _mark(gold) if right is None else right
+        if record["told"]:
+            return {"id": reply, "right": verdict, "taken": False}
+        metrics.FEEDBACK.labels("yes" if verdict else "no", "yes" if record["sure"] else "no").inc()
+        kind = await self._kind(record["model"], record["topic"])
+        if kind is None:
+            raise GatewayError(404, "there is no calibration for it any more", code="not_found")
+        await self._keeper.aside(partial(self._learn, kind, record, verdict))
+        return {"id": reply, "right": verdict, "taken": True, "labels": len(kind.in_force[0].scores)}
+
+    def summary(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """What is in force, by model and topic."""
+        return {name: kind.summary() for name, kind in self._kinds.items()}
+
+    def _claim(self, reply: str, caller: str) -> Record | None:
+        """A reply of this caller, and whether something was said of it before; from now on something was."""
+        if self._state is None:
+            known = self._replies.get(reply)
+            if known is None or known["caller"] != caller:
+                return None
+            found = {"told": False, **known, "answer": _mark(known["answer"])}
+            known["told"] = True
+            return found
+        self._keep_replies()
+        claimed: list[Record] = []
+
+        def change(kept: bytes | None) -> bytes | None:
+            records = _records(kept)
+            known = records.get(reply)
+            if known is None or known["caller"] != caller:
+                return None
+            claimed.append({**known})
+            known["told"] = True
+            return json.dumps(records).encode()
+
+        self._state.update(_bucket(reply), change)
+        return claimed[-1] if claimed else None
+
+    def _learn(self, kind: AssuredKind, record: Record, right: bool) -> None:
+        """Let feedback join what its kind has, at whichever worker."""
+        joined: list[Feedback] = []
+
+        def change(kept: bytes | None) -> bytes:
+            before = kind.feedback if self._state is None else Feedback.read(kept)
+            counts = record["sure"] or kind.counts(record["score"])
+            joined.append(before.joined_by(record["score"], right, counts, self._settings.risk))
+            return joined[-1].to_bytes()
+
+        if self._state is None:
+            change(None)
+        else:
+            self._state.update(_file(record["model"], record["topic"]), change)
+        if not joined[-1].fresh:  # it broke the promise just now: what other workers and times broke is counted there
+            metrics.RISK_BROKEN.inc()
+        kind.take_in(joined[-1])
+
+    async def _share(self) -> None:
+        await self._keeper.aside(self._sync)
+
+    def _sync(self) -> None:
+        self._keep_replies()
+        for name in list(self._kinds):
+            self._sync_kind(name)
+
+    def _keep_replies(self) -> None:
+        """Write down the replies that no file knows yet."""
+        if self._state is None:
+            return
+        new: dict[str, dict[str, Record]] = {}
+        for reply in list(self._replies):
+            if record := self._replies.pop(reply, None):
+                told = {**record, "answer": _mark(record["answer"]), "told": False}
+                new.setdefault(_bucket(reply), {})[reply] = told
+        for name, records in new.items():
+            self._state.update(name, partial(_joined, records))
+
+    def _sync_kind(self, name: tuple[str, str]) -> None:
+        """Take in what other workers were told of a kind."""
+        kind, file = self._kinds.get(name), _file(*name)
+        if kind is None or self._state is None or self._state.version(file) == kind.version:
+            return
+        kind.version = self._state.version(file)
+        found: list[Feedback] = []
+
+        def look(kept: bytes | None) -> None:
+            found.append(Feedback.read(kept))
+
+        self._state.update(file, look)
+        if found[-1] != kind.feedback:
+            kind.take_in(found[-1])
+
+
+@dataclass(frozen=True)
+class AssuredVote:
+    """A vote with a calibration, which stays the same until it has ended."""
+
+    assurance: Assurance
+    model: str
+    topic: str
+    calibration: Calibration
+    threshold: float | None
+
+    @property
+    def voting(self) -> dict[str, Any]:
+        """What it sets of how the vote is held."""
+        return {"calibration": self.calibration, "threshold": self.threshold}
+
+    def remember(self, reply: str, caller: str, outcome: Outcome) -> None:
+        """Know its reply when feedback comes for it, from whoever asked."""
+        if outcome.right is not None:
+            score = self.calibration.score_at(outcome.right)
+            about = {"caller": caller, "model": self.model, "topic": self.topic}
+            self.assurance.remember(reply, about | {"score": score, "sure": outcome.sure, "answer": outcome.answer})
+
+
+def _read(told: Any) -> tuple[str, bool | None, str]:
+    """The reply's id, and whether it is right or what would be."""
+    if not isinstance(told, Mapping) or not isinstance(told.get("id"), str):
+        raise GatewayError(400, '"id" must be the id of a reply', param="id")
+    right, gold = told.get("right"), told.get("gold")
+    if (right is None) == (gold is None):
+        raise GatewayError(400, 'give "right", true or false, or "gold", the right answer', param="right")
+    if right is not None and not isinstance(right, bool):
+        raise GatewayError(400, '"right" must be true or false', param="right")
+    if gold is not None and (isinstance(gold, bool) or not isinstance(gold, str | int | float)):
+        raise GatewayError(400, '"gold" must be a text or a number', param="gold")
+    return told["id"], right, str(gold)
+
+
+def _mark(answer: str | None) -> str:
+    """What is remembered of an answer: enough to tell whether another is the same."""
+    return hashlib.sha256(((answer and normalise(answer)) or answer or "").encode()).hexdigest()[:32]
+
+
+def _bucket(reply: str) -> str:
+    """The file that a reply is remembered in."""
+    return f"replies/{int(hashlib.sha256(reply.encode()).hexdigest()[:8], 16) % BUCKETS}.json"
+
+
+def _file(model: str, topic: str) -> str:
+    """Where the feedback of a kind is: any text may be a model's name."""
+    return f"feedback/{hashlib.sha256(json.dumps([model, topic]).encode()).hexdigest()[:32]}.json"
+
+
+def _records(kept: bytes | None) -> dict[str, Record]:
+    records = json.loads(kept) if kept else {}
+    if not isinstance(records, dict):
+        raise ValueError("these are no replies")
+    return records
+
+
+def _joined(new: dict[str, Record], kept: bytes | None) -> bytes:
+    """The replies of a file with newer ones, as many as it may hold."""
+    records = {reply: known for reply, known in _records(kept).items() if reply not in new} | new
+    return json.dumps(dict(list(records.items())[-EACH:])).encode()

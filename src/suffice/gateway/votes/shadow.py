@@ -1,0 +1,85 @@
+"""Shadow: what `auto` would have made of a request, worked out from the reply that went by, at no cost upstream."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from suffice.answers import Evidence
+from suffice.gateway.requests.parse import ParsedRequest, route_of
+from suffice.gateway.votes.learning import Learning
+from suffice.live.dialects import MalformedError
+from suffice.live.vote import COMPLETE_WITHOUT, most_tokens
+from suffice.response import Response
+
+MOST_BYTES = 1 << 20
+"""A reply that is longer is not looked at: it is no answer."""
+
+
+class Shadow:
+    """Looks at the reply to one request as it goes by."""
+
+    def __init__(self, parsed: ParsedRequest, learning: Learning, line: dict[str, Any]) -> None:
+        self._parsed = parsed
+        self._learning = learning
+        self._line = line
+        self._seen = bytearray()
+        self.response: Response | None = None
+        """What was said, where it is known already."""
+
+    async def over(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """The pieces as they are."""
+        async with aclosing(pieces):
+            async for piece in pieces:
+                if len(self._seen) <= MOST_BYTES:
+                    self._seen += piece
+                yield piece
+
+    def judge(self) -> None:
+        """Say in the line what would have been done, when the reply has gone by and its tokens are counted."""
+        response = self.response or self._read()
+        tokens = self._line.get("tokens")
+        if response is None or not tokens:
+            return
+        evidence, samples = self._foretold(response)
+        if samples is None:
+            return
+        self._line |= {
+            "would_vote": samples > 1,
+            "evidence": evidence.kind if evidence else None,
+            "expected_samples": round(samples, 2),
+            "expected_tokens": round(samples * tokens),
+        }
+
+    def _read(self) -> Response | None:
+        wire, streamed = self._parsed.wire, self._parsed.client.streamed
+        if not self._seen or len(self._seen) > MOST_BYTES:
+            return None
+        try:
+            seen = bytes(self._seen)
+            return wire.read_stream(seen, False) if streamed else wire.read(seen, 1, False)[0]
+        except MalformedError:
+            return None
+
+    def _foretold(self, response: Response) -> tuple[Evidence | None, float | None]:
+        """What shows its answer, and how many samples a vote on it would likely take; 1 where there would be none.
+
+        None where that is not worked out yet.
+        """
+        parsed, options = self._parsed, self._parsed.options
+        route = route_of(replace(parsed, vote="auto"))
+        if route.kind == "relay" or parsed.client.mistake:
+            return None, 1.0
+        asked = route.kind == "vote" and route.asked
+        extractor: Any = options.extractor.for_request(
+            parsed.messages, asked=asked, most_tokens=most_tokens(parsed.fields)
+        )
+        extractor = extractor.for_scout(response) if route.kind == "scout" else extractor
+        if extractor is None:
+            return None, 1.0
+        evidence = extractor.evidence(response)
+        if evidence is None:
+            return None, float(COMPLETE_WITHOUT)
+        kind = self._learning.key(parsed.client.model, options.topic)
+        certain = asked or evidence.certain
+        return evidence, self._learning.forecast(kind, options.voting.controller, options.budget, certain=certain)

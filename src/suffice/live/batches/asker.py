@@ -1,0 +1,247 @@
+"""Asking questions, one at a time: every response is told to a ledger as it arrives, here or from another machine."""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count, islice
+from typing import Any, NamedTuple, Protocol
+
+from suffice.controllers import question_random
+from suffice.errors import CapReachedError, SampleError
+from suffice.live.audits import Audit
+from suffice.live.batches.questions import Asked
+from suffice.live.draws import Draws, Failure, ServerDraws, Unfinished
+from suffice.live.outcome import SETTLED, Outcome
+from suffice.live.prompts import Messages, put
+from suffice.live.sampling import Sampling
+from suffice.live.servers.hosts import DrawRequest
+from suffice.live.servers.server import Server, StatusError
+from suffice.live.vote import Vote, Voting
+from suffice.response import Response
+from suffice.tally import Tally
+
+Line = dict[str, Any]
+
+NOT_KEPT = {"text": None, "reasoning": None, "tool_calls": None}
+
+
+class LostError(Exception):
+    """Whoever asked a question is gone; what arrived before is in the ledger."""
+
+
+class Ledger(Protocol):
+    """Where responses and failures are told to."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether a limit on spending is reached."""
+
+    async def record(self, question: Asked, entry: Line) -> None:
+        """Take a response, as a journal has it; when this returns, it is kept."""
+
+    def fail(self, question: Asked, message: str, unreachable: bool) -> None:
+        """Take a draw that failed, and whether it was for want of a server that answers."""
+
+
+class Answered(NamedTuple):
+    """An outcome as a line; with a complaint, which may be empty, where there is none that is worth keeping."""
+
+    line: Line
+    complaint: str | None = None
+
+
+class Shard(Protocol):
+    """One who asks questions: each question has one of them, by its id, and the weight is the share of questions."""
+
+    @property
+    def at_once(self) -> int:
+        """How many of its draws may be in flight at once."""
+
+    @property
+    def weight(self) -> float:
+        """Its share of the questions, beside those of others."""
+
+    async def collect(self, question: Asked, missing: Sequence[int], ledger: Ledger) -> None:
+        """Bring in the draws of these numbers."""
+
+    async def answer(
+        self, question: Asked, there: Sequence[Response], ledger: Ledger, learned: Voting | None = None
+    ) -> Answered | None:
+        """Answer a question of which these responses are there already; None where a limit on spending cut it short.
+
+        How the vote is held is as all are, or as has been learned from others.
+        """
+
+
+@dataclass(frozen=True)
+class BatchConfig:
+    """How questions are asked: what is the same for all of them."""
+
+    fields: Mapping[str, Any]
+    prompt: Messages
+    sampling: Sampling = field(default_factory=Sampling)
+    keep_text: bool = True
+    audit: float = 0.0
+    """The share of the questions that is drawn to the full budget after the vote."""
+
+    def request(self, question: Asked) -> dict[str, Any]:
+        """The fields of a request."""
+        return {**self.fields, "messages": put(question.question, self.prompt)}
+
+    async def entries(self, question: Asked, responses: Sequence[Response]) -> list[Line]:
+        """What a journal keeps of responses."""
+        extractor = self.sampling.extractor.for_request(self.request(question)["messages"])
+        less = {} if self.keep_text else NOT_KEPT
+
+        def read() -> list[Line]:
+            return [{"extracted": extractor.extract(one), "response": one.to_json() | less} for one in responses]
+
+        return await asyncio.to_thread(read)
+
+
+class Recorder:
+    """Draws whose responses are in the ledger before they are taken; those that are there already come first."""
+
+    def __init__(
+        self, config: BatchConfig, question: Asked, ledger: Ledger, draws: Draws, there: Iterable[Response]
+    ) -> None:
+        self._config = config
+        self._question = question
+        self._ledger = ledger
+        self._draws = draws
+        self._there = deque(there)
+        self._ready = 0
+        self._recorded: deque[Response | Failure] = deque()
+
+    @property
+    def in_flight(self) -> int:
+        """How many draws were launched and not yet taken."""
+        return self.ready + self._draws.in_flight
+
+    @property
+    def unfinished(self) -> Unfinished:
+        """What the others have generated that is in no response."""
+        return self._draws.unfinished
+
+    @property
+    def ready(self) -> int:
+        """How many of those in flight have arrived, and can be taken without waiting."""
+        return self._ready + len(self._recorded)
+
+    @property
+    def room(self) -> int:
+        """How many more draws the server could take now without being much slower."""
+        return self._draws.room
+
+    def launch(
+        self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
+    ) -> list[int]:
+        """Start so many draws, less those that are there."""
+        ready = min(draws, len(self._there) - self._ready)
+        numbers = [response.draw for response in islice(self._there, self._ready, self._ready + ready)]
+        self._ready += ready
+        if draws > ready:
+            if self._ledger.exhausted:
+                raise CapReachedError
+            numbers += self._draws.launch(draws - ready, tally, single=single, streamed=streamed)
+        return numbers
+
+    async def next(self) -> Response | Failure:
+        """Wait for the next draw to arrive, and take it."""
+        if self._ready:
+            self._ready -= 1
+            return self._there.popleft()
+        if not self._recorded:
+            await self._record()
+        return self._recorded.popleft()
+
+    async def _record(self) -> None:
+        """Put what has arrived into the ledger, together: each would wait for the disk."""
+        arrived = [await self._draws.next()]
+        while self._draws.ready:
+            arrived.append(await self._draws.next())
+        for one in arrived:
+            if isinstance(one, Failure):
+                answers = isinstance(one.cause, StatusError) and one.cause.status < 500
+                self._ledger.fail(self._question, one.message, unreachable=not answers)
+        entries = await self._config.entries(self._question, [one for one in arrived if isinstance(one, Response)])
+        await asyncio.gather(*(self._ledger.record(self._question, entry) for entry in entries))
+        self._recorded.extend(arrived)
+
+    async def close(self) -> None:
+        """End what is in flight, at once."""
+        await self._draws.close()
+
+
+class Asker:
+    """A shard in this process: asks questions of a server."""
+
+    weight = 1.0
+
+    def __init__(self, server: Server, config: BatchConfig) -> None:
+        self._server = server
+        self._config = config
+
+    @property
+    def at_once(self) -> int:
+        """How many draws may be in flight at once."""
+        return self._server.limiter.limit
+
+    async def collect(self, question: Asked, missing: Sequence[int], ledger: Ledger) -> None:
+        """Bring in the draws of these numbers."""
+        # Each draw is a request of its own, so that every count of tokens is exact.
+        request = DrawRequest(self._config.request(question), single=True, signals=self._config.sampling.signals)
+        follow_up = self._config.sampling.extractor.follow_up
+        drawn = ServerDraws(self._server.for_question(), request, missing, follow_up)
+        draws = Recorder(self._config, question, ledger, drawn, ())
+        try:
+            draws.launch(len(missing))
+            while draws.in_flight:
+                await draws.next()
+        finally:
+            await draws.close()
+
+    async def answer(
+        self, question: Asked, there: Sequence[Response], ledger: Ledger, learned: Voting | None = None
+    ) -> Answered | None:
+        """Answer a question of which these responses are there already; None where a limit on spending cut it short."""
+        vote = (learned or self._config.sampling.voting).begin(
+            self._server.for_question(),
+            self._config.request(question),
+            question_random(0, question.id),
+            through=lambda draws: Recorder(self._config, question, ledger, draws, there),
+            numbers=count(max((response.draw for response in there), default=-1) + 1),
+        )
+        try:
+            outcome = await vote.outcome(self._config.sampling.deadline_seconds)
+        except CapReachedError:
+            return None
+        except SampleError as error:
+            return Answered(_line(question, vote, error.outcome.to_json()), "")
+        line = _line(question, vote, outcome.to_json())
+        if not outcome.samples:
+            return Answered(line, "no response before the deadline")
+        audited = question_random(1, question.id).random() < self._config.audit
+        if audited and outcome.stop_reason in SETTLED:
+            line["audit"] = await _audit(question, vote, outcome)
+        return Answered(line)
+
+
+async def _audit(question: Asked, vote: Vote, outcome: Outcome) -> Line | None:
+    """What the full budget elects, beside what the vote did; nothing where it could not be drawn."""
+    try:
+        full = await vote.rest(at_once=outcome.budget)
+    except CapReachedError:
+        full = None
+    if full is None:
+        return None
+    right = vote.ballot.graded(question.gold)["right"]
+    return Audit.of(outcome, full).to_json() | {"answer_full": full.answer, "right_full": right}
+
+
+def _line(question: Asked, vote: Vote, outcome: Line) -> Line:
+    graded = vote.ballot.graded(question.gold)
+    if "right" in outcome:  # the probability: what gold says of the answer is beside it
+        graded["graded"] = graded.pop("right")
+    return {"id": question.id, **graded, **outcome}

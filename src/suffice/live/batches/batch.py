@@ -1,0 +1,319 @@
+"""Many questions: collecting a pool, and answering a file of questions, with a journal of what arrived."""
+
+import asyncio
+import json
+import math
+import zlib
+from array import array
+from bisect import bisect
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from suffice.errors import CapReachedError, GaveUpError, OptionError
+from suffice.jsonl import quoted
+from suffice.live.ballots import read_gold
+from suffice.live.batches.asker import BatchConfig, Line, LostError, Shard
+from suffice.live.batches.journal import Journal
+from suffice.live.batches.lessons import Lessons, lesson_of
+from suffice.live.batches.questions import Asked
+from suffice.live.vote import Voting
+from suffice.planning.learning import Partition
+from suffice.pools.signals import signal_columns
+from suffice.response import Response
+
+FEWEST_FAILURES = 10
+"""So many draws in a row must fail before all is given up."""
+
+
+@dataclass
+class Spent:
+    """What the work has taken so far, and what it may."""
+
+    price: float = 0.0
+    """Of a million tokens of responses."""
+    prompt_price: float = 0.0
+    """Of a million tokens of prompts."""
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    prices: Mapping[str, float] = field(default_factory=dict)
+    """Of a million tokens of responses, by voter of a panel."""
+    responses: int = 0
+    cut_off: int = 0
+    """Responses that reached the most tokens before they gave an answer."""
+    prompt_tokens: int = 0
+    tokens: int = 0
+    paid: float = 0.0
+    """For voters' responses, at their own prices."""
+    failures: list[str] = field(default_factory=list)
+    _failed_in_a_row: int = 0
+    _failing: set[str] = field(default_factory=set)
+
+    @property
+    def cost(self) -> float:
+        """The price of all tokens."""
+        return self.paid + (self.price * self.tokens + self.prompt_price * self.prompt_tokens) / 1e6
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether a limit is reached."""
+        tokens = self.tokens + self.prompt_tokens
+        too_many = self.max_tokens is not None and tokens >= self.max_tokens
+        return too_many or (self.max_cost is not None and self.cost >= self.max_cost)
+
+    def add(self, response: Response) -> None:
+        """Count a response."""
+        self.responses += 1
+        self.prompt_tokens += response.prompt_tokens
+        self.tokens += response.tokens or 0
+        self.paid += self.prices.get(response.voter or "", 0.0) * (response.tokens or 0) / 1e6
+        self._failed_in_a_row = 0
+        self._failing.clear()
+
+    def fail(self, message: str, question: str, at_once: int, unreachable: bool) -> None:
+        """Count a draw that failed, and give up where they all do, question after question.
+
+        What a server says about one question is no reason to give up others; that it can't be reached at all is.
+        """
+        self.failures.append(message)
+        self._failing.add(question)
+        self._failed_in_a_row += unreachable
+        if max(self._failed_in_a_row, len(self._failing)) >= max(FEWEST_FAILURES, at_once):
+            raise GaveUpError(f"nothing but failures, the last with: {message}; run again to go on")
+
+
+@dataclass
+class Drawn:
+    """What the journal has of a question: no text, only where it is."""
+
+    places: "array[int]" = field(default_factory=lambda: array("q"))
+    draws: "array[int]" = field(default_factory=lambda: array("q"))
+
+    def add(self, place: int, draw: int) -> None:
+        """One more response, at that place in the file."""
+        self.places.append(place)
+        self.draws.append(draw)
+
+
+class Batch:
+    """Questions that share a journal, and those who ask them; it is the ledger of these."""
+
+    def __init__(
+        self,
+        shards: Sequence[Shard],
+        config: BatchConfig,
+        journal: Journal,
+        spent: Spent,
+        progress: Callable[[int], None] = lambda steps: None,
+    ) -> None:
+        self.spent = spent
+        self._shards = shards
+        self._config = config
+        self._journal = journal
+        self._progress = progress
+        self._step = 0
+        self._there: dict[str, Drawn] = defaultdict(Drawn)
+        self._outcomes: dict[str, int] = {}
+        self._digests: dict[str, str] = {}
+        self._lessons: dict[str, Partition | None] = {}
+        self._left_out: dict[int, list[str]] = {}
+        try:
+            for place, entry in journal.entries():
+                if "generation" in entry:
+                    self._left_out[entry["generation"]] = entry["left_out"]
+                    continue
+                self._digests[entry["id"]] = entry["question"]
+                if "outcome" in entry:
+                    self._remember_outcome(entry["id"], place, dict(entry["outcome"]))
+                else:
+                    self._remember(entry["id"], place, entry)
+        except (TypeError, LookupError):
+            raise OptionError(f"{journal.path}: there is a line in it that is no journal's; move it away") from None
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether a limit on spending is reached."""
+        return self.spent.exhausted
+
+    async def record(self, question: Asked, entry: Line) -> None:
+        """Put a response into the journal, and count it."""
+        place = await self._add(question, entry)
+        self._remember(question.id, place, entry)
+        self._progress(self._step)
+
+    def fail(self, question: Asked, message: str, unreachable: bool) -> None:
+        """Count a draw that failed."""
+        self.spent.fail(message, question.id, sum(shard.at_once for shard in self._shards), unreachable)
+
+    async def _add(self, question: Asked, entry: Line) -> int:
+        return await self._journal.add({"id": question.id, "question": question.digest, **entry})
+
+    def _remember(self, identity: str, place: int, entry: Line) -> None:
+        response = Response(**entry["response"])
+        self._there[identity].add(place, response.draw)
+        self.spent.add(response)
+        self.spent.cut_off += entry["extracted"] is None and response.finish_reason == "length"
+
+    def _remember_outcome(self, identity: str, place: int, outcome: Line) -> None:
+        self._outcomes[identity] = place
+        self._lessons[identity] = lesson_of(outcome)
+        self._there.pop(identity, None)  # nobody asks for its responses any more
+
+    def read(self, question: Asked) -> Iterator[tuple[Response, str | None]]:
+        """The responses to a question that the journal has, and what was extracted from each."""
+        for place in self._there[question.id].places:
+            entry = self._journal.at(place)
+            yield Response(**entry["response"]), entry["extracted"]
+
+    async def collect(self, questions: Sequence[Asked], samples: int) -> Iterator[Line]:
+        """Draw so many responses to each question; the pool's lines, of the questions that have them all.
+
+        Lines are read from the journal one by one, as those of outcomes are.
+        """
+        self._check_same(questions)
+        self._progress(self.spent.responses)
+        self._step = 1
+
+        def wanting(question: Asked) -> bool:
+            return question.id not in self._there or len(self._there[question.id].draws) < samples
+
+        async def work(question: Asked, shard: Shard) -> None:
+            drawn = self._there[question.id].draws if question.id in self._there else ()
+            missing = sorted(set(range(samples)) - set(drawn))
+            await shard.collect(question, missing, self)
+
+        await self._each(questions, wanting, work, lambda limit: math.ceil(limit / samples) + 1)
+        return (self._pool_line(one) for one in questions if not wanting(one))
+
+    def _pool_line(self, question: Asked) -> Line:
+        """A question's line in the pool; its answers stand in the order in which they were asked for."""
+        structured = self._config.sampling.extractor.structure
+        keys = self._config.sampling.extractor.keys()
+        read = sorted(self.read(question), key=lambda one: one[0].draw)
+        responses = [response for response, _ in read]
+        line: Line = {
+            "id": question.id,
+            "gold": None,
+            "answers": [keys.key(extracted) for _, extracted in read],
+            "tokens": [response.tokens for response in responses],
+            "question": question.question,
+        }
+        line["gold"] = keys.find(question.gold)
+        if structured:
+            line["answers"] = [answer and json.loads(answer) for answer in line["answers"]]
+            line["gold"] = read_gold(question.gold)
+            line |= {"ignore": list(structured.ignore)} if structured.ignore else {}
+        if self._config.sampling.signals:
+            signals = signal_columns(response.signals for response in responses)
+            line |= {"signals": signals} if signals else {}
+        return line | ({"texts": [response.text for response in responses]} if self._config.keep_text else {})
+
+    async def answer(self, questions: Sequence[Asked], learn: bool = False) -> Iterator[Line]:
+        """Answer each question; the outcomes of those that were begun and not cut short by a limit on spending.
+
+        With `learn` the plan learns from the questions before.
+        """
+        self._check_same(questions)
+        lessons = self._lessons_for(questions) if learn else None
+        self._progress(len(self._outcomes))
+        failed: dict[str, Line] = {}
+
+        async def work(question: Asked, shard: Shard) -> None:
+            if lessons is None:
+                await hold(question, shard)
+                return
+            try:
+                learned = await lessons.voting(question.id)
+            except CapReachedError:
+                return
+            await hold(question, shard, learned)
+            lessons.end(question.id, self._lessons.get(question.id))
+
+        async def hold(question: Asked, shard: Shard, learned: Voting | None = None) -> None:
+            there = [response for response, _ in self.read(question)]
+            answered = await shard.answer(question, there, self, learned)
+            if answered is None:
+                return
+            if answered.complaint is not None:
+                failed[question.id] = answered.line
+                self.spent.failures += [answered.complaint] if answered.complaint else []
+                return
+            place = await self._add(question, {"outcome": answered.line})
+            self._remember_outcome(question.id, place, answered.line)
+            self._progress(1)
+
+        await self._each(questions, lambda question: question.id not in self._outcomes, work, lambda limit: limit)
+        return self._outcome_lines(questions, failed)
+
+    def _outcome_lines(self, questions: Sequence[Asked], failed: Mapping[str, Line]) -> Iterator[Line]:
+        for question in questions:
+            if question.id in self._outcomes:
+                yield self._journal.at(self._outcomes[question.id])["outcome"]
+            elif question.id in failed:
+                yield failed[question.id]
+
+    def _lessons_for(self, questions: Sequence[Asked]) -> Lessons:
+        async def record(generation: int, left_out: list[str]) -> None:
+            if self.spent.exhausted:  # what was not begun may be yet: it isn't left out for good
+                raise CapReachedError
+            await self._journal.add({"generation": generation, "left_out": left_out})
+
+        names = [question.id for question in questions]
+        return Lessons(self._config.sampling.voting, names, dict(self._lessons), self._left_out, record)
+
+    def _check_same(self, questions: Sequence[Asked]) -> None:
+        """Refuse questions that were others when the journal was begun; new ones are new work."""
+        gone = dict.fromkeys(self._digests)
+        for question in questions if gone else ():
+            if gone.pop(question.id, self) is None and self._digests[question.id] != question.digest:
+                raise self._other_questions(question.id, "is another question now")
+        for identity in gone:
+            raise self._other_questions(identity, "is no longer asked")
+
+    def _other_questions(self, identity: str, change: str) -> OptionError:
+        return OptionError(
+            f"{self._journal.path} was begun with other questions: {quoted(identity)} {change}; "
+            "go on with those, or use another output"
+        )
+
+    async def _each(
+        self,
+        questions: Sequence[Asked],
+        wanting: Callable[[Asked], bool],
+        work: Callable[[Asked, Shard], Awaitable[None]],
+        at_once: Callable[[int], int],
+    ) -> None:
+        """Work on the questions in order, so many at once in each shard: enough that no server is ever idle.
+
+        Where a shard lost a question, it goes on with it from what the journal has.
+        """
+        shares = self._shared_out(questions, wanting)
+
+        async def worker(shard: Shard, waiting: deque[int]) -> None:
+            while waiting:
+                question = questions[waiting.popleft()]
+                while wanting(question):
+                    try:
+                        await work(question, shard)
+                        break
+                    except LostError:
+                        continue
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for shard, waiting in zip(self._shards, shares, strict=True):
+                    for _ in range(min(at_once(shard.at_once), len(waiting))):
+                        group.create_task(worker(shard, waiting))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+
+    def _shared_out(self, questions: Sequence[Asked], wanting: Callable[[Asked], bool]) -> list[deque[int]]:
+        """The places of the questions of each shard: which one a question has depends on its id and nothing else."""
+        bounds = list(accumulate(shard.weight for shard in self._shards))
+        shares = [deque[int]() for _ in self._shards]
+        for place, question in enumerate(questions):
+            if wanting(question):
+                chance = zlib.crc32(question.id.encode()) / (1 << 32)
+                shares[bisect(bounds, chance * bounds[-1], hi=len(bounds) - 1)].append(place)
+        return shares

@@ -1,0 +1,165 @@
+"""A journal: what must not be lost is on disk before it counts, and is there when the work goes on."""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from suffice.errors import OptionError
+
+FORMAT = "suffice-journal-2"
+
+
+BLOCK = 1 << 20
+"""So much is read at once in search of the last line's beginning."""
+
+
+class Journal:
+    """An append-only file of JSON lines, the first of which says what the work is.
+
+    Entries are read one by one, and again by their place in the file: none is kept.
+    """
+
+    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
+        self.path = path
+        self._pending: list[tuple[bytes, asyncio.Future[None]]] = []
+        self._writer: asyncio.Task[None] | None = None
+        self._broken: OptionError | None = None
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._reader = path.open("rb")
+        except OSError as error:
+            raise OptionError(f"{path}: it can't be written: {error.strerror}") from None
+        try:
+            self._lock()
+            self._end = self._mended()
+            self._go_on(settings)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
+        self._reader.close()
+
+    def entries(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """All entries so far, each with its place."""
+        self._reader.seek(0)
+        place = len(self._reader.readline())
+        for number, line in enumerate(self._reader, 2):
+            yield place, self._read(line, number)
+            place += len(line)
+
+    def at(self, place: int) -> dict[str, Any]:
+        """The entry at a place."""
+        self._reader.seek(place)
+        entry: dict[str, Any] = json.loads(self._reader.readline())
+        return entry
+
+    async def add(self, entry: dict[str, Any]) -> int:
+        """Append an entry; when this returns, it is on disk, at this place. Those that come together go together."""
+        if self._broken:
+            raise self._broken
+        line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+        written = asyncio.get_running_loop().create_future()
+        self._pending.append((line, written))
+        place = self._end
+        self._end += len(line)
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write())
+        await asyncio.shield(written)
+        return place
+
+    async def _write(self) -> None:
+        while self._pending:
+            batch, self._pending = self._pending, []
+            try:
+                await asyncio.to_thread(self._append, b"".join(line for line, _ in batch))
+            except OSError as error:
+                # Half a line may be there: nothing must follow it.
+                self._broken = OptionError(f"{self.path}: it can't be written: {error.strerror}")
+                for _, written in batch + self._pending:
+                    written.set_exception(self._broken)
+                return
+            for _, written in batch:
+                if not written.done():
+                    written.set_result(None)
+
+    def _append(self, data: bytes) -> None:
+        done = 0
+        while done < len(data):
+            done += os.write(self._file, data[done:])
+        os.fsync(self._file)
+
+    def _lock(self) -> None:
+        try:
+            import fcntl
+        except ImportError:  # not on this system
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise OptionError(f"{self.path}: another process is at work on it; wait for it, or end it") from None
+
+    def _mended(self) -> int:
+        """Where the last whole line ends; what is torn after it is cut off."""
+        end = size = self._reader.seek(0, os.SEEK_END)
+        while end:
+            start = max(0, end - BLOCK)
+            self._reader.seek(start)
+            found = self._reader.read(end - start).rfind(b"\n")
+            if found >= 0:
+                end = start + found + 1
+                break
+            end = start
+        self._reader.seek(0)
+        begun = b'{"format": "suffice-journal'
+        begins = self._reader.read(len(begun))
+        if not (begins == begun or begun.startswith(begins)):
+            raise OptionError(f"{self.path}, line 1: not a journal's; move the file away")
+        if end < size:
+            os.ftruncate(self._file, end)
+            self._reader.close()  # it may have read what is no longer there
+            self._reader = self.path.open("rb")
+        return end
+
+    def _go_on(self, settings: dict[str, Any]) -> None:
+        """Begin, or refuse to go on with other settings."""
+        if not self._end:
+            line = json.dumps({"format": FORMAT, "settings": settings}, ensure_ascii=False).encode() + b"\n"
+            self._append(line)
+            self._end = len(line)
+            return
+        self._reader.seek(0)
+        first = self._read(self._reader.readline(), 1)
+        if not isinstance(first, dict) or first.get("format") != FORMAT or not isinstance(first.get("settings"), dict):
+            raise OptionError(f"{self.path}, line 1: not a journal's; move the file away")
+        _check_same(self.path, first["settings"], json.loads(json.dumps(settings)))
+
+    def _read(self, line: bytes, number: int) -> Any:
+        try:
+            return json.loads(line)
+        except ValueError:
+            raise OptionError(f"{self.path}, line {number}: not a journal's; move the file away") from None
+
+
+def _check_same(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+    differing = [
+        f"{name} was {_brief(before.get(name))} and is now {_brief(now.get(name))}"
+        for name in dict.fromkeys([*before, *now])
+        if before.get(name) != now.get(name)
+    ]
+    if differing:
+        raise OptionError(
+            f"{path} was begun with other settings: {'; '.join(differing)}; go on with those, or use another output"
+        )
+
+
+def _brief(value: Any) -> str:
+    shown = json.dumps(value, ensure_ascii=False)
+    return shown if len(shown) <= 200 else shown[:197] + "..."

@@ -1,0 +1,196 @@
+"""The clients of the `openai` and `anthropic` packages, and how a request is sent with one."""
+
+import asyncio
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from suffice.errors import OptionError
+from suffice.live.dialects import CHAT, DIALECTS, Dialect
+from suffice.live.servers import server
+from suffice.live.servers.gate import Limiter
+from suffice.live.servers.hosts import Fleet, Host, ServerCapabilities
+from suffice.live.servers.server import RETRIES, TIMEOUT, Post, Server, StatusError, TooLongError
+from suffice.live.tracing import TRACING
+
+KNOWN: dict[str, ServerCapabilities] = {}
+"""What has been learned of servers, by base URL: clients come and go."""
+
+MOST_KNOWN = 1000
+
+_HOSTS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], Host]] = WeakKeyDictionary()
+
+
+def capabilities_of(client: Any) -> ServerCapabilities:
+    """What has been learned of the server that a client speaks to."""
+    if len(KNOWN) >= MOST_KNOWN:
+        KNOWN.clear()
+    return KNOWN.setdefault(str(getattr(client, "base_url", "")), ServerCapabilities())
+
+
+def several(client: Any) -> list[Any]:
+    """A client, or a list of them, as a list."""
+    clients = list(client) if isinstance(client, list | tuple) else [client]
+    if not clients:
+        raise OptionError("there must be one at least", "client")
+    return clients
+
+
+def server_of(
+    clients: Any,
+    limiter: Limiter,
+    retries: int = RETRIES,
+    timeout: float = TIMEOUT,
+    dialect: Dialect = CHAT,
+    weights: Sequence[float] = (),
+) -> Server:
+    """The server that a client speaks to, or those that several do."""
+    posts = {
+        _host_of(client, weight): _poster(client, timeout, limiter.limit, dialect)
+        for client, weight in zip(several(clients), weights or [1.0] * len(several(clients)), strict=True)
+    }
+    return Server(Fleet(list(posts)), posts.__getitem__, limiter, dialect.wire, retries=retries, timeout=timeout)
+
+
+def _host_of(client: Any, weight: float) -> Host:
+    """A server as all see it who ask it from the same event loop: they wait together where it asks for a pause."""
+    hosts = _HOSTS.setdefault(asyncio.get_running_loop(), {})
+    if len(hosts) >= MOST_KNOWN:
+        hosts.clear()
+    name, secret = str(getattr(client, "base_url", "")), str(getattr(client, "api_key", None) or "")
+    known = hosts.get((name, secret))
+    if known is None or known.weight != weight:
+        known = hosts[name, secret] = Host(name, capabilities=capabilities_of(client), secret=secret, weight=weight)
+    return known
+
+
+def dialect_of(clients: list[Any], api: str | None = None) -> Dialect:
+    """What is spoken with clients: Messages with Anthropic's, chat completions or Responses with OpenAI's."""
+    packages = {package_of(client).__name__ for client in clients}
+    if len(packages) > 1:
+        raise OptionError("must be of one package where there are several", "client")
+    spoken = ("messages",) if packages == {"anthropic"} else ("chat", "responses")
+    if api not in (None, *spoken):
+        raise OptionError(f'must be {" or ".join(spoken)} with this client, not "{api}"', "api")
+    return DIALECTS[api or spoken[0]]
+
+
+def package_of(client: Any) -> ModuleType:
+    """The package that a client is of: whoever made it has loaded it."""
+    of_openai, of_anthropic = {"OpenAI", "AsyncOpenAI"}, {"Anthropic", "AsyncAnthropic"}
+    for base in type(client).__mro__:
+        package = base.__module__.partition(".")[0]
+        if base.__name__ in {"openai": of_openai, "anthropic": of_anthropic}.get(package, ()):
+            return importlib.import_module(package)
+    raise OptionError(
+        "the client must be one of the openai package's, openai.OpenAI or openai.AsyncOpenAI, or of anthropic's"
+    )
+
+
+def _poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
+    """Send a request and read the body piece by piece: an endless response must have an end here.
+
+    The client knows its paths itself.
+    """
+    package = package_of(client)
+    quick = client.with_options(max_retries=0, timeout=timeout)
+    resource = quick.chat.completions if dialect is CHAT else getattr(quick, dialect.name)
+    create: Any = resource.with_streaming_response.create
+    if dialect is not CHAT:
+        create = _with_extras(create)
+
+    async def post(path: str, request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
+        body = bytearray()
+        with _our_errors(package):
+            async with create(**TRACING.in_request(request)) as reply:
+                async for chunk in reply.iter_bytes():
+                    _take(chunk, body, show)
+        return bytes(body)
+
+    def post_blocking(request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
+        body = bytearray()
+        with _our_errors(package), create(**request) as reply:
+            for chunk in reply.iter_bytes():
+                _take(chunk, body, show)
+        return bytes(body)
+
+    if is_async(client):
+        return post
+    executor = ThreadPoolExecutor(threads, "suffice-draw")
+
+    async def post_in_thread(path: str, request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
+        traced = TRACING.in_request(request)  # here: threads do not know what is current
+        return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, traced, show)
+
+    return post_in_thread
+
+
+def _with_extras(create: Any) -> Any:
+    """The same, where fields that the client does not know (a seed, what only some servers take) are sent along too."""
+    known = set(inspect.signature(create).parameters)
+
+    def sent(**request: Any) -> Any:
+        extra = {name: value for name, value in request.items() if name not in known}
+        body = {**extra, **(request.get("extra_body") or {})}
+        return create(**{name: value for name, value in request.items() if name in known} | {"extra_body": body})
+
+    return sent
+
+
+def _take(chunk: bytes, body: bytearray, show: Callable[[bytes], None]) -> None:
+    body += chunk
+    show(chunk)
+    if len(body) > server.MOST_BYTES:
+        raise TooLongError(f"a response of more than {server.MOST_BYTES >> 20} MiB")
+
+
+@contextmanager
+def _our_errors(package: Any) -> Iterator[None]:
+    """Raise what the client and the HTTP library under it raise as errors of ours."""
+    transport = tuple(sys.modules[name].HTTPError for name in ("httpx2", "httpx") if name in sys.modules)
+    try:
+        yield
+    except package.APIStatusError as error:
+        raise StatusError(error.status_code, error.message, error.response.headers) from None
+    except package.APITimeoutError:
+        raise TimeoutError from None
+    except package.APIConnectionError as error:
+        nobody = type(error.__cause__).__name__ == "ConnectError"
+        kind = ConnectionRefusedError if nobody else ConnectionError
+        raise kind(str(error.__cause__ or error)) from None
+    except transport as error:
+        raise ConnectionError(str(error) or type(error).__name__) from None
+
+
+def is_async(client: Any) -> bool:
+    """Whether a client's requests are awaited."""
+    package: Any = package_of(client)
+    return isinstance(client, package.AsyncOpenAI if package.__name__ == "openai" else package.AsyncAnthropic)
+
+
+def async_client(client: Any) -> Any:
+    """An asynchronous client with the same settings, whose requests can be interrupted.
+
+    A client with an HTTP client of its own, or of another class, has none: it is returned as it is, and its requests
+    run in threads to their end.
+    """
+    package: Any = package_of(client)
+    openai = package.__name__ == "openai"
+    ours, theirs = ("OpenAI", "AsyncOpenAI") if openai else ("Anthropic", "AsyncAnthropic")
+    plain = type(client) is getattr(package, ours) and type(client._client).__name__ == "SyncHttpxClientWrapper"
+    if not plain or getattr(client, "_api_key_provider", None) or getattr(client, "_token_cache", None):
+        return client
+    named = ("organization", "project") if openai else ("auth_token",)
+    return getattr(package, theirs)(
+        api_key=client.api_key,
+        base_url=client.base_url,
+        default_headers=client._custom_headers,
+        default_query=client._custom_query,
+        **{name: getattr(client, name) for name in named},
+    )

@@ -1,0 +1,213 @@
+"""The gate before a server: who may send a request now, the oldest question first, as fast as it is granted."""
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from heapq import heapify, heappop, heappush
+from itertools import count
+from math import inf
+
+from suffice.errors import OptionError
+
+FIRST, MORE = 8, 0.25
+"""So many requests go out at once before a server has answered any, and so many more for each that it has."""
+
+STAGGER = 0.005
+"""Beyond those one starts every so many seconds: a refusal is heard before everybody has asked."""
+
+BACK_OFF, LONGEST_BACK_OFF = 0.25, 8.0
+"""Seconds to wait after a first failure, and at most; they double from one to the next."""
+
+LONGEST_WAIT = 120.0
+"""A server that asks for a longer pause than this many seconds is taken to refuse."""
+
+LONGEST_PAUSE = 3600.0
+
+TOO_MANY = 0.05
+"""A part of refusals among replies that shows that too much is asked; below it they are mishaps."""
+
+REMEMBERED = 32
+"""So many replies that part is taken over, more or less."""
+
+SLOWEST, FASTEST = 0.2, 1000.0
+"""Requests a second: the pace is never slower than the one, and is none beyond the other."""
+
+
+def back_off(failures: int) -> float:
+    """How many seconds to wait after so many failures and one more; jittered, so that nobody waits in step."""
+    return min(LONGEST_BACK_OFF, BACK_OFF * 2.0 ** min(failures, 30)) * random.uniform(0.5, 1.0)  # noqa: S311
+
+
+class PausedError(Exception):
+    """A server wants to be left alone for longer than one can wait."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the server asks for a pause of {seconds:.0f} seconds")
+        self.seconds = seconds
+
+
+class Gate:
+    """Lets requests through to a server; all questions that are held to the same limits there share it.
+
+    A refusal pauses all of them, for as long as the server says. Where too many are refused, requests then start at
+    four fifths of the pace that was granted, which grows until there are refusals again.
+    """
+
+    def __init__(self) -> None:
+        self._in_flight = 0
+        self._window = float(FIRST)
+        self._pace = self._known_pace = inf
+        self._paced_at = 0.0
+        self._paused_until = 0.0
+        self._last_start = -inf
+        self._refused_in_a_row = self._replies = 0
+        self._refused_share = 0.0
+        self._granted: deque[float] = deque(maxlen=256)
+        self._order = count()
+        self._waiting: list[tuple[float, int, float, asyncio.Future[None]]] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def pause(self) -> float:
+        """How many seconds the server wants to be left alone for."""
+        return max(0.0, self._paused_until - time.monotonic())
+
+    async def enter(self, age: float, ends: float = inf) -> None:
+        """Wait for one's turn, which a question of a smaller `age` has first; PausedError where it `ends` before."""
+        now = time.monotonic()
+        if self._too_long(ends, now):
+            raise PausedError(self._paused_until - now)
+        if not self._waiting and self._opens() <= now:
+            self._start(now)
+            return
+        turn = asyncio.get_running_loop().create_future()
+        entry = (age, next(self._order), ends, turn)
+        heappush(self._waiting, entry)
+        self._admit()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if entry in self._waiting:
+                self._waiting.remove(entry)
+                heapify(self._waiting)
+            elif not turn.cancelled() and turn.exception() is None:  # let in, and cancelled in the same moment
+                self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Tell that a request has ended, however."""
+        self._in_flight -= 1
+        self._admit()
+
+    def grant(self) -> None:
+        """Tell that the server took a request."""
+        now = time.monotonic()
+        self._count(0.0)
+        self._granted.append(now)
+        self._window += MORE
+        self._refused_in_a_row = 0
+        if self._pace < inf:
+            growth = 1.0 if self._pace < self._known_pace else 0.1
+            self._pace += max(0.5, growth * self._pace) * min(1.0, now - self._paced_at)
+            self._paced_at = now
+            if self._pace > FASTEST:
+                self._pace = inf
+
+    def refuse(self, asked: float = 0.0) -> bool:
+        """Tell that the server refused a request for now, and how long a pause it asked for; whether that is news."""
+        now = time.monotonic()
+        self._count(1.0)
+        news = now >= self._paused_until  # what was sent before a pause tells nothing that the pause does not
+        wait = asked
+        if self._refused_share > TOO_MANY and (news or self._pace == inf):
+            self._slow_down(now)
+        if news:
+            wait += back_off(self._refused_in_a_row) * (1.0 if self._refused_in_a_row else self._refused_share)
+            self._refused_in_a_row += 1
+        self._paused_until = max(self._paused_until, now + min(wait, LONGEST_PAUSE))
+        for entry in [one for one in self._waiting if self._too_long(one[2], now)]:
+            self._waiting.remove(entry)
+            if not entry[3].done():
+                entry[3].set_exception(PausedError(self._paused_until - now))
+        heapify(self._waiting)
+        self._admit()
+        return news
+
+    def _too_long(self, ends: float, now: float) -> bool:
+        return self._paused_until - now > max(0.0, min(LONGEST_WAIT, ends - now))
+
+    def _count(self, refused: float) -> None:
+        self._replies += 1
+        self._refused_share += (refused - self._refused_share) / min(self._replies, REMEMBERED)
+
+    def _slow_down(self, now: float) -> None:
+        lately = [moment for moment in self._granted if moment > now - 1.0]
+        if lately:
+            granted = len(lately) if len(lately) < 256 else len(lately) / max(now - lately[0], 1e-3)
+            self._pace = self._known_pace = max(SLOWEST, 0.8 * granted)
+        else:
+            self._pace = max(SLOWEST, min(self._pace, 2.0) / 2)
+        self._paced_at = now
+
+    def _opens(self) -> float:
+        """When another request may start."""
+        spacing = STAGGER if self._in_flight >= self._window else 0.0
+        return max(self._paused_until, self._last_start + max(spacing, 1 / self._pace))
+
+    def _start(self, now: float) -> None:
+        self._last_start = now
+        self._in_flight += 1
+
+    def _admit(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        while self._waiting:
+            now = time.monotonic()
+            opens = self._opens()
+            if opens > now:
+                self._timer = asyncio.get_running_loop().call_later(opens - now, self._admit)
+                return
+            turn = heappop(self._waiting)[3]
+            if not turn.done():
+                self._start(now)
+                turn.set_result(None)
+
+
+class Limiter:
+    """A semaphore that is taken for several draws at a time, first come first served."""
+
+    def __init__(self, limit: int) -> None:
+        if limit < 1:
+            raise OptionError(f"must be at least 1, not {limit}", "concurrency")
+        self.limit = limit
+        self._free = limit
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    @asynccontextmanager
+    async def hold(self, draws: int) -> AsyncIterator[None]:
+        """Wait until so many draws may start, and hold their places until they have ended."""
+        draws = min(draws, self.limit)
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append((draws, turn))
+        self._admit()
+        try:
+            await turn
+            yield
+        finally:
+            if turn.done() and not turn.cancelled():
+                self._free += draws
+            else:
+                self._waiting.remove((draws, turn))
+            self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and self._waiting[0][0] <= self._free:
+            draws, turn = self._waiting[0]
+            if not turn.cancelled():
+                self._free -= draws
+                turn.set_result(None)
+            self._waiting.popleft()

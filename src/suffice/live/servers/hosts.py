@@ -1,0 +1,353 @@
+"""Servers: what has been learned of each, how fast it is, which one a question goes to, which are set aside for now."""
+
+import json
+import math
+import random
+import re
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from sys import maxsize
+from typing import Any, Generic, TypeVar
+
+from suffice.live.servers.gate import Gate, Limiter
+from suffice.live.signals import TOP
+
+T = TypeVar("T")
+
+MOST_LEARNED = 1000
+"""So many things are remembered of a server's models."""
+
+FORGET_SECONDS = 600.0
+"""What a server makes of `n` is tried out again after so long."""
+
+FORGET_ABSENT_SECONDS = 30.0
+"""And so is whether it has a model that it did not have."""
+
+_SAID = {"messages", "input", "system", "instructions", "prompt", "model", "seed", "user", "metadata", "n"}
+"""Fields that make a question what it is, and not the kind that it is of."""
+
+_OF_NUMBER = re.compile(r"\bn\b|choices|best_of|number of (completions|responses|samples)", re.IGNORECASE)
+_OF_MORE = re.compile(r"greedy|temperature|sampling|beam|stream|logprob|seed|top_[pk]|tool|format", re.IGNORECASE)
+
+
+TOPS = (TOP, 5, 0)
+"""Of how many likeliest tokens log probabilities are asked for, one number after the other where a server refuses."""
+
+
+@dataclass(frozen=True)
+class DrawRequest:
+    """What is sent for every draw of one question: the messages, the model, and whatever else the caller gave."""
+
+    fields: Mapping[str, Any]
+    streamed: bool = False
+    """Whether responses are asked for as streams, which can be ended one by one."""
+    single: bool = False
+    """Whether each draw is a request of its own."""
+    signals: bool = False
+    """Whether log probabilities are asked for, where the server tells them."""
+
+    @property
+    def model(self) -> str:
+        """The model that is asked."""
+        return str(self.fields.get("model"))
+
+    @property
+    def kind(self) -> str:
+        """The model, and how it is asked, whatever the question is."""
+        how = {name: value for name, value in self.fields.items() if name not in _SAID}
+        return f"{self.model} {hash(json.dumps(how, sort_keys=True, default=str))}"
+
+
+LATELY = 600.0
+"""Seconds for which it counts what was seen."""
+
+FEWEST_TOKENS = 16
+"""A response shorter than this tells more of the way there than of the server."""
+
+MUCH_SLOWER = 2.0
+"""A server is busy where a token takes so many times the least that one took lately.
+
+Where 16 draws are in flight instead of 4, a vote takes six tenths of the tokens in a row: what takes twice as long for
+each of them gains nothing.
+"""
+
+MOST_IDLE, BOLDNESS = 48, 2
+"""A server with so many draws has something to do in any case; so many times what was seen is tried at once.
+
+Who has only seen it busy does not know how fast it could be. At a simulated H200 four times saves no time over twice.
+"""
+
+
+class Pace:
+    """What was seen lately of a server: the seconds of a token, by the draws under way; threads may share it."""
+
+    def __init__(self) -> None:
+        self.under_way = 0
+        """Draws of votes that were started and have not ended."""
+        self._lock = threading.Lock()
+        self._seen: dict[int, tuple[float, float]] = {}  # by the bits of that number: the seconds, and when
+
+    def begin(self, draws: int) -> None:
+        """Tell that so many draws were started."""
+        with self._lock:
+            self.under_way += draws
+
+    def end(self, draws: int) -> None:
+        """Tell that they have ended."""
+        with self._lock:
+            self.under_way -= draws
+
+    def saw(self, seconds: float, tokens: int, draws: int) -> None:
+        """Tell how long a response of so many tokens took, and how many draws were under way meanwhile."""
+        if tokens < FEWEST_TOKENS:
+            return
+        now, size = time.monotonic(), draws.bit_length()
+        with self._lock:
+            before, when = self._seen.get(size, (0.0, -math.inf))
+            known = before if now - when < LATELY else seconds / tokens
+            self._seen[size] = 0.75 * known + 0.25 * seconds / tokens, now
+
+    @property
+    def most_idle(self) -> int:
+        """How many draws may be under way before each is much slower than alone; 0 where nothing is known."""
+        seen = {1 << (size - 1): seconds for size, seconds in self._lately().items() if size}
+        limit = MUCH_SLOWER * min(seen.values(), default=0.0)
+        slow = [draws - 1 for draws, seconds in seen.items() if seconds > limit]
+        return min([*slow, BOLDNESS * max(seen, default=0), MOST_IDLE])
+
+    def tokens_in(self, seconds: float, draws: int) -> int:
+        """About how many tokens so many draws have generated in so many seconds."""
+        size, seen = self.under_way.bit_length(), self._lately()
+        nearest = min(seen, key=lambda one: abs(one - size), default=None)
+        return 0 if nearest is None else round(draws * seconds / seen[nearest])
+
+    def _lately(self) -> dict[int, float]:
+        now = time.monotonic()
+        with self._lock:
+            return {size: seconds for size, (seconds, when) in self._seen.items() if now - when < LATELY}
+
+
+class Remembered(Generic[T]):
+    """Things by name, each for so many seconds; when there are too many, all are forgotten."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._known: dict[str, tuple[T, float]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def get(self, name: str, default: T) -> T:
+        """What is remembered under a name."""
+        known, expires = self._known.get(name, (default, 0.0))
+        return known if expires > time.monotonic() else default
+
+    def put(self, name: str, value: T) -> None:
+        """Remember it from now on."""
+        if len(self._known) >= MOST_LEARNED:
+            self._known.clear()
+        self._known[name] = value, time.monotonic() + self._seconds
+
+
+class ServerCapabilities:
+    """What has been learned of a server; whoever asks it shares them."""
+
+    def __init__(self) -> None:
+        self.refused: set[str] = set()
+        """Fields of a request that it does not know."""
+        self.pace = Pace()
+        """How fast it is, by how much it has to do."""
+        self.counts_first: bool | None = None
+        """Whether it tells the tokens of the first of several responses only; None as long as that is not known."""
+        self._most: Remembered[int] = Remembered(FORGET_SECONDS)
+        self._most_of_kind: Remembered[int] = Remembered(FORGET_SECONDS)
+        self._absent: Remembered[bool] = Remembered(FORGET_ABSENT_SECONDS)
+        self._tops: Remembered[int | None] = Remembered(FORGET_SECONDS)
+        self._told: set[str] = set()
+
+    def most_at_once(self, request: DrawRequest) -> int:
+        """The most responses that it gives for one such request."""
+        most = self._most.get(request.model, sys.maxsize)
+        return min(most, self._most_of_kind.get(request.kind, sys.maxsize)) if self._most_of_kind else most
+
+    def gave(self, request: DrawRequest, most: int) -> None:
+        """Remember that it gave no more than this for one request, whatever it was asked for."""
+        _learn(self._most, request.model, most)
+
+    def took(self, request: DrawRequest, most: int, words: str) -> None:
+        """Remember that it took a request for so many after it had refused one for more, in these words.
+
+        A refusal that is not about the number alone, as of several responses that would all be the same, says nothing
+        of requests of another kind.
+        """
+        of_number = _OF_NUMBER.search(words) and not _OF_MORE.search(words)
+        _learn(*(self._most, request.model) if of_number else (self._most_of_kind, request.kind), most)
+
+    def top_logprobs(self, request: DrawRequest) -> int | None:
+        """Of how many likeliest tokens it tells log probabilities; None where it tells none at all."""
+        return self._tops.get(_of_signals(request), TOP)
+
+    def took_top(self, request: DrawRequest, top: int | None) -> None:
+        """Remember that it took a request for so many after it had refused one for more; None for none at all."""
+        self._tops.put(_of_signals(request), top)
+
+    def warn_once(self, model: str, message: str) -> None:
+        """Warn of what a model at this server does not do: one warning a model."""
+        if model not in self._told and len(self._told) < MOST_LEARNED:
+            self._told.add(model)
+            warnings.warn(message, stacklevel=2)
+
+    def lack(self, model: str) -> None:
+        """Remember that it does not have a model."""
+        self._absent.put(model, True)
+
+    def lacks(self, model: str | None) -> bool:
+        """Whether it did not have this model a moment ago."""
+        return self._absent.get(model or "", False)
+
+
+def _of_signals(request: DrawRequest) -> str:
+    """What a refusal of log probabilities is about: some refuse them with tools in a stream alone."""
+    return f"{request.model} {request.streamed} {bool(request.fields.get('tools'))}"
+
+
+def _learn(known: Remembered[int], key: str, most: int) -> None:
+    known.put(key, max(1, min(most, known.get(key, sys.maxsize))))
+
+
+FAILURES = 3
+"""So many requests in a row must fail before a server is set aside; one where nobody listens there."""
+
+ASIDE_SECONDS, LONGEST_ASIDE_SECONDS = 0.5, 5.0
+"""How long a server is set aside at first, and at most; it doubles until it answers."""
+
+FIRST_TRUST = 0.05
+"""The part of its weight that a server has when it returns; every answer of it doubles that."""
+
+MOST_GATES = 1000
+
+
+class Host:
+    """One server as all questions see it: its load, its health, its gate, and what has been learned of it."""
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        capabilities: ServerCapabilities | None = None,
+        secret: str = "",
+        weight: float = 1.0,
+        models: Collection[str] = (),
+        most_draws: int = maxsize,
+        probed: bool = False,
+    ) -> None:
+        self.name = name
+        self.capabilities = capabilities or ServerCapabilities()
+        self.secret = secret
+        self.weight = weight
+        self.models = models
+        self.limiter = Limiter(most_draws)
+        self.load = 0
+        """Draws that are in flight there, or about to be."""
+        self.chosen = 0
+        """How many questions went there."""
+        self.probe_due = inf
+        """When somebody should try whether it answers again; nobody else does where it is `probed`."""
+        self._probed = probed
+        self._gates: dict[str, Gate] = {}
+        self._failures = 0
+        self._aside_until = 0.0
+        self._aside_seconds = ASIDE_SECONDS
+        self._trust = 1.0
+
+    def gate(self, key: str = "") -> Gate:
+        """The gate of those who present themselves there by the same key."""
+        if len(self._gates) >= MOST_GATES and key not in self._gates:
+            self._gates.clear()
+        return self._gates.setdefault(key, Gate())
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether it is set aside."""
+        return time.monotonic() < self._aside_until
+
+    def serves(self, model: str | None) -> bool:
+        """Whether it is there for this model."""
+        return not self.models or model is None or model in self.models
+
+    @property
+    def burden(self) -> tuple[float, float]:
+        """Its load for its weight, and of those whose load is the same, what it had so far."""
+        return self.demand / (self.weight * self._trust), self.chosen / self.weight
+
+    @property
+    def demand(self) -> int:
+        """Draws that are in flight there or about to be, of all votes and whatever else was asked."""
+        return max(self.load, self.capabilities.pace.under_way)
+
+    @property
+    def room(self) -> int:
+        """How many more draws it could take now without being much slower; none or less where it is busy."""
+        return self.capabilities.pace.most_idle - self.demand
+
+    def answer(self) -> None:
+        """Tell that it answered as it should."""
+        self._failures = 0
+        self._aside_until, self.probe_due = 0.0, inf
+        self._trust = min(1.0, 2 * self._trust)
+        self._aside_seconds = ASIDE_SECONDS
+
+    def fail(self, *, dead: bool = False) -> None:
+        """Tell that it failed; `dead` where there is no hope for the next request either."""
+        self._failures += FAILURES if dead else 1
+        if self._failures >= FAILURES and not self.is_aside:
+            self._set_aside()
+
+    def take_back(self) -> None:
+        """Tell that it seems to answer again; the first failure sets it aside again."""
+        self._failures = FAILURES - 1
+        self._aside_until, self.probe_due = 0.0, inf
+
+    def stay_aside(self) -> None:
+        """Tell that it does not answer yet."""
+        self._set_aside()
+
+    def _set_aside(self) -> None:
+        seconds = self._aside_seconds * random.uniform(0.75, 1.25)  # noqa: S311
+        self._aside_seconds = min(LONGEST_ASIDE_SECONDS, 2 * self._aside_seconds)
+        self.probe_due = time.monotonic() + seconds
+        self._aside_until = inf if self._probed else self.probe_due
+        self._failures = FAILURES - 1
+        self._trust = FIRST_TRUST
+
+
+class Fleet:
+    """Servers of which each question goes to one, and stays there as long as that answers."""
+
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self.hosts = tuple(hosts)
+
+    def choose(self, model: str | None = None, key: str = "") -> Host:
+        """The server for a new question: the least burdened of those that can answer."""
+        ready = self._ready(model, key)
+        host = min(ready or self._fitting(model), key=lambda host: host.burden)
+        host.chosen += 1
+        return host
+
+    def other(self, model: str | None, key: str, avoid: Collection[Host]) -> Host | None:
+        """Another server, for a question that can't stay where it is; None where none is in a better state."""
+        return min(self._ready(model, key, avoid), key=lambda host: host.burden, default=None)
+
+    def _fitting(self, model: str | None) -> Sequence[Host]:
+        return [host for host in self.hosts if host.serves(model)] or self.hosts
+
+    def _ready(self, model: str | None, key: str, avoid: Collection[Host] = ()) -> Sequence[Host]:
+        """Those that can answer, now if there are any, or after a pause."""
+        fitting = [host for host in self._fitting(model) if host not in avoid]
+        well = [host for host in fitting if not host.is_aside and not host.capabilities.lacks(model)]
+        return [host for host in well if not host.gate(key).pause] or well

@@ -1,0 +1,383 @@
+"""Where one question is asked: at one server of a fleet, with retries, and at another where that one is lost."""
+
+import asyncio
+import math
+import re
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+
+from suffice.errors import OptionError
+from suffice.live.dialects import CHAT, MalformedError, Wire
+from suffice.live.dialects.base import Meter
+from suffice.live.servers.gate import LONGEST_WAIT, Limiter, PausedError, back_off
+from suffice.live.servers.hosts import TOPS, DrawRequest, Fleet, Host, ServerCapabilities
+from suffice.live.signals import OTHERS, with_others
+from suffice.response import Response
+
+RETRIES = 4
+TIMEOUT = 600.0
+"""How often a request is tried again, and how many seconds it may take."""
+
+MOST_BYTES = 64 << 20
+"""A body longer than this is no answer."""
+
+RETURNS = 3
+"""So often one request may come to the same server."""
+
+BUSY = (429, 503)
+"""With these a server asks everybody for a pause."""
+
+Post = Callable[[str, dict[str, Any], Callable[[bytes], None]], Awaitable[bytes]]
+"""Sends a request to a path and gives the body of the reply, pieces of which it shows as they arrive.
+
+It raises StatusError, ConnectionError, TimeoutError and TooLongError.
+"""
+
+
+LONG = 1 << 20
+"""A body of so many bytes, with log probabilities in it, is read in a thread, so that others go on meanwhile."""
+
+WITH_SIGNALS = 4
+"""So many draws are asked for at once where log probabilities come with them: some two kilobytes a token."""
+
+
+T = TypeVar("T")
+
+
+class StatusError(Exception):
+    """A server replied with an error."""
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str], body: bytes = b"") -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+class TooLongError(Exception):
+    """A reply has no end, or none in sight."""
+
+
+class DrawError(Exception):
+    """A request that failed for good, and what with."""
+
+    def __init__(self, message: str, cause: Exception) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+    @property
+    def refused(self) -> bool:
+        """Whether the server found fault with the request itself."""
+        return isinstance(self.cause, StatusError) and self.cause.status in (400, 422, 501)
+
+
+@dataclass
+class Server:
+    """Sends one question's requests, as many at a time as the limiter lets through."""
+
+    fleet: Fleet
+    poster: Callable[[Host], Post]
+    limiter: Limiter
+    wire: Wire = CHAT.wire
+    retries: int = RETRIES
+    timeout: float = TIMEOUT
+    model: str | None = None
+    """Which servers may be asked depends on it, where it is given."""
+    key: str = ""
+    """Those who present themselves by the same key share a server's limits; ours is none."""
+    exact_usage: bool = False
+    """Whether every draw's tokens must be counted by the server, even where that takes a request for each."""
+    ends: float = math.inf
+    """The moment by which there must be an answer: whoever would have to wait for longer is told at once."""
+    longest_wait: float = math.inf
+    """So many seconds a request waits at most, all its tries together, where the server refuses for now."""
+    retried: int = 0
+    """How many requests were tried again."""
+    begun: float = field(default_factory=time.monotonic)
+    _host: Host | None = None
+
+    def __post_init__(self) -> None:
+        if self.retries < 0:
+            raise OptionError(f"must be 0 or more, not {self.retries}", "retries")
+        if not self.timeout > 0:
+            raise OptionError(f"must be above 0, not {self.timeout}", "timeout")
+
+    def for_question(self) -> "Server":
+        """The same for another question, which may go to another server of the fleet."""
+        return replace(self, retried=0, begun=time.monotonic(), _host=None)
+
+    @property
+    def host(self) -> Host:
+        """Where the question is asked: chosen when it is first needed, so that its load is known by then."""
+        if self._host is None:
+            self._host = self.fleet.choose(self.model, self.key)
+        return self._host
+
+    @property
+    def capabilities(self) -> ServerCapabilities:
+        """What has been learned of that server."""
+        return self.host.capabilities
+
+    @property
+    def secret(self) -> str:
+        """The key that is sent there, which nobody may see."""
+        return self.host.secret
+
+    def most_at_once(self, request: DrawRequest) -> int:
+        """How many draws one request may ask for."""
+        if request.single or request.streamed or not self.wire.takes_n:
+            return 1
+        if self.exact_usage and self.capabilities.counts_first is not False:
+            return 1
+        most = min(self.limiter.limit, self.host.limiter.limit, self.capabilities.most_at_once(request))
+        return min(most, WITH_SIGNALS) if self._top(request) else most
+
+    async def ask(self, request: DrawRequest, numbers: Sequence[int], meter: Meter) -> list[Response]:
+        """One request for the question's draws of these numbers; the meter shows how far it is, where it streams."""
+        draws = len(numbers)
+        fields = {name: value for name, value in request.fields.items() if name != "seed"}
+        seed = request.fields.get("seed")
+        path = self.wire.path(fields, request.streamed)
+        plain = self.wire.request(fields, draws, None if seed is None else seed + numbers[0], request.streamed)
+
+        async def send_once(top: int | None) -> bytes:
+            meter.restart()
+            body = plain if top is None else self.wire.with_signals(plain, top)
+            known = {name: value for name, value in body.items() if name not in self.capabilities.refused}
+            return await self.poster(self.host)(path, known, meter.feed)
+
+        async def send_handling_refused_stream_options() -> bytes:
+            try:
+                return await self.handling_refused_signals(request, send_once)
+            except StatusError as error:
+                if "stream_options" not in plain or "stream_options" not in str(error):
+                    raise
+                self.capabilities.refused.add("stream_options")  # an older server: it then tells no tokens
+                return await self.handling_refused_signals(request, send_once)
+
+        def read(body: bytes) -> list[Response]:
+            if request.streamed:
+                return [self.wire.read_stream(body, request.signals)]
+            return self.wire.read(body, draws, request.signals)
+
+        async def send_and_read() -> list[Response]:
+            begun, before = time.monotonic(), self.host.demand
+            body = await send_handling_refused_stream_options()
+            seconds, demand = time.monotonic() - begun, (before + self.host.demand) // 2
+            long = request.signals and len(body) >= LONG
+            responses = await asyncio.to_thread(read, body) if long else read(body)
+            self.capabilities.pace.saw(seconds, max((one.tokens or 0 for one in responses), default=0), demand)
+            return [replace(one, seconds=round(seconds, 3)) for one in responses]
+
+        responses = await self.handling_retries(send_and_read, draws)
+        if responses and not request.streamed:
+            self.capabilities.counts_first = "timings" in responses[0].reply
+        self._look_for_signals(request, responses)
+        possible = [_possible(response, request) for response in responses]
+        return [with_others(response) for response in possible] if OTHERS else possible
+
+    async def handling_refused_signals(
+        self, request: DrawRequest, send_once: Callable[[int | None], Awaitable[T]]
+    ) -> T:
+        """What a request comes to that asks for as many log probabilities as the server tells; None asks for none.
+
+        What a server refuses is asked for again with fewer; where that helps, it is remembered.
+        """
+        first = top = self._top(request)
+        while True:
+            try:
+                result = await send_once(top)
+            except (StatusError, TooLongError) as error:
+                if top is None or not _may_refuse(error):
+                    raise
+                named = isinstance(error, TooLongError) or "logprob" in str(error).lower()
+                top = next((fewer for fewer in TOPS if fewer < top), None) if named else None
+                words = str(error)
+            else:
+                if top != first:
+                    self.capabilities.took_top(request, top)
+                    if not top:
+                        self._warn(request, words)
+                return result
+
+    def _top(self, request: DrawRequest) -> int | None:
+        return self.capabilities.top_logprobs(request) if request.signals and self.wire.tells_signals else None
+
+    def _look_for_signals(self, request: DrawRequest, responses: Sequence[Response]) -> None:
+        """Notice a server that takes the wish for log probabilities and tells none."""
+        told = any(response.signals for response in responses)
+        if not told and self._top(request) is not None and any(response.text for response in responses):
+            self._warn(request, "it leaves them out")
+
+    def _warn(self, request: DrawRequest, words: str) -> None:
+        told = masked(" ".join(words.split()), self.secret)[:200]
+        rest = "tells only those of sampled tokens" if self._top(request) == 0 else "tells none"
+        self.capabilities.warn_once(
+            request.model, f"signals: asked for log probabilities, {request.model} {rest}: {told}"
+        )
+
+    async def handling_retries(self, attempt: Callable[[], Awaitable[T]], draws: int = 1) -> T:
+        """What an attempt comes to, which is made again where that may help; DrawError where it does not."""
+        failed, left = 0, Counter[Host]()
+        turn_by = time.monotonic() + self.longest_wait
+        while True:
+            host = self.host
+            try:
+                async with self._place(host, draws, turn_by):
+                    if host is not self.host:  # the question went on elsewhere while this waited
+                        continue
+                    async with asyncio.timeout(self.timeout):
+                        result = await attempt()
+            except (StatusError, TooLongError, MalformedError, ConnectionError, TimeoutError, PausedError) as error:
+                self._tell(host, error, first=not failed)
+                wait = self._wait(error, failed, turn_by)
+                lost = wait is None or failed == self.retries
+                if host is not self.host or self._move(host, error, left, lost):
+                    failed, wait = 0, 0.0
+                elif wait is None or lost:
+                    raise self._draw_error(error, host) from None
+                else:
+                    failed += 1
+            else:
+                host.gate(self.key).grant()
+                host.answer()
+                return result
+            self.retried += 1
+            await asyncio.sleep(wait)
+
+    @asynccontextmanager
+    async def _place(self, host: Host, draws: int, turn_by: float) -> AsyncIterator[None]:
+        """Wait until so many draws may start at a server, and be there until they have ended."""
+        host.load += draws
+        try:
+            async with self.limiter.hold(draws), host.limiter.hold(draws):
+                gate = host.gate(self.key)
+                try:
+                    async with asyncio.timeout(None if turn_by == math.inf else turn_by - time.monotonic()):
+                        await gate.enter(self.begun, min(self.ends, turn_by))
+                except TimeoutError:
+                    raise PausedError(max(1.0, gate.pause)) from None
+                try:
+                    yield
+                finally:
+                    gate.leave()
+        finally:
+            host.load -= draws
+
+    def _tell(self, host: Host, error: Exception, first: bool) -> None:
+        """Let all who ask the server know of a failure; a request's first counts, for the fault may be its own."""
+        status = error.status if isinstance(error, StatusError) else None
+        gate = host.gate(self.key)
+        if status in BUSY and isinstance(error, StatusError):
+            if gate.refuse(_retry_after(error.headers)):
+                host.fail()
+        elif isinstance(error, ConnectionError):
+            host.fail(dead=isinstance(error, ConnectionRefusedError))
+        elif status in (401, 403) and not self.key:
+            host.fail(dead=True)
+        elif isinstance(error, TimeoutError | MalformedError) or (status or 0) >= 500:
+            if first:
+                host.fail()
+        elif status is not None:
+            gate.grant()
+            host.answer()
+            if status == 404 and self.model is not None:
+                host.capabilities.lack(self.model)
+
+    def _wait(self, error: Exception, failed: int, turn_by: float) -> float | None:
+        """How many seconds to wait before another try here; None where there is no point in one."""
+        if isinstance(error, TooLongError | PausedError):
+            return None
+        if not isinstance(error, StatusError):
+            return back_off(failed)
+        if error.status in BUSY:  # the gate waits
+            longest = min(LONGEST_WAIT, min(self.ends, turn_by) - time.monotonic())
+            return None if _retry_after(error.headers) > longest else 0.0
+        return back_off(failed) if error.status in (408, 409, 425) or error.status >= 500 else None
+
+    def _move(self, host: Host, error: Exception, left: Counter[Host], lost: bool) -> bool:
+        """Go on at another server, where this one is dead, or will not do what another one may; whether there is one.
+
+        Elsewhere a question is asked only then: a server has the beginning of its prompt in its cache.
+        """
+        status = error.status if isinstance(error, StatusError) else None
+        at_fault = status is None or status in (401, 403, 404, *BUSY) or status >= 500
+        if not (host.is_aside or (lost and at_fault)) or isinstance(error, TooLongError):
+            return False
+        left[host] += 1 if host.is_aside else RETURNS  # the dead may return
+        other = self.fleet.other(self.model, self.key, {host, *(one for one in left if left[one] >= RETURNS)})
+        if other is None:
+            return False
+        self._host = other
+        return True
+
+    def _draw_error(self, error: Exception, host: Host) -> DrawError:
+        """The failure in one sentence, with no key in it."""
+        message = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, TimeoutError):
+            message = f"no response within {self.timeout:g} seconds"
+        message = masked(message, host.secret)[:300]
+        if isinstance(error, PausedError):
+            error = StatusError(429, message, {"retry-after": str(math.ceil(error.seconds))})
+        return DrawError(message, error)
+
+
+def _may_refuse(error: StatusError | TooLongError) -> bool:
+    """Whether it may be for the log probabilities that a request failed."""
+    return isinstance(error, TooLongError) or error.status in (400, 422, 501) or "logprob" in str(error).lower()
+
+
+def _possible(response: Response, request: DrawRequest) -> Response:
+    """A response whose tokens, where they are estimated, are no more than it can have had."""
+    caps = [request.fields.get(name) for name in ("max_tokens", "max_completion_tokens")]
+    most = min((cap for cap in caps if isinstance(cap, int) and cap > 0), default=None)
+    if not response.estimated or most is None or response.tokens is None:
+        return response
+    if response.finish_reason == "length":
+        return replace(response, tokens=most, estimated=False)
+    return replace(response, tokens=min(response.tokens, most))
+
+
+NO_SECRETS = {
+    "anything", "api-key", "api_key", "changeme", "no-api-key", "no-key", "no-key-required", "no-key-needed",
+    "not-needed", "not-required", "lm-studio", "placeholder", "undefined", "your-api-key",
+}  # fmt: skip
+"""What stands for a key where none is needed, and is long enough to be one."""
+
+
+def masked(message: str, secret: str) -> str:
+    """A message with no key in it, as it is or as it may be quoted; what stands for a key is no secret."""
+    if not _is_secret(secret.strip()):
+        return message
+    for written in sorted({secret, secret.strip(), repr(secret)[1:-1]}, key=len, reverse=True):
+        # A short one is looked for as a word of its own: it may well be a part of others.
+        around = ("", "") if len(written) >= 16 else (r"(?<![\w-])", r"(?![\w-])")
+        message = re.sub(re.escape(written).join(around), "***", message)
+    return message
+
+
+def _is_secret(key: str) -> bool:
+    """Whether a key is one: what is short, and a word or a number, is not, nor what is known to stand for none."""
+    if len(key) < 4 or key.lower() in NO_SECRETS:
+        return False
+    return len(key) >= 8 or (any(map(str.isalpha, key)) and not key.isalpha())
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """The pause that a server asks for, in seconds or as a date; 0 where it asks for none."""
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        return max(0.0, float(headers["retry-after"]))
+    except KeyError:
+        return 0.0
+    except ValueError:
+        try:
+            return max(0.0, parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
+        except (ValueError, TypeError, KeyError):
+            return 0.0

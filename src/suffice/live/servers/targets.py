@@ -1,0 +1,84 @@
+"""Servers as they are named: an address, and what may be said of it."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+from urllib.parse import urlsplit
+
+from suffice.errors import OptionError
+
+PLACEHOLDER_KEY = "none"
+"""Sent where there is no key: local servers need none, and clients insist on one."""
+
+KEY_ENV = "OPENAI_API_KEY"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server: where it is, its part of the questions, the variable with its key, and the models it is there for."""
+
+    url: str
+    weight: float = 1.0
+    key_env: str = KEY_ENV
+    models: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Its key, or what stands for none."""
+        key = os.environ.get(self.key_env, "").strip()
+        if not key.isascii():
+            raise OptionError(f"{self.key_env} has characters in it that no key has; set it again")
+        if not key and self.key_env != KEY_ENV:
+            raise OptionError(f"{self.key_env}: the variable is not set; put the server's key into it")
+        return key or PLACEHOLDER_KEY
+
+
+def read_targets(given: str | Iterable[str | Mapping[str, Any] | Target], argument: str) -> tuple[Target, ...]:
+    """Servers, each as a Target, a table, or a text: the address, and after spaces what else is said of it.
+
+    >>> read_targets("http://a/v1 weight=2 key_env=KEY_A models=small,large", "upstream")[0].models
+    ('small', 'large')
+    """
+    if isinstance(given, Mapping | Target) or not isinstance(given, Iterable):
+        raise OptionError(f"must be a server's address, or a list of them, not {given!r}"[:200], argument)
+    return tuple(_read(one, argument) for one in ([given] if isinstance(given, str) else given) if one)
+
+
+def _read(given: str | Mapping[str, Any] | Target, argument: str) -> Target:
+    if isinstance(given, Target):
+        return given
+    if isinstance(given, str):
+        url, *said = given.split()
+        given = {"url": url} | dict(one.partition("=")[::2] for one in said)
+    elif not isinstance(given, Mapping):
+        raise OptionError(f"must be an address or a table, not {given!r}", argument)
+    known = [field.name for field in fields(Target)]
+    for name in given:
+        if name not in known:
+            raise OptionError(f'has no "{name}"; there are {", ".join(known)}', argument)
+    if not isinstance(given.get("url"), str):
+        raise OptionError("needs an address: url", argument)
+    models = given.get("models", ())
+    try:
+        weight = float(given.get("weight", 1))
+        named = tuple(str(one) for one in (models.split(",") if isinstance(models, str) else models))
+    except (ValueError, TypeError):
+        weight, named = 0.0, ()
+    if not 0 < weight < 1e6:
+        raise OptionError(f"must have a weight above 0, not {given.get('weight')!r}", argument)
+    return Target(given["url"], weight, str(given.get("key_env", KEY_ENV)), named)
+
+
+def whole_url(base_url: str, argument: str) -> str:
+    """An address, with the path that it nearly always has."""
+    try:
+        parts = urlsplit(base_url)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname)
+        _ = parts.port
+    except ValueError:
+        known = False
+    if not known:
+        shown = base_url.rpartition("@")[2]  # what may stand before it is a password
+        raise OptionError(f"{shown}: it must be like http://localhost:8000", argument)
+    return base_url if parts.path.strip("/") else f"{base_url.rstrip('/')}/v1"

@@ -1,0 +1,100 @@
+"""Controllers of a panel: from what each voter has said to whom to ask next, and how often; nobody stops."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from suffice.controllers import Controller
+from suffice.panel.tallies import PanelTallies
+from suffice.tally import DEFAULT_BUDGET, IntArray, Tally
+
+
+class PanelController(Controller):
+    """Decides from the tally alone, which knows who voted; live it is a controller like others."""
+
+    needs_rounds: ClassVar[bool] = True
+
+    voters: tuple[str, ...]
+    """Their names; arrays have them in this order."""
+    weights: tuple[float, ...]
+    """What a vote of each weighs."""
+    budget: int = DEFAULT_BUDGET
+    """The most draws of each."""
+
+    @abstractmethod
+    def choose_many(self, tallies: PanelTallies) -> IntArray:
+        """How many more of each voter to draw for each row, at [row, voter]; none at all stops."""
+
+    def next_draws(self, tallies: PanelTallies) -> IntArray:
+        """The choices, each cut to what the voter's budget has left."""
+        return np.minimum(self.choose_many(tallies), tallies.budget - tallies.draws)
+
+    def choose(self, tally: Tally) -> list[str]:
+        """Whom to ask next, a name for each draw."""
+        (draws,) = self.next_draws(PanelTallies.of(tally, self.voters, self.budget))
+        return [voter for voter, number in zip(self.voters, draws, strict=True) for _ in range(number)]
+
+    def decide(self, tally: Tally) -> int:
+        """How many more to draw, whoever is asked."""
+        return len(self.choose(tally))
+
+    def is_quick(self, budget: int) -> bool:
+        """Arrays are."""
+        return True
+
+
+@dataclass(frozen=True, repr=False)
+class Cascade(PanelController):
+    """The first voter is asked `first` times; while the answers differ, the next is asked, up to `then` times.
+
+    >>> cascade = Cascade(("small", "large"), first=2, then=3, weight=2)
+    >>> tally = Tally()
+    >>> cascade.choose(tally)
+    ['small', 'small']
+    >>> tally.add("7", "small"); tally.add("9", "small"); tally.end_round()
+    >>> cascade.choose(tally)
+    ['large']
+    """
+
+    voters: tuple[str, ...] = ()
+    first: int = 4
+    """How often the first voter is asked."""
+    agree: float = 1.0
+    """It is enough where the leader has this share of the first voter's draws."""
+    then: int = 5
+    """How often each other voter is asked at most: no more than could change the answer."""
+    weight: float = 3.0
+    """How much more the next voter's votes weigh than those of the one before."""
+    budget: int = DEFAULT_BUDGET
+
+    def __post_init__(self) -> None:
+        self.require("first", self.first >= 1, "at least 1")
+        self.require("then", self.then >= 0, "at least 0")
+        self.require("agree", 0 < self.agree <= 1, "above 0 and at most 1")
+        self.require("weight", self.weight > 0, "above 0")
+
+    def __str__(self) -> str:
+        return f"cascade:first={self.first},agree={self.agree:g},then={self.then},weight={self.weight:g}"
+
+    @property
+    def weights(self) -> tuple[float, ...]:  # type: ignore[override]
+        """Each voter's are as many times those of the one before."""
+        return tuple(self.weight**place for place in range(len(self.voters)))
+
+    def choose_many(self, tallies: PanelTallies) -> IntArray:
+        """The first voter, then one draw at a time of the others, in their order."""
+        asked = np.zeros(tallies.draws.shape, np.intp)
+        asked[:, 0] = np.maximum(self.first - tallies.draws[:, 0], 0)
+        share = np.rint(tallies.votes[:, 0].max(axis=1)) / np.maximum(tallies.draws[:, 0], 1)
+        differ = (asked[:, 0] == 0) & (share < self.agree)
+        ranked = np.sort(tallies.sums(self.weights), axis=1)
+        ahead = ranked[:, -1] - (ranked[:, -2] if ranked.shape[1] > 1 else 0)
+        for place in range(1, len(self.voters)):
+            left = np.maximum(min(self.then, tallies.budget) - tallies.draws[:, place], 0)
+            begun = tallies.draws[:, place] > 0
+            open_yet = differ & (left > 0) & (~begun | (left * self.weights[place] >= ahead))
+            asked[:, place] = open_yet
+            differ &= ~open_yet
+        return asked

@@ -1,0 +1,186 @@
+"""Figures for controllers of a panel, and for each voter alone, over shared draws."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from suffice.controllers import Controller, get_controller
+from suffice.errors import ControllerError
+from suffice.panel.controllers import Cascade, PanelController
+from suffice.panel.episodes import PanelBatch, draw_panel
+from suffice.panel.fitted import load_panel
+from suffice.panel.run import PanelOutcomes, run_panel
+from suffice.panel.voters import PoolVoter, aligned
+from suffice.panel.weights import learn_weights
+from suffice.replay.compare import Difference, paired
+from suffice.replay.run import replay
+from suffice.settings import read_arguments
+from suffice.tally import DEFAULT_BUDGET, FloatArray
+
+REPEATS = 20
+"""How often each question is replayed: there are many controllers, and several voters' draws."""
+
+ALONE = ("once", "sc", *(f"plan:penalty_draw={price:g}" for price in (0.003, 0.01, 0.02, 0.03, 0.05, 0.1)))
+"""What each voter is replayed with alone."""
+
+
+@dataclass(frozen=True)
+class PanelResult:
+    """One controller of a panel, or of a voter alone, as means over questions and repeats; shares in percent.
+
+    Accuracy is over the questions with a gold answer, None where there are none; agreement is with the panel's full
+    weighted vote; cost is money a question.
+    """
+
+    controller: str
+    voter: str | None
+    """Who is alone; None for the panel."""
+    accuracy: float | None
+    agreement: float
+    cost: float
+    rounds: float
+    samples: dict[str, float]
+    """Draws by voter."""
+    by_question: dict[str, FloatArray] = field(repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The controller, and who is alone with it."""
+        return self.controller if self.voter is None else f"{self.voter}: {self.controller}"
+
+    def difference(self, baseline: "PanelResult") -> Difference | None:
+        """How much more accurate it is, with a 95 % interval over questions; None without gold answers."""
+        return paired([self.by_question["accuracy"] - baseline.by_question["accuracy"]])
+
+
+@dataclass(frozen=True)
+class PanelComparison:
+    """Controllers of one panel: the results, voters alone first, and what they are compared with."""
+
+    voters: tuple[str, ...]
+    weights: tuple[float, ...]
+    questions: int
+    results: list[PanelResult]
+
+    @property
+    def baseline(self) -> PanelResult:
+        """The full vote of the better voter: the more accurate, or without gold answers the one that agrees more."""
+        full = [one for one in self.results if one.controller == "sc"]
+        return max(full, key=lambda one: (one.accuracy or 0.0, one.agreement))
+
+    def best_alone(self, cost: float) -> PanelResult | None:
+        """The best that a voter alone does for no more money, other than by asking a fixed number of times."""
+        cheaper = [one for one in self.results if one.controller.startswith("plan") and one.cost <= cost]
+        return max(cheaper, key=lambda one: (one.accuracy or 0.0, one.agreement), default=None)
+
+
+def panel_controller(spec: str | PanelController, voters: Sequence[str], budget: int) -> PanelController:
+    """The controller that `cascade`, `cascade:key=value,…` or `file:PATH` describes, for these voters.
+
+    Args:
+        spec: The text, or a controller.
+        voters: Their names, the first to be asked first: a cascade goes by that.
+        budget: The most draws of each.
+
+    >>> panel_controller("cascade:first=2", ["small", "large"], 32).choose_many.__self__.first
+    2
+    """
+    name, _, rest = spec.partition(":") if isinstance(spec, str) else ("", "", "")
+    if isinstance(spec, PanelController):
+        found: Any = replace(spec, budget=budget)  # type: ignore[type-var]
+    elif name == "cascade":
+        try:
+            found = Cascade(tuple(voters), budget=budget, **read_arguments(Cascade, rest))
+        except (TypeError, ValueError) as error:
+            raise ControllerError(f'controller "{spec}": {error}') from None
+    elif name == "file":
+        found = replace(load_panel(rest), budget=budget)
+    else:
+        raise ControllerError(f'unknown controller of a panel "{spec}": there are cascade and file:PATH')
+    if sorted(found.voters) != sorted(voters):
+        raise ControllerError(f'"{spec}" is for the voters {", ".join(found.voters)}, not {", ".join(voters)}')
+    return found  # type: ignore[no-any-return]
+
+
+def evaluate_panel(
+    voters: Sequence[PoolVoter],
+    controllers: Sequence[str | PanelController],
+    *,
+    budget: int = DEFAULT_BUDGET,
+    repeats: int = REPEATS,
+    seed: int = 0,
+    alone: Sequence[str] = ALONE,
+    progress: Callable[[float], None] = lambda share: None,
+) -> PanelComparison:
+    """Replay controllers of a panel, and each voter alone, over the same draws.
+
+    Args:
+        voters: The voters, with pools and prices; the questions that all of them have are replayed.
+        controllers: `cascade`, `file:PATH`, or controllers.
+        budget: The most draws of each voter.
+        repeats: How often each question is replayed, each time with the responses in another order.
+        seed: Chooses the draws.
+        alone: The controllers that each voter is replayed with alone.
+        progress: Called with the share of the work that each step was.
+
+    >>> small = PoolVoter.of("small=smollm2-135m__arithmetic,price=1")
+    >>> compared = evaluate_panel([small], ["cascade:first=2,then=0"], budget=8, repeats=2, alone=["sc"])
+    >>> [(one.name, one.samples["small"]) for one in compared.results]
+    [('small: sc', 8.0), ('cascade:first=2,then=0', 2.0)]
+    """
+    voters = aligned(voters)
+    by_price = [voter.name for voter in sorted(voters, key=lambda voter: voter.price)]
+    panels = [(str(spec), panel_controller(spec, by_price, budget)) for spec in controllers]
+    singles = [(place, spec, get_controller(spec)) for place in range(len(voters)) for spec in alone]
+    fitted = next((one for _, one in panels if not isinstance(one, Cascade)), None)
+    names = [voter.name for voter in voters]
+    weights = learn_weights(voters, labels=False)
+    if fitted:
+        weights = tuple(fitted.weights[fitted.voters.index(name)] for name in names)
+    parts: list[list[dict[str, FloatArray]]] = []
+    for batch in draw_panel(voters, budget, repeats, seed):
+        full = batch.panel.full_vote(weights)
+        measured = [_measure(batch, full, _alone(batch, place, controller)) for place, _, controller in singles]
+        measured += [_measure(batch, full, run_panel(batch.panel, controller)) for _, controller in panels]
+        parts.append(measured)
+        progress(len(batch.alone[0].questions) / len(voters[0].pool))
+    rows: list[tuple[str, str | None]] = [(spec, names[place]) for place, spec, _ in singles]
+    rows += [(spec, None) for spec, _ in panels]
+    found = zip(rows, zip(*parts, strict=True), strict=True)
+    results = [result_of(spec, voter, names, some) for (spec, voter), some in found]
+    return PanelComparison(tuple(names), weights, len(voters[0].pool), results)
+
+
+def _alone(batch: PanelBatch, voter: int, controller: Controller) -> PanelOutcomes:
+    """How the episodes end where one voter is asked alone."""
+    ended = replay(batch.alone[voter], controller)
+    draws = np.zeros(batch.panel.answers.shape[:2], np.intp)
+    draws[:, voter] = ended.samples
+    cost = batch.panel.spent(np.arange(len(draws)), draws)
+    return PanelOutcomes(batch.shared(voter, ended.answer), draws, ended.rounds, cost)
+
+
+def _measure(batch: PanelBatch, full: np.ndarray, ended: PanelOutcomes) -> dict[str, FloatArray]:
+    """Each metric by question, the mean over its repeats."""
+    panel = batch.panel
+    columns = {
+        "accuracy": np.where(panel.known, 100.0 * (ended.answer == panel.gold), np.nan),
+        "agreement": 100.0 * (ended.answer == full),
+        "cost": ended.cost,
+        "rounds": ended.rounds,
+    } | {f"samples {voter}": ended.draws[:, place] for place, voter in enumerate(panel.voters)}
+    return {name: values.reshape(-1, batch.alone[0].repeats).mean(axis=1) for name, values in columns.items()}
+
+
+def result_of(
+    controller: str, voter: str | None, voters: Sequence[str], parts: Sequence[dict[str, FloatArray]]
+) -> PanelResult:
+    """The means of what was measured by question, in parts."""
+    by_question = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    right = by_question["accuracy"][~np.isnan(by_question["accuracy"])]
+    means = {name: float(by_question[name].mean()) for name in ("agreement", "cost", "rounds")}
+    samples = {name: float(by_question[f"samples {name}"].mean()) for name in voters}
+    accuracy = float(right.mean()) if right.size else None
+    return PanelResult(controller, voter, accuracy, **means, samples=samples, by_question=by_question)

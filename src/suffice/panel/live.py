@@ -1,0 +1,315 @@
+"""A live panel: its file, and the draws of several voters as one source of responses."""
+
+import asyncio
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
+from itertools import chain, count, cycle, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from suffice.elections import Election
+from suffice.errors import OptionError
+from suffice.live import Outcome, Watch
+from suffice.live.batches.asker import Answered, Asker, BatchConfig, Ledger
+from suffice.live.batches.questions import Asked
+from suffice.live.dialects import Wire
+from suffice.live.draws import Failure, ServerDraws, Unfinished
+from suffice.live.sample import run_in_thread
+from suffice.live.sampling import Sampling
+from suffice.live.servers.gate import Limiter
+from suffice.live.servers.hosts import DrawRequest
+from suffice.live.servers.server import Server
+from suffice.live.servers.targets import KEY_ENV, Target, whole_url
+from suffice.live.vote import Voting
+from suffice.panel.controllers import PanelController
+from suffice.panel.evaluate import panel_controller
+from suffice.panel.tallies import vote_sizes
+from suffice.panel.voters import price_of
+from suffice.response import Response
+from suffice.tally import DEFAULT_BUDGET, FloatArray, Tally
+
+WEIGHT = "voter"
+"""The signal of a response that says what its voter's vote weighs."""
+
+
+@dataclass(frozen=True)
+class Voter:
+    """A model at a server with a prompt, and its price for a million tokens."""
+
+    name: str
+    model: str = ""
+    base_url: str = ""
+    """Where it is; where that is not said, the command's own server."""
+    key_env: str = KEY_ENV
+    price: float = 1.0
+    suffix: str = ""
+    """Said after the question."""
+    system: str = ""
+    """Said before all else."""
+
+    @property
+    def target(self) -> Target | None:
+        """Its server, where it has its own."""
+        if not self.base_url:
+            return None
+        return Target(whole_url(self.base_url, "panel"), key_env=self.key_env, models=(self.model,))
+
+    def request(self, asked: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
+        """The fields of a request as this voter is asked: its model, and its prompt around what the client says."""
+        asked = {**asked, "model": self.model or asked.get("model")}
+        if not (self.suffix or self.system):
+            return asked
+        messages = [dict(one) for one in wire.messages(asked)]
+        if self.suffix and messages:
+            said = messages[-1].get("content")
+            more = [{"type": "text", "text": self.suffix}]
+            messages[-1]["content"] = [*said, *more] if isinstance(said, list) else f"{said}\n\n{self.suffix}"
+        first = [{"role": "system", "content": self.system}] if self.system else []
+        return {**asked, **wire.fields([*first, *messages])}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Several voters under one name, which clients ask for as a model, and who decides whom to ask."""
+
+    name: str
+    voters: tuple[Voter, ...]
+    controller: str = "cascade"
+
+    def __post_init__(self) -> None:
+        names = [voter.name for voter in self.voters]
+        if not names or len(set(names)) < len(names):
+            raise OptionError("must have voters, each with a name of its own: [[voter]]", "panel")
+        for voter in self.voters:
+            if voter.base_url and not voter.model:
+                raise OptionError(f"has a voter, {voter.name}, with a base_url and no model", "panel")
+        _ = self.decides
+
+    @cached_property
+    def decides(self) -> PanelController:
+        """The controller; a cascade goes from the cheapest voter to the dearest."""
+        by_price = [voter.name for voter in sorted(self.voters, key=lambda voter: voter.price)]
+        return panel_controller(self.controller, by_price, DEFAULT_BUDGET)
+
+    @staticmethod
+    def read(path: str | Path) -> "Panel":
+        """The panel of a TOML file: name, controller, and a [[voter]] table for each voter."""
+        try:
+            return _panel(tomllib.loads(Path(path).read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError) as error:
+            raise OptionError(f"{path}: it can't be read: {error}", "panel") from None
+        except (tomllib.TOMLDecodeError, TypeError, ValueError) as error:
+            raise OptionError(f"{path}: {error}", "panel") from None
+        except OptionError as error:
+            raise OptionError(f"{path} {error.complaint}", "panel") from None
+
+    def held(self, voting: Voting, servers: Mapping[str, Server]) -> dict[str, Any]:
+        """What is another in its votes: they are in rounds, with draws from whoever the controller chooses."""
+        if voting.extractor.structure:
+            raise OptionError("votes on answers and not on fields of JSON: ask one model for those", "panel")
+        if voting.election:
+            raise OptionError("weighs its votes by voter: there is no other election with it", "panel")
+        if voting.flow and not voting.flow.is_auto:
+            raise OptionError("decides when a round is in: there is no flow with it", "panel")
+        source = partial(PanelDraws, self, servers)
+        return {"controller": self.decides, "flow": None, "election": VoterElection(), "source": source}
+
+
+def _panel(table: Mapping[str, Any]) -> Panel:
+    """The panel that a table describes; ValueError or TypeError where it is none."""
+    known = {field.name for field in fields(Voter)}
+    tables = table.get("voter", [])
+    if not (isinstance(tables, list) and all(isinstance(one, dict) for one in tables)):
+        raise ValueError("each voter must be a table: [[voter]]")
+    for one in tables:
+        if unknown := [name for name in one if name not in known]:
+            raise ValueError(f'a voter has no "{unknown[0]}"; there are {", ".join(sorted(known))}')
+        if not one.get("name"):
+            raise ValueError("every voter must have a name")
+    rest = {name: value for name, value in table.items() if name != "voter"}
+    for name, value in chain(rest.items(), *(one.items() for one in tables)):
+        if name != "price" and not isinstance(value, str):
+            raise ValueError(f'"{name}" must be text in quotes, not {value}')
+    voters = tuple(Voter(**one | {"price": price_of(one.get("price", 1), "panel")}) for one in tables)
+    if unknown := [name for name in rest if name not in ("name", "controller")]:
+        raise ValueError(f'there is no "{unknown[0]}"; there are name, controller and voter')
+    return Panel(**{"name": "panel"} | rest, voters=voters)
+
+
+@dataclass(frozen=True)
+class VoterElection(Election):
+    """A vote weighs what its voter's votes do."""
+
+    signals = (WEIGHT,)
+
+    def weights(self, signals: Mapping[str, FloatArray], tokens: FloatArray) -> FloatArray:
+        """As the draws have told."""
+        return signals[WEIGHT]
+
+
+class PanelDraws:
+    """Draws from several voters; one whose draw fails for good is left out, and others are asked in its place."""
+
+    def __init__(
+        self,
+        panel: Panel,
+        servers: Mapping[str, Server],
+        server: Server,
+        request: DrawRequest,
+        numbers: Iterable[int] | None = None,
+        follow_up: str | None = None,
+    ) -> None:
+        self.in_flight = 0
+        self._controller = panel.decides
+        self._left_out: set[str] = set()
+        self._places: Counter[str] = Counter()
+        each = iter(count() if numbers is None else numbers)  # which all voters take theirs from
+        self._draws = {
+            voter.name: ServerDraws(
+                servers[voter.name],
+                replace(request, fields=voter.request(request.fields, server.wire)),
+                each,
+                follow_up,
+            )
+            for voter in panel.voters
+        }
+        self._waiting: dict[asyncio.Task[Response | Failure], str] = {}
+
+    @property
+    def unfinished(self) -> Unfinished:
+        """What draws of all voters have generated that is in no response."""
+        arriving, cancelled, run_on, prompts = zip(*(one.unfinished for one in self._draws.values()), strict=True)
+        return Unfinished(sum(arriving), sum(cancelled), any(run_on), sum(prompts))
+
+    @property
+    def ready(self) -> int:
+        """How many of those in flight have arrived, and can be taken without waiting."""
+        return sum(task.done() for task in self._waiting)
+
+    @property
+    def room(self) -> int:
+        """How many more draws the servers could take now; none where one of them is busy."""
+        return min(one.room for name, one in self._draws.items() if name not in self._left_out)
+
+    def launch(
+        self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
+    ) -> list[int]:
+        """Start so many draws of whom the controller chooses; beyond those, of all voters in turn."""
+        chosen = self._controller.choose(tally) if tally else []
+        numbers = []
+        for name, some in Counter(islice(chain(chosen, cycle(self._controller.voters)), draws)).items():
+            numbers += self._ask(name, some, single, streamed)
+        return numbers
+
+    def _ask(self, name: str, draws: int, single: bool = False, streamed: bool = False) -> list[int]:
+        """Start draws of a voter, or of the first that is still there."""
+        there = [one for one in self._controller.voters if one not in self._left_out]
+        name = name if name in there else there[0]
+        numbers = self._draws[name].launch(draws, single=single, streamed=streamed)
+        self.in_flight += draws
+        for _ in range(draws):
+            self._waiting[asyncio.create_task(self._draws[name].next())] = name
+        return numbers
+
+    async def next(self) -> Response | Failure:
+        """Wait for the next draw to arrive, and take it."""
+        done, _ = await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
+        task = next(one for one in self._waiting if one in done)  # in the order in which they were started
+        name = self._waiting.pop(task)
+        arrived = task.result()
+        self.in_flight -= 1
+        return self._failed(arrived, name) if isinstance(arrived, Failure) else self._counted(arrived, name)
+
+    def _counted(self, response: Response, name: str) -> Response:
+        """A response with its voter's name, and with what its vote weighs."""
+        voter = self._controller.voters.index(name)
+        size = float(vote_sizes(np.array(self._places[name]), np.array(voter)))
+        self._places[name] += 1
+        weight = self._controller.weights[voter] * size
+        return replace(response, voter=name, signals={**response.signals, WEIGHT: weight})
+
+    def _failed(self, failure: Failure, name: str) -> Failure:
+        """Leave the voter out, and ask another for what is missing; where there is none left, that is the end."""
+        if len(self._left_out | {name}) < len(self._draws):
+            self._left_out.add(name)
+            self._ask(name, 1)
+        return replace(failure, message=f"{name} is left out: {failure.message}")
+
+    async def close(self) -> None:
+        """End what is in flight, at once."""
+        for task in self._waiting:
+            task.cancel()
+        self.in_flight, self._waiting = 0, {}  # an audit may launch more
+        await asyncio.gather(*(one.close() for one in self._draws.values()))
+
+
+async def voters_servers(
+    panel: Panel, own: Sequence[Mapping[str, Any]], sampling: Sampling, stack: AsyncExitStack
+) -> dict[str, Server]:
+    """The server of each voter, by name: its own, or what the settings of other clients name."""
+    import openai
+
+    limiter, servers = Limiter(sampling.concurrency), {}
+    for voter in panel.voters:
+        target = voter.target
+        several = [{"api_key": target.key, "base_url": target.url}] if target else own
+        clients = [await stack.enter_async_context(openai.AsyncOpenAI(**one)) for one in several]
+        servers[voter.name] = sampling.server(clients, limiter=limiter)
+    return servers
+
+
+def ask_panel(
+    panel: Panel,
+    own: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    sampling: Sampling,
+    watch: Watch | None = None,
+    **request: Any,
+) -> Outcome:
+    """Ask a panel just enough times, as `sample` asks one model.
+
+    Args:
+        panel: Who is asked.
+        own: Settings of clients for the voters that name no server.
+        messages: The conversation.
+        sampling: How to ask; the panel has its own controller.
+        watch: Is called with a `Moment` after each arrival and each decision, in another thread.
+        request: Fields of every request, as temperature.
+    """
+    seed = request.get("seed")
+
+    async def main() -> Outcome:
+        async with AsyncExitStack() as stack:
+            servers = await voters_servers(panel, own, sampling, stack)
+            first = next(iter(servers.values()))
+            fields = {**request, **first.wire.fields(list(messages))}
+            random = np.random.default_rng(None if seed is None else abs(seed))
+            voting = replace(sampling.voting, **panel.held(sampling.voting, servers))
+            vote = voting.begin(first, fields, random, watch)
+            return await vote.outcome(sampling.deadline_seconds)
+
+    outcome: Outcome = run_in_thread(main)
+    return outcome
+
+
+class PanelAsker(Asker):
+    """Asks questions of a file, each of the panel."""
+
+    def __init__(self, panel: Panel, servers: Mapping[str, Server], config: BatchConfig) -> None:
+        super().__init__(next(iter(servers.values())), config)
+        self._panel, self._servers = panel, servers
+
+    async def answer(
+        self, question: Asked, there: Sequence[Response], ledger: Ledger, learned: Voting | None = None
+    ) -> Answered | None:
+        """Answer a question of which these responses are there already."""
+        servers = {name: server.for_question() for name, server in self._servers.items()}
+        voting = self._config.sampling.voting
+        return await super().answer(question, there, ledger, replace(voting, **self._panel.held(voting, servers)))

@@ -1,0 +1,283 @@
+"""Learning from labels how often votes are right, by replay; and how true that turns out to be."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import scipy
+
+from suffice.controllers import Controller, get_controller
+from suffice.errors import OptionError, PoolError, whole_number
+from suffice.planning import certainties
+from suffice.planning.right import FEWEST, SIGNALS, Calibration, SignalScale, learn, score
+from suffice.pools import AnyPool, Episodes, Pool, Question, draw_episodes, get_pools
+from suffice.replay.run import Outcomes, replay
+from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray
+
+REPEATS = 8
+"""So many votes are held on each labelled question; together they count as one label."""
+
+FOLDS = 5
+
+BINS = 5
+
+RISKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
+"""What a table shows thresholds for."""
+
+COVERAGES = (100, 90, 80, 70, 60, 50, 40, 30, 20, 10)
+"""In percent: what it shows the risk for."""
+
+
+Labelled = tuple[int, Question]
+"""A question with a gold answer, and the place of its pool."""
+
+
+def calibrate(
+    pool: AnyPool | Sequence[AnyPool],
+    controller: str | Controller = "plan",
+    budget: int = DEFAULT_BUDGET,
+    questions: int | Iterable[str] | None = None,
+    seed: int = 0,
+) -> Calibration:
+    """Learn how often the elected answer is right, from questions with a gold answer.
+
+    Args:
+        pool: A `Pool`, the name of a bundled one, or a path; or several, of other questions each, taken for one.
+        controller: Who decides when votes stop: what is learned holds for votes that stop like this.
+        budget: The most draws for a question.
+        questions: How many of those with a gold answer, or the ids of them; all by default.
+        seed: Decides on the draws, and on which questions where there is a number of them.
+
+    Returns:
+        The probability to be right of any vote, and thresholds.
+
+    Raises:
+        PoolError: Where there are fewer than 30 labels, or answers have fields.
+
+    >>> calibration = calibrate("qwen2.5-coder-1.5b__gsm8k", questions=60)
+    >>> len(calibration.scores), calibration.slope > 0
+    (60, True)
+    """
+    return calibration_of(labelled_votes(pool, controller, budget, questions, seed))
+
+
+@dataclass(frozen=True)
+class LabelledVotes:
+    """Votes on questions with a gold answer: a row a question, a column for each vote on it."""
+
+    leader: IntArray
+    draws: IntArray
+    none: IntArray
+    truths: FloatArray
+    certainties: FloatArray
+    signals: dict[str, FloatArray]
+    """By name, the mean over those who gave the answer, NaN where it is not known."""
+    card: dict[str, Any]
+
+    def of(self, rows: IntArray) -> "LabelledVotes":
+        """Those on some of the questions."""
+        own = {name: getattr(self, name)[rows] for name in ("leader", "draws", "none", "truths", "certainties")}
+        return LabelledVotes(**own, signals={name: one[rows] for name, one in self.signals.items()}, card=self.card)
+
+    def scores(self, signal: SignalScale | None) -> FloatArray:
+        """How they rank."""
+        known = 0.0 if signal is None else signal.standard(self.signals[signal.name])
+        scores: FloatArray = score(self.leader, self.draws, self.none, known)
+        return scores
+
+    def scale(self) -> SignalScale | None:
+        """The signal that tells most of those that most votes have, and what it usually is."""
+        for name in SIGNALS:
+            known = self.signals[name][~np.isnan(self.signals[name])] if name in self.signals else np.array([])
+            if 2 * known.size > self.draws.size and known.std() > 0:
+                return SignalScale(name, float(known.mean()), float(known.std()))
+        return None
+
+
+def labelled_votes(
+    pool: AnyPool | Sequence[AnyPool],
+    controller: str | Controller = "plan",
+    budget: int = DEFAULT_BUDGET,
+    questions: int | Iterable[str] | None = None,
+    seed: int = 0,
+    fewest: int = FEWEST,
+) -> LabelledVotes:
+    """The votes that labels are learned from, or checked on; arguments as those of `calibrate`."""
+    pools = get_pools(pool)
+    labelled = [(place, question) for place, one in enumerate(pools) for question in _labelled(one)]
+    if questions is not None:
+        labelled = _chosen(labelled, questions, seed)
+    if len(labelled) < fewest:
+        raise PoolError(
+            f"{', '.join(one.name for one in pools)}: {len(labelled)} questions with a gold answer are too few to "
+            f"learn from; label {fewest} at least, and better 100"
+        )
+    decides = get_controller(controller)
+    parts = [
+        _votes(episodes, replay(episodes, decides))
+        for place, own in groupby(labelled, lambda one: one[0])
+        for episodes in draw_episodes(Pool(pools[place].name, tuple(one for _, one in own)), budget, REPEATS, seed)
+    ]
+    joined = {name: np.concatenate([part[name] for part in parts]).reshape(-1, REPEATS) for name in parts[0]}
+    card = {
+        "controller": str(controller),
+        "budget": budget,
+        "labels": len(labelled),
+        "pools": [{"name": one.name, "sha256": one.sha256} for one in pools],
+        "seed": seed,
+        "versions": {"suffice": version("suffice")},
+    }
+    own = {name: joined.pop(name) for name in ("leader", "draws", "none", "truths", "certainties")}
+    return LabelledVotes(**own, signals=joined, card=card)
+
+
+def _labelled(pool: Pool) -> Iterator[Question]:
+    """The questions of a pool with a gold answer."""
+    if any(question.structured for question in pool.questions):
+        raise PoolError(f"{pool.name}: its answers have fields, and what is learned is of answers as a whole")
+    return (question for question in pool.questions if question.gold is not None)
+
+
+def _chosen(labelled: Sequence[Labelled], questions: int | Iterable[str], seed: int) -> list[Labelled]:
+    """The questions that are named, or as many of them at random."""
+    if not isinstance(questions, Iterable):
+        most = whole_number("questions", questions)
+        order = np.random.default_rng(seed).permutation(len(labelled))
+        return [labelled[place] for place in sorted(order[:most])]
+    named = set(questions)
+    if unknown := named - {question.id for _, question in labelled}:
+        raise OptionError(f'has "{min(unknown)}", and no question of that id has a gold answer', "questions")
+    return [one for one in labelled if one[1].id in named]
+
+
+def _votes(episodes: Episodes, outcomes: Outcomes) -> dict[str, Any]:
+    """The columns of votes, a row an episode."""
+    tallies = episodes.standings.at(np.arange(len(outcomes.samples)), outcomes.samples)
+    counted = outcomes.counted(episodes) >= 0
+    givers = counted & (episodes.answers == outcomes.answer[:, None])
+    found = {
+        "leader": outcomes.leader_votes(episodes).astype(int),
+        "draws": outcomes.samples,
+        "none": outcomes.samples - tallies.votes.sum(axis=1),
+        "truths": outcomes.right(episodes),
+        "certainties": np.nan_to_num(certainties(tallies)),
+    }
+    names = {name for question in episodes.questions for name in question.signals if name in SIGNALS}
+    return found | {name: _mean(episodes.signal(name), givers) for name in sorted(names)}
+
+
+def _mean(values: FloatArray, givers: np.ndarray) -> FloatArray:
+    """The mean of each row over those who gave its answer, NaN where it is not known."""
+    known = givers & ~np.isnan(values)
+    counts = known.sum(axis=1)
+    sums = np.where(known, values, 0).sum(axis=1)
+    means: FloatArray = np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0)
+    return means
+
+
+def calibration_of(votes: LabelledVotes) -> Calibration:
+    """The calibration that votes teach; a threshold is tested on the first vote on each question alone."""
+    signal = votes.scale()
+    scores = votes.scores(signal)
+    level, slope = learn(scores, votes.truths)
+    return Calibration(level, slope, scores[:, 0], votes.truths[:, 0].astype(int), signal, votes.card)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Probabilities to be right, of one vote a question, and whether it was; with the certainty for comparison."""
+
+    right: FloatArray
+    truths: FloatArray
+    certainties: FloatArray
+    fitted: FloatArray
+    """The probabilities by all labels: votes rank by them, as labels have no say in the order."""
+
+    @property
+    def accuracy(self) -> float:
+        """The share of votes that are right."""
+        return float(self.truths.mean())
+
+    @property
+    def calibration_error(self) -> float:
+        """The expected calibration error, over five bins with as many votes each."""
+        return expected_error(self.right, self.truths)
+
+    @property
+    def brier(self) -> float:
+        """The mean of (probability − truth)²."""
+        return float(((self.right - self.truths) ** 2).mean())
+
+    @property
+    def brier_of_mean(self) -> float:
+        """The same for somebody who says the accuracy of every vote."""
+        return self.accuracy * (1 - self.accuracy)
+
+    @property
+    def auroc(self) -> float | None:
+        """How often a vote that is right has the larger probability than one that is wrong; None without both."""
+        ranks = scipy.stats.rankdata(self.fitted)
+        right, wrong = self.truths.sum(), (1 - self.truths).sum()
+        if not right * wrong:
+            return None
+        return float((ranks[self.truths == 1].sum() - right * (right + 1) / 2) / (right * wrong))
+
+    def answered(self, least: float | None) -> tuple[float, float | None]:
+        """The share that is at least so probable, and which part of it is wrong."""
+        kept = np.zeros(len(self.fitted), bool) if least is None else self.fitted >= least
+        return float(kept.mean()), float(1 - self.truths[kept].mean()) if kept.any() else None
+
+    def risks(self) -> list[tuple[float, float, float]]:
+        """For coverages from all to few: the share that is answered, from what probability on, and its risk."""
+        ordered = np.sort(self.fitted)[::-1]
+        rows: list[tuple[float, float, float]] = []
+        for coverage in COVERAGES:
+            least = float(ordered[max(1, round(coverage / 100 * len(ordered))) - 1])
+            share, risk = self.answered(least)
+            if risk is not None and (not rows or share < rows[-1][0]):
+                rows.append((share, least, risk))
+        return rows
+
+
+def binned(probabilities: FloatArray, truths: FloatArray) -> list[tuple[float, float]]:
+    """The mean probability and the share that is true, of bins with as many each."""
+    # Many are equal, and pools are often sorted by subject: a bin should not end where a subject does.
+    shuffled = np.random.default_rng(0).permutation(len(probabilities))
+    bins = np.array_split(shuffled[np.argsort(probabilities[shuffled], kind="stable")], BINS)
+    return [(float(probabilities[one].mean()), float(truths[one].mean())) for one in bins]
+
+
+def expected_error(probabilities: FloatArray, truths: FloatArray) -> float:
+    """How far the two are apart, in the mean over the bins."""
+    return float(np.mean([abs(said - true) for said, true in binned(probabilities, truths)]))
+
+
+def judge(calibration: Calibration, votes: LabelledVotes) -> Judged:
+    """How true a calibration is, on votes that it was not learned from."""
+    signal = calibration.signal
+    scores = votes.scores(signal if signal and signal.name in votes.signals else None)[:, 0]
+    right = np.array([calibration.at(one) for one in scores])
+    return Judged(right, votes.truths[:, 0], votes.certainties[:, 0], right)
+
+
+def judge_pools(calibration: Calibration, pools: Sequence[Pool], budget: int, seed: int) -> dict[str, Judged]:
+    """How true a calibration is on each pool with gold answers, for votes that stop as those that it learned from."""
+    controller = calibration.card.get("controller", "plan")
+    known = [pool for pool in pools if any(question.gold is not None for question in pool.questions)]
+    return {
+        pool.name: judge(calibration, labelled_votes(pool, controller, budget, seed=seed, fewest=1)) for pool in known
+    }
+
+
+def cross_judge(calibration: Calibration, votes: LabelledVotes, seed: int = 0) -> Judged:
+    """How true it is where it was not learned: each fifth of its questions by what the others teach."""
+    scores = votes.scores(calibration.signal)
+    folds = np.random.default_rng(seed).permutation(len(scores)) % FOLDS
+    right = np.zeros(len(scores))
+    for fold in range(FOLDS):
+        level, slope = learn(scores[folds != fold], votes.truths[folds != fold])
+        right[folds == fold] = 1 / (1 + np.exp(-(level + slope * scores[folds == fold, 0])))
+    return replace(judge(calibration, votes), right=right)

@@ -1,0 +1,135 @@
+"""How a panel's replay is shown: a table, a sentence, JSON, a picture of the frontier and a report."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from suffice.experiments.panels import PanelFound
+from suffice.panel import PanelComparison, PanelResult
+from suffice.report.html import Axis, Point, Report, figures, panel, percent, plot, table, words
+from suffice.report.layout import Columns
+from suffice.report.markdown import gap_columns, gap_text, markdown_table, text_of
+
+NOTE = (
+    "All on the same draws. Agreement is with the panel's full weighted vote; cost is money a question, and beside it "
+    "the share of what the full vote of the better voter costs; differences are to that, with 95 % intervals."
+)
+
+
+def panel_table(compared: PanelComparison) -> Columns:
+    """A row a controller: voters alone, then the panel."""
+    base = compared.baseline
+    headings = ["accuracy\n%", "agreement\n%", "cost", f"cost, % of\n{base.name}", "rounds", "samples"]
+    title = f"{compared.questions} questions; samples by voter: {', '.join(compared.voters)}"
+    shown = Columns(title, "controller", headings)
+    for voter in (*compared.voters, None):
+        shown.add_title(f"{voter} alone" if voter else "the panel")
+        for one in (one for one in compared.results if one.voter == voter):
+            samples = " + ".join(f"{number:.1f}" for number in one.samples.values() if voter is None or number)
+            cost = f"{one.cost:.4g}", f"{100 * one.cost / base.cost:.1f}"
+            shown.add_row(
+                one.controller, text_of(one.accuracy), f"{one.agreement:.1f}", *cost, f"{one.rounds:.1f}", samples
+            )
+    return shown
+
+
+def panel_sentences(compared: PanelComparison) -> list[str]:
+    """For each of the panel's controllers: beside the better voter's full vote, and the best alone for the money."""
+    base, told = compared.baseline, []
+    for one in (one for one in compared.results if one.voter is None):
+        gap, alone = one.difference(base), compared.best_alone(one.cost)
+        points = "" if gap is None else f"{gap_text(gap, 'accuracy')} points to {base.name} "
+        sentence = f"{one.controller}: {points}at {100 * one.cost / base.cost:.1f} % of its cost"
+        if alone and alone.accuracy is not None:
+            sentence += f"; the best alone for no more money, {alone.name}, has {alone.accuracy:.1f} %"
+        told.append(sentence)
+    return told
+
+
+def panel_json(compared: PanelComparison, **settings: Any) -> str:
+    """The settings of a replay and its results, each beside the full vote of the better voter."""
+    base = compared.baseline
+    about = {"voters": compared.voters, "weights": compared.weights, "questions": compared.questions}
+    rows = []
+    for one in compared.results:
+        told, gap = {name: value for name, value in vars(one).items() if name != "by_question"}, one.difference(base)
+        beside = {"cost_of_baseline": 100 * one.cost / base.cost, "accuracy_difference": gap and vars(gap)}
+        rows.append(told | beside)
+    return json.dumps({**settings, **about, "baseline": base.name, "results": rows}, indent=2) + "\n"
+
+
+def found_text(found: PanelFound) -> str:
+    """A panel on one benchmark: full votes alone, and each of its controllers beside the best alone for the money."""
+    compared, base, lines = found.compared, found.compared.baseline, []
+    for one in compared.results:
+        if one.voter and one.controller != "sc":
+            continue
+        alone = None if one.voter else compared.best_alone(one.cost)
+        share = f"{text_of(one.accuracy)} %", f"{100 * one.cost / base.cost:.1f} %"
+        beside = "" if alone is None else f"{alone.name}, {text_of(alone.accuracy)} %"
+        above = "" if alone is None else gap_text(one.difference(alone), "accuracy")
+        samples = " + ".join(f"{number:.1f}" for number in one.samples.values())
+        to_base = "" if one is base else gap_text(one.difference(base), "accuracy")
+        lines.append([one.name, *share, to_base, beside, above, f"{one.rounds:.1f}", samples])
+    heads = [
+        "",
+        "accuracy",
+        f"cost of {base.name}",
+        "points to it",
+        "the best alone for no more money",
+        "points to that",
+    ]
+    table = markdown_table([*heads, "rounds", f"samples: {' + '.join(compared.voters)}"], lines)
+    told = ", ".join(f"{text_of(right)} % at {100 * cost / base.cost:.1f} %" for right, cost in found.seeds.values())
+    seeds = f"\nThe network is the mean over {len(found.seeds)} seeds, which have {told}.\n" if told else ""
+    return f"**{found.benchmark}**: {compared.questions} questions\n\n{table}{seeds}"
+
+
+def found_rows(found: PanelFound) -> list[dict[str, Any]]:
+    """The same for machines, with all that voters do alone."""
+    base = found.compared.baseline
+    return [
+        {"pool": found.benchmark, "method": one.voter or "panel", "parameter": one.controller}
+        | {"accuracy": one.accuracy, "agreement": one.agreement, "cost": one.cost}
+        | {"cost_share": 100 * one.cost / base.cost, "rounds": one.rounds, "samples": sum(one.samples.values())}
+        | {f"samples {name}": number for name, number in one.samples.items()}
+        | gap_columns({"difference": one.difference(base)})
+        for one in found.compared.results
+    ]
+
+
+def front(compared: PanelComparison) -> dict[str, list[PanelResult]]:
+    """The series of the frontier: each voter alone with plan, and with fixed numbers; each controller of the panel."""
+    series: dict[str, list[PanelResult]] = {}
+    for one in compared.results:
+        kind = one.controller.partition(":")[0]
+        own = one.controller if kind == "file" else kind
+        name = own if one.voter is None else f"{one.voter}: {'plan' if kind == 'plan' else 'once and sc'}"
+        series.setdefault(name, []).append(one)
+    return {name: sorted(some, key=lambda one: one.cost) for name, some in series.items()}
+
+
+def panel_report(compared: PanelComparison, settings: dict[str, Any]) -> Report:
+    """The table, the frontier to point at, and what separates the controllers."""
+    base, names = compared.baseline, list(compared.voters)
+    columns = [words("controller"), figures("accuracy %", 2), figures("agreement %", 2), figures("cost", 5)]
+    columns += [figures("cost, % of the full vote"), figures("rounds")]
+    columns += [*(figures(f"samples of {name}") for name in names), words("difference in points")]
+    rows = [
+        [*_row(one, base), *one.samples.values(), gap_text(one.difference(base), "accuracy")]
+        for one in compared.results
+    ]
+    points: dict[str, Sequence[Point]] = {
+        name: [[one.controller, *_row(one, base)[1:]] for one in some] for name, some in front(compared).items()
+    }
+    x = [Axis(4, "cost, % of the full vote", log=True), Axis(3, "cost a question", 5, log=True), Axis(5, "rounds")]
+    y = [percent(1, "accuracy", 5, 2), percent(2, "agreement with the panel's full vote", places=2)]
+    sections = [
+        table("Voters alone, and the panel", columns, [{"name": "", "rows": rows}], NOTE),
+        plot("The frontier", x, y, [panel("", points, line=True)], "Up and to the left is better."),
+    ]
+    return Report("A panel of voters", "; ".join(panel_sentences(compared)), sections, settings)
+
+
+def _row(one: PanelResult, base: PanelResult) -> list[Any]:
+    return [one.name, one.accuracy, one.agreement, one.cost, 100 * one.cost / base.cost, one.rounds]

@@ -1,0 +1,76 @@
+"""What was taken for an answer is told, as are votes that were given up; and the model may be asked for its answer."""
+
+import json
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from helpers.gateways import ASK, always, gateway, post
+
+import suffice
+from suffice.testing import FakeServer
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+PROSE = "It depends on many things, and each of them would have to be looked at in turn before one could say."
+
+
+def figure(url: str, name: str, **labels: str) -> float:
+    """A figure of the gateway's, by its labels."""
+    shown = ",".join(f'{label}="{value}"' for label, value in sorted(labels.items()))
+    lines = httpx.get(f"{url}/metrics").text.splitlines()
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name}{{{shown}}}"))
+
+
+def test_evidence_is_in_the_object_the_log_and_the_metrics(capfd: Any) -> None:
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        before = figure(url, "suffice_votes_total", evidence="boxed", given_up="no")
+        assert post(url, ASK).json()["suffice"]["evidence"] == "boxed"
+        assert figure(url, "suffice_votes_total", evidence="boxed", given_up="no") == before + 1
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines() if '"vote"' in line]
+    assert [(line["evidence"], line["given_up"]) for line in lines] == [("boxed", False)]
+
+
+def test_a_vote_that_was_given_up_is_told_as_such(capfd: Any) -> None:
+    said = iter(["About 2, I think.", PROSE, PROSE, PROSE, PROSE, PROSE])
+    question = {"model": "fake", "messages": [{"role": "user", "content": "How many cups do you need for a party?"}]}
+
+    def script(request: dict[str, Any], number: int) -> list[str]:
+        return [next(said) for _ in range(request.get("n") or 1)]
+
+    with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url:
+        reply = post(url, question)
+        assert reply.json()["choices"][0]["message"]["content"] == "About 2, I think."
+        recent = httpx.get(f"{url}/v1/suffice/recent").json()["recent"]
+    assert "suffice" not in reply.json()
+    assert [(entry["given_up"], entry["samples"], entry["certainty"]) for entry in recent] == [(True, 4, None)]
+
+
+def reads(request: dict[str, Any], number: int) -> list[str]:
+    """A model whose answers nobody could read, unless it is asked for them alone."""
+    if "final answer" in request["messages"][-1]["content"]:
+        assert (request["max_tokens"], request["temperature"]) == (32, 0)
+        return ["Quarante-deux" if "42" in request["messages"][-2]["content"] else "Sept"]
+    return ["Tout bien pesé, et 42 raisons plus tard, je penche pour ce nombre-là."] * (request.get("n") or 1)
+
+
+def test_the_model_reads_where_that_is_asked_for() -> None:
+    with FakeServer(reads) as server, openai.OpenAI(base_url=server.base_url, api_key="none") as client:
+        messages: Any = [{"role": "user", "content": "Combien font six fois sept ?"}]
+        outcome = suffice.sample(client, messages, model="fake", answer="ask", controller="sc:draws=4")
+    assert (outcome.answer, outcome.evidence, outcome.samples) == ("quarante-deux", "asked", 4)
+    assert outcome.completion_tokens == sum(response.tokens or 0 for response in outcome.responses) == 2 * 4 * 10
+    assert all(response.final == "Quarante-deux" for response in outcome.responses)
+
+
+def test_the_gateway_lets_the_model_read_and_counts_what_that_takes() -> None:
+    body = {**ASK, "messages": [{"role": "user", "content": "Combien font six fois sept ?"}]}
+    with FakeServer(reads) as upstream, gateway(upstream, vote="auto", answer="ask", controller="sc:draws=4") as url:
+        reply = post(url, body).json()
+        once = post(url, {**ASK, "messages": [{"role": "user", "content": "Write a poem on the sea."}]})
+    assert reply["suffice"]["answer"] == "quarante-deux" and reply["suffice"]["evidence"] == "asked"
+    assert (
+        reply["choices"][0]["message"]["content"].startswith("Tout bien") and reply["usage"]["completion_tokens"] == 80
+    )
+    assert once.headers["x-suffice-no-vote"] == "no answer"

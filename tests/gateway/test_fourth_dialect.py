@@ -1,0 +1,132 @@
+"""A dialect that nobody has, with the model and the stream flag in its path: its registration is all that it takes."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+from helpers.gateways import free_port, gateway, running
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.responses import Response as Reply
+from starlette.routing import Route
+
+from suffice.live.dialects import (
+    DIALECTS,
+    ClientRequest,
+    Dialect,
+    Face,
+    FieldError,
+    MalformedError,
+    Wire,
+    register_dialect,
+)
+from suffice.live.dialects.base import PieceMeter, PieceText, event, events
+from suffice.response import Response
+
+
+class ParleyWire(Wire):
+    """`POST /parley/MODEL:speak` and `:murmur`, which streams."""
+
+    def path(self, fields: Mapping[str, Any], streamed: bool) -> str:
+        return f"/parley/{fields['model']}:{'murmur' if streamed else 'speak'}"
+
+    def fields(self, messages: Sequence[Mapping[str, Any]], response_format: Any = None) -> dict[str, Any]:
+        return {"lines": [message["content"] for message in messages]}
+
+    def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        return [{"role": "user", "content": line} for line in fields.get("lines", ())]
+
+    def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
+        return {name: value for name, value in fields.items() if name != "model"}
+
+    def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
+        return dict(request)
+
+    def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
+        try:
+            reply = json.loads(body)
+            return [Response(reply["said"], "stop", tokens=reply["words"], prompt_tokens=1, reply=reply)]
+        except (ValueError, LookupError, TypeError):
+            raise MalformedError("no parley") from None
+
+    def read_stream(self, body: bytes, signals: bool = False) -> Response:
+        said = "".join(one["piece"] for one in events(body))
+        return self.read(json.dumps({"said": said, "words": 1}).encode(), 1)[0]
+
+    def meter(self) -> PieceMeter:
+        return PieceMeter(lambda line: b"piece" in line)
+
+    def stream_text(self) -> PieceText:
+        return PieceText(lambda one: str(one["piece"]))
+
+
+class ParleyFace(Face):
+    """The same for a client."""
+
+    routes = ("/parley/{model}:{verb}",)
+
+    def read(self, body: Mapping[str, Any], path: Mapping[str, str]) -> ClientRequest:
+        fields = {**{name: value for name, value in body.items() if name != "suffice"}, "model": path["model"]}
+        mistake = None if body.get("lines") else FieldError("lines", "must be there")
+        return ClientRequest(path["model"], path["verb"] == "murmur", fields, mistake=mistake)
+
+    def reply(
+        self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
+    ) -> dict[str, Any]:
+        return {**chosen.reply, "words": completion_tokens}
+
+    def rewritten(self, response: Response, value: Any) -> Response:
+        return replace(response, reply={**response.reply, "said": json.dumps(value)})
+
+    def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
+        return [event({"piece": word}) for word in reply["said"].split(" ")]
+
+    def error_event(self, error: dict[str, Any]) -> bytes:
+        return event({"piece": "", **error})
+
+
+@pytest.fixture
+def parley() -> Iterator[None]:
+    """Registered, and that is all."""
+    register_dialect(Dialect("parley", ParleyFace(), ParleyWire()))
+    yield
+    del DIALECTS["parley"]
+
+
+class Upstream:
+    """A server that speaks it; every third time it is wrong."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.app = Starlette(routes=[Route("/v1/{path:path}", self._speak, methods=["POST"])])
+
+    async def _speak(self, request: Request) -> Reply:
+        self.asked.append(request.path_params["path"])
+        said = r"So it is \boxed{41}" if len(self.asked) % 3 == 0 else r"So it is \boxed{42}"
+        if request.path_params["path"].endswith("murmur"):
+            return Reply(b"".join(ParleyFace().events({"said": said}, False)), media_type="text/event-stream")
+        return JSONResponse({"said": said, "words": 4})
+
+
+QUESTION = {"lines": ["What is 6 * 7? Put it into a box."]}
+
+
+@pytest.mark.usefixtures("parley")
+def test_it_is_routed_voted_on_and_streamed() -> None:
+    upstream = Upstream()
+    with running(upstream.app, free_port()) as base, gateway(f"{base}/v1", vote="auto") as url:
+        whole = httpx.post(f"{url}/v1/parley/ship+vote:speak", json=QUESTION)
+        assert whole.json()["said"] == r"So it is \boxed{42}" and whole.json()["suffice"]["votes"]["42"] >= 3
+        assert whole.json()["words"] == 4 * whole.json()["suffice"]["samples"]
+        assert set(upstream.asked) == {"parley/ship:speak"}
+        streamed = httpx.post(f"{url}/v1/parley/ship:murmur", json={**QUESTION, "suffice": {"budget": 8}})
+        pieces = [one["piece"] for one in events(streamed.content)]
+        assert " ".join(pieces) == r"So it is \boxed{42}" and streamed.headers["content-type"].startswith("text/event")
+        once = httpx.post(f"{url}/v1/parley/ship+once:speak", json=QUESTION)
+        assert once.headers["x-suffice-no-vote"] == "once" and upstream.asked[-1] == "parley/ship:speak"
+        refused = httpx.post(f"{url}/v1/parley/ship+vote:speak", json={})
+        assert refused.status_code == 400 and refused.json()["error"]["param"] == "lines"

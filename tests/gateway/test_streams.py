@@ -1,0 +1,189 @@
+"""Streams that may yet be voted on: held for a moment, their thoughts passed on, and told of while there is a vote."""
+
+import json
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from helpers.gateways import gateway
+from helpers.live import until
+
+from suffice.testing import FakeServer, Reply, completion, message, response
+
+OPEN: Any = [{"role": "user", "content": "Apples?"}]
+SUM: Any = [{"role": "user", "content": "What is 17 * 23?"}]
+LIST = " ".join(f"{place}. **Apple cake** for {place + 4} people\n" for place in range(1, 60))
+EVENTS = {"content-type": "text/event-stream"}
+
+
+def ask(url: str, messages: Any, path: str = "chat/completions", **fields: Any) -> Any:
+    body = {"model": "fake", "messages": messages, "stream": True, "max_tokens": 4000, **fields}
+    return httpx.stream("POST", f"{url}/v1/{path}", json=body, timeout=60)
+
+
+@pytest.mark.parametrize("settings", [{"hold_seconds": 0.0}, {"hold_seconds": 1000.0}], ids=["seconds", "tokens"])
+@pytest.mark.parametrize("fields", [{}, {"response_format": {"type": "json_object"}}], ids=["text", "json"])
+def test_a_stream_is_not_held_for_long(settings: dict[str, float], fields: dict[str, Any]) -> None:
+    """Numbers, bold and lists don't prolong it; nor does an object that is made up."""
+    script = lambda request, number: Reply(completion([LIST]), delay=10)  # noqa: E731
+    asked = OPEN if not fields else [{"role": "user", "content": "Write a story about apples as JSON."}]
+    with FakeServer(script, streams=True) as upstream, gateway(upstream, vote="auto", **settings) as url:
+        with ask(url, asked, **fields) as reply:
+            assert next(piece for piece in reply.iter_bytes() if b"1." in piece)
+            assert upstream.generated < 200, "the rest is still to come"
+            assert reply.headers["x-suffice-no-vote"] == "no answer" and reply.headers["x-suffice-samples"] == "1"
+        assert until(lambda: upstream.hung_up == 1)
+    assert len(upstream.requests) == 1
+
+
+def test_what_is_passed_on_is_what_the_upstream_sent() -> None:
+    with FakeServer(lambda request, number: LIST, streams=True) as upstream:
+        body = {"model": "fake", "messages": OPEN, "stream": True}
+        direct = httpx.post(f"{upstream.base_url}/chat/completions", json=body).content
+        with gateway(upstream, vote="auto", hold_seconds=0.0) as url:
+            assert httpx.post(f"{url}/v1/chat/completions", json=body).content == direct
+
+
+def chunk(**delta: Any) -> bytes:
+    ends = {"finish_reason": delta.pop("ends", None)}
+    return b"data: " + json.dumps({"id": "c", "choices": [{"index": 0, "delta": delta, **ends}]}).encode() + b"\n\n"
+
+
+THOUGHTS = ["First 17 * 20, ", "then 17 * 3, ", "so 391."]
+
+
+def thinking(request: dict[str, Any], number: int) -> Reply:
+    """A scout that thinks, and others that think otherwise."""
+    if request.get("stream"):
+        pieces = [chunk(reasoning_content=thought) for thought in THOUGHTS]
+        said = [
+            chunk(role="assistant", content=""),
+            *pieces,
+            chunk(content="39"),
+            chunk(content="1"),
+            chunk(ends="stop"),
+        ]
+        return Reply(b"".join(said) + b"data: [DONE]\n\n", headers=EVENTS)
+    told = completion(["391"] * request.get("n", 1))
+    for choice in told["choices"]:
+        choice["message"]["reasoning_content"] = "17 * 23 is 391."
+    return Reply(told)
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_the_thoughts_of_a_scout_pass_as_they_come(field: str) -> None:
+    def script(request: dict[str, Any], number: int) -> Reply:
+        reply = thinking(request, number)
+        body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
+        kind = EVENTS if isinstance(reply.body, bytes) else {"content-type": "application/json"}
+        return Reply(body.replace(b"reasoning_content", field.encode()), headers=kind)
+
+    with (
+        FakeServer(script) as upstream,
+        gateway(upstream, vote="auto") as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
+    ):
+        chunks = list(client.chat.completions.create(model="fake", messages=SUM, stream=True))
+        with ask(url, SUM) as reply:
+            raw = reply.read()
+    deltas: list[Any] = [one.choices[0].delta for one in chunks]
+    assert [getattr(delta, field) for delta in deltas if getattr(delta, field, None)] == THOUGHTS
+    assert "".join(delta.content or "" for delta in deltas) == "391"
+    assert sum(delta.role is not None for delta in deltas) == 1
+    told: Any = next(one for one in chunks if getattr(one, "suffice", None))
+    assert told.suffice["votes"] == {"391": 4} and told.suffice["draws"] == [1, 3]
+    assert raw.index(THOUGHTS[2].encode()) < raw.index(b": suffice {"), "then it tells of the vote"
+
+
+def test_thoughts_of_a_reply_without_a_vote_are_told_once() -> None:
+    words = [f"{word} " for word in LIST.split()]
+    said = [chunk(role="assistant"), *(chunk(reasoning_content=one) for one in THOUGHTS), *map(_content, words)]
+    whole = b"".join([*said, chunk(ends="stop")]) + b"data: [DONE]\n\n"
+    script = lambda request, number: Reply(whole, headers=EVENTS)  # noqa: E731
+    with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url, ask(url, OPEN) as reply:
+        assert reply.read() == whole
+    assert len(upstream.requests) == 1
+
+
+def _content(word: str) -> bytes:
+    return chunk(content=word)
+
+
+def event(kind: str, **fields: Any) -> bytes:
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
+
+
+def test_thinking_blocks_pass_as_they_come() -> None:
+    def script(request: dict[str, Any], number: int) -> Reply:
+        told = message("391")
+        if not request.get("stream"):
+            return Reply(told)
+        deltas = [{"type": "thinking_delta", "thinking": thought} for thought in THOUGHTS]
+        block = {"type": "thinking", "thinking": "", "signature": ""}
+        said = [
+            event("message_start", message={**told, "content": [], "stop_reason": None}),
+            event("content_block_start", index=0, content_block=block),
+            *(event("content_block_delta", index=0, delta=delta) for delta in deltas),
+            event("content_block_delta", index=0, delta={"type": "signature_delta", "signature": "x"}),
+            event("content_block_stop", index=0),
+            event("content_block_start", index=1, content_block={"type": "text", "text": ""}),
+            event("content_block_delta", index=1, delta={"type": "text_delta", "text": "391"}),
+            event("content_block_stop", index=1),
+            event("message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": 9}),
+            event("message_stop"),
+        ]
+        return Reply(b"".join(said), headers=EVENTS)
+
+    with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url, ask(url, SUM, "messages") as reply:
+        lines = [json.loads(line[5:]) for line in reply.iter_lines() if line.startswith("data:")]
+    assert [one["type"] for one in lines].count("message_start") == 1
+    blocks = [(one["index"], one["content_block"]["type"]) for one in lines if one["type"] == "content_block_start"]
+    assert blocks == [(0, "thinking"), (1, "text")]
+    text = [one["delta"]["text"] for one in lines if one.get("delta", {}).get("type") == "text_delta"]
+    assert "".join(text) == "391" and lines[-1]["type"] == "message_stop"
+
+
+def test_reasoning_items_pass_as_they_come() -> None:
+    """OpenAI's own client puts the stream together: the thoughts of the scout, and what the vote elected."""
+    thought = {"id": "rs_0", "type": "reasoning", "summary": [{"type": "summary_text", "text": "".join(THOUGHTS)}]}
+    told = response("391")
+    told["output"].insert(0, thought)
+    at = {"item_id": "rs_0", "output_index": 0, "summary_index": 0}
+
+    def script(request: dict[str, Any], number: int) -> Reply:
+        if not request.get("stream"):
+            return Reply(told)
+        begun = {**told, "status": "in_progress", "output": [], "usage": None}
+        said: list[dict[str, Any]] = [
+            {"type": "response.created", "response": begun},
+            {"type": "response.output_item.added", "output_index": 0, "item": {**thought, "summary": []}},
+            {"type": "response.reasoning_summary_part.added", **at, "part": {"type": "summary_text", "text": ""}},
+            *({"type": "response.reasoning_summary_text.delta", **at, "delta": one} for one in THOUGHTS),
+            {"type": "response.output_item.done", "output_index": 0, "item": thought},
+            {"type": "response.output_text.delta", "item_id": "msg_0", "delta": "391"},
+            {"type": "response.completed", "response": told},
+        ]
+        numbered = ({**one, "sequence_number": number} for number, one in enumerate(said))
+        return Reply(b"".join(event(one.pop("type"), **one) for one in numbered), headers=EVENTS)
+
+    with (
+        FakeServer(script) as upstream,
+        gateway(upstream, vote="auto") as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
+        client.responses.stream(model="fake", input="What is 17 * 23?") as stream,
+    ):
+        events: list[Any] = list(stream)
+    assert [one.delta for one in events if one.type == "response.reasoning_summary_text.delta"] == THOUGHTS
+    assert "".join(one.delta for one in events if one.type == "response.output_text.delta") == "391"
+    assert [one.sequence_number for one in events] == list(range(len(events))), "it is one stream"
+    final = stream.get_final_response()
+    assert final.output_text == "391" and len(upstream.requests) > 1
+
+
+def test_a_scout_that_breaks_off_after_its_thoughts_is_an_error() -> None:
+    begun = chunk(role="assistant") + b"".join(chunk(reasoning_content=one) for one in THOUGHTS)
+    script = lambda request, number: Reply(begun * 2, headers=EVENTS, dropped=True)  # noqa: E731
+    with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url, ask(url, SUM) as reply:
+        told = reply.read()
+    assert told.startswith(begun[:20]) and b'"error"' in told and len(upstream.requests) == 1

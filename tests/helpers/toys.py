@@ -1,0 +1,47 @@
+"""Training and the paper's experiments in seconds: in this process, with few of everything."""
+
+import importlib
+from dataclasses import replace
+
+import pytest
+
+from suffice import Penalties
+from suffice.executors import Here
+from suffice.executors.processes import Processes
+from suffice.planning import budgets as planning_budgets
+from suffice.training import conditioned, imitation, learner
+from suffice.training.learner import PRESETS
+
+
+def train_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would train in processes does in this one, which has loaded torch, on few copies."""
+    monkeypatch.setattr(Processes, "run", Here.run)
+    fast = PRESETS["ppo", "fast"]
+    few = replace(fast, copies=8, options=fast.options | {"batch_size": 512})
+    monkeypatch.setitem(PRESETS, ("ppo", "fast"), few)
+
+
+def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The experiments have two points to a curve, and training watches few episodes."""
+    train_here(monkeypatch)
+    sweeps, budgets, panels = (
+        importlib.import_module(f"suffice.experiments.{name}") for name in ("sweeps", "budgets", "panels")
+    )
+    monkeypatch.setattr(sweeps, "PENALTIES", (0.0075, 0.03))
+    for name in ("THRESHOLDS", "WINDOWS", "SIZES"):
+        monkeypatch.setattr(sweeps, name, getattr(sweeps, name)[-2:])
+    monkeypatch.setattr(learner, "FINAL_REPEATS", 5)
+    monkeypatch.setattr(learner, "WATCH_EPISODES", 15)
+    monkeypatch.setattr(planning_budgets, "COLUMNS", 6)
+    monkeypatch.setattr(panels, "VALUES", (1,))
+    monkeypatch.setattr("suffice.panel.process.EPISODES", 60)
+    monkeypatch.setattr(budgets, "FIXED_PENALTIES", (Penalties(0.0075), Penalties(0.03, 0.01)))
+    monkeypatch.setattr(budgets, "GRID", ((12.0, 6.0),))
+
+
+def few_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One network for many budgets has few examples of the planner, and is watched on few questions."""
+    monkeypatch.setattr(imitation, "STATES_A_DRAW", 10)
+    monkeypatch.setattr(imitation, "EPISODES", 100)
+    monkeypatch.setattr(conditioned, "WATCHED_QUESTIONS", 10)
+    monkeypatch.setattr(conditioned, "WATCHED_PENALTIES", conditioned.WATCHED_PENALTIES[:1])

@@ -1,0 +1,87 @@
+"""Patience: after the first response a vote takes at most so many times what that took."""
+
+from itertools import count
+from typing import Any
+
+import pytest
+from helpers.live import ask_async, until
+
+import suffice
+from suffice.testing import FakeServer, Reply, completion
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+_spelling = count()
+
+
+def said(answer: object, draws: int = 1, **options: Any) -> Reply:
+    """So many choices, none of them the same to the letter."""
+    return Reply(completion([rf"w{next(_spelling)} so \boxed{{{answer}}}" for _ in range(draws)]), **options)
+
+
+def test_the_leader_goes_back_when_patience_ends() -> None:
+    def script(request: dict[str, Any], number: int) -> Reply:
+        if number == 0:
+            return Reply(completion([rf"{place} \boxed{{{answer}}}" for place, answer in enumerate("7712")]))
+        return said(7, request.get("n", 1), delay=300.0)
+
+    with FakeServer(script) as server:
+        outcome = ask_async(server, patience=3)
+        assert until(lambda: server.connections == 0)
+    assert (outcome.answer, outcome.stop_reason, outcome.samples) == ("7", "patience", 4)
+    assert outcome.confidence is not None and 0 < outcome.confidence < 1
+    assert outcome.samples_saved == 0
+
+
+def test_the_last_round_is_larger_and_what_arrives_in_time_counts() -> None:
+    """One response takes half a second, and so there is time for one more round: twice as many, each for itself."""
+
+    def script(request: dict[str, Any], number: int) -> Reply:
+        if number == 0:
+            texts = [rf"{place} \boxed{{{answer}}}" for place, answer in enumerate("7712")]
+            return Reply(completion(texts), delay=0.5)
+        return said(7, delay=0.0 if number % 2 else 300.0)
+
+    with FakeServer(script) as server:
+        outcome = ask_async(server, patience=1.5)
+        assert until(lambda: server.connections == 0)
+    tally = suffice.Tally()
+    tally.add_round(["7", "7", "1", "2"])
+    asked = suffice.get_controller("plan").next_round(tally)
+    assert len(server.requests) == 1 + 2 * asked and all("n" not in one for one in server.requests[1:])
+    assert outcome.stop_reason == "patience" and outcome.samples == 4 + asked and outcome.runs_on
+    prompt = outcome.responses[0].prompt_tokens
+    assert prompt and outcome.prompt_tokens == prompt * len(server.requests), "what was too late was sent all the same"
+    assert outcome.over_one.samples == 3 + 2 * asked and outcome.over_one.prompt_tokens == prompt * 2 * asked
+
+
+def test_a_patience_below_0_is_refused() -> None:
+    with pytest.raises(suffice.OptionError, match="patience must be 0 or more"):
+        suffice.Sampling(patience=-1)
+
+
+def test_a_deadline_that_comes_first_is_one() -> None:
+    script = lambda request, number: said(number, request.get("n", 1), delay=0.0 if number == 0 else 300.0)  # noqa: E731
+    with FakeServer(script) as server:
+        outcome = ask_async(server, controller="asc", patience=1000, deadline_seconds=1.5)
+    assert (outcome.stop_reason, outcome.samples) == ("deadline", 1)
+
+
+def test_a_server_that_refuses_is_not_waited_for_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suffice.live.vote.LONGEST_WAIT", 0.5)
+    refused = Reply({"error": {"message": "busy"}}, 429, {"retry-after": "2"})
+    with FakeServer(lambda request, number: refused) as server, pytest.raises(suffice.SampleError, match=r"busy|pause"):
+        ask_async(server, patience=3)
+
+
+def test_what_a_response_took_does_not_count_that_the_server_refused_it_before() -> None:
+    """Else patience would grow with every refusal."""
+
+    def script(request: dict[str, Any], number: int) -> Reply:
+        if number == 0:
+            return Reply({"error": {"message": "busy"}}, 429, {"retry-after": "0.5"})
+        return said(7, request.get("n", 1))
+
+    with FakeServer(script) as server:
+        outcome = ask_async(server, patience=3)
+    assert outcome.answer == "7" and outcome.seconds - outcome.responses[0].seconds >= 0.5

@@ -1,0 +1,206 @@
+"""A live panel: voters at scripted servers, their prompts, one that dies, files of questions, what is refused."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.commands import fails, suffice, works
+from helpers.live import be_quick, boxed
+from helpers.panels import panel_file
+
+from suffice import LocalServer, OptionError, SampleError, Sampling
+from suffice.panel.live import Panel, Voter, ask_panel
+from suffice.testing import FakeServer, Reply, completion
+
+QUESTION = [{"role": "user", "content": "What is 6 * 7?"}]
+DOWN = Reply({"error": {"message": "out of order"}}, 401)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    be_quick(monkeypatch)
+
+
+def wavering(request: dict[str, Any], number: int) -> list[str]:
+    return [boxed(7 + place % 2) for place in range(request.get("n", 1))]
+
+
+def always(answer: int, delay: float = 0.0) -> Callable[[dict[str, Any], int], Reply]:
+    return lambda request, number: Reply(completion([boxed(answer)] * request.get("n", 1)), delay=delay)
+
+
+def test_the_dear_voter_is_asked_where_the_cheap_one_wavers(tmp_path: Path) -> None:
+    with FakeServer(wavering) as small, FakeServer(always(42, delay=0.02)) as large:
+        panel = Panel.read(panel_file(tmp_path, small=small.base_url, large=large.base_url))
+        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+    assert outcome.answer == "42" and outcome.by_voter == {"small": {"7": 1, "8": 1}, "large": {"42": 2}}
+    assert outcome.votes == {"42": 2, "7": 1, "8": 1} and outcome.stop_reason == "controller"
+    assert {one["model"] for one in small.requests} == {"small-model"}
+    assert {one["model"] for one in large.requests} == {"large-model"}
+    assert outcome.to_json()["by_voter"] == outcome.by_voter
+
+
+def test_votes_weigh_by_voter(tmp_path: Path) -> None:
+    with (
+        FakeServer(lambda request, number: [boxed(one) for one in (7, 7, 8)]) as small,
+        FakeServer(always(42)) as large,
+    ):
+        spec = "cascade:first=3,then=1,weight=5"
+        panel = Panel.read(panel_file(tmp_path, spec, small=small.base_url, large=large.base_url))
+        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+    assert outcome.answer == "42" and outcome.majority == "7" and outcome.weighed
+
+
+def test_a_voter_that_is_down_is_left_out(tmp_path: Path) -> None:
+    with FakeServer(lambda request, number: DOWN) as small, FakeServer(always(42)) as large:
+        panel = Panel.read(panel_file(tmp_path, small=small.base_url, large=large.base_url))
+        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+    assert outcome.answer == "42" and set(outcome.by_voter) == {"large"}
+    assert all(failure.startswith("small is left out: ") for failure in outcome.failures) and outcome.failures
+
+
+def test_a_voter_that_dies_between_rounds_is_left_out(tmp_path: Path) -> None:
+    with (
+        FakeServer(wavering) as small,
+        FakeServer(lambda request, number: always(9)(request, number) if number < 1 else DOWN) as large,
+    ):
+        panel = Panel.read(
+            panel_file(tmp_path, "cascade:first=2,then=5,weight=1", small=small.base_url, large=large.base_url)
+        )
+        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+    assert outcome.by_voter["large"] == {"9": 1} and sum(outcome.by_voter["small"].values()) > 2
+    assert any("large is left out" in failure for failure in outcome.failures)
+
+
+def test_who_stands_in_for_the_dead_is_asked_as_often_as_the_vote_allows(tmp_path: Path) -> None:
+    replies = count()
+    with (
+        FakeServer(lambda request, number: DOWN) as small,
+        FakeServer(lambda request, number: [boxed(next(replies)) for _ in range(request.get("n", 1))]) as large,
+    ):
+        spec = "cascade:first=4,then=60,weight=1"
+        panel = Panel.read(panel_file(tmp_path, spec, small=small.base_url, large=large.base_url))
+        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(budget=40), model="both")
+    assert outcome.samples == 40 and sum(outcome.by_voter["large"].values()) == 40
+
+
+def test_nothing_is_claimed_of_what_one_voter_would_say_with_more_draws(tmp_path: Path) -> None:
+    with FakeServer(wavering) as small, FakeServer(always(42)) as large:
+        panel = Panel.read(panel_file(tmp_path, small=small.base_url, large=large.base_url))
+        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+    assert outcome.confidence is None and outcome.certainty is None
+
+
+def test_a_panel_with_nobody_left_fails(tmp_path: Path) -> None:
+    with FakeServer(lambda request, number: DOWN) as small, FakeServer(lambda request, number: DOWN) as large:
+        panel = Panel.read(panel_file(tmp_path, small=small.base_url, large=large.base_url))
+        with pytest.raises(SampleError, match="is left out"):
+            ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+
+
+def test_two_prompts_of_one_model_are_two_voters(tmp_path: Path) -> None:
+    replies = count()
+    with FakeServer(lambda request, number: boxed(next(replies))) as server:
+        plain = Voter("plain", "one", server.base_url)
+        other = replace(plain, name="other", suffix="Think twice.", system="You are careful.")
+        both = Panel("both", (plain, other), "cascade:first=1,agree=1,then=0")
+        outcome = ask_panel(both, [], QUESTION, sampling=Sampling(), model="x")
+        assert outcome.by_voter == {"plain": {"0": 1}}
+        ask_panel(Panel("both", (other,), "cascade:first=1"), [], QUESTION, sampling=Sampling(), model="x")
+    asked = [request["messages"] for request in server.requests]
+    assert asked[0] == QUESTION
+    assert asked[1] == [
+        {"role": "system", "content": "You are careful."},
+        {"role": "user", "content": "What is 6 * 7?\n\nThink twice."},
+    ]
+
+
+def test_ask_and_run_take_a_panel(tmp_path: Path) -> None:
+    questions, out = tmp_path / "questions.jsonl", tmp_path / "answers.jsonl"
+    questions.write_text(
+        "".join(json.dumps({"id": f"q{n}", "question": "6 * 7?", "gold": "42"}) + "\n" for n in range(3))
+    )
+    with FakeServer(wavering) as small, FakeServer(always(42)) as large:
+        path = panel_file(tmp_path, small=small.base_url, large=large.base_url)
+        told = json.loads(works("ask", "What is 6 * 7?", "--panel", path, "--json"))
+        assert told["answer"] == "42" and told["by_voter"]["large"] == {"42": 2}
+        assert "large said: 42 ×2." in works("ask", "What is 6 * 7?", "--panel", path)
+        works("run", questions, "--out", out, "--panel", path)
+        lines = [json.loads(line) for line in out.read_text().splitlines()]
+        asked = len(small.requests) + len(large.requests)
+        works("run", questions, "--out", out, "--panel", path)  # all of it is in the journal
+        assert len(small.requests) + len(large.requests) == asked
+    assert [line["right"] for line in lines] == [True] * 3
+    assert all(line["by_voter"] == {"small": {"7": 1, "8": 1}, "large": {"42": 2}} for line in lines)
+
+
+def test_a_bill_goes_by_the_voters_prices(tmp_path: Path) -> None:
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text("".join(json.dumps({"id": f"q{n}", "question": "6 * 7?"}) + "\n" for n in range(3)))
+    with FakeServer(always(42)) as server:
+        path = panel_file(tmp_path, dear=server.base_url)
+        path.write_text(path.read_text().replace("price = 1", "price = 50"))
+        a_question = 50 * 2 * 10 / 1e6  # for two responses of ten tokens
+        limit = ("--max-cost", f"{1.5 * a_question}", "--concurrency", "1")
+        told = suffice("run", questions, "--out", tmp_path / "out.jsonl", "--panel", path, *limit)
+    assert "1 questions are left" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "must have voters"),
+        ('[[voter]]\nname = "a"\ncolour = "red"\n', 'no "colour"'),
+        ('[[voter]]\nmodel = "a"\n', "must have a name"),
+        ('[[voter]]\nname = "a"\nprice = -1\n', "price"),
+        ('[[voter]]\nname = "a"\nbase_url = "http://a/v1"\n', "no model"),
+        ('controller = "plan"\n[[voter]]\nname = "a"\n', "cascade"),
+        ('[[voter]]\nname = "a"\n[[voter]]\nname = "a"\n', "a name of its own"),
+        ("voter = 3\n", "voter"),
+        ('[[voter]]\nname = ""\n', "must have a name"),
+        ('[[voter]]\nname = "a"\nmodel = "m"\nbase_url = 3\n', '"base_url" must be text in quotes, not 3'),
+        ('name = 3\n[[voter]]\nname = "a"\n', '"name" must be text in quotes'),
+        ("not toml", "Expected"),
+    ],
+)
+def test_a_file_that_is_no_panel_is_refused_in_a_sentence(text: str, complaint: str, tmp_path: Path) -> None:
+    path = tmp_path / "panel.toml"
+    path.write_text(text)
+    said = fails("ask", "What is 6 * 7?", "--panel", path)
+    assert complaint in said and (str(path) in said or "controller" in text)
+
+
+def test_what_a_panel_does_not_do_it_says(tmp_path: Path) -> None:
+    panel = Panel("both", (Voter("a", "m", "http://127.0.0.1:9/v1"),))
+    for sampling in (
+        Sampling(answer="json"),
+        Sampling(elect="weighted:signal=length"),
+        Sampling(flow=True, controller="asc"),
+    ):
+        with pytest.raises(OptionError):
+            panel.held(sampling.voting, {})
+    path = panel_file(tmp_path, a="http://127.0.0.1:9/v1")
+    for more in (("--controller", "asc"), ("--price-per-million-tokens", "2"), ("--value-of-an-answer", "1")):
+        assert "those are in the panel's file" in fails("ask", "6 * 7?", "--panel", path, *more)
+    assert "leave --base-url, --model and --gguf out" in fails("ask", "6 * 7?", "--panel", path, "--model", "other")
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"id": "q", "question": "6 * 7?"}\n')
+    assert "does not learn" in fails("run", questions, "--out", tmp_path / "out.jsonl", "--panel", path, "--learn")
+    assert suffice("ask", "6 * 7?", "--panel", tmp_path / "none.toml").returncode == 2
+
+
+@pytest.mark.slow
+def test_two_prompts_of_the_embedded_model_are_a_panel(tmp_path: Path, local: LocalServer) -> None:
+    path = tmp_path / "panel.toml"
+    path.write_text(
+        'controller = "cascade:first=3,agree=1,then=3"\n[[voter]]\nname = "plain"\n'
+        '[[voter]]\nname = "careful"\nprice = 2\nsuffix = "Check the sum twice."\n'
+    )
+    usual = ("--panel", path, "--base-url", local.base_url, "--model", local.model, "--max-tokens", "64", "--seed", "1")
+    told = json.loads(works("ask", "What is 19 + 28?", *usual, "--temperature", "1.2", "--json"))
+    assert sum(told["by_voter"]["plain"].values()) <= 3 and told["failures"] == []
+    assert told["samples"] == sum(told["draws"]) > 3 and {"plain", "careful"} == set(told["by_voter"])
