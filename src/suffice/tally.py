@@ -198,8 +198,7 @@ def elected(answers: IntArray) -> IntArray:
         counts[rows, codes] += 1  # the last column takes NONE
         votes[:, draw] = np.where(codes == NONE, 0, counts[rows, codes])
     # Whoever is the first to get as many votes as anybody gets at all leads to the end.
-    leader: IntArray = answers[rows, votes.argmax(axis=1)]
-    return leader
+    return answers[rows, votes.argmax(axis=1)]
 
 
 class Standings:
@@ -237,8 +236,7 @@ class Standings:
     @property
     def reference(self) -> IntArray:
         """The answer of each row that the full budget elects."""
-        reference: IntArray = self.leader[-1]
-        return reference
+        return self.leader[-1]
 
     def at(self, rows: IntArray, draws: IntArray) -> Tallies:
         """The tallies of these rows after so many draws each."""

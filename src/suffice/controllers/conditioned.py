@@ -155,8 +155,7 @@ def conditions(budget: Any, draw: Any, round_: Any) -> FloatArray:
 
 def on_grid(values: FloatArray) -> FloatArray:
     """The nearest multiples of 1/GRID."""
-    rounded: FloatArray = np.rint(values * GRID) / GRID
-    return rounded
+    return np.rint(values * GRID) / GRID
 
 
 @file_kind("conditioned")
@@ -235,8 +234,7 @@ class ConditionedController(NetworkController):
         (first, _), (second, bias), (last, last_bias) = self._exact
         hidden = np.maximum(np.dot(on_grid(inputs), first[:FEATURES]) + condition, 0)
         hidden = np.maximum(np.dot(hidden, second) + bias, 0)
-        scores: FloatArray = np.dot(hidden, last) + last_bias
-        return scores
+        return np.dot(hidden, last) + last_bias
 
     def decide(self, tally: Tally) -> int:
         """What is remembered of this state, or one pass through the network."""
@@ -270,8 +268,7 @@ class ConditionedController(NetworkController):
         asked = np.array(self._asked)[scores.argmax(axis=1)]
         asked[(columns[1] > 0) & (columns[1] - columns[2] >= budget - columns[0])] = 0
         missing = self._first_round(budget) - columns[0]
-        decided: IntArray = np.where(missing > 0, missing, asked)[where.ravel()]
-        return decided
+        return np.where(missing > 0, missing, asked)[where.ravel()]
 
     def _first_round(self, budget: int) -> int:
         return self.first if 2 * self.first <= budget else 0

@@ -31,16 +31,14 @@ class ConSol(ArrayController):
     def decide_many(self, tallies: Tallies) -> IntArray:
         """As many as the test may end with."""
         first, second = tallies.top(2).T
-        draws: IntArray = _draws_to_end(self, tallies.budget)[first, second]
-        return draws
+        return _draws_to_end(self, tallies.budget)[first, second]
 
 
 def log_likelihood_ratios(first: IntArray, second: IntArray, prior: float) -> FloatArray:
     """The leader's share of the two is above ½, with a Beta(prior, prior) density there, against that it is ½."""
     below_half = scipy.special.betainc(first + prior, second + prior, 0.5)
     above_half = scipy.special.betaln(first + prior, second + prior) + np.log(1 - below_half)
-    ratios: FloatArray = above_half - scipy.special.betaln(prior, prior) - np.log(0.5) * (first + second + 1)
-    return ratios
+    return above_half - scipy.special.betaln(prior, prior) - np.log(0.5) * (first + second + 1)
 
 
 @lru_cache(maxsize=16)
@@ -53,5 +51,4 @@ def _draws_to_end(test: ConSol, budget: int) -> IntArray:
     at = np.where(ends, first, 2 * budget + 1)
     # The nearest count at or above each that ends it.
     nearest = np.minimum.accumulate(at[::-1], axis=0)[::-1]
-    draws: IntArray = np.minimum(nearest - first, budget)
-    return draws
+    return np.minimum(nearest - first, budget)

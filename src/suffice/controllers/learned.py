@@ -65,8 +65,7 @@ class LearnedController(NetworkController):
         for weights, biases in self.layers[:-1]:
             values = activation(values @ weights.T + biases)
         weights, biases = self.layers[-1]
-        scores: FloatArray = values @ weights.T + biases
-        return scores
+        return values @ weights.T + biases
 
     @cached_property
     def table(self) -> tuple[IntArray, IntArray]:

@@ -63,8 +63,7 @@ class AdaptiveSelfConsistency(ArrayController):
 def lead_probabilities(budget: int) -> FloatArray:
     """P(the first's share > the second's) by their votes a and b: 1 − I_½(a+1, b+1), which is I_½(b+1, a+1)."""
     first, second = np.ogrid[: budget + 1, : budget + 1]
-    probabilities: FloatArray = scipy.special.betainc(second + 1, first + 1, 0.5)
-    return probabilities
+    return scipy.special.betainc(second + 1, first + 1, 0.5)
 
 
 @register("esc")

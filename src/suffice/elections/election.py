@@ -130,8 +130,7 @@ def largest(codes: IntArray, weights: FloatArray) -> IntArray:
     best = np.where(voted, sums, -1).max(axis=1, keepdims=True)
     tied = voted & (sums >= best * (1 - TIED))
     winner = np.where(tied, reached, rows.shape[1] + 1).argmin(axis=1)
-    elected: IntArray = np.where(tied.any(axis=1), winner, NONE).reshape(codes.shape[:-1])
-    return elected
+    return np.where(tied.any(axis=1), winner, NONE).reshape(codes.shape[:-1])
 
 
 def standardised(values: FloatArray) -> FloatArray:
@@ -142,8 +141,7 @@ def standardised(values: FloatArray) -> FloatArray:
     deviation = np.sqrt((gaps**2).sum(axis=-1, keepdims=True) / number)
     size = np.where(known, np.abs(values), 0).max(axis=-1, keepdims=True, initial=0)
     alike = deviation <= 1e-9 * size
-    scores: FloatArray = np.where(alike, 0, gaps / np.where(alike, 1, deviation))
-    return scores
+    return np.where(alike, 0, gaps / np.where(alike, 1, deviation))
 
 
 def usual_where_unknown(weights: FloatArray) -> FloatArray:
@@ -151,5 +149,4 @@ def usual_where_unknown(weights: FloatArray) -> FloatArray:
     known = np.isfinite(weights)
     total = np.where(known, weights, 0).sum(axis=-1, keepdims=True)
     mean = total / np.maximum(known.sum(axis=-1, keepdims=True), 1)
-    filled: FloatArray = np.where(total > 0, np.where(known, weights, mean), 1)
-    return filled
+    return np.where(total > 0, np.where(known, weights, mean), 1)

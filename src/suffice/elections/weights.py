@@ -19,8 +19,7 @@ def signal_of(name: str, signals: Mapping[str, FloatArray], tokens: FloatArray) 
 
 def exponential(scores: FloatArray) -> FloatArray:
     """exp, of what it can be taken of."""
-    powers: FloatArray = np.exp(np.clip(scores, -STEEPEST, STEEPEST))
-    return powers
+    return np.exp(np.clip(scores, -STEEPEST, STEEPEST))
 
 
 @register_election("majority")
@@ -112,5 +111,4 @@ def _percentile(values: FloatArray, percent: float) -> FloatArray:
     below = np.floor(place).astype(np.intp)
     low = np.take_along_axis(ordered, below, axis=-1)
     high = np.take_along_axis(ordered, np.minimum(below + 1, last), axis=-1)
-    percentile: FloatArray = low + (high - low) * (place - below)
-    return percentile
+    return low + (high - low) * (place - below)

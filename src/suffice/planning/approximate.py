@@ -49,8 +49,7 @@ class EpisodeStates:
 
     def means(self, values: FloatArray) -> FloatArray:
         """The mean in each state of a value for each episode."""
-        means: FloatArray = np.bincount(self.state, values, minlength=len(self.counts)) / self.counts
-        return means
+        return np.bincount(self.state, values, minlength=len(self.counts)) / self.counts
 
 
 @lru_cache(maxsize=1)
@@ -89,8 +88,7 @@ class Fitted:
 
     def at(self, basis: Basis, draws: int) -> FloatArray:
         """What is expected of the states after so many draws, beyond a guess."""
-        expected: FloatArray = basis.weights @ self.coefficients[draws - self.first]
-        return expected
+        return basis.weights @ self.coefficients[draws - self.first]
 
 
 def fit_confidence(budget: int, prior: Prior) -> Fitted:
@@ -177,8 +175,7 @@ def drawing_worths(
     asked = np.minimum(actions, later.budget - draws)
     expected = np.minimum(2 * basis.guess[:, None] - 1 + later.at(basis, draws), 1)
     small = np.array(actions) < min((draws - later.first) // SMALLEST_PART, max(actions))
-    worths: FloatArray = expected - penalties.round - penalties.draw * asked - np.where(small, np.inf, 0)
-    return worths
+    return expected - penalties.round - penalties.draw * asked - np.where(small, np.inf, 0)
 
 
 def confidence_table(budget: int, prior: Prior) -> LargeTable:

@@ -147,8 +147,7 @@ def _largest(votes: tuple[int, ...]) -> FloatArray:
     weights, threat = _leader(votes[0])
     below = sum(count * _log_below(votes[0], size) for size, count in Counter(votes[1:]).items())
     rest = CONCENTRATIONS[:, None, None] + len(votes) * DISCOUNTS[:, None]
-    largest: FloatArray = (weights * np.exp(below - rest * threat)).sum(axis=2)
-    return largest
+    return (weights * np.exp(below - rest * threat)).sum(axis=2)
 
 
 @lru_cache(maxsize=512)
@@ -175,5 +174,4 @@ def _leader(leader: int) -> tuple[FloatArray, FloatArray]:
 def _log_below(leader: int, size: int) -> FloatArray:
     """At the leader's nodes: the log probability that an answer with so many votes has less."""
     with np.errstate(divide="ignore"):
-        logs: FloatArray = np.log(scipy.special.gammainc(size - DISCOUNTS[:, None], _nodes(leader)[0]))
-    return logs
+        return np.log(scipy.special.gammainc(size - DISCOUNTS[:, None], _nodes(leader)[0]))

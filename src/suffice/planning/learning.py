@@ -78,8 +78,7 @@ def _bands() -> FloatArray:
     concentration, discount = np.divmod(np.arange(CONCENTRATIONS.size * DISCOUNTS.size), DISCOUNTS.size)
     band = concentration // 2 * 3 + np.minimum(discount // 3, 2)
     members = band == np.unique(band)[:, None]
-    rows: FloatArray = members / members.sum(axis=1, keepdims=True)
-    return rows
+    return members / members.sum(axis=1, keepdims=True)
 
 
 BANDS = _bands()
@@ -252,8 +251,7 @@ def partition(tally: Tally) -> Partition:
 def likelihoods(parts: Partition) -> FloatArray:
     """How likely a partition is at each point of the grid, in proportion."""
     logs = log_likelihood(parts).ravel()
-    likely: FloatArray = np.exp(logs - logs.max())
-    return likely
+    return np.exp(logs - logs.max())
 
 
 def learned_prior(known: Counter[Partition], headstart: float = HEADSTART) -> Prior:
@@ -275,8 +273,7 @@ def maximise(likelihoods: FloatArray, counts: FloatArray, universal: float = 0) 
     for _ in range(ROUNDS):
         expected = (counts / (likelihoods @ weights)) @ likelihoods
         weights = (universal * start + weights * expected) / (universal + counts.sum())
-    normalised: FloatArray = weights / weights.sum()
-    return normalised
+    return weights / weights.sum()
 
 
 def _packed(state: _State) -> bytes:

@@ -56,8 +56,7 @@ def log_likelihoods(parts: IntArray) -> FloatArray:
     votes = int(parts[0].sum(dtype=int))
     growth = _terms(_room(votes)).growth
     by_answers = _by_answers(votes, parts.shape[1])
-    logs: FloatArray = by_answers[(parts > 0).sum(axis=1)] + growth[parts].sum(axis=1)[:, None, :]
-    return logs
+    return by_answers[(parts > 0).sum(axis=1)] + growth[parts].sum(axis=1)[:, None, :]
 
 
 def log_likelihood(parts: Sequence[int]) -> FloatArray:
@@ -65,15 +64,13 @@ def log_likelihood(parts: Sequence[int]) -> FloatArray:
     votes = sum(parts)
     terms = _terms(_room(votes))
     grown = terms.growth[np.array(parts)].sum(axis=0)
-    logs: FloatArray = terms.new_answers[len(parts)] - terms.total[votes][:, None] + grown
-    return logs
+    return terms.new_answers[len(parts)] - terms.total[votes][:, None] + grown
 
 
 def _by_answers(votes: int, most: int) -> FloatArray:
     """What of the log probability depends on the number of answers, 0 to `most`, but not on their sizes."""
     terms = _terms(_room(max(votes, most)))
-    logs: FloatArray = terms.new_answers[: most + 1] - terms.total[votes][:, None]
-    return logs
+    return terms.new_answers[: most + 1] - terms.total[votes][:, None]
 
 
 @dataclass(frozen=True)
@@ -137,8 +134,7 @@ def posterior(parts: IntArray, prior: Prior) -> FloatArray:
     with np.errstate(divide="ignore"):
         logs = log_likelihoods(parts) + np.log(prior.grid)
     weights = np.exp(logs - logs.max(axis=(1, 2), keepdims=True))
-    normalised: FloatArray = weights / weights.sum(axis=(1, 2), keepdims=True)
-    return normalised
+    return weights / weights.sum(axis=(1, 2), keepdims=True)
 
 
 @dataclass(frozen=True)
@@ -229,5 +225,4 @@ def _trailing(
         kept[steps] = np.bincount(row, elsewhere * stays)
     passes = level.size == top[level.parent]
     grown = np.where(passes, leading[level.child], trailing[next_steps[level.child, level.size + 1]])
-    result: FloatArray = np.where(level.size == 0, 0, kept + one * grown)
-    return result
+    return np.where(level.size == 0, 0, kept + one * grown)

@@ -74,5 +74,4 @@ class Regression:
     def fit(self, means: list[FloatArray], guess: FloatArray) -> FloatArray:
         """The coefficients, a column each, of how far some means over each state are from a guess."""
         beyond = self.counts[:, None] * (np.column_stack(means) - guess[:, None])
-        coefficients: FloatArray = self._factor.solve(self.basis.weights.T @ beyond)
-        return coefficients
+        return self._factor.solve(self.basis.weights.T @ beyond)

@@ -34,8 +34,7 @@ class Level:
     @cached_property
     def answers(self) -> IntArray:
         """How many answers have votes."""
-        answers: IntArray = (self.parts > 0).sum(axis=1)
-        return answers
+        return (self.parts > 0).sum(axis=1)
 
     @cached_property
     def first_step(self) -> IntArray:
@@ -55,8 +54,7 @@ SIZE_KEYS = np.array([0, *(pow(6364136223846793005, size, 2**64) for size in ran
 
 def partition_keys(parts: IntArray) -> np.ndarray:
     """The key of each row of parts."""
-    keys: np.ndarray = SIZE_KEYS[parts].sum(axis=1, dtype=np.uint64)
-    return keys
+    return SIZE_KEYS[parts].sum(axis=1, dtype=np.uint64)
 
 
 @lru_cache(maxsize=2)
@@ -124,8 +122,7 @@ class Table:
         key = sum(map(_SIZE_KEYS.__getitem__, ranked)) + (tally.draws - sum(ranked)) * _SIZE_KEYS[1]
         start, end = self.starts[tally.draws], self.starts[tally.draws + 1]
         row = start + np.searchsorted(self.keys[start:end], np.uint64(key % 2**64))
-        number: float = self.columns[column][row].item()
-        return number
+        return self.columns[column][row].item()
 
     def find_many(self, column: str, tallies: Tallies) -> np.ndarray:
         """The number for each row; 0 for one with more draws than there are partitions of."""
@@ -141,8 +138,7 @@ class Table:
     def find_states(self, column: str, keys: np.ndarray, top: IntArray, draws: int) -> np.ndarray:
         """The number for partitions of the same number of draws, by their keys."""
         start, end = self.starts[draws : draws + 2]
-        numbers: np.ndarray = self.columns[column][start + np.searchsorted(self.keys[start:end], keys)]
-        return numbers
+        return self.columns[column][start + np.searchsorted(self.keys[start:end], keys)]
 
 
 K = TypeVar("K")

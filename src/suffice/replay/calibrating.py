@@ -85,8 +85,7 @@ class LabelledVotes:
     def scores(self, signal: SignalScale | None) -> FloatArray:
         """How they rank."""
         known = 0.0 if signal is None else signal.standard(self.signals[signal.name])
-        scores: FloatArray = score(self.leader, self.draws, self.none, known)
-        return scores
+        return score(self.leader, self.draws, self.none, known)
 
     def scale(self) -> SignalScale | None:
         """The signal that tells most of those that most votes have, and what it usually is."""
@@ -174,8 +173,7 @@ def _mean(values: FloatArray, givers: np.ndarray) -> FloatArray:
     known = givers & ~np.isnan(values)
     counts = known.sum(axis=1)
     sums = np.where(known, values, 0).sum(axis=1)
-    means: FloatArray = np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0)
-    return means
+    return np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0)
 
 
 def calibration_of(votes: LabelledVotes) -> Calibration:

@@ -317,8 +317,7 @@ def _measure(
     """Each metric by question, the mean over its repeats; `given` are the outcomes with the answers elected."""
 
     def mean(values: np.ndarray) -> FloatArray:
-        means: FloatArray = values.reshape(-1, episodes.repeats).mean(axis=1)
-        return means
+        return values.reshape(-1, episodes.repeats).mean(axis=1)
 
     metered = [question.tokens is not None and None not in question.tokens for question in episodes.questions]
     agreement = mean(outcomes.agrees(episodes))

@@ -31,8 +31,7 @@ class TrafficRun:
 
     def rewards(self, penalties: Penalties) -> FloatArray:
         """What each question came to."""
-        rewards: FloatArray = 2.0 * self.agrees - 1 - penalties.draw * self.samples - penalties.round * self.rounds
-        return rewards
+        return 2.0 * self.agrees - 1 - penalties.draw * self.samples - penalties.round * self.rounds
 
 
 def serve(answers: IntArray, base: Plan, learner: Learner | None = None) -> TrafficRun:

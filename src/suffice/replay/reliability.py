@@ -44,8 +44,7 @@ class Reliability:
 
 def decile_sums(confidence: FloatArray, agrees: np.ndarray) -> FloatArray:
     """What `Reliability` holds, for some outcomes."""
-    sums: FloatArray = question_sums(confidence, agrees, len(confidence)).sum(axis=0)
-    return sums
+    return question_sums(confidence, agrees, len(confidence)).sum(axis=0)
 
 
 def question_sums(confidence: FloatArray, agrees: np.ndarray, repeats: int) -> FloatArray:

@@ -43,8 +43,7 @@ class Outcomes:
 
     def agrees(self, episodes: Episodes) -> NDArray[Any]:
         """Whether each answer is the one that the full budget elects."""
-        agrees: NDArray[np.bool_] = self.answer == episodes.standings.reference
-        return agrees
+        return self.answer == episodes.standings.reference
 
     def agrees_independent(self, episodes: Episodes) -> FloatArray:
         """Whether each answer is what a second full vote elects, of other draws; NaN where a pool has too few."""
@@ -81,8 +80,7 @@ class Outcomes:
 
     def leader_votes(self, episodes: Episodes) -> IntArray:
         """The votes of each answer."""
-        votes: IntArray = episodes.standings.votes[self.samples, np.arange(len(self.samples)), 0]
-        return votes
+        return episodes.standings.votes[self.samples, np.arange(len(self.samples)), 0]
 
     def confidences(self, episodes: Episodes, prior: Prior) -> FloatArray:
         """How sure each outcome is that the full budget would elect its answer."""
