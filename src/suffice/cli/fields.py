@@ -36,7 +36,7 @@ class Fields:
 
 
 def with_fields(command: F) -> F:
-    """A command with options in the place of parameters that stand for `Fields`."""
+    """A command with options in the place of parameters that stand for `Fields`, or whose default is a `setting`."""
     signature = inspect.signature(command)
     groups = {
         name: made
@@ -44,8 +44,6 @@ def with_fields(command: F) -> F:
         for made in getattr(one.annotation, "__metadata__", ())
         if isinstance(made, Fields)
     }
-    if not groups:
-        return command
     options = {name: made.options() for name, made in groups.items()}
 
     @wraps(command)
@@ -57,27 +55,39 @@ def with_fields(command: F) -> F:
             given[name] = made.kind(**told) if signature.parameters[name].annotation.__origin__ is made.kind else told
         return command(**given)
 
-    own = [options.get(name, [one]) for name, one in signature.parameters.items()]
+    own = [options.get(name, [_plain(one)]) for name, one in signature.parameters.items()]
     keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for some in own for one in some]
     called.__signature__ = signature.replace(parameters=keyword)  # type: ignore[attr-defined]
     called.__annotations__ = {}
     return called  # type: ignore[return-value]
 
 
+def _plain(parameter: inspect.Parameter) -> inspect.Parameter:
+    """A parameter as it is; one whose default is a `setting` as an option."""
+    told = parameter.default
+    if not isinstance(told, Field):
+        return parameter
+    option = _typer_option(parameter.name, told, told.default, told.metadata["about"])
+    return parameter.replace(annotation=Annotated[parameter.annotation, option], default=told.default)
+
+
 def _option(field: Field[Any], default: Any) -> inspect.Parameter:
     """A field as an option that is None where it is not given."""
     kind: Any = field.type
-    name = "--" + field.name.replace("_", "-")
-    names = [f"{name}/--no-{name[2:]}" if default is True else name]
     value = f"{default:g}" if isinstance(default, float) else default
     shown = "" if default in (None, "", ()) or isinstance(default, bool) else f"  [default: {value}]"
     several = any(get_origin(part) in (tuple, Sequence) for part in (kind, *get_args(kind)))
     plain = kind if kind in (bool, int, float) else next((one for one in (int, float, Path) if kind == one | None), str)
-    told = typer.Option(
-        *names,
-        metavar=field.metadata["metavar"],
-        help=field.metadata["about"] + shown,
-        autocompletion=completion.controllers if field.name == "controller" else None,
-    )
+    told = _typer_option(field.name, field, default, field.metadata["about"] + shown)
     annotation = Annotated[list[str] | None if several else plain | None, told]  # type: ignore[valid-type]
     return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _typer_option(name: str, field: Field[Any], default: Any, about: str) -> Any:
+    option = "--" + name.strip("_").replace("_", "-")
+    return typer.Option(
+        f"{option}/--no-{option[2:]}" if default is True else option,
+        metavar=field.metadata["metavar"],
+        help=about,
+        autocompletion=completion.controllers if name == "controller" else None,
+    )

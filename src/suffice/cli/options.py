@@ -12,10 +12,14 @@ from suffice.cli import completion
 from suffice.cli.fields import Fields
 from suffice.executors import Executor, Ray
 from suffice.flow import ABOUT, METAVAR
+from suffice.panel.voters import PoolVoter
+from suffice.replay.evaluate import DEFAULT_REPEATS, Replay
 from suffice.report.progress import waiting
+from suffice.tally import DEFAULT_BUDGET
 from suffice.training.setting import Setting
 
 PAPER_ACTIONS = ",".join(map(str, Setting.actions))
+DRAWN = {"budget": DEFAULT_BUDGET, "repeats": DEFAULT_REPEATS, "seed": 0}
 
 
 def pool_argument(about: str) -> Any:
@@ -33,13 +37,22 @@ Controllers = Annotated[
         autocompletion=completion.controllers,
     ),
 ]
+Voters = Annotated[
+    list[str],
+    typer.Option(
+        "--voter",
+        metavar="NAME=POOL[+POOL…],price=P",
+        help="A voter with its pools, and its price for a million tokens; repeat it.",
+    ),
+]
 Elect = Annotated[
     str,
     typer.Option(metavar="E", help="How the answer is elected: majority, weighted:signal=logprob,strength=0.4, …"),
 ]
+Draws = Annotated[dict[str, int], Fields(Replay, "budget repeats seed", DRAWN)]
+"""How a pool is drawn from; `DrawsOnce` where nothing is repeated."""
+DrawsOnce = Annotated[dict[str, int], Fields(Replay, "budget seed", {"budget": DEFAULT_BUDGET, "seed": 0})]
 Budget = Annotated[int, typer.Option(help="The most draws for a question.")]
-Repeats = Annotated[int, typer.Option(help="How often each question is replayed.")]
-DrawSeed = Annotated[int, typer.Option(help="Chooses the draws.")]
 Actions = Annotated[str, typer.Option(metavar="1,2,4", help="The numbers of draws that may be asked for.")]
 RayAddress = Annotated[
     str | None,
@@ -68,6 +81,12 @@ def load_pools(names: Sequence[str]) -> list[suffice.Pool]:
     """The pools of these names or paths."""
     with waiting("reading pools"):
         return [suffice.load_pool(name) for name in names]
+
+
+def load_voters(texts: Sequence[str]) -> list[PoolVoter]:
+    """The voters that `--voter` describes."""
+    with waiting("reading pools"):
+        return [PoolVoter.of(text) for text in texts]
 
 
 def on_ray(address: str | None) -> Executor | None:

@@ -19,6 +19,7 @@ from suffice.pools import AnyPool, Episodes, Pool, Question, check_draws, draw_e
 from suffice.replay.fields import replay_fields
 from suffice.replay.reliability import Reliability, question_sums
 from suffice.replay.run import Outcomes, replay, replay_clocked
+from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET, FloatArray, Tally
 
 DEFAULT_REPEATS = 100
@@ -180,9 +181,9 @@ class Variant:
 class Replay:
     """What all variants of one replay share: the draws, what they cost, and what is told of them."""
 
-    budget: int = DEFAULT_BUDGET
-    repeats: int = DEFAULT_REPEATS
-    seed: int = 0
+    budget: int = setting(DEFAULT_BUDGET, "The most draws for a question.")
+    repeats: int = setting(DEFAULT_REPEATS, "How often each question is replayed.")
+    seed: int = setting(0, "Chooses the draws.")
     penalties: Penalties = Penalties()
     confidence: bool = True
     slots: int | None = None

@@ -8,33 +8,32 @@ import suffice
 from suffice import OptionError
 from suffice.cli import options
 from suffice.cli.app import app, show
+from suffice.cli.fields import Fields
 from suffice.cli.outputs import Outputs
 from suffice.replay.advise import DEFAULT_REPEATS, FLOWS, MIN_AGREEMENT, PLANS
-from suffice.replay.evaluate import executor_for
+from suffice.replay.evaluate import Replay, executor_for
 from suffice.report.files import advice_csv, advice_json
 from suffice.report.progress import progress_bar
 from suffice.report.replayed import advice_report
 from suffice.report.tables import advice_table, choice_options
-from suffice.tally import DEFAULT_BUDGET
+from suffice.settings import setting
+
+DRAWN = options.DRAWN | {"repeats": DEFAULT_REPEATS}
 
 
 @app.command()
 def advise(
     chosen: options.Pools,
     outputs: Outputs,
+    draws: Annotated[
+        dict[str, int], Fields(Replay, "budget repeats seed", options.DRAWN | {"repeats": DEFAULT_REPEATS})
+    ],
     controllers: options.Controllers = [],  # noqa: B006
-    max_latency: Annotated[
-        float | None, typer.Option(help="The longest wait, in tokens, or in seconds with --tokens-per-second.")
-    ] = None,
+    max_latency: float | None = setting(None, "The longest wait, in tokens, or in seconds with --tokens-per-second."),
     max_tokens: Annotated[
         float | None, typer.Option("--max-mean-tokens", help="The most tokens for a question, on average.")
     ] = None,
-    min_agreement: Annotated[
-        float, typer.Option(help="How often to agree with the full vote, in percent.")
-    ] = MIN_AGREEMENT,
-    budget: options.Budget = DEFAULT_BUDGET,
-    repeats: options.Repeats = DEFAULT_REPEATS,
-    seed: options.DrawSeed = 0,
+    min_agreement: float = setting(MIN_AGREEMENT, "How often to agree with the full vote, in percent."),
     slots: options.Slots = None,
     tokens_per_second: options.TokensPerSecond = None,
     ray: options.RayAddress = None,
@@ -57,14 +56,12 @@ def advise(
             max_latency=max_latency and max_latency * speed,
             max_tokens=max_tokens,
             min_agreement=min_agreement,
-            budget=budget,
-            repeats=repeats,
-            seed=seed,
+            **draws,
             slots=slots,
             progress=advance,
-            executor=cluster or executor_for(pools, len(tried) * len(FLOWS), repeats, clocked=True),
+            executor=cluster or executor_for(pools, len(tried) * len(FLOWS), draws["repeats"], clocked=True),
         )
-    settings = {"budget": budget, "repeats": repeats, "seed": seed, "slots": slots, "min_agreement": min_agreement}
+    settings = {**draws, "slots": slots, "min_agreement": min_agreement}
     settings |= {"max_latency": max_latency, "max_tokens": max_tokens}
     outputs.write(
         json=lambda: advice_json(advice, **settings),

@@ -11,7 +11,7 @@ from suffice.cli.outputs import Pictured
 from suffice.replay.calibrating import calibration_of, cross_judge, labelled_votes
 from suffice.report.calibrated import calibration_json, calibration_report, calibration_tables, summary_sentence
 from suffice.report.progress import waiting
-from suffice.tally import DEFAULT_BUDGET
+from suffice.settings import setting
 
 
 @app.command()
@@ -19,21 +19,18 @@ def calibrate(
     chosen: options.Pools,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the calibration goes, as .json.")],
     outputs: Pictured,
+    draws: options.DrawsOnce,
     labels: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="Learn from so many questions with a gold answer; all by default."),
     ] = None,
-    controller: Annotated[
-        str, typer.Option(metavar="C", help="Who stops the votes: what is learned holds for votes that stop like this.")
-    ] = "plan",
-    budget: options.Budget = DEFAULT_BUDGET,
-    seed: options.DrawSeed = 0,
+    controller: str = setting("plan", "Who stops the votes: what is learned holds for votes that stop like this.", "C"),
 ) -> None:
     """Learn from questions with a gold answer how often votes are right, and from what probability on to answer."""
     outputs.check(out)
     pools = options.load_pools(chosen)
     with waiting("calibrating"):
-        votes = labelled_votes(pools, controller, budget, labels, seed)
+        votes = labelled_votes(pools, controller, questions=labels, **draws)
         calibration = calibration_of(votes)
         judged = cross_judge(calibration, votes)
     calibration.save(out)

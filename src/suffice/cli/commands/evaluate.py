@@ -1,7 +1,7 @@
 """The command that replays controllers over pools and compares them."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -24,7 +24,7 @@ from suffice.report.files import learning_json, results_csv, results_json
 from suffice.report.progress import progress_bar
 from suffice.report.replayed import evaluation_report, learning_report
 from suffice.report.tables import clock_table, evaluation_tables, independent, learning_table, quotable, saved_tokens
-from suffice.tally import DEFAULT_BUDGET
+from suffice.settings import setting
 
 IN_ROUNDS = ["once", "sc", "asc", "esc", "rl", "plan"]
 IN_FLOW = ["once", "asc", "boinf", "plan", "rl"]
@@ -35,28 +35,18 @@ def evaluate(
     chosen: options.Pools,
     prices: options.Prices,
     outputs: Outputs,
+    draws: options.Draws,
     controllers: options.Controllers = [],  # noqa: B006
-    budget: options.Budget = DEFAULT_BUDGET,
-    repeats: options.Repeats = DEFAULT_REPEATS,
-    seed: options.DrawSeed = 0,
     penalty_draw: options.PenaltyDraw = Penalties.draw,
     penalty_round: options.PenaltyRound = Penalties.round,
     flow_text: options.FlowText = None,
     slots: options.Slots = None,
     elect: options.Elect = "majority",
     tokens_per_second: options.TokensPerSecond = None,
-    baseline: Annotated[
-        str, typer.Option(metavar="C", help="The controller that changes and differences are against.")
-    ] = "sc",
-    right: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A calibration: tell how true it is on the gold of these pools.")
-    ] = None,
-    risk: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Tell what it answers at this risk; needs --right.")
-    ] = None,
-    learn: Annotated[
-        bool, typer.Option("--learn", help="Replay each pool as traffic, in random order, with a plan that learns.")
-    ] = False,
+    baseline: str = setting("sc", "The controller that changes and differences are against.", "C"),
+    right: Path | None = setting(None, "A calibration: tell how true it is on the gold of these pools.", "FILE"),
+    risk: float | None = setting(None, "Tell what it answers at this risk; needs --right.", "SHARE"),
+    learn: bool = setting(False, "Replay each pool as traffic, in random order, with a plan that learns."),
     ray: options.RayAddress = None,
 ) -> None:
     """Replay controllers over pools, all on the same draws, and compare them."""
@@ -75,11 +65,11 @@ def evaluate(
     pools = options.load_pools(chosen)
     penalties = options.penalties_of(penalty_draw, penalty_round, pools, prices, outputs.quiet)
     if learn:
-        orders = DEFAULT_ORDERS if repeats == DEFAULT_REPEATS else repeats
-        plan = (controllers or ["plan"])[0]
-        _learn(pools, plan, penalties, outputs, budget=budget, orders=orders, seed=seed)
+        orders = DEFAULT_ORDERS if draws["repeats"] == DEFAULT_REPEATS else draws["repeats"]
+        settings = {"budget": draws["budget"], "orders": orders, "seed": draws["seed"]}
+        _learn(pools, (controllers or ["plan"])[0], penalties, outputs, **settings)
         return
-    controllers = controllers or _serving(IN_FLOW if flow else IN_ROUNDS, budget)
+    controllers = controllers or _serving(IN_FLOW if flow else IN_ROUNDS, draws["budget"])
     warnings = [warning for name in controllers for warning in _trained_on_them(name, pools)]
     for warning in warnings:
         typer.echo(f"WARNING: {warning}", err=True)
@@ -89,22 +79,19 @@ def evaluate(
             pools,
             controllers,
             baseline=baseline,
-            budget=budget,
-            repeats=repeats,
-            seed=seed,
+            **draws,
             penalties=penalties,
             flow=flow,
             slots=slots,
             elect=elect,
             progress=advance,
-            executor=cluster or executor_for(pools, len(controllers), repeats, clocked=bool(flow or slots)),
+            executor=cluster or executor_for(pools, len(controllers), draws["repeats"], clocked=bool(flow or slots)),
         )
-    about: dict[str, Any] = {"budget": budget, "repeats": repeats, "seed": seed}
-    about |= {"penalty_draw": penalties.draw, "penalty_round": penalties.round, "elect": elect}
+    about: dict[str, Any] = {**draws, "penalty_draw": penalties.draw, "penalty_round": penalties.round, "elect": elect}
     about |= {"flow": str(flow) if flow else None, "warnings": warnings}
     if slots or tokens_per_second:
         about |= {"slots": slots, "tokens_per_second": tokens_per_second}
-    judged = judge_pools(calibration, pools, budget, seed) if calibration else {}
+    judged = judge_pools(calibration, pools, draws["budget"], draws["seed"]) if calibration else {}
     if calibration:
         about["right"] = judged_json(calibration, judged, risk)
     outputs.write(

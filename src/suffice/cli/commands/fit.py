@@ -16,15 +16,13 @@ from suffice.planning.learning import FEWEST
 from suffice.replay import learn_prior
 from suffice.replay.targets import HELD_OUT_SEED
 from suffice.report.progress import waiting
-from suffice.tally import DEFAULT_BUDGET
 
 
 @app.command()
 def fit(
     chosen: options.Pools,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the controller goes, as .safetensors.")],
-    budget: options.Budget = DEFAULT_BUDGET,
-    seed: options.DrawSeed = 0,
+    draws: options.DrawsOnce,
     penalty_draw: options.PenaltyDraw = Plan.penalty_draw,
     penalty_round: options.PenaltyRound = Plan.penalty_round,
     actions: options.Actions = ACTIONS,
@@ -34,13 +32,13 @@ def fit(
     pools = options.load_pools(chosen)
     base = Plan(penalty_draw, penalty_round, whole_numbers("actions", actions))
     with waiting("fitting"):
-        fitted = replace(base, prior=learn_prior(pools, base, budget=budget, seed=seed), fewest=FEWEST)
+        fitted = replace(base, prior=learn_prior(pools, base, **draws), fewest=FEWEST)
     for pool in pools:
         with waiting(f"replay of {pool.name}"):
             old, new = suffice.evaluate(
                 pool,
                 [base, fitted],
-                budget=budget,
+                budget=draws["budget"],
                 seed=HELD_OUT_SEED,
                 penalties=Penalties(penalty_draw, penalty_round),
                 confidence=False,

@@ -13,6 +13,7 @@ from suffice.importing.responses import TableColumns
 from suffice.paths import check_writable
 from suffice.report.progress import waiting
 from suffice.report.tables import pool_table
+from suffice.settings import setting
 
 
 @app.command("import")
@@ -23,28 +24,16 @@ def import_(
         str | None,
         typer.Option("--from", metavar="|".join(FORMATS), help="The format; the file shows it by default."),
     ] = None,
-    answer: Annotated[
-        str | None,
-        typer.Option(metavar="X", help="Find answers in the responses, as collect does; those in the file by default."),
-    ] = None,
-    gold: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The gold answers: a JSON line a question, with id and gold.")
-    ] = None,
-    suffix: Annotated[
-        str | None,
-        typer.Option(metavar="S", help="What is between the question and the draw in a batch's custom ids."),
-    ] = None,
-    question_column: Annotated[str, typer.Option(metavar="NAME", help="The column that names the question.")] = (
-        "question"
+    answer: str | None = setting(
+        None, "Find answers in the responses, as collect does; those in the file by default.", "X"
     ),
-    answer_column: Annotated[str, typer.Option(metavar="NAME", help="The column with the answer.")] = "answer",
-    tokens_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column with the tokens; tokens, if there is one.")
-    ] = None,
-    gold_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column with the gold answer; gold, if there is one.")
-    ] = None,
-    fewest: Annotated[int, typer.Option(help="Drop questions with fewer responses than this.")] = 1,
+    gold: Path | None = setting(None, "The gold answers: a JSON line a question, with id and gold.", "FILE"),
+    suffix: str | None = setting(None, "What is between the question and the draw in a batch's custom ids.", "S"),
+    question_column: str = setting("question", "The column that names the question.", "NAME"),
+    answer_column: str = setting("answer", "The column with the answer.", "NAME"),
+    tokens_column: str | None = setting(None, "The column with the tokens; tokens, if there is one.", "NAME"),
+    gold_column: str | None = setting(None, "The column with the gold answer; gold, if there is one.", "NAME"),
+    fewest: int = setting(1, "Drop questions with fewer responses than this."),
 ) -> None:
     """Make a pool of an Inspect log, lm-evaluation-harness samples, OpenAI batch output, or a CSV or Parquet table."""
     check_writable(out)

@@ -10,6 +10,7 @@ from suffice.cli.app import CommandApp, Group, app, show
 from suffice.cli.fields import Fields
 from suffice.gateway.accounts.keys import Limits, add_key, read_keys, remove_key
 from suffice.report.layout import Columns
+from suffice.settings import setting
 
 keys = CommandApp(
     cls=Group, no_args_is_help=True, help="Manage the keys with names and limits that the gateway asks for."
@@ -26,7 +27,7 @@ def add(
     name: Name,
     limits: Annotated[dict[str, Any], Fields(Limits)],
     file: File = FILE,
-    operator: Annotated[bool, typer.Option("--operator", help="Let it see the usage of all keys.")] = False,
+    operator: bool = setting(False, "Let it see the usage of all keys."),
 ) -> None:
     """Add a key, and print it: this once, for the file has its hash only."""
     typer.echo(add_key(file, name, Limits(**limits), operator=operator))

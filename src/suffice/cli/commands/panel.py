@@ -8,12 +8,12 @@ import typer
 from suffice.cli import options
 from suffice.cli.app import CommandApp, Group, app, show
 from suffice.cli.outputs import Pictured
-from suffice.cli.voters import Voters, load_voters
 from suffice.panel import evaluate_panel, fit_panel, save_panel
 from suffice.panel.evaluate import REPEATS
 from suffice.paths import check_writable
 from suffice.report.panels import panel_json, panel_report, panel_sentences, panel_table
 from suffice.report.progress import progress_bar
+from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET
 
 panel = CommandApp(cls=Group, no_args_is_help=True, help="Several voters on one question: models, or prompts of one.")
@@ -22,19 +22,19 @@ app.add_typer(panel, name="panel")
 
 @panel.command()
 def evaluate(
-    voters: Voters,
+    voters: options.Voters,
     outputs: Pictured,
     controllers: Annotated[
         list[str],
         typer.Option("--controller", metavar="C…", help="Controllers of the panel: cascade[:key=value,…], file:PATH."),
     ] = ["cascade"],  # noqa: B006
-    budget: Annotated[int, typer.Option(help="The most draws of each voter.")] = DEFAULT_BUDGET,
-    repeats: options.Repeats = REPEATS,
-    seed: options.DrawSeed = 0,
+    budget: int = setting(DEFAULT_BUDGET, "The most draws of each voter."),
+    repeats: int = setting(REPEATS, "How often each question is replayed."),
+    seed: int = setting(0, "Chooses the draws."),
 ) -> None:
     """Replay controllers of a panel, and each voter alone, all on the same draws."""
     outputs.check()
-    loaded = load_voters(voters)
+    loaded = options.load_voters(voters)
     with progress_bar("replay", 1) as advance:
         compared = evaluate_panel(loaded, controllers, budget=budget, repeats=repeats, seed=seed, progress=advance)
     about: dict[str, Any] = {"voter": voters, "budget": budget, "repeats": repeats, "seed": seed}
@@ -51,20 +51,18 @@ def evaluate(
 
 @panel.command()
 def fit(
-    voters: Voters,
+    voters: options.Voters,
     value: Annotated[
         float, typer.Option("--value-of-an-answer", help="What a right answer is worth, in the money of the prices.")
     ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the controller goes, as a .safetensors file.")],
-    budget: Annotated[int, typer.Option(help="The most draws of each voter.")] = DEFAULT_BUDGET,
-    labels: Annotated[
-        bool, typer.Option("--labels/--no-labels", help="Whether to go by gold answers, where there are any.")
-    ] = True,
-    seed: options.DrawSeed = 0,
+    budget: int = setting(DEFAULT_BUDGET, "The most draws of each voter."),
+    labels: bool = setting(True, "Whether to go by gold answers, where there are any."),
+    seed: int = setting(0, "Chooses the draws."),
 ) -> None:
     """Fit a controller to what voters said: whom to ask next, and when an answer is worth no more money."""
     check_writable(out)
-    loaded = load_voters(voters)
+    loaded = options.load_voters(voters)
     with progress_bar("fitting", 1) as advance:
         fitted = fit_panel(loaded, value, budget=budget, labels=labels, seed=seed, progress=advance)
     save_panel(fitted, out)

@@ -12,6 +12,7 @@ from suffice.cli.app import app, whole_numbers
 from suffice.paths import check_writable
 from suffice.replay.targets import HELD_OUT_SEED, meet
 from suffice.report.progress import waiting
+from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET
 
 ACTIONS = ",".join(map(str, Plan.actions))
@@ -21,16 +22,14 @@ ACTIONS = ",".join(map(str, Plan.actions))
 def plan(
     prices: options.Prices,
     chosen: Annotated[list[str], options.pool_argument("Pools to meet the means on; the model's own by default.")] = [],  # noqa: B006
-    mean_samples: Annotated[float | None, typer.Option(help="Draw so many on average.")] = None,
-    mean_rounds: Annotated[float | None, typer.Option(help="Take at most so many rounds on average.")] = None,
-    min_agreement: Annotated[float | None, typer.Option(help="Agree with the full vote so often, in percent.")] = None,
+    mean_samples: float | None = setting(None, "Draw so many on average."),
+    mean_rounds: float | None = setting(None, "Take at most so many rounds on average."),
+    min_agreement: float | None = setting(None, "Agree with the full vote so often, in percent."),
     budget: options.Budget = DEFAULT_BUDGET,
     penalty_draw: options.PenaltyDraw = Plan.penalty_draw,
     penalty_round: options.PenaltyRound = Plan.penalty_round,
     actions: options.Actions = ACTIONS,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where the controller goes, as .safetensors.")
-    ] = None,
+    out: Path | None = setting(None, "Where the controller goes, as .safetensors.", "FILE"),
 ) -> None:
     """Compute the best policy exactly, with no training: for penalties, or for means that it shall meet."""
     check_writable(out)

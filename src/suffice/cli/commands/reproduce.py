@@ -11,12 +11,12 @@ from suffice.cli import options
 from suffice.cli.app import app, need, new_console, show, whole_numbers
 from suffice.cli.fields import Fields
 from suffice.cli.outputs import ReportFile
-from suffice.cli.voters import Value
 from suffice.experiments import EXPERIMENTS, Bench, forecast
 from suffice.panel.voters import price_of
 from suffice.report.layout import shown_page
 from suffice.report.progress import progress_bar, training_bar, waiting
 from suffice.report.reproduced import experiments_report
+from suffice.settings import setting
 from suffice.training.setting import Setting
 
 MODELS = ("qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b")
@@ -30,33 +30,22 @@ def reproduce(
     outputs: ReportFile,
     process: Annotated[dict[str, Any], Fields(Setting, "first budget")],
     how: Annotated[dict[str, Any], Fields(Bench, "leave_one_out algorithm preset steps keep seeds repeats seed")],
-    train: Annotated[
-        list[str],
-        typer.Option(metavar="POOL…", help="Pools to train on: for each test pool those of its model, if any."),
-    ] = TRAINING_POOLS,
-    test: Annotated[list[str], typer.Option(metavar="POOL…", help="Pools to test on.")] = TEST_POOLS,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the pages, tables and pictures go.")] = Path(
-        "reproduced"
+    train: list[str] = setting(
+        TRAINING_POOLS, "Pools to train on: for each test pool those of its model, if any.", "POOL…"
     ),
-    allow_overlap: Annotated[
-        bool, typer.Option("--allow-overlap", help="Let training and test share questions.")
-    ] = False,
+    test: list[str] = setting(TEST_POOLS, "Pools to test on.", "POOL…"),
+    out: Path = setting(Path("reproduced"), "Where the pages, tables and pictures go.", "DIR"),
+    allow_overlap: bool = setting(False, "Let training and test share questions."),
     penalty_draw: options.PenaltyDraw = Penalties.draw,
     penalty_round: options.PenaltyRound = Penalties.round,
     actions: options.Actions = options.PAPER_ACTIONS,
-    price: Annotated[
-        list[str],
-        typer.Option(
-            metavar="MODEL=P…", help="What a million tokens cost, for a panel; else the billions in a model's name."
-        ),
-    ] = [],  # noqa: B006
-    value: Value = None,
-    cache: Annotated[
-        list[Path],
-        typer.Option(
-            metavar="DIR", help="Where trained controllers are kept; with the pages by default. Repeat to look in more."
-        ),
-    ] = [],  # noqa: B006
+    price: list[str] = setting(
+        [], "What a million tokens cost, for a panel; else the billions in a model's name.", "MODEL=P…"
+    ),
+    value_of_an_answer: float | None = setting(None, "What a right answer is worth, in the money of the prices."),
+    cache: list[Path] = setting(
+        [], "Where trained controllers are kept; with the pages by default. Repeat to look in more.", "DIR"
+    ),
     ray: options.RayAddress = None,
 ) -> None:
     """Run the paper's experiments on any pools; interrupted, it goes on where it was."""
@@ -81,7 +70,7 @@ def reproduce(
         warn=lambda message: typer.echo(f"WARNING: {message}", err=True),
         cache=cache,
         prices=dict(map(_priced, price)),
-        value=value,
+        value=value_of_an_answer,
         executor=cluster,
     )
     bench.check(allow_overlap)

@@ -18,6 +18,7 @@ from suffice.cli.servers import Servers, check_with_panel, upstream_of, with_key
 from suffice.live.batches.batch import Spent
 from suffice.report.questions import MOST_QUESTIONS, outcomes_report, report_line
 from suffice.report.votes import coverage_sentence, outcomes_summary
+from suffice.settings import setting
 
 _FIGURES = (
     *("samples", "rounds", "tokens", "seconds", "over_one", "changed", "samples_saved", "tokens_saved"),
@@ -40,20 +41,12 @@ def run(
     outputs: ReportFile,
     schema: asking.SchemaFile = None,
     prompt: asking.Prompt = None,
-    learn: Annotated[
-        bool,
-        typer.Option("--learn", help="Let the plan learn from the questions that are answered."),
-    ] = False,
-    audit: Annotated[
-        float,
-        typer.Option(metavar="SHARE", help="Draw this share of the questions to the full budget too, to compare."),
-    ] = 0.0,
+    learn: bool = setting(False, "Let the plan learn from the questions that are answered."),
+    audit: float = setting(0.0, "Draw this share of the questions to the full budget too, to compare.", "SHARE"),
     price: asking.Price = 0.0,
     prompt_price: asking.PromptPrice = 0.0,
-    max_tokens_total: Annotated[
-        int | None, typer.Option(help="Start nothing more once so many tokens, prompts and all, are spent.")
-    ] = None,
-    max_cost: Annotated[float | None, typer.Option(help="Start nothing more once so much money is spent.")] = None,
+    max_tokens_total: int | None = setting(None, "Start nothing more once so many tokens, prompts and all, are spent."),
+    max_cost: float | None = setting(None, "Start nothing more once so much money is spent."),
     ray: RayAddress = None,
 ) -> None:
     """Answer a file of questions, each just enough times; interrupted, it goes on where it was."""

@@ -21,6 +21,7 @@ from suffice import OptionError, SufficeError
 from suffice.cli.app import app, new_console
 from suffice.cli.outputs import OutputFiles
 from suffice.live.servers.targets import whole_url
+from suffice.settings import setting
 
 PATIENCE_SECONDS = 5.0
 BETWEEN_SECONDS = 1.0
@@ -92,12 +93,8 @@ class GatewayClient:
 @app.command()
 def top(
     url: Annotated[str, typer.Argument(metavar="URL", help="The gateway, as http://localhost:8000.")],
-    key_env: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The variable with a key, where the gateway asks for one.")
-    ] = None,
-    shadow: Annotated[
-        bool, typer.Option("--shadow", help="Tell what auto would do, of a gateway with --vote shadow.")
-    ] = False,
+    key_env: str | None = setting(None, "The variable with a key, where the gateway asks for one.", "NAME"),
+    shadow: bool = setting(False, "Tell what auto would do, of a gateway with --vote shadow."),
     as_json: Annotated[
         Path | None,
         typer.Option("--json", metavar="[FILE]", help="Write all that is told, once, as JSON; without FILE, print it."),

@@ -12,12 +12,12 @@ from suffice.cli import options
 from suffice.cli.app import app, need, show, whole_numbers
 from suffice.cli.fields import Fields
 from suffice.cli.outputs import JsonFile, OutputFiles
-from suffice.cli.voters import Voters, load_voters
 from suffice.controllers.conditioned import Range
 from suffice.panel import PoolVoter, save_panel
 from suffice.report.files import training_json
 from suffice.report.progress import training_bar
 from suffice.report.tables import training_table
+from suffice.settings import setting
 from suffice.training.setting import Setting, TrainingJob
 
 MISSED = 0.05
@@ -33,18 +33,15 @@ def train(
     process: Annotated[dict[str, Any], Fields(Setting, "target first budget top")],
     how: Annotated[dict[str, Any], Fields(TrainingJob, "algorithm preset mean_samples mean_rounds steps seed")],
     chosen: options.Pools = [],  # noqa: B006
-    voters: Voters = [],  # noqa: B006
+    voters: options.Voters = [],  # noqa: B006
     penalty_draw: options.PenaltyDraw = Penalties.draw,
     penalty_round: options.PenaltyRound = Penalties.round,
     actions: options.Actions = options.PAPER_ACTIONS,
-    budgets: Annotated[
-        str | None,
-        typer.Option(metavar="2-256", help="One network for all these budgets, and for all penalties of its range."),
-    ] = None,
-    seeds: Annotated[int, typer.Option(help="How many controllers to train; the best is kept.")] = 5,
-    keep: Annotated[
-        str, typer.Option(metavar="best|last", help="The best network of each training, or the last, as in the paper.")
-    ] = "best",
+    budgets: str | None = setting(
+        None, "One network for all these budgets, and for all penalties of its range.", "2-256"
+    ),
+    seeds: int = setting(5, "How many controllers to train; the best is kept."),
+    keep: str = setting("best", "The best network of each training, or the last, as in the paper.", "best|last"),
     ray: options.RayAddress = None,
 ) -> None:
     """Train a controller on pools, or on voters that a panel asks; Ctrl-C keeps the best so far."""
@@ -54,7 +51,7 @@ def train(
         raise OptionError("give pools to train on, or voters of a panel with --voter")
     if voters:
         _check_for_voters(context)
-        _train_panel(load_voters(voters), prices.get("value_of_an_answer"), process | how, seeds, out, outputs)
+        _train_panel(options.load_voters(voters), prices.get("value_of_an_answer"), process | how, seeds, out, outputs)
         return
     pools = tuple(options.load_pools(chosen))
     penalties = options.penalties_of(penalty_draw, penalty_round, pools, prices, outputs.quiet)

@@ -11,11 +11,11 @@ from suffice.cli import options
 from suffice.cli.app import app
 from suffice.cli.outputs import JsonFile
 from suffice.elections import save_weights
-from suffice.replay import DEFAULT_REPEATS, Difference
+from suffice.replay import Difference
 from suffice.replay import weigh as learn_weights
 from suffice.replay.weighing import Weighed
 from suffice.report.progress import waiting
-from suffice.tally import DEFAULT_BUDGET
+from suffice.settings import setting
 
 
 @app.command()
@@ -23,31 +23,22 @@ def weigh(
     chosen: options.Pools,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the weights go, as .safetensors.")],
     outputs: JsonFile,
-    signal: Annotated[
-        list[str],
-        typer.Option(metavar="S", help="A signal to weigh by; repeat for more. By default all that the pools share."),
-    ] = [],  # noqa: B006
-    no_gold: Annotated[
-        bool, typer.Option("--no-gold", help="Learn from the majority of a question's responses, without gold.")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write the weights though their gain may be below zero.")
-    ] = False,
-    budget: options.Budget = DEFAULT_BUDGET,
-    repeats: options.Repeats = DEFAULT_REPEATS,
-    seed: options.DrawSeed = 0,
+    draws: options.Draws,
+    signal: list[str] = setting([], "A signal to weigh by; repeat for more. By default all that the pools share.", "S"),
+    no_gold: bool = setting(False, "Learn from the majority of a question's responses, without gold."),
+    force: bool = setting(False, "Write the weights though their gain may be below zero."),
 ) -> None:
     """Learn weights for elections from pools with signals, and show what they gain over the plain vote."""
     outputs.check(out)
     with waiting("weighing"):
-        found = learn_weights(chosen, signals=signal, no_gold=no_gold, budget=budget, repeats=repeats, seed=seed)
+        found = learn_weights(chosen, signals=signal, no_gold=no_gold, **draws)
     written = found.is_safe or force
     if written:
         save_weights(found.weights, out)
     page = {**found.weights.card, "safe": found.is_safe, "written": written}
     outputs.write(json=lambda: dumps(page, indent=1, allow_nan=False) + "\n")
     if not outputs.quiet:
-        _tell(found, budget)
+        _tell(found, draws["budget"])
         if written:
             typer.echo(f"The weights are in {out}: use them as --elect file:{out}")
     if not written:
