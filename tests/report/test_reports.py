@@ -11,6 +11,7 @@ from helpers.browser import open_browser
 from helpers.commands import fails, works
 from helpers.live import until
 
+from suffice.report.experiments import Page
 from suffice.report.html import report_html
 from suffice.report.reproduced import experiments_report
 from suffice.testing import FakeServer
@@ -98,11 +99,15 @@ def test_advice_has_a_report(advised: tuple[Path, str]) -> None:
 
 
 def test_one_experiment_has_a_report(tmp_path: Path) -> None:
-    (tmp_path / "transfer.csv").write_text(
-        "trained,tested,penalty_draw,seeds,accuracy,agreement,rounds,samples\n"
-        "a,a,0.001,1,50,99,4,20\na,b,0.001,1,40,98,5,22\nb,a,0.001,1,49,97,4,19\nb,b,0.001,1,41,99,5,23\n"
-    )
-    report = experiments_report(["transfer"], tmp_path, [], {"leave_one_out": True})
+    names = ("trained", "tested", "penalty_draw", "seeds", "accuracy", "agreement", "rounds", "samples")
+    cells: list[tuple[object, ...]] = [
+        ("a", "a", 0.001, 1, 50, 99, 4, 20),
+        ("a", "b", 0.001, 1, 40, 98, 5, 22),
+        ("b", "a", 0.001, 1, 49, 97, 4, 19),
+        ("b", "b", 0.001, 1, 41, 99, 5, 23),
+    ]
+    rows = [dict(zip(names, row, strict=True)) for row in cells]
+    report = experiments_report({"transfer": Page("", rows)}, [], {"leave_one_out": True})
     assert (report.title, report.sentence) == ("Transfer between models", "")
     assert report.pools == ["a", "b"], "what was tested on can be chosen"
     path = tmp_path / "report.html"

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from suffice.cli.arguments import OUTPUT
 from suffice.cli.fields import Fields
 from suffice.errors import OptionError
 from suffice.paths import check_writable, write_whole
-from suffice.report.html import Report, report_html
+from suffice.report.html import Report, Section, report_html
 from suffice.settings import setting
 
 
@@ -46,10 +46,10 @@ class OutputFiles:
         self,
         json: Callable[[], str] | None = None,
         csv: Callable[[], str] | None = None,
-        figure: Callable[[Any, Path], None] | None = None,
+        figure: Callable[[], Sequence[Section]] | None = None,
         report: Callable[[], Report] | None = None,
     ) -> None:
-        """Write those that are asked for, each as it is made; a figure with the module that draws."""
+        """Write those that are asked for, each as it is made; a figure of the plots of a report."""
         if self.json and json:
             if self.quiet:
                 typer.echo(json().rstrip())
@@ -58,7 +58,7 @@ class OutputFiles:
         if self.csv and csv:
             write_whole(self.csv, csv().encode("utf-8", "surrogateescape"))
         if self.figure and figure:
-            figure(self._figures, self.figure)
+            self._figures.draw_plots(figure(), self.figure)
         if self.report and report:
             command = shlex.join(["suffice", *arguments()])
             shown = re.sub(r"://[^/@\s]+@", "://…@", command)  # with no password of a URL

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from suffice.planning.right import Calibration
 from suffice.replay.calibrating import BINS, RISKS, Judged, binned, expected_error
-from suffice.report.html import Axis, Point, Report, figures, panel, percent, plot, table
+from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, table
 from suffice.report.layout import Columns
 
 CONFIDENCE = 0.9
@@ -71,31 +71,31 @@ def _figures(judged: Judged) -> dict[str, float | None]:
 
 def calibration_report(calibration: Calibration, judged: Judged, settings: Mapping[str, Any]) -> Report:
     """The same, to open in a browser."""
-    said: list[Point] = [["", 100 * one, 100 * true] for one, true in binned(judged.right, judged.truths)]
-    certain: list[Point] = [["", 100 * one, 100 * true] for one, true in binned(judged.certainties, judged.truths)]
-    risks: list[Point] = [["", 100 * share, 100 * risk] for share, _, risk in judged.risks()]
     rows = [
         [risk, least, 100 * share, None if wrong is None else 100 * wrong]
         for risk, least, share, wrong in promised(calibration, judged)
     ]
     columns = [figures("risk", 2), figures("threshold", 3), figures("answered %"), figures("wrong %")]
-    sections = [
-        plot(
-            "Reliability",
-            [percent(1, "probability")],
-            [percent(2, "right")],
-            [panel("", {"right": said, "certainty": certain, "perfect": [["", 0, 0], ["", 100, 100]]}, line=True)],
-            "Fifths of the labels, each by what the other labels teach.",
-        ),
-        plot(
-            "Risk and coverage",
-            [Axis(1, "answered (%)", zero=True)],
-            [Axis(2, "wrong among the answered (%)", zero=True)],
-            [panel("", {"right": risks}, line=True)],
-        ),
-        table(f"Promised with {CONFIDENCE:.0%} confidence", columns, [{"name": "", "rows": rows}]),
-    ]
+    promises = table(f"Promised with {CONFIDENCE:.0%} confidence", columns, [{"name": "", "rows": rows}])
+    sections = [*calibration_plots(judged), promises]
     return Report("How often votes are right", summary_sentence(judged), sections, dict(settings))
+
+
+def calibration_plots(judged: Judged) -> list[Section]:
+    """What is said against what is right, beside the certainty; and risk against coverage."""
+    said: dict[str, list[Point]] = {
+        f"{name} (error {100 * expected_error(some, judged.truths):.1f} points)": [
+            ["", 100 * one, 100 * true] for one, true in binned(some, judged.truths)
+        ]
+        for name, some in {"right": judged.right, "certainty": judged.certainties}.items()
+    }
+    x, y, note = percent(1, "said", 100), percent(2, "right", 100), "By fifths of the labels, each by the others."
+    risks: dict[str, list[Point]] = {"right": [["", 100 * share, 100 * risk] for share, _, risk in judged.risks()]}
+    answered, wrong = Axis(1, "answered (%)", zero=True), Axis(2, "wrong among the answered (%)", zero=True)
+    return [
+        plot("Reliability", [x], [y], [panel("", said, line=True)], note, diagonal=True),
+        plot("Risk and coverage", [answered], [wrong], [panel("", risks, line=True)]),
+    ]
 
 
 def judged_table(calibration: Calibration, judged: Mapping[str, Judged], risk: float | None) -> Columns:

@@ -18,8 +18,9 @@ from suffice.paths import write_whole
 from suffice.pools import Pool
 from suffice.replay import mean_over_pools
 from suffice.report.elected import elected_rows, elected_text
-from suffice.report.figures import draw_budgets, draw_explanation, draw_panel, draw_scaling, draw_transfer
+from suffice.report.figures import draw_budgets, draw_plots, draw_scaling
 from suffice.report.files import table_csv
+from suffice.report.html import Axis, Section, apart, panel, percent, plot
 from suffice.report.markdown import (
     cell,
     gap_columns,
@@ -30,7 +31,8 @@ from suffice.report.markdown import (
     text_of,
     with_spread,
 )
-from suffice.report.panels import found_rows, found_text
+from suffice.report.panels import found_rows, found_text, pictured
+from suffice.report.style import looks
 
 SAMPLES = {"accuracy": "acc. %", "rounds": "rounds", "samples": "samples"}
 TOKENS = {"accuracy": "acc. %", "sequential_tokens": "seq. tokens", "total_tokens": "total tokens"}
@@ -51,9 +53,11 @@ class Page:
     text: str
     rows: list[dict[str, Any]]
     more: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    plot: Section | None = None
+    """What a report plots, where that does not follow from the main table."""
 
 
-def write_page(name: str, found: Any, bench: Bench) -> None:
+def write_page(name: str, found: Any, bench: Bench) -> Page:
     """Write what an experiment found on a bench into its folder: a page, a table and pictures."""
     bench.out.mkdir(parents=True, exist_ok=True)
     page = PAGES[name](found, bench)
@@ -63,6 +67,7 @@ def write_page(name: str, found: Any, bench: Bench) -> None:
     for suffix, rows in {"": page.rows, **{f"_{suffix}": rows for suffix, rows in page.more.items()}}.items():
         if rows:
             write_whole(bench.out / f"{name}{suffix}.csv", table_csv(rows).encode())
+    return page
 
 
 def _how(name: str, bench: Bench) -> str:
@@ -196,15 +201,27 @@ def explain_page(found: list[Explained], bench: Bench) -> Page:
     for pool in found:
         correlations = [rank_correlation(pool.by_entropy), rank_correlation(pool.by_accuracy)]
         lines.append([pool.pool, *("–" if value is None else f"{value:+.2f}" for value in correlations)])
-    panels = {pool.pool: {"answer entropy (nats)": pool.by_entropy} for pool in found}
-    if all(pool.by_accuracy for pool in found):  # else some pools have no gold answers
-        for pool in found:
-            panels[pool.pool]["answer accuracy (share of responses right)"] = pool.by_accuracy
-    draw_explanation(panels, bench.out / "explain.png")
+    plotted = _explained(found)
+    every = all(pool.by_accuracy for pool in found)  # else some pools have no gold answers
+    draw_plots(apart(plotted)[: None if every else 1], bench.out / "explain.png")
     table = markdown_table(["pool", "with entropy", "with accuracy"], lines)
     rows = [{"pool": pool.pool, **asdict(effort)} for pool in found for effort in pool.efforts]
     text = f"Rank correlation (Spearman) of the samples drawn for a question:\n\n{table}\n{pictures(['explain.png'])}"
-    return Page(text, rows)
+    return Page(text, rows, plot=plotted)
+
+
+def _explained(found: Sequence[Explained]) -> Section:
+    """A point a question: the samples drawn against how divided its answers are, and how many are right."""
+    x = [Axis(1, "how divided the answers are (entropy, nats)", 2, zero=True), percent(2, "responses that are right")]
+    panels = {
+        pool.pool: [
+            [one.question, one.entropy, None if one.accuracy is None else 100 * one.accuracy, one.samples]
+            for one in pool.efforts
+        ]
+        for pool in found
+    }
+    shown = [panel(pool, {"rl": points}) for pool, points in panels.items()]
+    return plot(EXPERIMENTS["explain"].title, x, [Axis(3, "samples", zero=True)], shown)
 
 
 def transfer_page(found: Transfer | None, bench: Bench) -> Page:
@@ -216,7 +233,12 @@ def transfer_page(found: Transfer | None, bench: Bench) -> Page:
     }
     if not any(curves.values()):
         return Page(NOTHING, [])
-    draw_transfer(curves, bench.out / "transfer.png")
+    styles = {
+        source: {"label": f"trained on {source}", "color": colour, "marker": marker}
+        for source, (colour, marker) in zip(bench.models(), looks(bench.models()), strict=True)
+    }
+    panels = {f"tested on {tested}": some for tested, some in curves.items()}
+    draw_scaling(panels, ("rounds", "samples"), "accuracy", bench.out / "transfer.png", styles)
     penalty = f"{bench.setting.penalties.draw}"
     matrix = [
         [source, *(_transferred(some.get(source, []), penalty) for some in curves.values())]
@@ -230,7 +252,7 @@ def transfer_page(found: Transfer | None, bench: Bench) -> Page:
     ]
     gaps = markdown_table(["trained on", "tested on", *COMPARED], lines)
     rows = [
-        {"trained": source, "tested": target, "penalty_draw": p.parameter, "seeds": p.seeds, **p.row}
+        {"trained": source, "tested": target, "penalty_draw": float(p.parameter), "seeds": p.seeds, **p.row}
         for target, some in curves.items()
         for source, points in some.items()
         for p in points
@@ -316,7 +338,7 @@ def panel_page(found: Sequence[PanelFound], bench: Bench) -> Page:
         return Page(NO_PANEL, [])
     files = {one.benchmark: f"panel_{one.benchmark}.png" for one in found}
     for one in found:
-        draw_panel(one.compared, bench.out / files[one.benchmark])
+        draw_plots(pictured(one.compared), bench.out / files[one.benchmark])
     text = "\n".join(found_text(one) + pictures([files[one.benchmark]]) for one in found)
     return Page(text, [row for one in found for row in found_rows(one)])
 

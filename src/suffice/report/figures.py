@@ -14,14 +14,8 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from suffice.experiments.budgets import WAYS, Kept
 from suffice.experiments.sweeps import Curves, SweepPoint
-from suffice.panel import PanelComparison
-from suffice.replay import Advice
-from suffice.replay.calibrating import Judged, binned, expected_error
-from suffice.replay.learning import LearningReplay
-from suffice.replay.reliability import Reliability
-from suffice.report.panels import front
-from suffice.report.replayed import smoothed
-from suffice.report.style import BLUE, GREEN, LOOKS, ORANGE, PURPLE, RED, SKY, looks
+from suffice.report.html import Section
+from suffice.report.style import BLUE, LOOKS, ORANGE, RED, SKY
 
 matplotlib.use("Agg")
 
@@ -64,9 +58,11 @@ AXES = {
     "sequential_tokens": "sequential tokens (thousands)",
     "total_tokens": "total tokens (thousands)",
 }
-SHADES = [BLUE, ORANGE, GREEN, PURPLE]
-SPANS = {"accuracy": 10.0, "agreement": 10.0}
+SPAN = 10.0
 """The least that an axis of quality spans, in points: half a point is no cliff."""
+
+MOST_MARKS = 24
+"""A line of more points than this has no marks on it."""
 
 BUDGET_MARKS = ((BLUE, "o"), (SKY, "^"), (RED, "*"), (ORANGE, "v"))
 """Of the ways to keep to a budget, in their order: what learns in blues, what plans in reds."""
@@ -84,26 +80,28 @@ def panels_grid(rows: int, columns: int, height: float = ROW_HEIGHT, **options: 
     return figure, grid
 
 
-def draw_scaling(panels: Mapping[str, Curves], costs: Sequence[str], quality: str, path: Path) -> None:
+def draw_scaling(
+    panels: Mapping[str, Curves],
+    costs: Sequence[str],
+    quality: str,
+    path: Path,
+    styles: Mapping[str, Mapping[str, Any]] = STYLES,
+) -> None:
     """A row of panels for each title: quality against each cost, a line a method."""
     figure, grid = panels_grid(len(panels), len(costs))
     for row, (title, curves) in zip(grid, panels.items(), strict=True):
         for axes, cost in zip(row, costs, strict=True):
             for method, points in curves.items():
-                _line(axes, points, cost, quality, **STYLES[method])
+                _line(axes, points, cost, quality, **styles[method])
             if cost in ("rounds", "sequential_tokens"):
                 _plain_log(axes)
             else:
                 axes.set_xlim(left=0)
-            _finish_curves(axes, title, cost, quality)
+            axes.set(title=title, xlabel=AXES[cost], ylabel=AXES[quality])
+            _span(axes, SPAN)
+            axes.grid()
     _legend(figure)
     save_figure(figure, path)
-
-
-def _finish_curves(axes: Axes, title: str, cost: str, quality: str) -> None:
-    axes.set(title=title, xlabel=AXES[cost], ylabel=AXES[quality])
-    _span(axes, quality)
-    axes.grid()
 
 
 def _plain_log(axes: Axes) -> None:
@@ -114,10 +112,9 @@ def _plain_log(axes: Axes) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _span(axes: Axes, quality: str) -> None:
-    """Let the axis of a quality span so much that little does not look like much."""
+def _span(axes: Axes, span: float) -> None:
+    """Let the axis of a quality span so many points that little does not look like much."""
     low, high = axes.get_ylim()
-    span = SPANS[quality]
     high = min(max(high, (low + high + span) / 2), 100 + max(span, 100 - low) / 25)  # marks at 100 are whole
     axes.set_ylim(max(0, min(low, high - span)), high)
 
@@ -138,22 +135,53 @@ def _legend(figure: Figure) -> None:
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=max(columns, 1))
 
 
-def draw_transfer(panels: Mapping[str, Curves], path: Path) -> None:
-    """Accuracy against rounds and samples for each tested model, a line for each model trained on."""
-    figure, grid = panels_grid(len(panels), 2)
-    for row, (title, curves) in zip(grid, panels.items(), strict=True):
-        for axes, cost in zip(row, ("rounds", "samples"), strict=True):
-            for number, (source, points) in enumerate(curves.items()):
-                style = {**_nth_style(number), "linestyle": ["-", "--", ":"][number % 3]}
-                _line(axes, points, cost, "accuracy", label=f"trained on {source}", **style)
-            _finish_curves(axes, f"tested on {title}", cost, "accuracy")
-    _legend(figure)
+def draw_plots(plots: Sequence[Section], path: Path) -> None:
+    """Plots of a report beside each other, by the first of their axes: a row for each of their panels."""
+    rows = max((len(plot["panels"]) for plot in plots), default=1)
+    height = WIDTH / 2 if rows == 1 else ROW_HEIGHT
+    figure, grid = panels_grid(rows, max(len(plots), 1), height)
+    for column, plot in zip(grid.T, plots, strict=False):
+        for axes, shown in zip(column, plot["panels"], strict=True):
+            for series in shown["series"]:
+                _draw_series(axes, series, plot)
+            _finish_plot(axes, plot, shown["name"] or plot["title"])
+            if len(plots) > 1:
+                axes.legend()
+    if len(plots) == 1:
+        _legend(figure)
     save_figure(figure, path)
 
 
-def _nth_style(number: int) -> dict[str, Any]:
-    """A colour and a marker for a curve that has none of its own."""
-    return {"color": SHADES[number % 4], "marker": "o^sD"[number % 4]}
+def _draw_series(axes: Axes, series: Section, plot: Section) -> None:
+    x, y, sizes = plot["x"][0]["column"], plot["y"][0]["column"], plot["sizes"]
+    points = [point for point in series["points"] if point[x] is not None and point[y] is not None]
+    style = {"color": series["colour"], "label": series["name"], "marker": series["marker"]}
+    if series["line"] and len(points) > MOST_MARKS:
+        style["marker"] = ""
+    columns = [point[x] for point in points], [point[y] for point in points]
+    if series["line"] and sizes is None:
+        axes.plot(*columns, linewidth=1.4, **style)
+        return
+    if series["line"]:
+        axes.plot(*columns, color=series["colour"], linewidth=1)
+    large = 160 if series["marker"] == "*" else 22
+    axes.scatter(*columns, [8 + 3 * point[sizes] for point in points] if sizes else large, **style)
+
+
+def _finish_plot(axes: Axes, plot: Section, title: str) -> None:
+    x, y = plot["x"][0], plot["y"][0]
+    if plot["diagonal"]:
+        axes.plot([0, 100], [0, 100], color=INK, linewidth=1, linestyle="--", label="perfect")
+    if x["log"]:
+        _plain_log(axes)
+    axes.set(title=title, xlabel=x["label"], ylabel=y["label"])
+    if x["zero"]:
+        axes.set_xlim(left=0)
+    if y["zero"]:
+        axes.set_ylim(bottom=0)
+    if y["span"] and not plot["diagonal"]:
+        _span(axes, y["span"])
+    axes.grid()
 
 
 def draw_budgets(found: Sequence[Kept], path: Path) -> None:
@@ -176,59 +204,6 @@ def draw_budgets(found: Sequence[Kept], path: Path) -> None:
     for axes in grid.flat[len(pools) :]:
         axes.set_visible(False)
     _legend(figure)
-    save_figure(figure, path)
-
-
-def draw_explanation(panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], path: Path) -> None:
-    """A row of scatter plots for each title, a point a question: samples drawn against what the x-axis names."""
-    columns = len(next(iter(panels.values())))
-    figure, grid = panels_grid(len(panels), columns)
-    for row, (title, plots) in zip(grid, panels.items(), strict=True):
-        for axes, (label, points) in zip(row, plots.items(), strict=True):
-            axes.scatter(*zip(*points, strict=True), s=18, alpha=0.6, color=LOOKS["rl"][0], edgecolors="none")
-            axes.set(title=title, xlabel=label, ylabel="samples drawn (mean)", ylim=(0, None))
-            axes.grid()
-    save_figure(figure, path)
-
-
-def draw_reliability(confidence: Mapping[str, Reliability], certainty: Mapping[str, Reliability], path: Path) -> None:
-    """Confidence and certainty by decile against what came true: a line for each number of draws, and the diagonal."""
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(WIDTH, WIDTH / 2), layout="constrained")
-    after = {name: known for name, known in confidence.items() if name.startswith("after")}
-    _draw_deciles(left, after, "confidence", "agreement with the full vote (%)")
-    _draw_deciles(right, certainty, "certainty", "agreement with the majority of all responses (%)")
-    save_figure(figure, path)
-
-
-def _draw_deciles(axes: Axes, reliabilities: Mapping[str, Reliability], what: str, truth: str) -> None:
-    axes.plot([0, 100], [0, 100], color=INK, linewidth=1, linestyle="--", label="perfect")
-    for number, (name, known) in enumerate(reliabilities.items()):
-        sure, agree, shares = ([one[key] for one in known.deciles] for key in ("confidence", "agreement", "share"))
-        style = _nth_style(number)
-        label = f"{name} (error {known.calibration_error:.1f} points)"
-        axes.plot(sure, agree, color=style["color"], linewidth=1)
-        axes.scatter(sure, agree, [8 + 3 * share for share in shares], **style, label=label)
-    axes.set(xlabel=f"{what} (%)", ylabel=truth, title=f"Reliability of the {what} (area: share of the outcomes)")
-    axes.grid()
-    axes.legend()
-
-
-def draw_calibration(judged: Judged, path: Path) -> None:
-    """The probability to be right against what is right, beside the certainty; and risk against coverage."""
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(WIDTH, WIDTH / 2), layout="constrained")
-    left.plot([0, 100], [0, 100], color=INK, linewidth=1, linestyle="--", label="perfect")
-    for number, (name, said) in enumerate({"right": judged.right, "certainty": judged.certainties}.items()):
-        label = f"{name} (error {100 * expected_error(said, judged.truths):.1f} points)"
-        fifths = 100 * np.array(binned(said, judged.truths))
-        left.plot(*fifths.T, **_nth_style(number), label=label)
-    left.set(xlabel="said (%)", ylabel="right (%)", title="Reliability, by fifths of the labels")
-    left.legend()
-    risks = 100 * np.array([(share, risk) for share, _, risk in judged.risks()])
-    right.plot(*risks.T, **_nth_style(0))
-    right.set(xlabel="answered (%)", ylabel="wrong among them (%)", title="Risk and coverage", xlim=(0, 100))
-    right.set_ylim(bottom=0)
-    for axes in (left, right):
-        axes.grid()
     save_figure(figure, path)
 
 
@@ -260,64 +235,3 @@ def save_figure(figure: Figure, path: Path) -> None:
     if path.suffix == ".png":
         figure.savefig(path.with_suffix(".svg"), transparent=True, metadata={"Date": None})
     pyplot.close(figure)
-
-
-def draw_front(advice: Advice, path: Path) -> None:
-    """Tokens against latency: all that was swept, the front, and what is advised."""
-    figure, axes = pyplot.subplots(figsize=(WIDTH * 0.7, ROW_HEIGHT * 1.2), layout="constrained")
-    kinds = {
-        "rounds": ("rounds", *LOOKS["rounds"]),
-        "launch": ("flow, by launch", *LOOKS["flow"]),
-        "arrival": ("flow, by arrival", ORANGE, "^"),
-    }
-    for kind, (label, colour, marker) in kinds.items():
-        some = [choice for choice in advice.choices if (choice.flow.order if choice.flow else "rounds") == kind]
-        places = [one.latency for one in some], [one.tokens for one in some]
-        axes.scatter(*places, s=22, color=colour, marker=marker, label=label)
-    axes.plot(
-        [one.latency for one in advice.front],
-        [one.tokens for one in advice.front],
-        color=INK,
-        linewidth=1,
-        label="front, at the agreement asked for",
-    )
-    chosen = advice.chosen
-    axes.scatter([chosen.latency], [chosen.tokens], s=160, marker="*", color=RED, zorder=3, label="advised")
-    axes.set(xlabel="latency (tokens on the critical path)", ylabel="tokens spent", ylim=(0, None), xlim=(0, None))
-    axes.grid()
-    axes.legend()
-    save_figure(figure, path)
-
-
-def draw_panel(compared: PanelComparison, path: Path) -> None:
-    """Accuracy, or without gold answers agreement, against money: each voter alone, and the panel's controllers."""
-    figure, axes = pyplot.subplots(figsize=(WIDTH * 0.7, ROW_HEIGHT * 1.2), layout="constrained")
-    quality = "agreement" if compared.baseline.accuracy is None else "accuracy"
-    series = front(compared)
-    for (name, some), (colour, marker) in zip(series.items(), looks(list(series)), strict=True):
-        places = [100 * one.cost / compared.baseline.cost for one in some], [getattr(one, quality) for one in some]
-        axes.plot(*places, color=colour, marker=marker, label=name)
-    _plain_log(axes)
-    axes.set(xlabel=f"cost, in percent of {compared.baseline.name}", ylabel=AXES[quality])
-    _span(axes, quality)
-    axes.grid()
-    _legend(figure)
-    save_figure(figure, path)
-
-
-def draw_learning(replays: Sequence[LearningReplay], path: Path) -> None:
-    """Samples and agreement against the number of questions seen, a row a pool: learning, and without."""
-    figure, grid = panels_grid(len(replays), 2, height=2.9)
-    for row, replay in zip(grid, replays, strict=True):
-        ways = (("without", replay.staying, LOOKS["sc"][0]), ("learning", replay.learning, LOOKS["plan"][0]))
-        for name, runs, colour in ways:
-            seen, samples, agreement = smoothed(runs)
-            row[0].plot(seen, samples, color=colour, label=name)
-            row[1].plot(seen, agreement, color=colour, label=name)
-        row[0].set(title=replay.pool, xlabel="questions seen", ylabel="samples", ylim=(0, None))
-        row[1].set(title=replay.pool, xlabel="questions seen", ylabel="agreement with the full vote (%)")
-        _span(row[1], "agreement")
-        for axes in row:
-            axes.grid()
-            axes.legend(loc="lower right")
-    save_figure(figure, path)

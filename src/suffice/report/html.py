@@ -159,6 +159,11 @@ def plot(
     return {"kind": "plot", **about, **axes}
 
 
+def apart(section: Section) -> list[Section]:
+    """A plot for each pair of axes: a picture has no menu to choose them from."""
+    return [{**section, "x": [x], "y": [y]} for x in section["x"] for y in section["y"]]
+
+
 def panel(name: str, points: Mapping[str, Sequence[Point]], line: bool = False) -> Section:
     """What a plot shows of one pool, or with no name of all: points by series, each a label and its columns."""
     styles = looks(list(points))

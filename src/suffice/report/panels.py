@@ -6,7 +6,7 @@ from typing import Any
 
 from suffice.experiments.panels import PanelFound
 from suffice.panel import PanelComparison, PanelResult
-from suffice.report.html import Axis, Point, Report, figures, panel, percent, plot, table, words
+from suffice.report.html import Axis, Point, Report, Section, apart, figures, panel, percent, plot, table, words
 from suffice.report.layout import Columns
 from suffice.report.markdown import gap_columns, gap_text, markdown_table, text_of
 
@@ -119,16 +119,28 @@ def panel_report(compared: PanelComparison, settings: dict[str, Any]) -> Report:
         [*_row(one, base), *one.samples.values(), gap_text(one.difference(base), "accuracy")]
         for one in compared.results
     ]
+    sections = [
+        table("Voters alone, and the panel", columns, [{"name": "", "rows": rows}], NOTE),
+        panel_plot(compared),
+    ]
+    return Report("A panel of voters", "; ".join(panel_sentences(compared)), sections, settings)
+
+
+def panel_plot(compared: PanelComparison) -> Section:
+    """Accuracy and agreement against money: each voter alone, and the panel's controllers."""
+    base = compared.baseline
     points: dict[str, Sequence[Point]] = {
         name: [[one.controller, *_row(one, base)[1:]] for one in some] for name, some in front(compared).items()
     }
-    x = [Axis(4, "cost, % of the full vote", log=True), Axis(3, "cost a question", 5, log=True), Axis(5, "rounds")]
+    x = [Axis(4, f"cost, % of {base.name}", log=True), Axis(3, "cost a question", 5, log=True), Axis(5, "rounds")]
     y = [percent(1, "accuracy", 5, 2), percent(2, "agreement with the panel's full vote", places=2)]
-    sections = [
-        table("Voters alone, and the panel", columns, [{"name": "", "rows": rows}], NOTE),
-        plot("The frontier", x, y, [panel("", points, line=True)], "Up and to the left is better."),
-    ]
-    return Report("A panel of voters", "; ".join(panel_sentences(compared)), sections, settings)
+    return plot("The frontier", x, y, [panel("", points, line=True)], "Up and to the left is better.")
+
+
+def pictured(compared: PanelComparison) -> list[Section]:
+    """The frontier as a picture: accuracy, or without gold answers agreement, against the share of the cost."""
+    accuracy, agreement, *_ = apart(panel_plot(compared))
+    return [agreement if compared.baseline.accuracy is None else accuracy]
 
 
 def _row(one: PanelResult, base: PanelResult) -> list[Any]:

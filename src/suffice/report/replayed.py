@@ -64,7 +64,7 @@ def evaluation_report(comparisons: Sequence[Comparison], pools: Sequence[Pool], 
         ),
         _differences(comparisons, base),
         _by_question(comparisons, pools),
-        *_reliability(comparisons, pools),
+        *reliability_plots(comparisons, pools),
         *curves_of([one.controller for one in comparisons[0].results]),
         _questions(comparisons, pools),
         _pools(pools),
@@ -166,11 +166,12 @@ def _majority(question: Question) -> float:
     return 100 * float(counts.max()) / max(len(question.codes), 1)
 
 
-def _reliability(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> list[Section]:
-    """Confidence and certainty against what came true."""
+def reliability_plots(comparisons: Sequence[Comparison], pools: Sequence[Pool], begins: str = "") -> list[Section]:
+    """Confidence, of those whose name begins so, and certainty against what came true."""
+    confidence = {name: known for name, known in reliabilities(comparisons).items() if name.startswith(begins)}
     found = []
     for sure, known, note in (
-        ("confidence", reliabilities(comparisons), "the full vote"),
+        ("confidence", confidence, "the full vote"),
         ("certainty", certainty_reliabilities(pools), "the majority of all responses"),
     ):
         if not known:
@@ -186,7 +187,7 @@ def _reliability(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> li
             f"By decile, all pools together: how sure, and how often it agrees with {note}. The diagonal is perfect; "
             "the larger a mark, the more outcomes it stands for."
         )
-        x, y = percent(1, sure, 100), percent(2, "agreement", 100)
+        x, y = percent(1, sure, 100), percent(2, f"agreement with {note}", 100)
         details = [x, y, Axis(3, "outcomes", 0), Axis(4, "% of the outcomes")]
         shown = [panel("", points, line=True)]
         found.append(plot(f"Can the {sure} be trusted?", [x], [y], shown, said, details, diagonal=True, sizes=4))
@@ -231,6 +232,24 @@ def _pools(pools: Sequence[Pool]) -> Section:
 
 def advice_report(advice: Advice, settings: Mapping[str, Any]) -> Report:
     """Every way that was tried: tokens against latency, and agreement."""
+    columns = [words("way"), words("on the front"), figures("latency tokens", 0), figures("tokens spent", 0)]
+    columns += [figures("agreement %", 2), figures("accuracy %", 1)]
+    rows = [
+        [choice_options(one), "advised" if one == advice.chosen else "yes" if one in advice.front else "", *_taken(one)]
+        for one in [advice.once, *advice.choices]
+    ]
+    sections = [advice_plot(advice), table("All that was tried", columns, [{"name": "", "rows": rows}])]
+    chosen = advice.chosen
+    sentence = (
+        f"Use {choice_options(chosen)}: {chosen.tokens:,.0f} tokens in the time of {chosen.latency:,.0f}, "
+        f"{chosen.agreement:.1f} % the same answers as the full vote; asking once takes {advice.once.tokens:,.0f}, and "
+        f"{advice.once.agreement:.1f} % are the same."
+    )
+    return Report("How to sample", sentence, sections, dict(settings))
+
+
+def advice_plot(advice: Advice) -> Section:
+    """Tokens, and agreement, against latency: all that was tried, the front, and what is advised."""
     points: dict[str, list[Point]] = {"front": [_point(one) for one in advice.front]}  # below the marks of its ways
     for choice in advice.choices:
         kind = f"flow, by {choice.flow.order}" if choice.flow else "rounds"
@@ -240,25 +259,8 @@ def advice_report(advice: Advice, settings: Mapping[str, Any]) -> Report:
     shown["series"][0]["line"] = True
     x = [Axis(1, "latency (tokens on the critical path)", 0, zero=True)]
     y = [Axis(2, "tokens spent", 0, zero=True), percent(3, "agreement with the full vote", places=2)]
-    details = [*x, *y, percent(4, "accuracy")]
-    columns = [words("way"), words("on the front"), figures("latency tokens", 0), figures("tokens spent", 0)]
-    columns += [figures("agreement %", 2), figures("accuracy %", 1)]
-    rows = [
-        [choice_options(one), "advised" if one == advice.chosen else "yes" if one in advice.front else "", *_taken(one)]
-        for one in [advice.once, *advice.choices]
-    ]
     note = "The front has, of what agrees often enough, the ways that no other beats in both."
-    sections = [
-        plot("Tokens against time", x, y, [shown], note, details),
-        table("All that was tried", columns, [{"name": "", "rows": rows}]),
-    ]
-    chosen = advice.chosen
-    sentence = (
-        f"Use {choice_options(chosen)}: {chosen.tokens:,.0f} tokens in the time of {chosen.latency:,.0f}, "
-        f"{chosen.agreement:.1f} % the same answers as the full vote; asking once takes {advice.once.tokens:,.0f}, and "
-        f"{advice.once.agreement:.1f} % are the same."
-    )
-    return Report("How to sample", sentence, sections, dict(settings))
+    return plot("Tokens against time", x, y, [shown], note, [*x, *y, percent(4, "accuracy")])
 
 
 def _point(choice: Choice) -> Point:
@@ -292,23 +294,24 @@ def _run(card: Mapping[str, Any]) -> str:
 
 def learning_report(replays: Sequence[LearningReplay], settings: Mapping[str, Any]) -> Report:
     """Each pool as traffic: with learning and without."""
-    panels = [
-        panel(replay.pool, {name: _traffic_points(runs) for name, runs in _served(replay).items()}, line=True)
-        for replay in replays
-    ]
     staying, learning = (
         np.mean([np.mean([run.samples for run in runs]) for runs in each])
         for each in zip(*((replay.staying, replay.learning) for replay in replays), strict=True)
     )
     sentence = f"With learning {learning:.1f} samples a question instead of {staying:.1f}."
+    names = [replay.pool for replay in replays]
+    return Report("Learning from traffic", sentence, [learning_plot(replays)], dict(settings), names)
+
+
+def learning_plot(replays: Sequence[LearningReplay]) -> Section:
+    """Samples and agreement against the number of questions seen, a panel a pool."""
+    served = {
+        one.pool: {"without learning": _traffic_points(one.staying), "learning": _traffic_points(one.learning)}
+        for one in replays
+    }
     x = [Axis(1, "questions seen", 0, zero=True)]
     y = [Axis(2, "samples", zero=True), percent(3, "agreement with the full vote")]
-    names = [replay.pool for replay in replays]
-    return Report("Learning from traffic", sentence, [plot("Learning curves", x, y, panels)], dict(settings), names)
-
-
-def _served(replay: LearningReplay) -> dict[str, Sequence[TrafficRun]]:
-    return {"without learning": replay.staying, "learning": replay.learning}
+    return plot("Learning curves", x, y, [panel(pool, points, line=True) for pool, points in served.items()])
 
 
 def _traffic_points(runs: Sequence[TrafficRun]) -> list[Point]:

@@ -1,53 +1,40 @@
-"""The report of the paper's experiments, made of the tables that they wrote."""
+"""The report of the paper's experiments, made of their pages."""
 
-import csv
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from suffice.controllers import Controller
 from suffice.experiments import EXPERIMENTS
-from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, table, words
+from suffice.report.html import Point, Report, Section, figures, panel, plot, table, words
 from suffice.report.replayed import FIGURES, X, Y, curves_of
+
+if TYPE_CHECKING:
+    from suffice.report.experiments import Page
 
 METRICS = [metric for metric in FIGURES if metric != "reward"]
 
 BY = {"transfer": ("tested", "trained"), "budgets": ("pool", "way")}
 """The columns that tell panels and series, where these are not pool and method."""
 
-Row = dict[str, str | float | None]
+Row = Mapping[str, Any]
 
 
 def experiments_report(
-    names: Sequence[str], folder: Path, learned: Sequence[Controller], settings: Mapping[str, Any]
+    pages: Mapping[str, "Page"], learned: Sequence[Controller], settings: Mapping[str, Any]
 ) -> Report:
     """Each experiment as a plot and a table, and how the controllers were learned."""
     sections: list[Section] = []
     pools: dict[str, None] = {}
-    for name in names:
-        path = folder / f"{name}.csv"
-        if not path.exists():  # an experiment that these pools don't allow
+    for name, page in pages.items():
+        if not page.rows:  # an experiment that these pools don't allow
             continue
-        rows = _rows(path)
         if name != "elections":  # which differ in accuracy alone
-            sections.append(_plot(name, rows))
-        sections.append(_table(name, rows))
-        pools |= dict.fromkeys(str(row[_by(name)[0]]) for row in rows)
-    sentence = _sentence(_rows(folder / "main.csv")) if "main" in names else ""
-    title = "The paper's experiments" if len(names) > 1 else EXPERIMENTS[names[0]].title
+            sections.append(page.plot or _plot(name, page.rows))
+        sections.append(_table(name, page.rows))
+        pools |= dict.fromkeys(str(row[_by(name)[0]]) for row in page.rows)
+    sentence = _sentence(pages["main"].rows) if "main" in pages else ""
+    title = "The paper's experiments" if len(pages) > 1 else EXPERIMENTS[next(iter(pages))].title
     return Report(title, sentence, [*sections, *curves_of(learned)], dict(settings), list(pools))
-
-
-def _rows(path: Path) -> list[Row]:
-    with path.open(newline="") as file:
-        return [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)]
-
-
-def _value(text: str) -> str | float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return text or None
 
 
 def _by(name: str) -> tuple[str, str]:
@@ -56,8 +43,6 @@ def _by(name: str) -> tuple[str, str]:
 
 def _plot(name: str, rows: Sequence[Row]) -> Section:
     """A panel a pool and a series a method, joined where a parameter is swept."""
-    if name == "explain":
-        return _explained(rows)
     panels: dict[str, dict[str, list[Point]]] = {}
     for row in rows:
         pool, method = (str(row[key]) for key in _by(name))
@@ -95,16 +80,6 @@ def _method(name: str) -> str:
     return {"ASC": "asc", "ESC": "esc", "RL-guided": "rl", "rl_rounds": "rl, rounds cost too"}.get(name, name)
 
 
-def _explained(rows: Sequence[Row]) -> Section:
-    panels: dict[str, list[Point]] = {}
-    for row in rows:
-        shares = None if row["accuracy"] is None else 100 * float(row["accuracy"])
-        panels.setdefault(str(row["pool"]), []).append([str(row["question"]), row["entropy"], shares, row["samples"]])
-    x = [Axis(1, "how divided the answers are (entropy, nats)", 2, zero=True), percent(2, "responses that are right")]
-    y = [Axis(3, "samples", zero=True)]
-    return plot(EXPERIMENTS["explain"].title, x, y, [panel(pool, {"rl": points}) for pool, points in panels.items()])
-
-
 def _table(name: str, rows: Sequence[Row]) -> Section:
     """All columns of the file; what is a number in any row is a column of numbers."""
     shown = [key for key in rows[0] if any(row[key] is not None for row in rows)]
@@ -120,7 +95,7 @@ def _table(name: str, rows: Sequence[Row]) -> Section:
 
 def _column(key: str, cells: Sequence[str | float | None]) -> Section:
     heading = key.replace("_std", " ±").replace("_", " ")
-    numbers = [cell for cell in cells if isinstance(cell, float)]
+    numbers = [cell for cell in cells if isinstance(cell, int | float)]
     places = 4 if key in ("reward", "entropy", "penalty_draw") else 0 if key == "seeds" else 2
     return figures(heading, places) if numbers else words(heading)
 

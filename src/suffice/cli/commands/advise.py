@@ -13,8 +13,9 @@ from suffice.cli.outputs import Outputs
 from suffice.replay.advise import DEFAULT_REPEATS, FLOWS, MIN_AGREEMENT, PLANS
 from suffice.replay.evaluate import Replay, executor_for
 from suffice.report.files import advice_csv, advice_json
+from suffice.report.html import apart
 from suffice.report.progress import progress_bar
-from suffice.report.replayed import advice_report
+from suffice.report.replayed import advice_plot, advice_report
 from suffice.report.tables import advice_table, choice_options
 from suffice.settings import setting
 
@@ -66,7 +67,7 @@ def advise(
     outputs.write(
         json=lambda: advice_json(advice, **settings),
         csv=lambda: advice_csv(advice),
-        figure=lambda figures, path: figures.draw_front(advice, path),
+        figure=lambda: apart(advice_plot(advice))[:1],
         report=lambda: advice_report(advice, {"pools": [pool.name for pool in pools], **settings}),
     )
     if not outputs.quiet:

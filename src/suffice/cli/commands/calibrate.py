@@ -9,7 +9,13 @@ from suffice.cli import options
 from suffice.cli.app import app, show
 from suffice.cli.outputs import Pictured
 from suffice.replay.calibrating import calibration_of, cross_judge, labelled_votes
-from suffice.report.calibrated import calibration_json, calibration_report, calibration_tables, summary_sentence
+from suffice.report.calibrated import (
+    calibration_json,
+    calibration_plots,
+    calibration_report,
+    calibration_tables,
+    summary_sentence,
+)
 from suffice.report.progress import waiting
 from suffice.settings import setting
 
@@ -36,7 +42,7 @@ def calibrate(
     calibration.save(out)
     outputs.write(
         json=lambda: calibration_json(calibration, judged, votes.card),
-        figure=lambda figures, path: figures.draw_calibration(judged, path),
+        figure=lambda: calibration_plots(judged),
         report=lambda: calibration_report(calibration, judged, votes.card),
     )
     if not outputs.quiet:

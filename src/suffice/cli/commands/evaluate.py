@@ -15,14 +15,13 @@ from suffice.flow import get_flow
 from suffice.planning import LARGEST_BUDGET as LARGEST_PLANNED
 from suffice.replay import DEFAULT_REPEATS
 from suffice.replay.calibrating import judge_pools
-from suffice.replay.compare import reliabilities
 from suffice.replay.evaluate import executor_for
 from suffice.replay.learning import DEFAULT_ORDERS, replay_learning
-from suffice.replay.reliability import certainty_reliabilities
 from suffice.report.calibrated import judged_json, judged_table
 from suffice.report.files import learning_json, results_csv, results_json
+from suffice.report.html import apart
 from suffice.report.progress import progress_bar
-from suffice.report.replayed import evaluation_report, learning_report
+from suffice.report.replayed import evaluation_report, learning_plot, learning_report, reliability_plots
 from suffice.report.tables import clock_table, evaluation_tables, independent, learning_table, quotable, saved_tokens
 from suffice.settings import setting
 
@@ -97,9 +96,7 @@ def evaluate(
     outputs.write(
         json=lambda: results_json(comparisons, **about),
         csv=lambda: results_csv(comparisons),
-        figure=lambda figures, path: figures.draw_reliability(
-            reliabilities(comparisons), certainty_reliabilities(pools), path
-        ),
+        figure=lambda: reliability_plots(comparisons, pools, "after"),
         report=lambda: evaluation_report(comparisons, pools, about),
     )
     if outputs.quiet:
@@ -138,7 +135,7 @@ def _learn(pools: list[suffice.Pool], plan: str, penalties: Penalties, outputs: 
     about = {"controller": plan, "penalty_draw": penalties.draw, "penalty_round": penalties.round}
     outputs.write(
         json=lambda: learning_json(replays, penalties, **settings, **about),
-        figure=lambda figures, path: figures.draw_learning(replays, path),
+        figure=lambda: apart(learning_plot(replays)),
         report=lambda: learning_report(replays, settings | about),
     )
     if not outputs.quiet:

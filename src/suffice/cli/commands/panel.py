@@ -11,7 +11,7 @@ from suffice.cli.outputs import Pictured
 from suffice.panel import evaluate_panel, fit_panel, save_panel
 from suffice.panel.evaluate import REPEATS
 from suffice.paths import check_writable
-from suffice.report.panels import panel_json, panel_report, panel_sentences, panel_table
+from suffice.report.panels import panel_json, panel_report, panel_sentences, panel_table, pictured
 from suffice.report.progress import progress_bar
 from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET
@@ -40,7 +40,7 @@ def evaluate(
     about: dict[str, Any] = {"voter": voters, "budget": budget, "repeats": repeats, "seed": seed}
     outputs.write(
         json=lambda: panel_json(compared, **about),
-        figure=lambda figures, path: figures.draw_panel(compared, path),
+        figure=lambda: pictured(compared),
         report=lambda: panel_report(compared, about),
     )
     if not outputs.quiet:

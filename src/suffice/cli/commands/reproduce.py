@@ -77,11 +77,12 @@ def reproduce(
     names = list(EXPERIMENTS) if what == "all" else [what]
     if jobs := [job for name in names for job in EXPERIMENTS[name].jobs(bench).values()]:
         typer.echo(forecast([(bench, jobs)]), err=True)
+    written = {}
     try:
         for name in names:
             found = EXPERIMENTS[name].run(bench)
             with waiting(f"page of {name}"):
-                pages.write_page(name, found, bench)
+                written[name] = pages.write_page(name, found, bench)
         if what == "all":
             pages.write_index(names, bench)
     except KeyboardInterrupt:
@@ -92,7 +93,7 @@ def reproduce(
     typer.echo(f"All of it is in {out}.")
     names_told = ("leave_one_out", "preset", "keep", "steps", "seeds", "repeats", "seed", "budget")
     settings = {"train": train, "test": test, **{name: getattr(bench, name) for name in names_told}}
-    outputs.write(report=lambda: experiments_report(names, out, bench.used, settings))
+    outputs.write(report=lambda: experiments_report(written, bench.used, settings))
 
 
 def _priced(text: str) -> tuple[str, float]:
