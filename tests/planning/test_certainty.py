@@ -31,7 +31,7 @@ def simulated(votes: list[int], episodes: int) -> float:
     """How often the leader has the largest share: Dirichlet shares, and the rest broken like a stick."""
     random = np.random.default_rng(0)
     parts = np.sort(votes)[::-1]
-    points = random.choice(220, episodes, p=posterior(parts[None, :], UNIVERSAL).ravel())
+    points = random.choice(220, episodes, p=posterior(parts.tolist(), UNIVERSAL).ravel())
     alpha, discount = CONCENTRATIONS[points // 10][:, None], DISCOUNTS[points % 10][:, None]
     shares, rest = random.gamma(parts - discount), alpha + len(parts) * discount
     # Pieces come with chances by their size, so that a large one after so many is out of the question.

@@ -13,7 +13,7 @@ from suffice import Plan, Tally, certainty, confidence
 from suffice.planning import UNIVERSAL, Prior
 from suffice.planning.cache import cache_folder
 from suffice.planning.learning import ARMED, FLOOR, MEMORY, Learner, learned_prior, likelihoods, maximise, partition
-from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, log_likelihood, log_likelihoods
+from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, log_likelihood
 
 partitions = st.lists(st.integers(1, 12), min_size=1, max_size=8).map(lambda parts: tuple(sorted(parts, reverse=True)))
 
@@ -54,7 +54,11 @@ def tally_of(answers: list[str | None], budget: int = 8) -> Tally:
 
 @given(partitions)
 def test_a_partition_s_likelihoods_are_those_of_the_model(parts: tuple[int, ...]) -> None:
-    logs = log_likelihoods(np.array([[*parts, 0, 0]])).ravel()
+    alpha, d = CONCENTRATIONS[:, None], DISCOUNTS
+    new = sum(np.log(alpha + answers * d) for answers in range(1, len(parts)))
+    again = sum(np.log(votes - d) for part in parts for votes in range(1, part))
+    all_votes = sum(np.log(alpha + votes) for votes in range(1, sum(parts)))
+    logs = np.broadcast_to(new + again - all_votes, (len(CONCENTRATIONS), len(DISCOUNTS))).ravel()
     np.testing.assert_allclose(likelihoods(parts), np.exp(logs - logs.max()), rtol=1e-9)
 
 

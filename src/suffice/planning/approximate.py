@@ -188,7 +188,7 @@ def confidence_table(budget: int, prior: Prior) -> LargeTable:
             return np.ones(len(top))
         return confidence_of(sure, Basis.of(top, draws, budget), draws)
 
-    return LargeTable(_first_table(sure, confidence=arrays["first"]), later)
+    return LargeTable(Table.of(levels(sure.first), confidence=arrays["first"]), later)
 
 
 def plan_table(
@@ -200,8 +200,7 @@ def plan_table(
     def build() -> Arrays:
         model, later = fit_model(sure, prior, penalties, actions)
         policy = plan(model, penalties, actions, fewest)
-        asked, without_stop = np.concatenate(policy.asked), np.concatenate(policy.asked_without_stop)
-        return {"asked": asked, "asked_without_stop": without_stop, "fit": later.coefficients}
+        return {**policy.columns, "fit": later.coefficients}
 
     arrays = cached(build, "approximate plan", budget, prior, penalties, actions, fewest, keep=not prior.passing)
     fitted = Fitted(budget, arrays.pop("fit"))
@@ -212,7 +211,7 @@ def plan_table(
         decisions = decide(sure, fitted, Basis.of(top, draws, budget), draws, penalties, actions)
         return decisions.asked if column == "asked" else decisions.asked_without_stop
 
-    return LargeTable(_first_table(sure, **arrays), later)
+    return LargeTable(Table.of(levels(sure.first), **arrays), later)
 
 
 def cached_confidence(budget: int, prior: Prior) -> Arrays:
@@ -223,9 +222,3 @@ def cached_confidence(budget: int, prior: Prior) -> Arrays:
         return {"fit": sure.coefficients, "first": np.concatenate(first_confidences(sure, prior))}
 
     return cached(build, "approximate confidence", budget, prior, keep=not prior.passing)
-
-
-def _first_table(sure: Fitted, **columns: np.ndarray) -> Table:
-    tree = levels(sure.first)
-    ends = np.cumsum([len(level.parts) for level in tree])[:-1]
-    return Table.of(tree, **{name: np.split(column, ends) for name, column in columns.items()})

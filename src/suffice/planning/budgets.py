@@ -6,6 +6,7 @@ searched for, and where the best plan jumps over a target, its neighbours are mi
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -30,8 +31,7 @@ EPISODES = 20_000
 """By how many a plan for a large budget is measured."""
 
 
-@dataclass(frozen=True)
-class Means:
+class Means(NamedTuple):
     """What a policy comes to on average; agreement as a fraction."""
 
     samples: float
@@ -146,7 +146,7 @@ def for_mean_samples_and_rounds(base: Plan, samples: float, rounds: float, measu
     plans = [replace(base, penalty_draw=draw, penalty_round=round_) for draw, round_ in starts]
     found = [measure(one) for one in plans]
     while True:
-        table = np.array([(means.samples, means.rounds, means.agreement) for means in found])
+        table = np.array(found)
         solved = scipy.optimize.linprog(
             -table[:, 2], A_ub=table[:, :2].T, b_ub=[samples, rounds], A_eq=np.ones((1, len(table))), b_eq=[1]
         )
@@ -167,5 +167,4 @@ def for_mean_samples_and_rounds(base: Plan, samples: float, rounds: float, measu
 
 
 def _mixed(means: Sequence[Means], shares: Sequence[float]) -> Means:
-    columns = np.array([(one.samples, one.rounds, one.agreement) for one in means])
-    return Means(*(np.array(shares) @ columns).tolist())
+    return Means(*(np.array(shares) @ np.array(means)).tolist())

@@ -73,7 +73,8 @@ def _table(budget: int, prior: Prior) -> Lookup:
     if budget > EXACT_BUDGET:
         return keep_table(prior.tables, budget, confidence_table(budget, prior), _MOST_TABLES)
     model = build_model(budget, prior)
-    return keep_table(prior.tables, budget, Table.of(model.levels, confidence=model.confidence), _MOST_TABLES)
+    table = Table.of(model.levels, confidence=np.concatenate(model.confidence))
+    return keep_table(prior.tables, budget, table, _MOST_TABLES)
 
 
 NODES = 64
@@ -133,7 +134,7 @@ def _certainty(votes: tuple[int, ...], prior: Prior) -> float:
     """
     known = prior.certainties.get(votes)
     if known is None:
-        known = float((posterior(np.array([votes]), prior)[0] * _largest(votes)).sum())
+        known = float((posterior(votes, prior) * _largest(votes)).sum())
         known = min(known, 1.0 if votes[0] > 1 else MOST_FOR_ONE_VOTE)
         if len(prior.certainties) >= MOST_KNOWN:
             prior.certainties.clear()

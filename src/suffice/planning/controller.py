@@ -184,8 +184,7 @@ def _plan(budget: int, chosen: Plan) -> Lookup:
     if budget > EXACT_BUDGET:
         return plan_table(budget, chosen.prior, penalties, actions, chosen.fewest)
     model = build_model(budget, chosen.prior)
-    policy = plan(model, penalties, actions, chosen.fewest)
-    return Table.of(model.levels, asked=policy.asked, asked_without_stop=policy.asked_without_stop)
+    return Table.of(model.levels, **plan(model, penalties, actions, chosen.fewest).columns)
 
 
 def ceiling(controller: str | Controller, penalties: Penalties, budget: int = DEFAULT_BUDGET) -> Plan | None:

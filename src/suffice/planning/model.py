@@ -51,16 +51,8 @@ UNIVERSAL = Prior()
 """No opinion: what is used unless a prior is fitted."""
 
 
-def log_likelihoods(parts: IntArray) -> FloatArray:
-    """The log probability of each partition of the same number of votes, at each point of the grid."""
-    votes = int(parts[0].sum(dtype=int))
-    growth = _terms(_room(votes)).growth
-    by_answers = _by_answers(votes, parts.shape[1])
-    return by_answers[(parts > 0).sum(axis=1)] + growth[parts].sum(axis=1)[:, None, :]
-
-
 def log_likelihood(parts: Sequence[int]) -> FloatArray:
-    """The same for one partition without zeros, quicker."""
+    """The log probability of a partition, without zeros, at each point of the grid."""
     votes = sum(parts)
     terms = _terms(_room(votes))
     grown = terms.growth[np.array(parts)].sum(axis=0)
@@ -129,12 +121,12 @@ def step_probabilities(tree: list[Level], prior: Prior) -> list[FloatArray]:
     return found
 
 
-def posterior(parts: IntArray, prior: Prior) -> FloatArray:
-    """The weights of the grid's points once each partition, of the same number of votes, has been seen."""
+def posterior(parts: Sequence[int], prior: Prior) -> FloatArray:
+    """The weights of the grid's points once a partition has been seen."""
     with np.errstate(divide="ignore"):
-        logs = log_likelihoods(parts) + np.log(prior.grid)
-    weights = np.exp(logs - logs.max(axis=(1, 2), keepdims=True))
-    return weights / weights.sum(axis=(1, 2), keepdims=True)
+        logs = log_likelihood(parts) + np.log(prior.grid)
+    weights = np.exp(logs - logs.max())
+    return weights / weights.sum()
 
 
 @dataclass(frozen=True)

@@ -104,11 +104,10 @@ class Table:
     columns: dict[str, np.ndarray]
 
     @classmethod
-    def of(cls, levels: list[Level], **columns: list[np.ndarray]) -> "Table":
-        """Columns that are given level by level."""
+    def of(cls, levels: list[Level], **columns: np.ndarray) -> "Table":
+        """Columns that have the partitions of all levels."""
         starts = np.cumsum([0, *(len(level.parts) for level in levels)])
-        joined = {name: np.concatenate(parts) for name, parts in columns.items()}
-        return cls(np.concatenate([level.keys for level in levels]), starts, joined)
+        return cls(np.concatenate([level.keys for level in levels]), starts, columns)
 
     @property
     def most_draws(self) -> int:

@@ -25,6 +25,11 @@ class Policy:
     asked_without_stop: list[IntArray]
     value: list[FloatArray]
 
+    @property
+    def columns(self) -> dict[str, IntArray]:
+        """What a table of decisions has."""
+        return {name: np.concatenate(getattr(self, name)) for name in ("asked", "asked_without_stop")}
+
 
 def plan(model: Model, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1) -> Policy:
     """The policy of all levels, backwards from the last; with fewer draws than `fewest` it doesn't stop."""
