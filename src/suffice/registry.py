@@ -126,6 +126,17 @@ class Registry(Generic[T]):
             raise self._error(f"{culprit} can't be loaded: {reason}") from error
 
 
+def classes_of(base: type, method: str) -> Callable[[Any], Any]:
+    """What adopts the classes of a base that can be made, and nothing else."""
+
+    def adopt(registered: Any) -> Any:
+        if isinstance(registered, type) and issubclass(registered, base) and not inspect.isabstract(registered):
+            return registered
+        raise ValueError(f"must be a class of {base.__name__} with a {method} method")
+
+    return adopt
+
+
 def _works_alone(make: Callable[..., Any]) -> bool:
     """Whether it can be called with nothing."""
     return all(one.default is not one.empty for one in inspect.signature(make).parameters.values())

@@ -1,5 +1,6 @@
 """The interface: a controller looks at a tally and says how many more to draw; 0 stops."""
 
+import importlib
 import zlib
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
@@ -97,3 +98,13 @@ def question_random(seed: int, question: str, repeat: int = 0) -> np.random.Gene
     name = zlib.crc32(question.encode("utf-8", "surrogatepass"))
     # A last word of 0 would change nothing, and then this would be the chance by which its responses are drawn.
     return np.random.default_rng([seed, name, repeat + 1])
+
+
+ROOMS = ("suffice.planning",)
+"""Rooms that stand on this one and have controllers too: they register them when they are imported."""
+
+
+def import_rooms() -> None:
+    """Have all controllers of ours registered, before one is looked for by its name or in a file."""
+    for room in ROOMS:
+        importlib.import_module(room)

@@ -110,17 +110,13 @@ class Range:
     round: tuple[float, float] = ROUND_PENALTIES
 
     def __post_init__(self) -> None:
-        least, most = (whole_number("budgets", budget, least=2) for budget in self.budgets)
-        if not least <= most <= LARGEST_BUDGET:
-            raise OptionError(f"must rise, to {LARGEST_BUDGET} at the most, not {least} to {most}", "budgets")
-        for name, (low, high), (lowest, highest) in (
-            ("draw", self.draw, DRAW_PENALTIES),
-            ("round", self.round, ROUND_PENALTIES),
-        ):
-            if not lowest <= low <= high <= highest:
-                raise OptionError(
-                    f"must rise, from {lowest:g} to {highest:g} at the most, not {low:g} to {high:g}", name
-                )
+        fewest, largest = (whole_number("budgets", budget, least=2) for budget in self.budgets)
+        if not fewest <= largest <= LARGEST_BUDGET:
+            raise OptionError(f"must rise, to {LARGEST_BUDGET} at the most, not {fewest} to {largest}", "budgets")
+        for name, (least, most) in (("draw", DRAW_PENALTIES), ("round", ROUND_PENALTIES)):
+            low, high = getattr(self, name)
+            if not least <= low <= high <= most:
+                raise OptionError(f"must rise, from {least:g} to {most:g} at the most, not {low:g} to {high:g}", name)
 
     @classmethod
     def of(cls, card: Mapping[str, Any]) -> "Range":
@@ -131,7 +127,8 @@ class Range:
 
     def check(self, penalties: Penalties) -> None:
         """Refuse penalties that the network knows nothing of."""
-        for name, value, (low, high) in (("draw", penalties.draw, self.draw), ("round", penalties.round, self.round)):
+        for name, value in vars(penalties).items():
+            low, high = getattr(self, name)
             if not low <= value <= high:
                 raise ControllerError(f"penalty_{name} must be between {low:g} and {high:g}, not {value:g}")
 

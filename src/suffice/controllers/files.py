@@ -8,8 +8,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from suffice.controllers.above import import_rooms
-from suffice.controllers.base import ArrayController
+from suffice.controllers.base import ArrayController, import_rooms
 from suffice.errors import ControllerError
 from suffice.paths import is_there, write_whole
 from suffice.tally import FloatArray

@@ -70,14 +70,13 @@ class LearnedController(NetworkController):
     @cached_property
     def table(self) -> tuple[IntArray, IntArray]:
         """Keys of all states that can be met, in rising order, and how many draws the network asks for in each."""
-        scores = self.scores(state(self._states[:, 1:], self._states[:, 0], self.budget))
-        keys = self._keys(self._states[:, 0], self._states[:, 1:])
-        order = np.argsort(keys)
-        return keys[order], self.draws_by_action[scores.argmax(axis=1)][order]
+        draws, top = self._states[:, 0], self._states[:, 1:]
+        scores = self.scores(state(top, draws, self.budget))
+        return self._keys(draws, top), self.draws_by_action[scores.argmax(axis=1)]
 
     @cached_property
     def _states(self) -> IntArray:
-        """The draws and top counts of all states that can be met, a row a state."""
+        """The draws and top counts of all states that can be met, a row a state, in rising order of these numbers."""
         if (self.budget + 1) ** (self.top + 1) >= 2**63:
             raise _too_many(self.budget, self.top)
         tops = _sorted_counts(self.top, self.budget)
@@ -93,9 +92,7 @@ class LearnedController(NetworkController):
     @cached_property
     def _by_tally(self) -> dict[tuple[int, ...], int]:
         """The same table for one tally: the draws and the top counts, to the decision."""
-        keys, asked = self.table
-        order = np.searchsorted(keys, self._keys(self._states[:, 0], self._states[:, 1:]))
-        return dict(zip(map(tuple, self._states.tolist()), asked[order].tolist(), strict=True))
+        return dict(zip(map(tuple, self._states.tolist()), self.table[1].tolist(), strict=True))
 
     def decide(self, tally: Tally) -> int:
         """A look-up."""

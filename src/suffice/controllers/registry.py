@@ -1,25 +1,17 @@
 """From names to controllers: `NAME`, `NAME:key=value,key=value` or `file:PATH`, the same string everywhere."""
 
-import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from suffice.controllers.above import import_rooms
-from suffice.controllers.base import Controller
+from suffice.controllers.base import Controller, import_rooms
 from suffice.controllers.files import load_controller
 from suffice.errors import ControllerError
-from suffice.registry import Registry
+from suffice.registry import Registry, classes_of
 
 C = TypeVar("C", bound=type[Controller])
 
 
-def _adopt(registered: Any) -> Callable[..., Controller]:
-    if isinstance(registered, type) and issubclass(registered, Controller) and not inspect.isabstract(registered):
-        return registered
-    raise ValueError("must be a class of Controller with a decide method")
-
-
-_registry = Registry("controller", "suffice.controllers", ControllerError, _adopt)
+_registry = Registry[Controller]("controller", "suffice.controllers", ControllerError, classes_of(Controller, "decide"))
 _registry.register("file", rest="PATH")(load_controller)
 
 

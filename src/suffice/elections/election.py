@@ -3,16 +3,15 @@
 They are asked for by `NAME`, `NAME:key=value,key=value` or `file:PATH`, the same string everywhere.
 """
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from suffice.errors import OptionError, PoolError
 from suffice.pools import Pool
-from suffice.registry import Registry
+from suffice.registry import Registry, classes_of
 from suffice.tally import NONE, FloatArray, IntArray
 
 LENGTH = "length"
@@ -63,13 +62,7 @@ class Election(ABC):
 E = TypeVar("E", bound=type[Election])
 
 
-def _adopt(registered: Any) -> Callable[..., Election]:
-    if isinstance(registered, type) and issubclass(registered, Election) and not inspect.isabstract(registered):
-        return registered
-    raise ValueError("must be a class of Election with a weights method")
-
-
-registry = Registry("election", "suffice.elections", OptionError, _adopt)
+registry = Registry[Election]("election", "suffice.elections", OptionError, classes_of(Election, "weights"))
 
 
 def register_election(name: str) -> Callable[[E], E]:
