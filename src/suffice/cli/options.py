@@ -11,7 +11,6 @@ from suffice import Costs, OptionError, Penalties
 from suffice.cli import completion
 from suffice.cli.fields import Fields
 from suffice.executors import Executor, Ray
-from suffice.flow import ABOUT, METAVAR
 from suffice.panel.voters import PoolVoter
 from suffice.replay.evaluate import DEFAULT_REPEATS, Replay
 from suffice.report.progress import waiting
@@ -45,21 +44,14 @@ Voters = Annotated[
         help="A voter with its pools, and its price for a million tokens; repeat it.",
     ),
 ]
-Elect = Annotated[
-    str,
-    typer.Option(metavar="E", help="How the answer is elected: majority, weighted:signal=logprob,strength=0.4, …"),
-]
 Draws = Annotated[dict[str, int], Fields(Replay, "budget repeats seed", DRAWN)]
 """How a pool is drawn from; `DrawsOnce` where nothing is repeated."""
 DrawsOnce = Annotated[dict[str, int], Fields(Replay, "budget seed", {"budget": DEFAULT_BUDGET, "seed": 0})]
-Budget = Annotated[int, typer.Option(help="The most draws for a question.")]
 Actions = Annotated[str, typer.Option(metavar="1,2,4", help="The numbers of draws that may be asked for.")]
 RayAddress = Annotated[
     str | None,
     typer.Option("--ray", metavar="ADDRESS", help="Work on a Ray cluster: auto, ray://HOST:PORT or local (extra ray)."),
 ]
-
-FlowText = Annotated[str | None, typer.Option("--flow", metavar=METAVAR, help=ABOUT)]
 Slots = Annotated[
     int | None, typer.Option(help="How many responses to a question the server works on at once; all by default.")
 ]

@@ -14,7 +14,7 @@ from suffice.cli import asking
 from suffice.cli.app import app, need
 from suffice.cli.fields import Fields
 from suffice.cli.options import Prices
-from suffice.cli.outputs import JsonFile, OutputFiles
+from suffice.cli.outputs import JsonFile
 from suffice.cli.servers import Servers, check_with_panel, upstream_of, with_key
 from suffice.live.prompts import get_prompt, put
 from suffice.panel.live import ask_panel
@@ -76,15 +76,10 @@ def ask(
         except suffice.SampleError as error:
             outcome, code = error.outcome, 1
             typer.echo(with_key(f"suffice: {error}"), err=True)
-    _print_outcome(outcome, console, outputs)
+    if outcome:
+        told = dumps(outcome.to_json(), ensure_ascii=False)
+        outputs.write(json=lambda: f"{told}\n")
+        for line in [] if outputs.quiet else outcome_lines(outcome):
+            console.print(line, markup=False, soft_wrap=True)
     if code:
         raise typer.Exit(code)
-
-
-def _print_outcome(outcome: "suffice.Outcome | None", console: Console, outputs: OutputFiles) -> None:
-    if outcome is None:
-        return
-    outputs.write(json=lambda: dumps(outcome.to_json(), ensure_ascii=False) + "\n")
-    if not outputs.quiet:
-        for line in outcome_lines(outcome):
-            console.print(line, markup=False, soft_wrap=True)

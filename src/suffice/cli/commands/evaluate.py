@@ -11,7 +11,7 @@ from suffice.cli import options
 from suffice.cli.app import app, show
 from suffice.cli.outputs import OutputFiles, Outputs
 from suffice.controllers.conditioned import LARGEST_BUDGET as LARGEST_LEARNED
-from suffice.flow import get_flow
+from suffice.flow import ABOUT, METAVAR, get_flow
 from suffice.planning import LARGEST_BUDGET as LARGEST_PLANNED
 from suffice.replay import DEFAULT_REPEATS
 from suffice.replay.calibrating import judge_pools
@@ -26,6 +26,7 @@ from suffice.report.tables import clock_table, evaluation_tables, independent, l
 from suffice.settings import setting
 
 IN_ROUNDS = ["once", "sc", "asc", "esc", "rl", "plan"]
+ELECT = "How the answer is elected: majority, weighted:signal=logprob,strength=0.4, …"
 IN_FLOW = ["once", "asc", "boinf", "plan", "rl"]
 
 
@@ -38,9 +39,9 @@ def evaluate(
     controllers: options.Controllers = [],  # noqa: B006
     penalty_draw: options.PenaltyDraw = Penalties.draw,
     penalty_round: options.PenaltyRound = Penalties.round,
-    flow_text: options.FlowText = None,
+    flow: str | None = setting(None, ABOUT, METAVAR),
     slots: options.Slots = None,
-    elect: options.Elect = "majority",
+    elect: str = setting("majority", ELECT, "E"),
     tokens_per_second: options.TokensPerSecond = None,
     baseline: str = setting("sc", "The controller that changes and differences are against.", "C"),
     right: Path | None = setting(None, "A calibration: tell how true it is on the gold of these pools.", "FILE"),
@@ -49,9 +50,9 @@ def evaluate(
     ray: options.RayAddress = None,
 ) -> None:
     """Replay controllers over pools, all on the same draws, and compare them."""
-    flow = get_flow(flow_text)
+    flowing = get_flow(flow)
     if learn:
-        if flow or slots or outputs.csv:
+        if flowing or slots or outputs.csv:
             raise OptionError("is for rounds with no clock, and writes no CSV", "learn")
         if elect != "majority":
             raise OptionError("tells samples and agreement, which an election by weight doesn't change", "learn")
@@ -68,7 +69,9 @@ def evaluate(
         settings = {"budget": draws["budget"], "orders": orders, "seed": draws["seed"]}
         _learn(pools, (controllers or ["plan"])[0], penalties, outputs, **settings)
         return
-    controllers = controllers or _serving(IN_FLOW if flow else IN_ROUNDS, draws["budget"])
+    budget, largest = draws["budget"], {"rl": LARGEST_LEARNED, "plan": LARGEST_PLANNED}
+    usual = [one for one in (IN_FLOW if flowing else IN_ROUNDS) if budget <= largest.get(one, budget)]
+    controllers = controllers or [one for one in usual if one != "rl" or budget > 1]
     warnings = [warning for name in controllers for warning in _trained_on_them(name, pools)]
     for warning in warnings:
         typer.echo(f"WARNING: {warning}", err=True)
@@ -80,14 +83,14 @@ def evaluate(
             baseline=baseline,
             **draws,
             penalties=penalties,
-            flow=flow,
+            flow=flowing,
             slots=slots,
             elect=elect,
             progress=advance,
-            executor=cluster or executor_for(pools, len(controllers), draws["repeats"], clocked=bool(flow or slots)),
+            executor=cluster or executor_for(pools, len(controllers), draws["repeats"], clocked=bool(flowing or slots)),
         )
     about: dict[str, Any] = {**draws, "penalty_draw": penalties.draw, "penalty_round": penalties.round, "elect": elect}
-    about |= {"flow": str(flow) if flow else None, "warnings": warnings}
+    about |= {"flow": str(flowing) if flowing else None, "warnings": warnings}
     if slots or tokens_per_second:
         about |= {"slots": slots, "tokens_per_second": tokens_per_second}
     judged = judge_pools(calibration, pools, draws["budget"], draws["seed"]) if calibration else {}
@@ -103,7 +106,7 @@ def evaluate(
         return
     for table in evaluation_tables(comparisons):
         show(table, "")
-    if flow or slots or tokens_per_second:
+    if flowing or slots or tokens_per_second:
         show(clock_table(comparisons, tokens_per_second), "")
     if calibration:
         show(judged_table(calibration, judged, risk), "")
@@ -120,12 +123,6 @@ def _trained_on_them(name: str, pools: list[suffice.Pool]) -> list[str]:
         for pool in pools
         if pool.name in known or pool.sha256 in known
     ]
-
-
-def _serving(controllers: list[str], budget: int) -> list[str]:
-    """Those of them that serve a budget: a network and a plan have their largest."""
-    largest = {"rl": LARGEST_LEARNED, "plan": LARGEST_PLANNED}
-    return [one for one in controllers if budget <= largest.get(one, budget) and (one != "rl" or budget > 1)]
 
 
 def _learn(pools: list[suffice.Pool], plan: str, penalties: Penalties, outputs: OutputFiles, **settings: int) -> None:

@@ -20,10 +20,7 @@ from suffice.settings import setting
 def import_(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files of one format, which make one pool.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the pool goes.")],
-    format_: Annotated[
-        str | None,
-        typer.Option("--from", metavar="|".join(FORMATS), help="The format; the file shows it by default."),
-    ] = None,
+    from_: str | None = setting(None, "The format; the file shows it by default.", "|".join(FORMATS)),
     answer: str | None = setting(
         None, "Find answers in the responses, as collect does; those in the file by default.", "X"
     ),
@@ -41,7 +38,7 @@ def import_(
     try:
         with waiting("reading files"):
             made = suffice.import_pool(
-                files, format_, answer=answer, gold=gold, suffix=suffix, columns=columns, fewest=fewest
+                files, from_, answer=answer, gold=gold, suffix=suffix, columns=columns, fewest=fewest
             )
     except suffice.OptionError as error:
         raise suffice.OptionError(error.complaint, "from" if error.argument == "format" else error.argument) from None

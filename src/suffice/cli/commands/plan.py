@@ -25,7 +25,7 @@ def plan(
     mean_samples: float | None = setting(None, "Draw so many on average."),
     mean_rounds: float | None = setting(None, "Take at most so many rounds on average."),
     min_agreement: float | None = setting(None, "Agree with the full vote so often, in percent."),
-    budget: options.Budget = DEFAULT_BUDGET,
+    budget: int = setting(DEFAULT_BUDGET, "The most draws for a question."),
     penalty_draw: options.PenaltyDraw = Plan.penalty_draw,
     penalty_round: options.PenaltyRound = Plan.penalty_round,
     actions: options.Actions = ACTIONS,

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -19,7 +18,7 @@ from rich.text import Text
 
 from suffice import OptionError, SufficeError
 from suffice.cli.app import app, new_console
-from suffice.cli.outputs import OutputFiles
+from suffice.cli.outputs import JsonFile
 from suffice.live.servers.targets import whole_url
 from suffice.settings import setting
 
@@ -27,19 +26,31 @@ PATIENCE_SECONDS = 5.0
 BETWEEN_SECONDS = 1.0
 """How long it waits for the gateway, and between two looks."""
 MOST_BYTES = 16 << 20
-_HEADINGS = {
-    "certain": "cer-\ntain",
-    "samples over one": "samples\nover one",
-    "tokens over one": "tokens\nover one",
-    "prompt tokens again": "prompt tok-\nens again",
-    "cost over one": "cost\nover one",
-    "answers changed": "answers\nchanged",
-    "would vote": "would\nvote",
-    "expected samples": "expected\nsamples",
-    "expected tokens": "expected\ntokens",
+_OVER_ONE = {
+    "votes": "votes",
+    "samples\nover one": "over_one_samples",
+    "tokens\nover one": "over_one_tokens",
+    "cost\nover one": "cost_over_one",
+    "answers\nchanged": "changed",
 }
-"""What is broken so that all fits 80 columns."""
-_RECENT = ("time", "what", "status", "samples", "tokens", "tokens over one", "sure", "certain", "seconds")
+_EXPECTED = {
+    "requests": "requests",
+    "would\nvote": "would_vote",
+    "expected\nsamples": "expected_samples",
+    "tokens": "tokens",
+    "expected\ntokens": "expected_tokens",
+}
+_TAKEN = {"requests": "requests", "samples": "samples", "tokens": "tokens"}
+_COSTS = {"tokens\nover one": "over_one_tokens", "cost": "cost", "cost\nover one": "cost_over_one"}
+_KEYS = {"name": "name", **_TAKEN, **_COSTS}
+_RECENT = {
+    **{name: name for name in ("time", "what", "status", "samples", "tokens")},
+    "tokens\nover one": "over_one_tokens",
+    "sure": "confidence",
+    "cer-\ntain": "certainty",
+    "seconds": "seconds",
+}
+"""What a column is called, broken so that all fits 80 columns, and what it shows."""
 _LEFT = ("name", "what", "time", "model", "key", "evidence")
 _GROUPS = 8
 """So many models, keys and kinds of evidence are shown, the dearest."""
@@ -93,12 +104,9 @@ class GatewayClient:
 @app.command()
 def top(
     url: Annotated[str, typer.Argument(metavar="URL", help="The gateway, as http://localhost:8000.")],
+    outputs: JsonFile,
     key_env: str | None = setting(None, "The variable with a key, where the gateway asks for one.", "NAME"),
     shadow: bool = setting(False, "Tell what auto would do, of a gateway with --vote shadow."),
-    as_json: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="[FILE]", help="Write all that is told, once, as JSON; without FILE, print it."),
-    ] = None,
 ) -> None:
     """Watch a gateway: what votes cost over one response, what they changed, what is under way, and who asks.
 
@@ -108,8 +116,8 @@ def top(
         raise OptionError(f"{key_env}: the variable is not set; put the key into it", "key_env")
     with closing(GatewayClient(url, os.environ[key_env].strip() if key_env else None)) as gateway:
         told = gateway.figures()
-        if as_json:
-            OutputFiles(as_json).write(json=lambda: json.dumps(told) + "\n")
+        if outputs.json:
+            outputs.write(json=lambda: json.dumps(told) + "\n")
         elif not sys.stdout.isatty():
             new_console().print(shadow_screen(gateway.where, told) if shadow else screen(gateway.where, told))
         else:
@@ -143,26 +151,30 @@ def shadow_screen(where: str, told: dict[str, Any], rows: int = 20, gone: str = 
     groups = [one for one in costs.get("groups", []) if one.get("expected_tokens")]
     said = costs.get("shadow") or "there is nothing to tell: no request was answered in the shadow (--vote shadow)"
     heading = _text(gone, "bold red") if gone else _heading(where, told)
-    return Group(heading, _groups("What auto would spend", groups[:rows], _expected), _text(said, "bold"))
+    return Group(heading, _groups("What auto would spend", groups[:rows], _EXPECTED), _text(said, "bold"))
 
 
 def screen(where: str, told: dict[str, Any], rows: int = 20, gone: str = "") -> Group:
     """All of it, one below the other: what votes cost and brought comes first."""
-    costs, audits = told.get("costs", {}), told.get("audits", {}).get("all", {})
+    costs, audits, totals = told.get("costs", {}), told.get("audits", {}).get("all", {}), told["totals"]
     sentences = [costs.get(name) for name in ("said", "savings", "shadow", "cap")]
     sentences.append(audits.get("said") if audits.get("audits") else None)
     voted = [one for one in costs.get("groups", []) if one.get("votes")]
     priced = any(one.get("cost_over_one") for one in voted)
+    over_one = {heading: name for heading, name in _OVER_ONE.items() if priced or name != "cost_over_one"}
     parts: list[Any] = [_text(gone, "bold red") if gone else _heading(where, told)]
     parts += [_text(sentence, "bold") for sentence in sentences if sentence]
-    parts.append(_totals(told["totals"], priced))
+    again = {"prompt tok-\nens again": "over_one_prompt_tokens"}
+    parts.append(_table("", _TAKEN | over_one | again, [totals]))
     if voted:
-        parts.append(_groups("What votes cost", voted[:_GROUPS], lambda one: _over_one(one, priced)))
+        parts.append(_groups("What votes cost", voted[:_GROUPS], over_one))
     if "usage" in told:
-        parts.append(_usage(told["usage"]["keys"]))
+        parts.append(_table("Keys", _KEYS, told["usage"]["keys"]))
     parts += [_upstream(one) for one in told.get("upstreams", [])]
-    under_way = told.get("under_way", [])[:rows]
-    return Group(*parts, _recent(under_way, told.get("recent", [])[: rows - len(under_way)]))
+    under_way = [_now(one) for one in told.get("under_way", [])[:rows]]
+    recent = [*under_way, *told.get("recent", [])[: rows - len(under_way)]]
+    parts.append(_table("Recent requests", _RECENT, [one | {"what": _what(one)} for one in recent]))
+    return Group(*parts)
 
 
 def _heading(where: str, told: dict[str, Any]) -> Text:
@@ -171,41 +183,10 @@ def _heading(where: str, told: dict[str, Any]) -> Text:
     return _text(f"suffice at {where}{of}, up for {told.get('seconds', 0):,.0f} s")
 
 
-def _totals(totals: dict[str, Any], priced: bool) -> Table:
-    """All requests in a line: what they took, and what of that over one response."""
-    taken = {name: _number(totals.get(name)) for name in ("requests", "samples", "tokens")}
-    again = {"prompt tokens again": _number(totals.get("over_one_prompt_tokens"))}
-    cells = taken | _over_one(totals, priced) | again
-    return _table("", cells, [[*cells.values()]])
-
-
-def _groups(title: str, groups: list[dict[str, Any]], figures: Callable[[dict[str, Any]], dict[str, str]]) -> Table:
+def _groups(title: str, groups: list[dict[str, Any]], columns: dict[str, str]) -> Table:
     """What was or would be spent, by model, key and evidence."""
     named = ["model", *(["key"] if any(one.get("key") for one in groups) else []), "evidence"]
-    rows = [[*map(one.get, named), *figures(one).values()] for one in groups]
-    return _table(title, [*named, *figures({})], rows)
-
-
-def _expected(told: dict[str, Any]) -> dict[str, str]:
-    """What was spent, and what auto would likely spend."""
-    return {
-        "requests": _number(told.get("requests")),
-        "would vote": _number(told.get("would_vote")),
-        "expected samples": f"{told.get('expected_samples', 0):,.0f}",
-        "tokens": _number(told.get("tokens")),
-        "expected tokens": _number(told.get("expected_tokens")),
-    }
-
-
-def _over_one(told: dict[str, Any], priced: bool) -> dict[str, str]:
-    """What votes took over one response, and what they changed."""
-    return {
-        "votes": _number(told.get("votes")),
-        "samples over one": _number(told.get("over_one_samples")),
-        "tokens over one": _number(told.get("over_one_tokens")),
-        **({"cost over one": _money(told.get("cost_over_one"))} if priced else {}),
-        "answers changed": _number(told.get("changed")),
-    }
+    return _table(title, {name: name for name in named} | columns, groups)
 
 
 def _upstream(one: dict[str, Any]) -> Text:
@@ -213,43 +194,10 @@ def _upstream(one: dict[str, Any]) -> Text:
     return _text(f"{one.get('name')} {health}, {one.get('in_flight')} in flight")
 
 
-def _usage(keys: list[dict[str, Any]]) -> Table:
-    columns = {"requests": "requests", "samples": "samples", "tokens": "tokens", "tokens over one": "over_one_tokens"}
-    money = {"cost": "cost", "cost over one": "cost_over_one"}
-    rows = [
-        [
-            one.get("name"),
-            *(_number(one.get(name)) for name in columns.values()),
-            *(_money(one.get(name)) for name in money.values()),
-        ]
-        for one in keys
-    ]
-    return _table("Keys", ["name", *columns, *money], rows)
-
-
-def _recent(under_way: list[dict[str, Any]], entries: list[dict[str, Any]]) -> Table:
-    rows: list[list[Any]] = [
-        [
-            "now",
-            _what(one),
-            "",
-            f"{one.get('arrived')}/{one.get('asked')}" if "asked" in one else "",
-            *(_number(one.get("tokens")), "", "", "", f"{one.get('seconds', 0):.2f}"),
-        ]
-        for one in under_way
-    ]
-    rows += [
-        [
-            time.strftime("%H:%M:%S", time.localtime(one.get("time", 0))),
-            _what(one),
-            one.get("status"),
-            *(_number(one.get(name)) for name in ("samples", "tokens", "over_one_tokens")),
-            *("" if one.get(name) is None else f"{one[name]:.0%}" for name in ("confidence", "certainty")),
-            f"{one.get('seconds', 0):.2f}",
-        ]
-        for one in entries
-    ]
-    return _table("Recent requests", _RECENT, rows)
+def _now(one: dict[str, Any]) -> dict[str, Any]:
+    """A vote under way, as those that have ended are told."""
+    samples = f"{one.get('arrived')}/{one.get('asked')}" if "asked" in one else ""
+    return one | {"time": "now", "samples": samples} | dict.fromkeys(("status", "confidence", "certainty"))
 
 
 def _what(one: dict[str, Any]) -> str:
@@ -258,26 +206,32 @@ def _what(one: dict[str, Any]) -> str:
     return f"{one.get('kind')}, {about or one.get('path')}"
 
 
-def _table(title: str, columns: Any, rows: list[list[Any]]) -> Table:
+def _table(title: str, columns: dict[str, str], rows: list[dict[str, Any]]) -> Table:
     """A table; where there is not enough room, names are cut short, and never a number."""
     table = Table(title=title or None, title_justify="left", box=None, padding=(0, 1, 0, 0))
-    for column in columns:
-        justify: Literal["left", "right"] = "left" if column in _LEFT else "right"
-        shrinks = column in ("model", "key", "what", "name")
-        table.add_column(_HEADINGS.get(column, column), justify=justify, no_wrap=not shrinks, overflow="ellipsis")
+    for heading in columns:
+        justify: Literal["left", "right"] = "left" if heading in _LEFT else "right"
+        shrinks = heading in ("model", "key", "what", "name")
+        table.add_column(heading, justify=justify, no_wrap=not shrinks, overflow="ellipsis")
     for row in rows:
-        table.add_row(*(_text(cell)[:60] for cell in row))
+        table.add_row(*(_text(_cell(name, row.get(name)))[:60] for name in columns.values()))
     return table
 
 
-def _number(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:,.2f}"
-    return f"{value:,}" if isinstance(value, int) else ""
-
-
-def _money(value: Any) -> str:
-    return f"{value:,.4f}" if isinstance(value, int | float) else ""
+def _cell(name: str, value: Any) -> Any:
+    """A figure as it suits what it is of; texts as they are."""
+    if not isinstance(value, int | float):
+        return value
+    match name:
+        case "time":
+            return time.strftime("%H:%M:%S", time.localtime(value))
+        case "confidence" | "certainty":
+            return f"{value:.0%}"
+        case "cost" | "cost_over_one":
+            return f"{value:,.4f}"
+        case "expected_samples":
+            return f"{value:,.0f}"
+    return f"{value:,.2f}" if name == "seconds" or isinstance(value, float) else f"{value:,}"
 
 
 def _text(value: Any, style: str = "") -> Text:
