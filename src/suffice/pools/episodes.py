@@ -136,7 +136,9 @@ def _draw(questions: tuple[Question, ...], budget: int, repeats: int, seed: int)
 def _orders(questions: tuple[Question, ...], budget: int, repeats: int, seed: int) -> IntArray:
     """For each question the positions of its first `budget` responses, a column a repeat: Fisher–Yates, cut short."""
     sizes = np.repeat([len(question.answers) for question in questions], repeats)
-    chances = np.stack([_random(question, seed).random((budget, repeats)) for question in questions], axis=1)
+    # Each question has its own source of chance, so that its draws are the same in whatever company.
+    names = [zlib.crc32(question.id.encode("utf-8", "surrogatepass")) for question in questions]
+    chances = np.stack([np.random.default_rng([seed, name]).random((budget, repeats)) for name in names], axis=1)
     chances = chances.reshape(budget, -1)
     columns = np.arange(len(sizes))
     deck = np.tile(np.arange(sizes.max(), dtype=np.int32)[:, None], len(sizes))
@@ -147,8 +149,3 @@ def _orders(questions: tuple[Question, ...], budget: int, repeats: int, seed: in
         deck.reshape(-1)[there] = deck[draw]
         deck[draw] = card
     return deck[:budget].reshape(budget, len(questions), repeats).swapaxes(0, 1)
-
-
-def _random(question: Question, seed: int) -> np.random.Generator:
-    """The question's own source of chance, so that its draws are the same in whatever company."""
-    return np.random.default_rng([seed, zlib.crc32(question.id.encode("utf-8", "surrogatepass"))])

@@ -125,16 +125,13 @@ def front(choices: Sequence[Choice]) -> list[Choice]:
 
 def _best(choices: Sequence[Choice], max_latency: float | None, max_tokens: float | None) -> Choice:
     """The cheapest within the latency, or the quickest within the tokens."""
+    quickest, cheapest = (min(getattr(one, name) for one in choices) for name in ("latency", "tokens"))
     if max_latency is not None:
-        fitting = [choice for choice in choices if choice.latency <= max_latency]
-        if not fitting:
-            nearest = min(choice.latency for choice in choices)
+        if quickest > max_latency:
             raise OptionError(
-                f"of {max_latency:g}: the quickest in the sweep takes {nearest:.0f} tokens", "max_latency"
+                f"of {max_latency:g}: the quickest in the sweep takes {quickest:.0f} tokens", "max_latency"
             )
-        return min(fitting, key=lambda one: (one.tokens, one.latency))
-    fitting = [choice for choice in choices if choice.tokens <= (max_tokens or 0)]
-    if not fitting:
-        nearest = min(choice.tokens for choice in choices)
-        raise OptionError(f"of {max_tokens:g}: the cheapest in the sweep spends {nearest:.0f}", "max_tokens")
-    return min(fitting, key=lambda one: (one.latency, one.tokens))
+        return min((one for one in choices if one.latency <= max_latency), key=lambda one: (one.tokens, one.latency))
+    if max_tokens is None or cheapest > max_tokens:
+        raise OptionError(f"of {max_tokens:g}: the cheapest in the sweep spends {cheapest:.0f}", "max_tokens")
+    return min((one for one in choices if one.tokens <= max_tokens), key=lambda one: (one.latency, one.tokens))

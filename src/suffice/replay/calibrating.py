@@ -14,6 +14,7 @@ from suffice.errors import OptionError, PoolError, whole_number
 from suffice.planning import certainties
 from suffice.planning.right import FEWEST, SIGNALS, Calibration, SignalScale, learn, score
 from suffice.pools import AnyPool, Episodes, Pool, Question, draw_episodes, get_pools
+from suffice.replay.evaluate import known_mean
 from suffice.replay.run import Outcomes, replay
 from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray
 
@@ -165,15 +166,7 @@ def _votes(episodes: Episodes, outcomes: Outcomes) -> dict[str, Any]:
         "certainties": np.nan_to_num(certainties(tallies)),
     }
     names = {name for question in episodes.questions for name in question.signals if name in SIGNALS}
-    return found | {name: _mean(episodes.signal(name), givers) for name in sorted(names)}
-
-
-def _mean(values: FloatArray, givers: np.ndarray) -> FloatArray:
-    """The mean of each row over those who gave its answer, NaN where it is not known."""
-    known = givers & ~np.isnan(values)
-    counts = known.sum(axis=1)
-    sums = np.where(known, values, 0).sum(axis=1)
-    return np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0)
+    return found | {name: known_mean(np.where(givers, episodes.signal(name), np.nan)) for name in sorted(names)}
 
 
 def calibration_of(votes: LabelledVotes) -> Calibration:
@@ -217,11 +210,9 @@ class Judged:
     @property
     def auroc(self) -> float | None:
         """How often a vote that is right has the larger probability than one that is wrong; None without both."""
-        ranks = scipy.stats.rankdata(self.fitted)
-        right, wrong = self.truths.sum(), (1 - self.truths).sum()
-        if not right * wrong:
-            return None
-        return float((ranks[self.truths == 1].sum() - right * (right + 1) / 2) / (right * wrong))
+        right, wrong = self.fitted[self.truths == 1], self.fitted[self.truths == 0]
+        pairs = right.size * wrong.size
+        return float(scipy.stats.mannwhitneyu(right, wrong).statistic / pairs) if pairs else None
 
     def answered(self, least: float | None) -> tuple[float, float | None]:
         """The share that is at least so probable, and which part of it is wrong."""

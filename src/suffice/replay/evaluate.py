@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import groupby
+from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from suffice.planning import LARGEST_BUDGET, prior_of
 from suffice.pools import AnyPool, Episodes, Pool, Question, check_draws, draw_episodes, get_pools
 from suffice.replay.fields import replay_fields
 from suffice.replay.reliability import Reliability, question_sums
-from suffice.replay.run import Outcomes, replay, replay_clocked
+from suffice.replay.run import MEASURED, SHARES, Measures, Outcomes, replay, replay_clocked
 from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET, FloatArray, Tally
 
@@ -188,6 +189,11 @@ class Replay:
     confidence: bool = True
     slots: int | None = None
 
+    @property
+    def tells_confidence(self) -> bool:
+        """Whether confidence is told: it is not for large budgets."""
+        return self.confidence and self.budget <= LARGEST_BUDGET
+
     def check(self, pools: Sequence[Pool], variants: Sequence[Variant]) -> None:
         """Refuse what can't be replayed, before the work begins."""
         if self.slots is not None:
@@ -269,36 +275,44 @@ def _replay_shard(
     questions: tuple[Question, ...], variants: Sequence[Variant], setting: Replay, link: Link
 ) -> _Measured:
     """Some questions of a pool, all of them structured or none, in all variants."""
-    tell = setting.confidence and setting.budget <= LARGEST_BUDGET
     parts: list[_Measured] = []
     for episodes in draw_episodes(Pool("", questions), setting.budget, setting.repeats, setting.seed):
         parts.append([])
-        for variant, outcomes in zip(variants, _outcomes(episodes, variants, setting, link), strict=True):
-            prior, unknown = prior_of(variant.controller), np.full(len(outcomes.answer), np.nan)
-            sure = outcomes.confidences(episodes, prior) if tell else unknown
-            certain = outcomes.certainties(episodes, prior) if setting.confidence else unknown
-            sums = (
-                question_sums(sure, outcomes.agrees(episodes), episodes.repeats)
-                if tell
-                else np.empty((len(episodes.questions), 0, 0))
-            )
-            given = outcomes.elected(episodes, variant.election)
-            parts[-1].append((_measure(episodes, outcomes, given, sure, certain, setting.penalties), sums))
+        for found in _measures(episodes, variants, setting, link):
+            none = np.empty((len(episodes.questions), 0, 0))
+            sure, agrees = found["confidence"], found["agreement"]
+            sums = question_sums(sure, agrees, episodes.repeats) if setting.tells_confidence else none
+            parts[-1].append((_by_question(episodes, found, setting.penalties), sums))
             link.tell(len(episodes.questions))
     return [_joined(batches) for batches in zip(*parts, strict=True)]
 
 
-def _outcomes(episodes: Episodes, variants: Sequence[Variant], setting: Replay, link: Link) -> Iterator[Outcomes]:
-    """How the episodes end in each variant."""
+def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, link: Link) -> Iterator[Measures]:
+    """What is told of the episodes in each variant."""
+    unknown = np.full(len(episodes.answers), np.nan)
     if episodes.questions[0].structured:
-        yield from replay_fields(episodes, [variant.controller for variant in variants], link.check)
+        for found in replay_fields(episodes, [variant.controller for variant in variants], link.check):
+            found["confidence"] = found["confidence"] if setting.tells_confidence else unknown
+            found["certainty"] = found["certainty"] if setting.confidence else unknown
+            yield found
         return
     for variant in variants:
         link.check()
         if variant.flow or setting.slots:
-            yield replay_clocked(episodes, variant.controller, variant.flow, setting.slots)
+            outcomes: Outcomes = replay_clocked(episodes, variant.controller, variant.flow, setting.slots)
         else:
-            yield replay(episodes, variant.controller)
+            outcomes = replay(episodes, variant.controller)
+        prior = prior_of(variant.controller)
+        yield {
+            "accuracy": outcomes.elected(episodes, variant.election).right(episodes),
+            "field_accuracy": unknown,
+            "agreement": outcomes.agrees(episodes),
+            "agreement_independent": outcomes.agrees_independent(episodes),
+            "confidence": outcomes.confidences(episodes, prior) if setting.tells_confidence else unknown,
+            "certainty": outcomes.certainties(episodes, prior) if setting.confidence else unknown,
+            "share": outcomes.leader_votes(episodes) / np.maximum(outcomes.samples, 1),
+            **{name: getattr(outcomes, name) for name in MEASURED if name not in SHARES},
+        }
 
 
 def _joined(parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> tuple[dict[str, FloatArray], FloatArray]:
@@ -307,43 +321,23 @@ def _joined(parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> tuple[
     return {metric: np.concatenate([part[metric] for part in metrics]) for metric in METRICS}, np.concatenate(sums)
 
 
-def _measure(
-    episodes: Episodes,
-    outcomes: Outcomes,
-    given: Outcomes,
-    sure: FloatArray,
-    certain: FloatArray,
-    penalties: Penalties,
-) -> dict[str, FloatArray]:
-    """Each metric by question, the mean over its repeats; `given` are the outcomes with the answers elected."""
-
-    def mean(values: np.ndarray) -> FloatArray:
-        return values.reshape(-1, episodes.repeats).mean(axis=1)
-
+def _by_question(episodes: Episodes, found: Measures, penalties: Penalties) -> dict[str, FloatArray]:
+    """Each metric by question, the mean over its repeats."""
+    means = {name: known_mean(values.reshape(-1, episodes.repeats)) for name, values in found.items()}
     metered = [question.tokens is not None and None not in question.tokens for question in episodes.questions]
-    agreement = mean(outcomes.agrees(episodes))
-    rounds, samples = mean(outcomes.rounds), mean(outcomes.samples)
-    leader = outcomes.leader_votes(episodes)
+    for name in ("total_tokens", "sequential_tokens"):
+        means[name] = np.where(metered, means[name], np.nan)
+    costs = penalties.draw * means["samples"] + penalties.round * means["rounds"]
     return {
-        "accuracy": 100 * mean(given.right(episodes)),
-        "field_accuracy": 100 * mean(outcomes.fields_right(episodes)),
-        "agreement": 100 * agreement,
-        "agreement_independent": 100 * mean(outcomes.agrees_independent(episodes)),
-        "rounds": rounds,
-        "samples": samples,
-        "total_tokens": np.where(metered, mean(outcomes.total_tokens), np.nan),
-        "sequential_tokens": np.where(metered, mean(outcomes.sequential_tokens), np.nan),
-        "latency_tokens": np.where(metered, mean(outcomes.latency_tokens), np.nan),
-        "spent_tokens": np.where(metered, mean(outcomes.spent_tokens), np.nan),
-        "launched": mean(outcomes.launched),
-        "reward": 2 * agreement - 1 - penalties.draw * samples - penalties.round * rounds,
-        "confidence": 100 * mean(sure),
-        "certainty": 100 * _known_mean(certain.reshape(-1, episodes.repeats)),
-        "share": 100 * mean(leader / np.maximum(outcomes.samples, 1)),
+        **{name: 100 * mean if name in SHARES else mean for name, mean in means.items()},
+        # On a clock these are the critical path, and what was generated until the stop.
+        "latency_tokens": means["sequential_tokens"],
+        "spent_tokens": means["total_tokens"],
+        "reward": 2 * means["agreement"] - 1 - costs,
     }
 
 
-def _known_mean(rows: FloatArray) -> FloatArray:
+def known_mean(rows: FloatArray) -> FloatArray:
     """The mean of what is known in each row, NaN where nothing is."""
     known = ~np.isnan(rows)
     sums = np.where(known, rows, 0).sum(axis=1)
@@ -368,6 +362,14 @@ def _result(pool: Pool, variant: Variant, parts: Sequence[tuple[dict[str, FloatA
 def _mean(values: FloatArray) -> float | None:
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else None
+
+
+def spread(values: Sequence[float | None]) -> tuple[float | None, float | None]:
+    """The mean of values and their standard deviation; None where one is not known, or has no other beside it."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None, None
+    return fmean(known), stdev(known) if len(known) > 1 else None
 
 
 def mean_over_pools(results: Sequence[Result], metric: str) -> float | None:

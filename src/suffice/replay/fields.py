@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ from suffice.controllers import Controller
 from suffice.elections import FieldElection, FieldTallies, field_accuracy
 from suffice.planning import Prior, certainty, confidence, prior_of
 from suffice.pools import Episodes, Question
-from suffice.replay.run import CERTAINTY_REPEATS, MeasuredOutcomes, controllers_of
-from suffice.tally import FloatArray, IntArray
+from suffice.replay.run import CERTAINTY_REPEATS, MEASURED, Measures, controllers_of
+from suffice.tally import IntArray
 
 
 class FieldEpisode:
@@ -55,38 +54,12 @@ class FieldEpisode:
         return float(found.whole), found.share
 
 
-@dataclass(frozen=True)
-class FieldOutcomes(MeasuredOutcomes):
-    """How each episode ended where answers have fields; an answer has no code, and its votes are those of all of it."""
-
-    agree: FloatArray
-    agree_second: FloatArray
-    whole_right: FloatArray
-    field_right: FloatArray
-
-    def agrees(self, episodes: Episodes) -> FloatArray:
-        """Whether the whole object is the one that the full budget elects."""
-        return self.agree
-
-    def agrees_independent(self, episodes: Episodes) -> FloatArray:
-        """The same of a second vote, of other draws."""
-        return self.agree_second
-
-    def right(self, episodes: Episodes) -> FloatArray:
-        """Whether the whole object is."""
-        return self.whole_right
-
-    def fields_right(self, episodes: Episodes) -> FloatArray:
-        """Which share of its fields is."""
-        return self.field_right
-
-
 def replay_fields(
     episodes: Episodes, controllers: Sequence[Controller], check: Callable[[], None] = lambda: None
-) -> list[FieldOutcomes]:
-    """Run controllers over episodes of structured questions."""
+) -> list[Measures]:
+    """Run controllers over episodes of structured questions; the votes of an answer are those of all of it."""
     rows = len(episodes.answers)
-    outcomes = [FieldOutcomes(*np.zeros((5, rows), np.int64), *np.full((7, rows), np.nan)) for _ in controllers]
+    measured: list[Measures] = [{name: np.full(rows, np.nan) for name in MEASURED} for _ in controllers]
     second = dict(zip(*episodes.second, strict=True))
     serving = [controllers_of(episodes, controller) for controller in controllers]
     for row in range(rows):
@@ -96,22 +69,22 @@ def replay_fields(
         episode = FieldEpisode(question, episodes.answers[row])
         full = episode.elected(len(episode.values))
         other = FieldEpisode(question, second[row]).elected(len(episode.values)) if row in second else None
-        for found, chosen in zip(outcomes, serving, strict=True):
+        for found, chosen in zip(measured, serving, strict=True):
             ends = episode.ends(chosen[row])
             draws = ends[-1] if ends else 0
             election = episode.elected(draws)
             rounds = np.split(episodes.tokens[row, :draws], ends[:-1])
-            found.rounds[row], found.samples[row] = len(ends), draws
-            found.total_tokens[row] = sum(tokens.sum() for tokens in rounds)
-            found.sequential_tokens[row] = sum(tokens.max(initial=0) for tokens in rounds)
-            found.agree[row] = episode.agrees(election, full)
+            found["rounds"][row], found["samples"][row], found["launched"][row] = len(ends), draws, draws
+            found["total_tokens"][row] = sum(tokens.sum() for tokens in rounds)
+            found["sequential_tokens"][row] = sum(tokens.max(initial=0) for tokens in rounds)
+            found["agreement"][row] = episode.agrees(election, full)
             if row in second:
-                found.agree_second[row] = episode.agrees(election, other)
-            found.whole_right[row], found.field_right[row] = episode.right(election, gold)
-            found.votes[row] = election.whole.top(1)[0] if election else 0
+                found["agreement_independent"][row] = episode.agrees(election, other)
+            found["accuracy"][row], found["field_accuracy"][row] = episode.right(election, gold)
+            found["share"][row] = election.whole.top(1)[0] / draws if election else 0
             certain = row % episodes.repeats < CERTAINTY_REPEATS
-            found.sure[row], found.certain[row] = _sureness(election, certain, prior_of(chosen[row]))
-    return outcomes
+            found["confidence"][row], found["certainty"][row] = _sureness(election, certain, prior_of(chosen[row]))
+    return measured
 
 
 def _sureness(election: FieldElection | None, certain: bool, prior: Prior) -> tuple[float, float]:

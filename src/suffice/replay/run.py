@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from suffice.controllers import ArrayController, Controller, question_random
 from suffice.elections import LENGTH, Election, Majority
 from suffice.flow import Flow
-from suffice.planning import Prior, certainties, certainty, confidence, confidences, prior_of
+from suffice.planning import Prior, certainties, confidences
 from suffice.pools import Episodes
 from suffice.replay.flow import flow_one, rounds_one
-from suffice.tally import NONE, FloatArray, IntArray, Tally
+from suffice.tally import NONE, FloatArray, IntArray, Standings, Tally
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,6 @@ class Outcomes:
     def launched(self) -> IntArray:
         """How many draws were started."""
         return self.samples
-
-    @property
-    def spent_tokens(self) -> IntArray:
-        """The tokens that were generated."""
-        return self.total_tokens
-
-    @property
-    def latency_tokens(self) -> IntArray:
-        """The tokens on the critical path."""
-        return self.sequential_tokens
 
     def agrees(self, episodes: Episodes) -> NDArray[Any]:
         """Whether each answer is the one that the full budget elects."""
@@ -70,27 +60,27 @@ class Outcomes:
         def of(values: NDArray[Any]) -> NDArray[Any]:
             return np.take_along_axis(values, np.maximum(counted, 0), axis=1)
 
-        codes = np.where(counted == NONE, NONE, of(episodes.answers))
         signals = {name: of(episodes.signal(name)) for name in election.signals if name != LENGTH}
+        codes = in_order(episodes.answers, counted)
         return replace(self, answer=election.elect(codes, signals, of(episodes.lengths)))
 
-    def fields_right(self, episodes: Episodes) -> FloatArray:
-        """Which share of an answer's fields is right; NaN where it has none."""
-        return np.full(len(self.answer), np.nan)
+    def standings(self, episodes: Episodes) -> Standings:
+        """The votes after each draw, in the order in which draws count."""
+        return episodes.standings
 
     def leader_votes(self, episodes: Episodes) -> IntArray:
         """The votes of each answer."""
-        return episodes.standings.votes[self.samples, np.arange(len(self.samples)), 0]
+        return self.standings(episodes).votes[self.samples, np.arange(len(self.samples)), 0]
 
     def confidences(self, episodes: Episodes, prior: Prior) -> FloatArray:
         """How sure each outcome is that the full budget would elect its answer."""
-        return confidences(episodes.standings.at(np.arange(len(self.samples)), self.samples), prior)
+        return confidences(self.standings(episodes).at(np.arange(len(self.samples)), self.samples), prior)
 
     def certainties(self, episodes: Episodes, prior: Prior) -> FloatArray:
         """How sure each outcome is that unlimited sampling would; NaN where there is no answer, or it is not told."""
-        rows = np.flatnonzero(_certainty_wanted(episodes))
+        rows = np.flatnonzero(np.arange(len(episodes.answers)) % episodes.repeats < CERTAINTY_REPEATS)
         found = np.full(len(self.samples), np.nan)
-        found[rows] = certainties(episodes.standings.at(rows, self.samples[rows]), prior)
+        found[rows] = certainties(self.standings(episodes).at(rows, self.samples[rows]), prior)
         return found
 
 
@@ -98,38 +88,13 @@ CERTAINTY_REPEATS = 10
 """Certainties are worked out for so many repeats of a question: each takes as long as a thousand decisions."""
 
 
-def _certainty_wanted(episodes: Episodes) -> NDArray[np.bool_]:
-    """The episodes whose certainty is worked out."""
-    return np.arange(len(episodes.answers)) % episodes.repeats < CERTAINTY_REPEATS
-
-
 @dataclass(frozen=True)
-class MeasuredOutcomes(Outcomes):
-    """How each episode ended where that was measured one by one, and does not follow from the standings."""
-
-    votes: IntArray
-    sure: FloatArray
-    certain: FloatArray
-
-    def leader_votes(self, episodes: Episodes) -> IntArray:
-        """The votes of each answer."""
-        return self.votes
-
-    def confidences(self, episodes: Episodes, prior: Prior) -> FloatArray:
-        """How sure each outcome is."""
-        return self.sure
-
-    def certainties(self, episodes: Episodes, prior: Prior) -> FloatArray:
-        """The same, of unlimited sampling."""
-        return self.certain
-
-
-@dataclass(frozen=True)
-class ClockedOutcomes(MeasuredOutcomes):
+class ClockedOutcomes(Outcomes):
     """How each episode ended on a clock, where what was counted need not be what was started first."""
 
     started: IntArray
     order: IntArray
+    counted_standings: Standings
 
     @property
     def launched(self) -> IntArray:
@@ -139,6 +104,20 @@ class ClockedOutcomes(MeasuredOutcomes):
     def counted(self, episodes: Episodes) -> IntArray:
         """The draws that each outcome rests on."""
         return self.order
+
+    def standings(self, episodes: Episodes) -> Standings:
+        """The votes after each draw that counted."""
+        return self.counted_standings
+
+
+SHARES = (
+    *("accuracy", "field_accuracy", "agreement", "agreement_independent"),
+    *("confidence", "certainty", "share"),
+)
+MEASURED = ("rounds", "samples", "launched", "total_tokens", "sequential_tokens", *SHARES)
+"""What is measured of each episode, NaN where it is not known; these are shares of 1."""
+
+Measures = dict[str, FloatArray]
 
 
 def controllers_of(episodes: Episodes, controller: Controller) -> Sequence[Controller]:
@@ -159,24 +138,22 @@ def _serves_all(controller: Controller) -> bool:
 
 def replay_clocked(episodes: Episodes, controller: Controller, flow: Flow | None, slots: int | None) -> ClockedOutcomes:
     """Each episode on a clock of tokens: in flow, or in rounds."""
-    columns = ("answer", "rounds", "samples", "total_tokens", "sequential_tokens", "started", "votes")
-    found = {name: np.zeros(len(episodes.answers), np.int64) for name in columns}
-    sure, certain = np.full((2, len(episodes.answers)), np.nan)
+    found = []
     order = np.full(episodes.answers.shape, NONE)
-    wanted = _certainty_wanted(episodes)
     for row, chosen in enumerate(controllers_of(episodes, controller)):
         answers, tokens = episodes.row(row), episodes.tokens[row].tolist()
         one = flow_one(chosen, answers, tokens, flow, slots) if flow else rounds_one(chosen, answers, tokens, slots)
-        leader, votes = episodes.question(row).code(one.tally.leader), one.tally.top(1)[0]
-        figures = (leader, one.launches, one.tally.draws, one.spent, one.latency, one.launched, votes)
-        for name, figure in zip(columns, figures, strict=True):
-            found[name][row] = figure
+        leader = episodes.question(row).code(one.tally.leader)
+        found.append((leader, one.launches, one.tally.draws, one.spent, one.latency, one.launched))
         order[row, : one.tally.draws] = one.counted
-        known = confidence(one.tally, prior_of(chosen))
-        sure[row] = np.nan if known is None else known
-        if wanted[row] and one.tally.leader is not None:
-            certain[row] = certainty(one.tally, prior_of(chosen))
-    return ClockedOutcomes(**found, sure=sure, certain=certain, order=order)
+    standings = Standings(in_order(episodes.answers, order))
+    answer, rounds, samples, spent, waited, launched = np.array(found, np.int64).T
+    return ClockedOutcomes(answer, rounds, samples, spent, waited, launched, order, standings)
+
+
+def in_order(answers: IntArray, counted: IntArray) -> IntArray:
+    """The codes of the draws that are counted, in their order; NONE for what was not drawn."""
+    return np.where(counted == NONE, NONE, np.take_along_axis(answers, np.maximum(counted, 0), axis=1))
 
 
 def replay(episodes: Episodes, controller: Controller) -> Outcomes:

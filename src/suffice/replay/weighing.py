@@ -7,8 +7,8 @@ from importlib.metadata import version
 
 import numpy as np
 
-from suffice.controllers import get_controller
-from suffice.elections import LearnedWeights, check_signals
+from suffice.controllers import Controller, get_controller
+from suffice.elections import Election, LearnedWeights, Majority, check_signals
 from suffice.elections.learned import common_signals, fit_strengths
 from suffice.elections.weights import signal_of
 from suffice.errors import OptionError, PoolError
@@ -133,7 +133,8 @@ def _try(
         weights = LearnedWeights(names, tuple(np.nan_to_num(learned).tolist()))
         if places.size:
             tested = Pool(pool.name, tuple(pool.questions[place] for place in places))
-            plain[places], weighed[places] = _accuracies(tested, weights, *draws)
+            full = get_controller(f"sc:draws={draws[0]}")
+            plain[places], weighed[places] = accuracies(tested, full, [Majority(), weights], *draws)[1]
     return Tried(pool.name, plain, weighed)
 
 
@@ -142,16 +143,17 @@ def _fold(question: Question) -> int:
     return zlib.crc32(question.id.encode("utf-8", "surrogatepass")) % FOLDS
 
 
-def _accuracies(
-    pool: Pool, weights: LearnedWeights, budget: int, repeats: int, seed: int
-) -> tuple[FloatArray, FloatArray]:
-    """The accuracy of each question at the full budget: by the plain vote, and by weight."""
-    found = []
+def accuracies(
+    pool: Pool, stop: Controller, elections: Sequence[Election], budget: int, repeats: int, seed: int
+) -> tuple[float, list[FloatArray]]:
+    """The mean samples at a controller's stops and, for each election there, the accuracy of each question."""
+    samples, right = [], []
     for episodes in draw_episodes(pool, budget, repeats, seed):
-        outcomes = replay(episodes, get_controller(f"sc:draws={budget}"))
-        for given in (outcomes, outcomes.elected(episodes, weights)):
-            found.append(100 * given.right(episodes).reshape(-1, repeats).mean(axis=1))
-    return np.concatenate(found[::2]), np.concatenate(found[1::2])
+        outcomes = replay(episodes, stop)
+        given = [outcomes.elected(episodes, election).right(episodes) for election in elections]
+        right.append(100 * np.array(given).reshape(len(given), -1, repeats).mean(axis=2))
+        samples.append(outcomes.samples)
+    return float(np.concatenate(samples).mean()), [*np.concatenate(right, axis=1)]
 
 
 def _usual(pools: Sequence[Pool], names: Sequence[str]) -> dict[str, dict[str, float]]:
