@@ -9,7 +9,7 @@ import pytest
 from suffice import Pool, evaluate, load_pool
 from suffice.experiments import Bench
 from suffice.experiments.elections import ElectionResult, elections, gain
-from suffice.report.elected import elected_rows, elected_text
+from suffice.report.elected import elections_page
 
 MODEL = "qwen2.5-coder-0.5b"
 
@@ -57,11 +57,12 @@ def test_figures_are_those_of_evaluate(found: list[ElectionResult], bench: Bench
             assert one.samples == pytest.approx(result.samples)
 
 
-def test_gains_are_over_the_plain_vote_of_the_full_budget(found: list[ElectionResult]) -> None:
+def test_gains_are_over_the_plain_vote_of_the_full_budget(found: list[ElectionResult], bench: Bench) -> None:
     pool = f"{MODEL}__gsm8k"
     plain = gain(found, [pool], "SC@32", "majority")
     assert plain is not None and (plain.low, plain.mean, plain.high) == (0, 0, 0)
-    text, rows = elected_text(found), elected_rows(found)
+    page = elections_page(found, bench)
+    text, rows = page.text, page.rows
     assert len(rows) == len(found) and rows[0]["gain"] == 0
     for words in (
         "At the stops of SC@32",
@@ -76,4 +77,4 @@ def test_gains_are_over_the_plain_vote_of_the_full_budget(found: list[ElectionRe
 
 def test_nothing_to_elect_is_said(tmp_path: Path, bench: Bench) -> None:
     structured = replace(bench.test[0], questions=tuple(replace(q, structured=True) for q in bench.test[0].questions))
-    assert "Skipped" in elected_text(elections(replace(bench, test=(structured,))))
+    assert "Skipped" in elections_page(elections(replace(bench, test=(structured,))), bench).text

@@ -11,8 +11,8 @@ from helpers.browser import open_browser
 from helpers.commands import fails, works
 from helpers.live import until
 
-from suffice.report.experiments import Page
 from suffice.report.html import report_html
+from suffice.report.markdown import Page
 from suffice.report.reproduced import experiments_report
 from suffice.testing import FakeServer
 

@@ -1,6 +1,6 @@
 """The paper's proposition as an experiment: budgets on average, met by penalties that are found or chosen."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -76,17 +76,17 @@ def budgets(bench: Bench) -> list[Kept]:
                 for seed in range(bench.seeds)
             ]
             most = max(map(len, by_seed))  # a seed with fewer to choose from would seem a worse chooser
-            groups = [_Choice(bench, training, some) for some in by_seed if some and len(some) == most]
+            groups = [_chooser(bench, training, some) for some in by_seed if some and len(some) == most]
             among |= {(names, WAYS[1]): most, (names, WAYS[3]): len(FIXED_PENALTIES)}
-            plans = _Choice(bench, training, [Plan(p.draw, p.round, bench.setting.actions) for p in FIXED_PENALTIES])
+            plans = _chooser(bench, training, [Plan(p.draw, p.round, bench.setting.actions) for p in FIXED_PENALTIES])
             for limits in grid:
                 lagrangian = [one for (what, _), one in mine.items() if what == limits]
                 planned = meet(Plan(actions=bench.setting.actions), bench.budget, training, *limits, None).controller
                 chosen: tuple[list[Controller], ...] = (
                     [*lagrangian],
-                    [group.best(limits) for group in groups],
+                    [best(limits) for best in groups],
                     [planned],
-                    [plans.best(limits)],
+                    [plans(limits)],
                 )
                 found |= {(names, limits, way): some for way, some in zip(WAYS, chosen, strict=True)}
                 advance(1)
@@ -118,23 +118,17 @@ def _mean(results: Sequence[Result]) -> Result:
     return replace(results[0], **means)  # type: ignore[arg-type]
 
 
-class _Choice:
-    """Controllers of fixed penalties, and their means on the training pools."""
+def _chooser(bench: Bench, training: Training, controllers: Sequence[Controller]) -> Callable[[Limits], Controller]:
+    """What chooses, by means on the training pools, who agrees most often within limits, or is least over them."""
+    results = evaluate(training, controllers, budget=bench.budget, repeats=SEARCH_REPEATS, confidence=False)
+    columns = np.array([(result.samples, result.rounds, result.agreement) for result in results])
+    means = columns.reshape(len(training), len(controllers), 3).mean(axis=0).tolist()
 
-    def __init__(self, bench: Bench, training: Training, controllers: Sequence[Controller]) -> None:
-        self.controllers = controllers
-        results = evaluate(training, controllers, budget=bench.budget, repeats=SEARCH_REPEATS, confidence=False)
-        columns = np.array([(result.samples, result.rounds, result.agreement) for result in results])
-        self.means = columns.reshape(len(training), len(controllers), 3).mean(axis=0)
+    def best(limits: Limits) -> Controller:
+        merits = [(-max(0.0, _excess(limits, samples, rounds)), agreement) for samples, rounds, agreement in means]
+        return controllers[merits.index(max(merits))]
 
-    def best(self, limits: Limits) -> Controller:
-        """The one that agrees most often within the limits; where there is none, the one that is least over them."""
-
-        def merit(means: np.ndarray) -> tuple[float, float]:
-            samples, rounds, agreement = means.tolist()
-            return -max(0.0, _excess(limits, samples, rounds)), agreement
-
-        return self.controllers[max(range(len(self.means)), key=lambda number: merit(self.means[number]))]
+    return best
 
 
 def _excess(limits: Limits, samples: float, rounds: float) -> float:

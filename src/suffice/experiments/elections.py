@@ -1,6 +1,6 @@
 """Elections side by side: what each gains over the plain vote, at the stops of SC, of the plan and of half as many."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +11,11 @@ from suffice.elections.learned import common_signals, fit_strengths
 from suffice.errors import PoolError
 from suffice.experiments.bench import Bench, model_of
 from suffice.planning import Plan
-from suffice.pools import Pool, draw_episodes
+from suffice.pools import Pool
 from suffice.replay import Difference
 from suffice.replay.compare import paired
-from suffice.replay.run import replay
 from suffice.replay.targets import meet
+from suffice.replay.weighing import accuracies
 from suffice.tally import FloatArray
 
 MAJORITY = "majority"
@@ -55,7 +55,15 @@ def elections(bench: Bench) -> list[ElectionResult]:
             names = tuple(one.name for one in training)
             stops[names] = stops.get(names) or _stops(bench, training)
             chosen = dict(_elections(bench, pool, training))
-            found += _elected(bench, pool, stops[names], chosen, advance)
+            for stop, controller in stops[names].items():
+                samples, right = accuracies(
+                    pool, controller, [*chosen.values()], bench.budget, bench.repeats, bench.seed
+                )
+                found += [
+                    ElectionResult(pool.name, stop, name, samples, accuracy, _strengths(chosen[name]))
+                    for name, accuracy in zip(chosen, right, strict=True)
+                ]
+                advance(len(pool.questions) / len(stops[names]))
     return found
 
 
@@ -98,26 +106,6 @@ def _elections(bench: Bench, pool: Pool, training: Sequence[Pool]) -> Iterator[t
                 yield f"learned from {source}, by {target}", LearnedWeights(tuple(names), tuple(strengths.tolist()))
 
 
-def _elected(
-    bench: Bench,
-    pool: Pool,
-    stops: Mapping[str, Controller],
-    chosen: Mapping[str, Election],
-    advance: Callable[[float], None],
-) -> Iterator[ElectionResult]:
-    """Every election at every stop, each on the same draws."""
-    right: dict[tuple[str, str], list[FloatArray]] = {(stop, name): [] for stop in stops for name in chosen}
-    samples: dict[str, list[float]] = {stop: [] for stop in stops}
-    for episodes in draw_episodes(pool, bench.budget, bench.repeats, bench.seed):
-        for stop, controller in stops.items():
-            outcomes = replay(episodes, controller)
-            samples[stop] += outcomes.samples.tolist()
-            for name, election in chosen.items():
-                given = outcomes.elected(episodes, election).right(episodes)
-                right[stop, name].append(100 * given.reshape(-1, bench.repeats).mean(axis=1))
-        advance(len(episodes.questions))
-    for (stop, name), parts in right.items():
-        election = chosen[name]
-        learned = election if isinstance(election, LearnedWeights) else LearnedWeights()
-        strengths = dict(zip(learned.signals, learned.strengths, strict=True))
-        yield ElectionResult(pool.name, stop, name, float(np.mean(samples[stop])), np.concatenate(parts), strengths)
+def _strengths(election: Election) -> dict[str, float]:
+    learned = election if isinstance(election, LearnedWeights) else LearnedWeights()
+    return dict(zip(learned.signals, learned.strengths, strict=True))

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, stdev
 
 from suffice.controllers import Controller, LearnedController
 from suffice.experiments.bench import Bench
@@ -10,6 +9,7 @@ from suffice.penalties import Penalties
 from suffice.planning import Plan
 from suffice.pools import Pool
 from suffice.replay import Result, mean_over_pools
+from suffice.replay.evaluate import spread
 from suffice.training.setting import Setting, TrainingJob
 
 PENALTIES = (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)
@@ -53,13 +53,8 @@ Jobs = Mapping[tuple[str, str, float, int], TrainingJob]
 
 def point(parameter: str, runs: Sequence[Sequence[Result]]) -> SweepPoint:
     """A setting's figures: of each seed the mean over its results, and of these mean and deviation."""
-    figures: dict[str, float | None] = {}
-    deviations: dict[str, float | None] = {}
-    for metric in FIGURES:
-        values = [value for run in runs if (value := mean_over_pools(run, metric)) is not None]
-        known = len(values) == len(runs)
-        figures[metric] = fmean(values) if known else None
-        deviations[metric] = stdev(values) if known and len(values) > 1 else None
+    found = {metric: spread([mean_over_pools(run, metric) for run in runs]) for metric in FIGURES}
+    figures, deviations = ({metric: both[place] for metric, both in found.items()} for place in (0, 1))
     return SweepPoint(parameter, figures, deviations, len(runs))
 
 
@@ -122,13 +117,11 @@ def _curves(
 def _sweep(bench: Bench, method: str) -> dict[str, str | Controller]:
     """The settings of a rule, or of the planner: at the learned controllers' price of a round, and with their actions
     where the bench has its own."""
-    if method == "sc":
-        sizes = sorted({max(1, round(size * bench.budget / SIZES[-1])) for size in SIZES})
-        return {f"draws={size}": f"sc:draws={size}" for size in sizes}
-    if method == "asc":
-        return {f"threshold={threshold}": f"asc:threshold={threshold}" for threshold in THRESHOLDS}
-    if method == "esc":
-        return {f"window={window}": f"esc:window={window}" for window in WINDOWS}
+    sizes = sorted({max(1, round(size * bench.budget / SIZES[-1])) for size in SIZES})
+    rules = {"sc": ("draws", sizes), "asc": ("threshold", THRESHOLDS), "esc": ("window", WINDOWS)}
+    if method in rules:
+        name, values = rules[method]
+        return {f"{name}={value}": f"{method}:{name}={value}" for value in values}
     own = bench.setting
     actions = Plan.actions if own.actions == Setting.actions else own.actions
     return {f"penalty_draw={penalty}": Plan(penalty, own.penalties.round, actions) for penalty in draw_penalties(bench)}

@@ -1,20 +1,18 @@
 """The page of elections: accuracy by pool and election, with what each gains over the plain vote of the full budget."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from suffice.experiments import Bench
 from suffice.experiments.elections import ElectionResult, gain
-from suffice.report.markdown import gap_columns, gap_text, markdown_table
-
-SKIPPED = "Skipped: there is no pool with plain answers."
+from suffice.report.markdown import Page, gap_columns, gap_text, markdown_table
 
 
-def elected_text(found: Sequence[ElectionResult]) -> str:
-    """A table a stop, and the learned strengths."""
+def elections_page(found: Sequence[ElectionResult], bench: Bench) -> Page:
+    """Ours: which election gains what: a table a stop, and the learned strengths."""
     if not found:
-        return SKIPPED
+        return Page("Skipped: there is no pool with plain answers.", [])
     pools = list(dict.fromkeys(one.pool for one in found))
     stops = list(dict.fromkeys(one.stop for one in found))
     about = f"Accuracy in percent and, with 95 % intervals over questions, the gain over the plain vote at {stops[0]}."
@@ -35,22 +33,12 @@ def elected_text(found: Sequence[ElectionResult]) -> str:
         signals = list(dict.fromkeys(signal for one in learned for signal in one.strengths))
         rows = [[one.pool, one.election, *(_strength(one, signal) for signal in signals)] for one in learned]
         parts.append("The strengths that were learned:\n\n" + markdown_table(["for", "election", *signals], rows))
-    return "\n\n".join(part.strip() for part in parts)
-
-
-def elected_rows(found: Sequence[ElectionResult]) -> list[dict[str, Any]]:
-    """A row for each pool, stop and election."""
-    return [
-        {
-            "pool": one.pool,
-            "stop": one.stop,
-            "election": one.election,
-            "samples": one.samples,
-            "accuracy": _mean([one]),
-            **gap_columns({"gain": gain(found, [one.pool], one.stop, one.election)}),
-        }
+    rows_of_csv = [
+        {"pool": one.pool, "stop": one.stop, "election": one.election, "samples": one.samples, "accuracy": _mean([one])}
+        | gap_columns({"gain": gain(found, [one.pool], one.stop, one.election)})
         for one in found
     ]
+    return Page("\n\n".join(part.strip() for part in parts), rows_of_csv)
 
 
 def _strength(one: ElectionResult, signal: str) -> str:

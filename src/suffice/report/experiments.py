@@ -1,14 +1,14 @@
 """The pages of experiments: each from its figures to Markdown, CSV and PNG."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from functools import partial
 from statistics import fmean
 from typing import Any
 
 from suffice.experiments import EXPERIMENTS, Bench
 from suffice.experiments.bench import benchmark_of, model_of
 from suffice.experiments.budgets import SLACK, WAYS, Kept
-from suffice.experiments.elections import ElectionResult
 from suffice.experiments.explain import Explained, rank_correlation
 from suffice.experiments.methods import COMPARED, LEARNED, LEARNED_METHODS, Measured, Methods
 from suffice.experiments.panels import PanelFound
@@ -17,11 +17,12 @@ from suffice.experiments.transfer import Transfer
 from suffice.paths import write_whole
 from suffice.pools import Pool
 from suffice.replay import mean_over_pools
-from suffice.report.elected import elected_rows, elected_text
+from suffice.report.elected import elections_page
 from suffice.report.figures import draw_budgets, draw_plots, draw_scaling
 from suffice.report.files import table_csv
 from suffice.report.html import Axis, Section, apart, panel, percent, plot
 from suffice.report.markdown import (
+    Page,
     cell,
     gap_columns,
     gap_text,
@@ -44,17 +45,6 @@ NO_PANEL = (
     "Skipped: it needs pools of two models on the same questions, with counts of tokens, named MODEL__BENCHMARK, and a "
     "price for each: --price MODEL=P."
 )
-
-
-@dataclass(frozen=True)
-class Page:
-    """An experiment to be read: Markdown, and tables for machines, the main one and others by name."""
-
-    text: str
-    rows: list[dict[str, Any]]
-    more: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
-    plot: Section | None = None
-    """What a report plots, where that does not follow from the main table."""
 
 
 def write_page(name: str, found: Any, bench: Bench) -> Page:
@@ -141,30 +131,23 @@ def _differences(found: Methods, pools: Sequence[Pool]) -> tuple[str, list[dict[
     return f"Differences, with 95 % intervals over questions (paired bootstrap):\n\n{table}\n", rows
 
 
-def scaling_page(found: dict[str, Curves], bench: Bench) -> Page:
-    """Figures 2, 4 and 7, and beyond them what a price for rounds does."""
-    pictures = (
-        ("samples", ("rounds", "samples"), "accuracy"),
-        ("tokens", ("sequential_tokens", "total_tokens"), "accuracy"),
-        ("agreement", ("rounds", "samples"), "agreement"),
-    )
-    return _sweeps_page(found, bench, "scaling", pictures)
+SWEPT = {
+    "scaling": {
+        "samples": (("rounds", "samples"), "accuracy"),
+        "tokens": (("sequential_tokens", "total_tokens"), "accuracy"),
+        "agreement": (("rounds", "samples"), "agreement"),
+    },
+    "frontier": {quality: (("rounds", "samples"), quality) for quality in ("agreement", "accuracy")},
+}
+"""The pictures of sweeps: what is in the file's name, the costs, and the quality."""
 
 
-def frontier_page(found: dict[str, Curves], bench: Bench) -> Page:
-    """The same sweeps, with the exact planner's as the frontier."""
-    pictures = tuple((quality, ("rounds", "samples"), quality) for quality in ("agreement", "accuracy"))
-    return _sweeps_page(found, bench, "frontier", pictures)
-
-
-def _sweeps_page(
-    found: dict[str, Curves], bench: Bench, name: str, panels_of: Sequence[tuple[str, Sequence[str], str]]
-) -> Page:
-    """For each model, each picture's costs and quality."""
+def sweeps_page(name: str, found: dict[str, Curves], bench: Bench) -> Page:
+    """Figures 2, 4 and 7, and what a price for rounds does; or the same with the exact planner's frontier."""
     files = []
     for model, pools in _by_model(bench.test).items():
         panels = {pool.name: found[pool.name] for pool in pools}
-        for suffix, costs, quality in panels_of:
+        for suffix, (costs, quality) in SWEPT[name].items():
             files.append(f"{name}_{model}_{suffix}.png")
             draw_scaling(panels, costs, quality, bench.out / files[-1])
     rows = [
@@ -245,28 +228,21 @@ def transfer_page(found: Transfer | None, bench: Bench) -> Page:
         for source in bench.models()
     ]
     table = markdown_table(["trained on", *(f"tested on {target}" for target in curves)], matrix)
-    lines = [
-        [source, target, *(gap_text(gaps[metric], metric) for metric in COMPARED)]
-        for (target, source), gaps in found.differences.items()
-        if gaps
-    ]
-    gaps = markdown_table(["trained on", "tested on", *COMPARED], lines)
+    compared = [(source, target, gaps) for (target, source), gaps in found.differences.items() if gaps]
+    lines = [[source, target, *(gap_text(gaps[one], one) for one in COMPARED)] for source, target, gaps in compared]
+    gaps_table = markdown_table(["trained on", "tested on", *COMPARED], lines)
     rows = [
         {"trained": source, "tested": target, "penalty_draw": float(p.parameter), "seeds": p.seeds, **p.row}
         for target, some in curves.items()
         for source, points in some.items()
         for p in points
     ]
-    more = [
-        {"trained": source, "tested": target, **gap_columns(gaps)}
-        for (target, source), gaps in found.differences.items()
-        if gaps
-    ]
+    more = [{"trained": source, "tested": target, **gap_columns(gaps)} for source, target, gaps in compared]
     every = [p for some in curves.values() for points in some.values() for p in points]
     text = (
         f"{_seeds(every, 'All')} Accuracy % / agreement % / samples / rounds, at a penalty of {penalty}:\n\n{table}\n"
         "Against controllers trained on the tested model, with 95 % intervals over questions (paired bootstrap):\n\n"
-        f"{gaps}\n"
+        f"{gaps_table}\n"
     )
     return Page(text + pictures(["transfer.png"]), rows, {"differences": more})
 
@@ -304,7 +280,13 @@ def budgets_page(found: Sequence[Kept], bench: Bench) -> Page:
         ]
         heads = ["mean" if name == model else name.removeprefix(f"{model}__") for name in columns]
         text += f"\n**{model}**\n\n" + markdown_table(["samples in rounds", "", "seeds", *heads], lines)
-    return Page(text + pictures(["budgets.png"]), [_kept_row(kept) for kept in found])
+    rows = [
+        {"samples_limit": kept.limits[0], "rounds_limit": kept.limits[1], "way": kept.way, "pool": kept.pool}
+        | {"seeds": len(kept.results), "among": kept.among, "kept": kept.met}
+        | spread_columns(kept.results, ("samples", "rounds", "agreement", "accuracy"))
+        for kept in found
+    ]
+    return Page(text + pictures(["budgets.png"]), rows)
 
 
 def _kept_cell(kept: Kept) -> str:
@@ -312,24 +294,6 @@ def _kept_cell(kept: Kept) -> str:
     seeds = f" ({kept.met} of {len(kept.results)})" if len(kept.results) > 1 else ""
     mark = "**" if kept.met == len(kept.results) else ""
     return f"{mark}{samples} in {rounds}{mark}, {agreement} %{seeds}"
-
-
-def _kept_row(kept: Kept) -> dict[str, Any]:
-    return {
-        "samples_limit": kept.limits[0],
-        "rounds_limit": kept.limits[1],
-        "way": kept.way,
-        "pool": kept.pool,
-        "seeds": len(kept.results),
-        "among": kept.among,
-        "kept": kept.met,
-        **spread_columns(kept.results, ("samples", "rounds", "agreement", "accuracy")),
-    }
-
-
-def elections_page(found: Sequence[ElectionResult], bench: Bench) -> Page:
-    """Ours: which election gains what."""
-    return Page(elected_text(found), elected_rows(found))
 
 
 def panel_page(found: Sequence[PanelFound], bench: Bench) -> Page:
@@ -345,8 +309,8 @@ def panel_page(found: Sequence[PanelFound], bench: Bench) -> Page:
 
 PAGES: dict[str, Callable[[Any, Bench], Page]] = {
     "main": main_page,
-    "scaling": scaling_page,
-    "frontier": frontier_page,
+    "scaling": partial(sweeps_page, "scaling"),
+    "frontier": partial(sweeps_page, "frontier"),
     "ablation": ablation_page,
     "explain": explain_page,
     "transfer": transfer_page,

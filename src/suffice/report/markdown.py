@@ -1,9 +1,23 @@
 """Figures as cells of Markdown tables and as columns of CSV files: means, deviations over seeds, intervals."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean, stdev
+from dataclasses import dataclass, field
+from typing import Any
 
 from suffice.replay import Difference, Result
+from suffice.replay.evaluate import spread
+from suffice.report.html import Section
+
+
+@dataclass(frozen=True)
+class Page:
+    """An experiment to be read: Markdown, and tables for machines, the main one and others by name."""
+
+    text: str
+    rows: list[dict[str, Any]]
+    more: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    plot: Section | None = None
+    """What a report plots, where that does not follow from the main table."""
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -45,10 +59,7 @@ def spread_columns(results: Sequence[Result], metrics: Iterable[str]) -> dict[st
     """Means and standard deviations over the seeds."""
     columns: dict[str, float | None] = {}
     for metric in metrics:
-        values = [getattr(result, metric) for result in results]
-        known = None not in values
-        columns[metric] = fmean(values) if known else None
-        columns[f"{metric}_std"] = stdev(values) if known and len(values) > 1 else None
+        columns[metric], columns[f"{metric}_std"] = spread([getattr(result, metric) for result in results])
     return columns
 
 

@@ -26,10 +26,8 @@ def panel_table(compared: PanelComparison) -> Columns:
         shown.add_title(f"{voter} alone" if voter else "the panel")
         for one in (one for one in compared.results if one.voter == voter):
             samples = " + ".join(f"{number:.1f}" for number in one.samples.values() if voter is None or number)
-            cost = f"{one.cost:.4g}", f"{100 * one.cost / base.cost:.1f}"
-            shown.add_row(
-                one.controller, text_of(one.accuracy), f"{one.agreement:.1f}", *cost, f"{one.rounds:.1f}", samples
-            )
+            _, accuracy, agreement, _, share, rounds = map(text_of, [None, *_row(one, base)[1:]])
+            shown.add_row(one.controller, accuracy, agreement, f"{one.cost:.4g}", share, rounds, samples)
     return shown
 
 
@@ -71,15 +69,9 @@ def found_text(found: PanelFound) -> str:
         samples = " + ".join(f"{number:.1f}" for number in one.samples.values())
         to_base = "" if one is base else gap_text(one.difference(base), "accuracy")
         lines.append([one.name, *share, to_base, beside, above, f"{one.rounds:.1f}", samples])
-    heads = [
-        "",
-        "accuracy",
-        f"cost of {base.name}",
-        "points to it",
-        "the best alone for no more money",
-        "points to that",
-    ]
-    table = markdown_table([*heads, "rounds", f"samples: {' + '.join(compared.voters)}"], lines)
+    heads = ["", "accuracy", f"cost of {base.name}", "points to it", "the best alone for no more money"]
+    heads += ["points to that", "rounds", f"samples: {' + '.join(compared.voters)}"]
+    table = markdown_table(heads, lines)
     told = ", ".join(f"{text_of(right)} % at {100 * cost / base.cost:.1f} %" for right, cost in found.seeds.values())
     seeds = f"\nThe network is the mean over {len(found.seeds)} seeds, which have {told}.\n" if told else ""
     return f"**{found.benchmark}**: {compared.questions} questions\n\n{table}{seeds}"

@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -22,23 +22,21 @@ Standing = Callable[[], str]
 
 
 @contextmanager
-def progress_bar(title: str, total: float, standing: Standing = str) -> Iterator[Callable[[float], None]]:
-    """Give a function that is told of each step's size; the bar shows when the work takes more than a second."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+def progress_bar(title: str, total: float | None, standing: Standing = str) -> Iterator[Callable[[float], None]]:
+    """Give a function that is told of each step's size; the bar shows when the work takes more than a second.
+
+    Of work without a total, which can't tell how far it is, it shows that time passes.
+    """
+    far = (TimeElapsedColumn(),) if total is None else (TaskProgressColumn(), TimeRemainingColumn())
+    bar = Progress(TextColumn("{task.description}"), BarColumn(), *far, console=Console(stderr=True), transient=True)
     task = bar.add_task(title, total=total)
     with _shown_in_time(bar):
         yield lambda steps: bar.update(task, advance=steps, description=_described(title, standing))
 
 
-@contextmanager
-def waiting(title: str) -> Iterator[None]:
-    """A bar that moves while something is done that can't tell how far it is, if it takes more than a second."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    bar.add_task(title, total=None)
-    with _shown_in_time(bar):
-        yield
+def waiting(title: str) -> AbstractContextManager[object]:
+    """The same for work that can't tell how far it is."""
+    return progress_bar(title, None)
 
 
 @contextmanager

@@ -75,13 +75,7 @@ def outcomes_report(
         unsure = 1 - (line["confidence"] or 0)
         row = [line["samples"], line["rounds"], line["tokens"], line["seconds"], line["stop_reason"]]
         found.append({**made, "summary": summary, "order": [line["samples"], unsure, line["seconds"]], "rows": [row]})
-    columns = [
-        figures("samples", 0),
-        figures("rounds", 0),
-        figures("tokens", 0),
-        figures("seconds"),
-        words("stopped by"),
-    ]
+    columns = [*(figures(name, 0) for name in ("samples", "rounds", "tokens")), figures("seconds"), words("stopped by")]
     sections = [
         plot("What each question took", x, [samples], [panel("", kinds)], "A mark for each question."),
         table(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,15 @@ from suffice.replay.reliability import certainty_reliabilities
 from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, table, words
 from suffice.report.markdown import gap_text
 from suffice.report.questions import MOST_QUESTIONS, questions_section, shortened, votes
-from suffice.report.tables import choice_options, independent, intervals_told, quotable, saved_tokens
+from suffice.report.tables import (
+    ControllerRow,
+    choice_options,
+    controller_rows,
+    independent,
+    intervals_told,
+    quotable,
+    saved_tokens,
+)
 from suffice.tally import FloatArray
 
 FIGURES = {
@@ -83,22 +92,14 @@ def _comparison(comparisons: Sequence[Comparison]) -> Section:
     columns = [words("controller"), *(figures(*heading) for heading in FIGURES.values())]
     columns += [figures(f"samples against {base} %"), figures("confidence %"), figures("regret", 4)]
 
-    def rows(some: Sequence[Comparison]) -> list[list[Any]]:
-        found = []
-        against = mean_over_pools([pool.baseline for pool in some], "samples") or 1
-        for results in zip(*(pool.results for pool in some), strict=True):
-            regrets = [pool.regret(result) for pool, result in zip(some, results, strict=True)]
-            known = [regret for regret in regrets if regret is not None]
-            more = [
-                100 * ((mean_over_pools(results, "samples") or 0) / against - 1),
-                mean_over_pools(results, "confidence"),
-                float(np.mean(known)) if known else None,
-            ]
-            found.append([results[0].controller, *_row(results), *more])
-        return found
+    def row(one: ControllerRow) -> list[Any]:
+        samples, against = (mean_over_pools(results, "samples") or 1 for results in (one.results, one.baselines))
+        regret = fmean(one.regrets) if one.regrets else None
+        more = [100 * (samples / against - 1), mean_over_pools(one.results, "confidence"), regret]
+        return [one.results[0].controller, *_row(one.results), *more]
 
-    panels = [{"name": "", "rows": rows(comparisons)}]
-    panels += [{"name": pool.baseline.pool, "rows": rows([pool])} for pool in comparisons]
+    blocks = {"": comparisons, **{pool.baseline.pool: [pool] for pool in comparisons}}
+    panels = [{"name": name, "rows": [*map(row, controller_rows(some))]} for name, some in blocks.items()]
     note = (
         "All on the same draws. Agreement is with the full vote of these draws, an independent vote is of others: "
         "compare with how often sc agrees with it. Click a heading to sort."
@@ -126,12 +127,11 @@ def _differences(comparisons: Sequence[Comparison], base: str) -> Section:
     metrics = {"accuracy": 2, "agreement": 2, "samples": 2, "rounds": 2, "reward": 3}
     baselines = [pool.baseline for pool in comparisons]
     rows: list[list[Any]] = []
-    for results in zip(*(pool.results for pool in comparisons), strict=True):
-        if results[0] is baselines[0]:
-            continue
-        gaps = [(difference(results, baselines, metric), places) for metric, places in metrics.items()]
+    for one in controller_rows(comparisons):
+        gaps = [(difference(one.results, baselines, metric), places) for metric, places in metrics.items()]
         cells = [gap and [gap.mean, gap_text(gap, "", places)] for gap, places in gaps]
-        rows.append([results[0].controller, *cells])
+        if not one.is_baseline:
+            rows.append([one.results[0].controller, *cells])
     columns = [words("controller"), *(figures(metric) for metric in metrics)]
     note = f"The mean over the pools, {intervals_told(difference(baselines, baselines, 'samples'))}."
     return table(f"Differences to {base}", columns, [{"name": "", "rows": rows}], note)
@@ -194,16 +194,12 @@ def reliability_plots(comparisons: Sequence[Comparison], pools: Sequence[Pool], 
     return found
 
 
-def _favourite(results: Sequence[Result]) -> int:
-    """The place of the controller that questions are told of first."""
-    names = [result.controller.split(":")[0] for result in results]
-    return next((names.index(name) for name in ("plan", "rl") if name in names), len(names) - 1)
-
-
 def _questions(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Section:
     """Each question's votes in the pool, and what each controller took of them."""
-    place = _favourite(comparisons[0].results)
-    name = comparisons[0].results[place].controller
+    names = [result.controller for result in comparisons[0].results]
+    kinds = [name.split(":")[0] for name in names]
+    place = next((kinds.index(kind) for kind in ("plan", "rl") if kind in kinds), len(kinds) - 1)  # told of first
+    name = names[place]
     found = []
     for comparison, pool in zip(comparisons, pools, strict=True):
         for number, question in enumerate(pool.questions[: MOST_QUESTIONS // len(pools)]):

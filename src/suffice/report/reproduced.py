@@ -1,15 +1,13 @@
 """The report of the paper's experiments, made of their pages."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from suffice.controllers import Controller
 from suffice.experiments import EXPERIMENTS
 from suffice.report.html import Point, Report, Section, figures, panel, plot, table, words
+from suffice.report.markdown import Page
 from suffice.report.replayed import FIGURES, X, Y, curves_of
-
-if TYPE_CHECKING:
-    from suffice.report.experiments import Page
 
 METRICS = [metric for metric in FIGURES if metric != "reward"]
 
@@ -19,9 +17,7 @@ BY = {"transfer": ("tested", "trained"), "budgets": ("pool", "way")}
 Row = Mapping[str, Any]
 
 
-def experiments_report(
-    pages: Mapping[str, "Page"], learned: Sequence[Controller], settings: Mapping[str, Any]
-) -> Report:
+def experiments_report(pages: Mapping[str, Page], learned: Sequence[Controller], settings: Mapping[str, Any]) -> Report:
     """Each experiment as a plot and a table, and how the controllers were learned."""
     sections: list[Section] = []
     pools: dict[str, None] = {}

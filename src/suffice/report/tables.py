@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
@@ -12,6 +12,7 @@ from suffice.penalties import Penalties
 from suffice.pools import Summary
 from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_over_pools
 from suffice.replay.compare import Difference, reliabilities
+from suffice.replay.evaluate import spread
 from suffice.replay.learning import LearningReplay, bends
 from suffice.report.layout import Columns
 from suffice.report.markdown import gap_text, text_of
@@ -42,7 +43,9 @@ class ControllerRow(NamedTuple):
 
 def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Columns]:
     """The comparison in samples and rounds, the one in tokens, the differences to the baseline, the reliability."""
-    blocks = _blocks(comparisons)
+    blocks = [(pool.baseline.pool, controller_rows([pool])) for pool in comparisons]
+    if len(blocks) > 1:
+        blocks.append(("average", controller_rows(comparisons)))
     base = comparisons[0].baseline.controller
     others = [(title, [row for row in rows if not row.is_baseline]) for title, rows in blocks]
     cost = f"change against {base} in brackets"
@@ -143,7 +146,7 @@ def saved_tokens(comparisons: Sequence[Comparison]) -> str | None:
 
 def _best_and_full(comparisons: Sequence[Comparison]) -> tuple[ControllerRow, list[Result]] | None:
     """The plan where there is one, else the best by reward; and the full vote."""
-    rows = _rows(comparisons)
+    rows = controller_rows(comparisons)
     full = next((row.baselines for row in rows if row.baselines[0].controller == "sc"), None)
     full = full or next((row.results for row in rows if row.controller == "sc"), None)
     others = [row for row in rows if row.controller != "sc"]
@@ -170,21 +173,19 @@ def _reliability_table(comparisons: Sequence[Comparison]) -> Columns:
 
 def pool_table(summaries: Sequence[Summary]) -> Columns:
     """Pools in figures."""
-    headings = ["ques-\ntions", "each", "one\nright\n%", "vote\nright\n%", "entropy\nnats", "none\n%"]
-    table = Columns("Pools", "pool", [*headings, "tokens\nmean", "tokens\n95th pct"], gap=1)
+    figures = {
+        "one\nright\n%": ("one_sample_accuracy", ".1f"),
+        "vote\nright\n%": ("majority_accuracy", ".1f"),
+        "entropy\nnats": ("entropy", ".2f"),
+        "none\n%": ("none_share", ".1f"),
+        "tokens\nmean": ("mean_tokens", ".0f"),
+        "tokens\n95th pct": ("tokens_95", ".0f"),
+    }
+    table = Columns("Pools", "pool", ["ques-\ntions", "each", *figures], gap=1)
     for summary in summaries:
-        least, most = summary.samples
-        table.add_row(
-            Text(summary.pool),
-            str(summary.questions),
-            str(least) if least == most else f"{least}–{most}",
-            _number(summary.one_sample_accuracy, ".1f"),
-            _number(summary.majority_accuracy, ".1f"),
-            _number(summary.entropy, ".2f"),
-            _number(summary.none_share, ".1f"),
-            _number(summary.mean_tokens, ".0f"),
-            _number(summary.tokens_95, ".0f"),
-        )
+        each = "–".join(map(str, dict.fromkeys(summary.samples)))
+        cells = (_number(getattr(summary, name), places) for name, places in figures.values())
+        table.add_row(summary.pool, str(summary.questions), each, *cells)
     return table
 
 
@@ -218,13 +219,7 @@ def controllers_table(shipped: ConditionedController) -> Columns:
     return table
 
 
-def _blocks(comparisons: Sequence[Comparison]) -> list[tuple[str, list[ControllerRow]]]:
-    """A titled block a pool and, where there are several, their average."""
-    blocks = [(pool.baseline.pool, _rows([pool])) for pool in comparisons]
-    return blocks if len(blocks) == 1 else [*blocks, ("average", _rows(comparisons))]
-
-
-def _rows(comparisons: Sequence[Comparison]) -> list[ControllerRow]:
+def controller_rows(comparisons: Sequence[Comparison]) -> list[ControllerRow]:
     """A row a controller, over all of these pools."""
     baselines = [pool.baseline for pool in comparisons]
     rows = []
@@ -283,17 +278,14 @@ def _interval(metric: str, row: ControllerRow) -> str:
 
 
 def _spread(trained: "Sequence[Trained]", metric: str) -> str:
-    values = [mean_over_pools(one.results, metric) for one in trained]
-    if None in values:
-        return "–"
+    mean, deviation = spread([mean_over_pools(one.results, metric) for one in trained])
     places = _FORMATS.get(metric, ".1f")
-    known = [value for value in values if value is not None]
-    return f"{fmean(known):{places}} ± {stdev(known):{places}}"
+    return "–" if mean is None else f"{mean:{places}} ± {deviation:{places}}"
 
 
-def _number(value: float | None, places: str) -> str:
+def _number(value: float | None, places: str, unknown: str = "–") -> str:
     if value is None:
-        return "–"
+        return unknown
     if places == "k":
         return text_of(value, "tokens")
     return f"{value:{places}}"
@@ -301,21 +293,14 @@ def _number(value: float | None, places: str) -> str:
 
 def clock_table(comparisons: Sequence[Comparison], tokens_per_second: float | None) -> Columns:
     """What the clock says: the critical path, all that was generated, and the draws that were started."""
-    columns = [
-        "latency\ntokens",
-        *["latency\nseconds"] * bool(tokens_per_second),
-        "spent\ntokens",
-        "launched",
-        "counted",
-    ]
-    table = Columns("The clock", "", columns)
+    seconds = ["latency\nseconds"] if tokens_per_second else []
+    table = Columns("The clock", "", ["latency\ntokens", *seconds, "spent\ntokens", "launched", "counted"])
     for pool in comparisons:
         for result in [*pool.results, *[pool.baseline] * all(pool.baseline is not one for one in pool.results)]:
             latency, spent = result.latency_tokens, result.spent_tokens
-            cells = ["" if latency is None else f"{latency:.0f}"]
-            if tokens_per_second:
-                cells.append("" if latency is None else f"{latency / tokens_per_second:.1f}")
-            cells += ["" if spent is None else f"{spent:.0f}", f"{result.launched:.1f}", f"{result.samples:.1f}"]
+            waited = None if latency is None or not tokens_per_second else latency / tokens_per_second
+            cells = [_number(latency, ".0f", ""), *(_number(waited, ".1f", "") for _ in seconds)]
+            cells += [_number(spent, ".0f", ""), f"{result.launched:.1f}", f"{result.samples:.1f}"]
             table.add_row(Text(f"{result.controller}, {pool.baseline.pool}"), *cells)
     return table
 

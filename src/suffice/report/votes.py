@@ -217,26 +217,19 @@ def _cost(lines: Sequence[dict[str, Any]], price: float, prompt_price: float) ->
 
 def _unsettled(lines: Sequence[dict[str, Any]]) -> str:
     """How many votes saved nothing because they were never settled, and why; nothing where all were."""
-    none, copies, settled = (sum(map(holds, lines)) for holds in (_has_none, _repeats, _is_settled))
+    none = sum(line["none"] for line in lines)
+    copies = sum(line["stop_reason"] == "repeats" and not line["none"] for line in lines)
     counts = {
         "had no answer": none,
         "came back the same to the letter, which is no evidence": copies,
-        "stopped before they were settled": len(lines) - none - copies - settled,
+        "stopped before they were settled": len(lines) - none - copies - sum(map(_is_settled, lines)),
     }
     said = [f"{count} {what}" for what, count in counts.items() if count]
     return f"Of these {', '.join(said)}." if said else ""
 
 
-def _has_none(line: dict[str, Any]) -> bool:
-    return bool(line["none"])
-
-
-def _repeats(line: dict[str, Any]) -> bool:
-    return line["stop_reason"] == "repeats" and not _has_none(line)
-
-
 def _is_settled(line: dict[str, Any]) -> bool:
-    return line["stop_reason"] in ("controller", "budget") and not _has_none(line)
+    return line["stop_reason"] in ("controller", "budget") and not line["none"]
 
 
 def _saved(lines: Sequence[dict[str, Any]]) -> str:
