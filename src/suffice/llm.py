@@ -43,15 +43,8 @@ def register_commands(cli: Any) -> None:
         if other:
             shown = defaults[other[0]].opts[-1]
             raise click.ClickException(f"--suffice can't be given with {shown}")
-        return context.invoke(
-            suffice,
-            question=given["prompt"],
-            model=given["model_id"],
-            budget=budget,
-            system=given["system"],
-            options=given["options"],
-            key=given["key"],
-        )
+        same = {name: given[name] for name in ("system", "options", "key")}
+        return context.invoke(suffice, question=given["prompt"], model=given["model_id"], budget=budget, **same)
 
     prompt.callback = asked
 
@@ -88,7 +81,13 @@ def suffice(
         found: Any = llm.get_model(model)
         settings = {name: value for name, value in found.Options(**dict(options)) if value is not None}
         key = llm.get_key(explicit_key=key, key_alias=found.needs_key, env_var=found.key_env_var) if key else None
-        outcome = _ask(found, question, system, settings, key, sampling)
+
+        def draw() -> Response:
+            reply = found.prompt(question, system=system, stream=False, **settings, **({"key": key} if key else {}))
+            text, usage = reply.text(), reply.usage()
+            return Response(text, None, usage.output, prompt_tokens=usage.input or 0)
+
+        outcome: Outcome = run_in_thread(lambda: vote_on(lambda number: asyncio.to_thread(draw), question, sampling))
     except (SufficeError, llm.UnknownModelError, llm.ModelError, ValueError) as error:
         raise click.ClickException(str(error).strip("'\"")) from None
     if as_json:
@@ -97,25 +96,3 @@ def suffice(
     click.echo(outcome.response.text if outcome.response else "")
     votes = ", ".join(f"{name}: {number}" for name, number in outcome.votes.items())
     click.echo(f"{outcome.samples} of {budget} samples in {outcome.rounds} rounds; votes: {votes or 'none'}", err=True)
-
-
-def _ask(
-    model: Any,
-    question: str,
-    system: str | None,
-    settings: dict[str, Any],
-    key: str | None,
-    sampling: Sampling,
-) -> Outcome:
-    def draw() -> Response:
-        keyed = {"key": key} if key else {}
-        reply = model.prompt(question, system=system, stream=False, **settings, **keyed)
-        text = reply.text()
-        usage = reply.usage()
-        return Response(text, None, usage.output, prompt_tokens=usage.input or 0)
-
-    async def ask(number: int) -> Response:
-        return await asyncio.to_thread(draw)
-
-    outcome: Outcome = run_in_thread(lambda: vote_on(ask, question, sampling))
-    return outcome

@@ -4,7 +4,7 @@ import hashlib
 import json
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -19,7 +19,14 @@ from suffice.jsonl import read_unpacked
 from suffice.paths import is_there
 from suffice.pools import Pool, Question
 
-FORMATS = ("inspect", "lm-eval", "openai-batch", "csv", "parquet")
+_READERS: dict[str, Callable[[Path, str | None, TableColumns], Rows]] = {
+    "inspect": lambda path, suffix, columns: inspect_log(path),
+    "lm-eval": lambda path, suffix, columns: harness_samples(path),
+    "openai-batch": lambda path, suffix, columns: batch_output(path, suffix),
+    "csv": lambda path, suffix, columns: csv_table(path, columns),
+    "parquet": lambda path, suffix, columns: parquet_table(path, columns),
+}
+FORMATS = tuple(_READERS)
 
 
 @dataclass(frozen=True)
@@ -115,17 +122,7 @@ def _rows(path: Path, format: str | None, suffix: str | None, columns: TableColu
         raise PoolError(f"{path}: it is empty; give a file with responses in it")
     chosen = format or _format_of(path, data)
     try:
-        match chosen:
-            case "inspect":
-                yield from inspect_log(path)
-            case "lm-eval":
-                yield from harness_samples(path)
-            case "openai-batch":
-                yield from batch_output(path, suffix)
-            case "csv":
-                yield from csv_table(path, columns)
-            case _:
-                yield from parquet_table(path, columns)
+        yield from _READERS[chosen](path, suffix, columns)
     except (AttributeError, TypeError):  # there is a number or a list where an object should be
         raise PoolError(f"{path}: it is JSON, and not as {chosen} writes it; give another file, or format") from None
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from stable_baselines3 import PPO
+from stable_baselines3.common.base_class import BaseAlgorithm
 
 from suffice.controllers.conditioned import TOP, ConditionedController
 from suffice.executors import Link
@@ -63,24 +63,15 @@ def _examples(job: TrainingJob, watcher: "_RangeWatcher") -> PlannerExamples:
     return PlannerExamples(np.concatenate([one.inputs for one in made]), np.concatenate([one.worths for one in made]))
 
 
-def _model(job: TrainingJob) -> PPO:
+def _model(job: TrainingJob) -> BaseAlgorithm:
     supply = ConditionedSupply(job.pools, job.within, job.seed)
-    rate = RATE_AFTER_IMITATION if job.lessons else RATE_ALONE
-    return PPO(
-        "MlpPolicy",
-        ConditionedVecEnv(supply, job.setting, COPIES, LEAST_ROUND),
-        gamma=learner.GAMMA,
-        gae_lambda=learner.GAE_LAMBDA,
-        policy_kwargs={"net_arch": list(HIDDEN), "activation_fn": torch.nn.ReLU},
-        seed=job.seed,
-        device="cpu",
-        # The last round of steps may pass the end, where what remains is below 0.
-        learning_rate=lambda remaining: rate * max(remaining, 0),
-        **OPTIONS,
-    )
+    options = {"learning_rate": RATE_AFTER_IMITATION if job.lessons else RATE_ALONE, **OPTIONS}
+    network = {"net_arch": list(HIDDEN), "activation_fn": torch.nn.ReLU}
+    preset = learner.Preset(COPIES, options, annealed=True, policy_options=network)
+    return learner.model_in(ConditionedVecEnv(supply, job.setting, COPIES, LEAST_ROUND), "ppo", preset, job.seed)
 
 
-def _warm_up(model: PPO, actor: torch.nn.Sequential, critic: torch.nn.Sequential) -> None:
+def _warm_up(model: BaseAlgorithm, actor: torch.nn.Sequential, critic: torch.nn.Sequential) -> None:
     """Let the policy be what was imitated."""
     policy: Any = model.policy
     for hidden, last, imitated in (
@@ -100,7 +91,10 @@ class _RangeWatcher(learner.PolicyWatcher):
         self.first_reward: float | None = None
         low, high = job.within.budgets
         self.budgets = sorted({low, high, *(budget for budget in WATCHED_BUDGETS if low <= budget <= high)})
-        self.pools = [_some(pool) for pool in job.pools] + [simulated_pool(high, WATCHED_QUESTIONS, learner.WATCH_SEED)]
+        # Every so many of the questions are enough to watch.
+        some = [pool.questions[:: -(-len(pool.questions) // WATCHED_QUESTIONS)] for pool in job.pools]
+        self.pools = [replace(pool, questions=chosen) for pool, chosen in zip(job.pools, some, strict=True)]
+        self.pools.append(simulated_pool(high, WATCHED_QUESTIONS, learner.WATCH_SEED))
 
     def hear(self, note: str) -> None:
         """Tell what is under way before there are steps."""
@@ -135,11 +129,6 @@ class _RangeWatcher(learner.PolicyWatcher):
 
 def _responses(pool: Pool) -> int:
     return min(len(question.answers) for question in pool.questions)
-
-
-def _some(pool: Pool) -> Pool:
-    """Every so many of the questions: enough to watch."""
-    return replace(pool, questions=pool.questions[:: -(-len(pool.questions) // WATCHED_QUESTIONS)])
 
 
 def simulated_pool(responses: int, questions: int, seed: int) -> Pool:
