@@ -145,7 +145,7 @@ def draw_plots(plots: Sequence[Section], path: Path) -> None:
             for series in shown["series"]:
                 _draw_series(axes, series, plot)
             _finish_plot(axes, plot, shown["name"] or plot["title"])
-            if len(plots) > 1:
+            if len(plots) > 1 and len(shown["series"]) > 1:
                 axes.legend()
     if len(plots) == 1:
         _legend(figure)
@@ -165,7 +165,7 @@ def _draw_series(axes: Axes, series: Section, plot: Section) -> None:
     if series["line"]:
         axes.plot(*columns, color=series["colour"], linewidth=1)
     large = 160 if series["marker"] == "*" else 22
-    axes.scatter(*columns, [8 + 3 * point[sizes] for point in points] if sizes else large, **style)
+    axes.scatter(*columns, [8 + 3 * point[sizes] for point in points] if sizes else large, alpha=0.8, **style)
 
 
 def _finish_plot(axes: Axes, plot: Section, title: str) -> None:
