@@ -4,7 +4,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from suffice.errors import OptionError
 from suffice.registry import Registry
@@ -19,16 +19,6 @@ Watch = Callable[[int, Any], None]
 """Is told the number of a task and what it tells of its work."""
 
 
-class Stop(Protocol):
-    """Whether to stop, as threads and processes share it."""
-
-    def set(self) -> None:
-        """Let all tasks stop."""
-
-    def is_set(self) -> bool:
-        """Whether they shall."""
-
-
 def ignore(*message: Any) -> None:
     """Hear nothing."""
 
@@ -36,7 +26,7 @@ def ignore(*message: Any) -> None:
 class Link:
     """What a running task has of its executor: it tells how the work stands, and hears that it shall stop."""
 
-    def __init__(self, tell: Callable[[Any], None] = ignore, stop: Stop | None = None) -> None:
+    def __init__(self, tell: Callable[[Any], None] = ignore, stop: threading.Event | None = None) -> None:
         self.tell = tell
         self.stop = stop or threading.Event()
 
