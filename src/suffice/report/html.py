@@ -41,9 +41,10 @@ def report_html(report: Report, command: str) -> str:
     """The whole file. What it shows is data and never markup: a policy lets nothing run but its own script."""
     page = files("suffice.report") / "page"
     css, script = (f"\n{(page / name).read_text()}" for name in ("report.css", "report.js"))
+    given = report.settings
     sections = [
         *report.sections,
-        facts("Settings", _settings(report.settings)),
+        facts("Settings", {name.replace("_", " "): _setting(one) for name, one in given.items() if one is not None}),
         facts("Versions", versions()),
     ]
     data = json.dumps(_known({"sections": sections, "pools": list(report.pools)}), separators=(",", ":"))
@@ -91,10 +92,6 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:  # of an extra that is not installed
             continue
     return found
-
-
-def _settings(given: Mapping[str, Any]) -> dict[str, str]:
-    return {name.replace("_", " "): _setting(value) for name, value in given.items() if value is not None}
 
 
 def _setting(value: Any) -> str:

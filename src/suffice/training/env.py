@@ -65,10 +65,8 @@ class SamplingEnv(gymnasium.Env[FloatArray, np.int64]):
         return self._observation(), reward, ended, False, {}
 
     def _target(self, question: Question) -> str | None:
-        if self.setting.target == "gold":
-            return question.gold
-        if self.setting.target == "full":
-            return question.majority
+        if self.setting.target != "running":
+            return question.gold if self.setting.target == "gold" else question.majority
         reference = Tally(self.setting.budget)
         reference.add_round(self.answers)
         return reference.leader
@@ -188,6 +186,4 @@ def _targets(episodes: Episodes, target: str) -> IntArray:
     """The code that counts as right, for each episode."""
     if target == "running":
         return episodes.standings.reference
-    if target == "gold":
-        return episodes.codes(question.gold for question in episodes.questions)
-    return episodes.codes(question.majority for question in episodes.questions)
+    return episodes.codes(one.gold if target == "gold" else one.majority for one in episodes.questions)
