@@ -106,7 +106,8 @@ class Shapes(Reader):
         if asked.makes_text or not text.strip() or _is_step(text, asked):
             return None
         if closed := _chosen(text, asked):
-            return Evidence(closed, "option", True)
+            said = folded(unmarked(unfenced(text)))
+            return Evidence(closed, "option", bool(asked.letters or asked.verdict) or said.startswith(folded(closed)))
         if (asked.value or asked.times) and (value := concluded(text, asked)):
             estimated = RANGE.search(text) or "~" in text or "≈" in text
             return Evidence(value, "conclusion", asked.sum and is_clear(text, asked) and not estimated)
