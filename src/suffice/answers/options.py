@@ -14,7 +14,7 @@ _LISTED = re.compile(
     r"(?:^|\n|(?<=\s))[ \t>*-]*\(?(?P<label>[A-Ja-j]|\d)[).:、．](?!\d)[ \t]*(?P<text>[^\n]{1,200}?)"
     r"(?=[ \t]+\(?(?:[B-Jb-j]|\d)[).:、．][ \t]*\S|\n|$)"
 )
-_LETTERED = re.compile(r"^[ \t>*(]*([^\W\d_A-Za-z]|[①-⑨])[ \t]?[).:、．。][ \t]*([^\n]{1,200})$", re.M)
+_LETTERED = re.compile(r"^[ \t>*(]*([^\W\d_A-Za-z]|[①-⑨])[ \t]?[).:、．。\u3000][ \t]*([^\n]{1,200})$", re.M)
 """The same with letters of other scripts."""
 _IN_QUOTES = re.compile(
     r"[\"“‘`«「『]([^\"“”‘’`«»「」『』\n]{1,30})[\"”’`»」』](?!\s*:)|(?<!\w)'([^'\n]{1,30})'(?![\w:])|\[\[([^\[\]\n]{1,20})\]\]"

@@ -217,7 +217,7 @@ def _makes_text(sentence: str, slots: Sequence[Slot] = ()) -> bool:
         return True
     if asks or words.SORTS.open(said, 2):
         return False
-    return words.TEXTS.open(said, 4 if words.OUTPUTS.open(said, 2) else 10)
+    return words.TEXTS.open(said, 5 if words.OUTPUTS.open(said, 2) else 10)
 
 
 def _writes(sentence: str, slots: Sequence[Slot]) -> bool:
