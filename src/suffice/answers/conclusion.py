@@ -5,7 +5,7 @@ import re
 from suffice.answers.prose import in_bold, is_laid_out, sentences, unmarked, without_fences
 from suffice.answers.requests import Request
 from suffice.answers.short import echoes, without_echo
-from suffice.answers.values import NUMBER, clocks, in_digits, numbers, plain_number, without_asides
+from suffice.answers.values import NUMBER, clocks, dates, in_digits, numbers, plain_number, without_asides
 
 _EQUALS = re.compile(r"[=＝≈→⇒]")
 _LABELLED = re.compile(r"\b(?:step|section|part|page|no\.|#)\s*\d[\d.]*:?|^\s*\d{1,2}[.)]\s", re.IGNORECASE)
@@ -20,6 +20,8 @@ _LAST = 3
 
 def value_in(sentence: str, request: Request) -> str | None:
     """The number or the time of day that a sentence comes to: after its last sign of equality, or the last new one."""
+    if not request.value and (said := dates(unmarked(sentence))):
+        return said[-1]
     bare = without_asides(_LABELLED.sub("", in_digits(unmarked(sentence), request.continental)))
     if request.times and (new := [one for one in clocks(bare) if one not in request.times or not request.value]):
         return new[-1]
