@@ -60,7 +60,7 @@ def concluded(text: str, request: Request) -> str | None:
         return None
     several = len(set(numbers(unmarked(last)))) > 1 and _news(last, request) != 1
     wordless = not any(one.isalpha() for one in last)
-    if several and (wordless or not request.sum) and not times and not _EQUALS.search(last):
+    if several and (wordless or not request.sum) and not times and not (_EQUALS.search(last) or dates(last)):
         return None  # a range, a ranking, or some figures by the way
     return value_in(last, request)
 

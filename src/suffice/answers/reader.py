@@ -5,6 +5,7 @@ extractor `auto` reads by it.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 
 from suffice.answers.conclusion import RANGE, calculates, concluded, is_amount, is_clear, named, value_in
 from suffice.answers.extract import stated
@@ -252,6 +253,8 @@ class AutoExtractor(Extractor):
         if not text:
             return None
         found = self._reader.has_answer(self._messages or [], text)
+        if found and self.takes_cut:  # who allows a few tokens has asked for no text
+            found = replace(found, certain=True)
         if self._messages is None:
             return found if boxed(text) else self._any(text) or found
         return found or (self._any(text) if self._asked else None)
