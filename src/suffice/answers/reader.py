@@ -17,7 +17,7 @@ from suffice.answers.requests import LINE_LABEL, UNKNOWN, Messages, Request, is_
 from suffice.answers.short import whole
 from suffice.answers.structure import Structure
 from suffice.answers.values import date, numbers
-from suffice.answers.words import ASIDE, folded, within
+from suffice.answers.words import ASIDE, folded, is_unspaced, within
 from suffice.errors import OptionError
 from suffice.registry import Registry
 from suffice.response import Response
@@ -67,6 +67,8 @@ True
 _LONGEST = 20_000
 _FEW, _GROUNDS = 20, 40
 """Words of a response that names one of two things by the way, and of a yes or no with its grounds."""
+_WORD, _SIGNS = 20, 4
+"""Characters of what may be all that is wanted, and where words have no spaces around them."""
 _FILLED = 10
 """Words that fill a place with an answer; where there are more, it is a text that stands there."""
 _SPAN = 4
@@ -129,7 +131,7 @@ class Shapes(Reader):
         if len(text.split()) <= _GROUNDS and not asked.serves and (said := verdict(text)):
             return Evidence(said, "option")
         if short:
-            return Evidence(short, "short")
+            return Evidence(short, "short", asked.only and len(text) <= (_SIGNS if is_unspaced(text) else _WORD))
         ended = named(text, asked) if len(text) <= _MORE else None
         return Evidence(ended, "conclusion") if ended else None
 

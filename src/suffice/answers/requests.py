@@ -71,6 +71,8 @@ class Request:
     """Whether it is not in English, so that the point in 1.234 is none of decimals."""
     json: bool = False
     """Whether it shows or names the JSON that it wants."""
+    only: bool = False
+    """Whether it wants one thing and nothing besides."""
 
     @property
     def shows_place(self) -> bool:
@@ -147,6 +149,7 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
         continental=not any(
             word in folded(f"{told} {asked}") for word in (" the ", " is ", " of ", " a ", " how ", " what ")
         ),
+        only=any(words.ONLY.occur_in(folded(one)) and _chooses(one, 3) for one in frame),
         json='":' in told + asked or any(" json " in folded(one) for one in frame),
     )
 
