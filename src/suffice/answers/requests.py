@@ -226,6 +226,8 @@ def _makes_text(sentence: str, slots: Sequence[Slot] = ()) -> bool:
 def _writes(sentence: str, slots: Sequence[Slot]) -> bool:
     """Whether a sentence tells to write, and neither to write one thing only nor what goes into a slot."""
     said = folded(sentence)
-    if not words.WRITES.open(said, 5) or words.ONLY.occur_in(said) or any(slot.open in sentence for slot in slots):
+    if not words.WRITES.open(said, 5) or any(slot.open in sentence for slot in slots):
+        return False
+    if words.ONLY.occur_in(said) and words.NOTES.open(said, 5):
         return False
     return not is_asking(sentence) or words.POLITE.open(said, 2) or words.WRITES.open(said, 2)
