@@ -243,7 +243,7 @@ class AutoExtractor(Extractor):
         text, structured = unfenced(scout.said or ""), Structure()
         asked = read_request(self._messages or [])
         fits = not asked.makes_text and (asked.json or (is_json(text) and "{" in text))
-        return structured if fits and isinstance(structured.value(scout), dict | list) else None
+        return structured.for_scout(scout) if fits and isinstance(structured.value(scout), dict | list) else None
 
     def is_hopeless(self, begun: str) -> bool:
         """As its reader sees it."""
