@@ -6,6 +6,7 @@ from suffice.answers.prose import in_bold, is_laid_out, sentences, unmarked, wit
 from suffice.answers.requests import Request
 from suffice.answers.short import echoes, without_echo
 from suffice.answers.values import NUMBER, clocks, dates, in_digits, numbers, plain_number, without_asides
+from suffice.answers.words import folded, within
 
 _EQUALS = re.compile(r"[=＝≈→⇒]")
 _LABELLED = re.compile(r"\b(?:step|section|part|page|no\.|#)\s*\d[\d.]*:?|^\s*\d{1,2}[.)]\s", re.IGNORECASE)
@@ -20,11 +21,12 @@ _LAST = 3
 
 def value_in(sentence: str, request: Request) -> str | None:
     """The number or the time of day that a sentence comes to: after its last sign of equality, or the last new one."""
-    if not request.value and (said := dates(unmarked(sentence))):
-        return said[-1]
-    bare = without_asides(_LABELLED.sub("", in_digits(unmarked(sentence), request.continental)))
-    if request.times and (new := [one for one in clocks(bare) if one not in request.times or not request.value]):
+    new = [] if request.value else [one for one in dates(unmarked(sentence)) if not within(folded(one), request.text)]
+    if new:
         return new[-1]
+    bare = without_asides(_LABELLED.sub("", in_digits(unmarked(sentence), request.continental)))
+    if request.times and (times := [one for one in clocks(bare) if one not in request.times or not request.value]):
+        return times[-1]
     equal = _EQUALS.split(bare)
     if len(equal) > 1 and (number := NUMBER.search(equal[-1])) and number.start() <= 4:
         return plain_number(number[0])

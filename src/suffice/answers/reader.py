@@ -67,8 +67,8 @@ True
 _LONGEST = 20_000
 _FEW, _GROUNDS = 20, 40
 """Words of a response that names one of two things by the way, and of a yes or no with its grounds."""
-_WORD, _SIGNS = 20, 4
-"""Characters of what may be all that is wanted, and where words have no spaces around them."""
+_SIGNS = 4
+"""Characters of a word, where words have no spaces around them."""
 _FILLED = 10
 """Words that fill a place with an answer; where there are more, it is a text that stands there."""
 _SPAN = 4
@@ -109,8 +109,9 @@ class Shapes(Reader):
         if asked.makes_text or not text.strip() or _is_step(text, asked):
             return None
         if closed := _chosen(text, asked):
-            said = folded(unmarked(unfenced(text)))
-            return Evidence(closed, "option", bool(asked.letters or asked.verdict) or said.startswith(folded(closed)))
+            said, label = folded(unmarked(unfenced(text))), folded(closed)
+            shown = bool(asked.letters) or asked.verdict or asked.only or said.startswith(label) or said.endswith(label)
+            return Evidence(closed, "option", shown)
         if (asked.value or asked.times) and (value := concluded(text, asked)):
             estimated = RANGE.search(text) or "~" in text or "≈" in text
             return Evidence(value, "conclusion", asked.sum and is_clear(text, asked) and not estimated)
@@ -131,7 +132,7 @@ class Shapes(Reader):
         if len(text.split()) <= _GROUNDS and not asked.serves and (said := verdict(text)):
             return Evidence(said, "option")
         if short:
-            return Evidence(short, "short", asked.only and len(text) <= (_SIGNS if is_unspaced(text) else _WORD))
+            return Evidence(short, "short", asked.only and _is_word(text))
         ended = named(text, asked) if len(text) <= _MORE else None
         return Evidence(ended, "conclusion") if ended else None
 
@@ -149,6 +150,10 @@ def _chosen(text: str, asked: Request) -> str | None:
         return chosen_letter(text, asked.letters)
     label = chosen(text, asked.labels) if asked.labels else None
     return (verdict(label or text) if asked.verdict else None) or label
+
+
+def _is_word(text: str) -> bool:
+    return len(text.split()) == 1 and (len(text) <= _SIGNS or not is_unspaced(text))
 
 
 def _is_step(text: str, asked: Request) -> bool:

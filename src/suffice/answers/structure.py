@@ -14,8 +14,8 @@ from suffice.errors import OptionError, install
 from suffice.killable import VALIDATOR
 from suffice.response import Response
 
-_WORDS, _SIGNS = 3, 12
-"""Words of a leaf that is no text, and characters where words have no spaces around them."""
+_WORDS, _SIGNS, _FEW = 3, 12, 2
+"""Words of a leaf that is no text, characters of it in scripts without spaces, and leaves with their grounds beside."""
 
 
 class Schema:
@@ -80,14 +80,15 @@ class Structure(Extractor):
         return self
 
     def for_scout(self, scout: Response) -> "Structure | None":
-        """Itself, but for a value that is mostly text, unless a field of it is an answer: by its name, or with grounds."""
+        """Itself, but for a value that is mostly text, unless one field is called an answer, or one is all the text."""
         value = self.value(scout)
         if self.reads_tools or not isinstance(value, dict | list):
             return self if self.extract(scout) is not None else None
         said = leaves(value)
         texts = {pointer: leaf for pointer, leaf in said.items() if isinstance(leaf, str) and is_text(leaf)}
         others = {pointer: spelled(leaf) for pointer, leaf in said.items() if pointer not in texts}
-        answers = len(texts) == len(others) == 1 or any(ANSWERS.open(folded(pointer)) for pointer in others)
+        has_grounds = len(texts) == 1 and 0 < len(others) <= _FEW
+        answers = has_grounds or any(ANSWERS.open(folded(pointer)) for pointer in others)
         is_text_mostly = sum(map(len, texts.values())) > sum(map(len, others.values()))
         return None if is_text_mostly and not answers else self
 

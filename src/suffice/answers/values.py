@@ -69,7 +69,8 @@ def without_asides(text: str) -> str:
 
 
 _DATE = re.compile(
-    r"\b\d{1,2}(?:\.|st|nd|rd|th)?(?: of| de)? [^\W\d]{3,12},?(?: de)? \d{4}\b|[^\W\d]{3,12} \d{1,2}(?:st|nd|rd|th)?, \d{4}\b"
+    r"\b\d{1,2}(?:\.|st|nd|rd|th)?(?: of| de)? [^\W\d]{3,12},?(?: de)? \d{4}\b"
+    r"|[^\W\d]{3,12} \d{1,2}(?:st|nd|rd|th)?, \d{4}\b"
     r"|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b|\d{4}年\d{1,2}月\d{1,2}日"
 )
 
