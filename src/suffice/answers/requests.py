@@ -77,8 +77,9 @@ class Request:
 
     @property
     def shows_place(self) -> bool:
-        """Whether it names the place of its answer, or all that it may be."""
-        return bool(any(slot.sure for slot in self.slots) or self.letters or self.boxed or self.verdict)
+        """Whether it names the place of its answer, or all that it may be; a tag or a template may be spoken of."""
+        named = any(slot.sure and slot.is_answer for slot in self.slots)
+        return bool(named or self.letters or self.boxed or self.verdict)
 
 
 UNKNOWN = Request(asks=True, value=True)
