@@ -104,7 +104,8 @@ class Shapes(Reader):
             return Evidence(label, "option", True) if label else None
         for slot in asked.slots:
             said = slot.read(text)
-            if said is not None and len(said.split()) <= _FILLED:
+            by_the_way = not (slot.close or slot.is_answer) and len(text.split()) > _GROUNDS  # as "Sources: …" is
+            if said is not None and len(said.split()) <= _FILLED and not by_the_way:
                 return Evidence(_spelled(said, asked), "slot", slot.sure and not asked.makes_text) if said else None
         if asked.makes_text or not text.strip() or _is_step(text, asked):
             return None
