@@ -78,7 +78,7 @@ class Request:
     @property
     def shows_place(self) -> bool:
         """Whether it names the place of its answer, or all that it may be; a tag or a template may be spoken of."""
-        named = any(slot.sure and slot.is_answer for slot in self.slots)
+        named = any(slot.sure and (slot.is_answer or slot.open[-1] == "=") for slot in self.slots)
         return bool(named or self.letters or self.boxed or self.verdict)
 
 
