@@ -119,6 +119,44 @@ def test_what_the_question_says_again_is_no_answer() -> None:
     assert read(days, "Le 15 avril 2023 était un samedi.", "Samedi") == ["samedi", "samedi"]
 
 
+def test_a_date_is_read_whole() -> None:
+    term = asked("Der Brief kam am 14. Mai 2025. Die Frist beträgt 30 Tage. Wann läuft sie ab?")
+    said = read(
+        term, "Sie beginnt am 15. Mai 2025 und endet am 13. Juni 2025.", "Am 13. Juni 2025.", "Am 14. Juni 2025."
+    )
+    assert said[0] == said[1] != said[2], "a year alone is no answer"
+
+
+def test_several_letters_are_an_order() -> None:
+    order = asked("Which came first? Only the letters, in order.\nA) Rome\nB) Troy\nC) Paris")
+    assert read(order, "B, A, C", "**B - A - C**", "A, B, C") == ["B,A,C", "B,A,C", "A,B,C"]
+
+
+def test_who_asks_for_a_few_tokens_or_one_word_only_asks_for_an_answer() -> None:
+    code = asked("Ons het gister gaan stap.", "Identify the language. Reply with the ISO code only.")
+    assert (found := has_answer(code, "af")) and found.certain
+    brief = get_extractor("auto").for_request(asked("Which language is this?"), asked=False, most_tokens=3)
+    assert (found := brief.evidence(Response("nl", finish_reason="length"))) and found.certain
+
+
+def test_a_tag_that_is_spoken_of_is_no_place_until_it_is_filled() -> None:
+    for text in ("How do I centre a <div>?", "What is {{date}} in Jinja?", "Which is faster, vector<T> or list<T>?"):
+        assert wants_answer(asked(text)) is not True
+    told = asked("<context>It grew by 4 %.</context>\n\nQuestion: Did it grow?")
+    assert wants_answer(told) is None
+    sources = asked("Tell me of Rome.", 'End with a line "Sources: ..."')
+    assert not has_answer(sources, "Rome was not built in a day. " * 9 + "\nSources: Livy")
+
+
+def test_an_object_that_is_mostly_text_is_no_answer() -> None:
+    auto = get_extractor("auto").for_request(asked("Do it.", "Reply as JSON."), asked=False)
+    step = '{"thought": "I should search for cat litter first", "action": "type", "target": "[3]", "text": ""}'
+    assert not auto.for_scout(Response(step))
+    assert not auto.for_scout(Response('{"queries": ["heat pump grant Ireland 2025", "heat pump with solar panels"]}'))
+    assert auto.for_scout(Response('{"reason": "It says so in the second paragraph.", "faithfulness": 2}'))
+    assert auto.for_scout(Response('{"a": 1, "b": "x", "note": "as told in the letter of May", "verdict": "pass"}'))
+
+
 def test_a_label_that_is_denied_is_not_chosen() -> None:
     assert read(asked("Is it hot or cold?"), "hot", "not hot", "It is cold, not hot.") == ["hot", "not hot", "cold"]
     spam = asked('Sorteer: is dit spam of geen spam? "Win nu!"')
@@ -163,6 +201,13 @@ NOTHING = {
     ("", "Traduis en anglais : « Il fait beau »"): ["The weather is nice"],
     ("", "写一个关于猫的标题"): ["猫的一天"],
     ("", "thanks!"): ["You're welcome!"],
+    ("", "Короткий тост коллеге на 50 лет. 2-3 предложения"): ["За тебя и твои 50!"],
+    ("You are a terminal copilot. Output a single bash command, no explanation.", "the ten biggest files"): [
+        "du -ah /var/log | sort -rh | head -n 10"
+    ],
+    ("", "React or Vue for a solo developer who builds a dashboard? Just pick one and tell me why"): [
+        "Vue. It is easy."
+    ],
 }
 
 

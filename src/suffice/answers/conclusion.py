@@ -5,7 +5,8 @@ import re
 from suffice.answers.prose import in_bold, is_laid_out, sentences, unmarked, without_fences
 from suffice.answers.requests import Request
 from suffice.answers.short import echoes, without_echo
-from suffice.answers.values import NUMBER, clocks, in_digits, numbers, plain_number, without_asides
+from suffice.answers.values import NUMBER, clocks, dates, in_digits, numbers, plain_number, without_asides
+from suffice.answers.words import folded, within
 
 _EQUALS = re.compile(r"[=＝≈→⇒]")
 _LABELLED = re.compile(r"\b(?:step|section|part|page|no\.|#)\s*\d[\d.]*:?|^\s*\d{1,2}[.)]\s", re.IGNORECASE)
@@ -20,9 +21,12 @@ _LAST = 3
 
 def value_in(sentence: str, request: Request) -> str | None:
     """The number or the time of day that a sentence comes to: after its last sign of equality, or the last new one."""
-    bare = without_asides(_LABELLED.sub("", in_digits(unmarked(sentence), request.continental)))
-    if request.times and (new := [one for one in clocks(bare) if one not in request.times or not request.value]):
+    new = [] if request.value else [one for one in dates(unmarked(sentence)) if not within(folded(one), request.text)]
+    if new:
         return new[-1]
+    bare = without_asides(_LABELLED.sub("", in_digits(unmarked(sentence), request.continental)))
+    if request.times and (times := [one for one in clocks(bare) if one not in request.times or not request.value]):
+        return times[-1]
     equal = _EQUALS.split(bare)
     if len(equal) > 1 and (number := NUMBER.search(equal[-1])) and number.start() <= 4:
         return plain_number(number[0])
@@ -58,7 +62,7 @@ def concluded(text: str, request: Request) -> str | None:
         return None
     several = len(set(numbers(unmarked(last)))) > 1 and _news(last, request) != 1
     wordless = not any(one.isalpha() for one in last)
-    if several and (wordless or not request.sum) and not times and not _EQUALS.search(last):
+    if several and (wordless or not request.sum) and not times and not (_EQUALS.search(last) or dates(last)):
         return None  # a range, a ranking, or some figures by the way
     return value_in(last, request)
 

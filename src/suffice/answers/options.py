@@ -14,7 +14,7 @@ _LISTED = re.compile(
     r"(?:^|\n|(?<=\s))[ \t>*-]*\(?(?P<label>[A-Ja-j]|\d)[).:、．](?!\d)[ \t]*(?P<text>[^\n]{1,200}?)"
     r"(?=[ \t]+\(?(?:[B-Jb-j]|\d)[).:、．][ \t]*\S|\n|$)"
 )
-_LETTERED = re.compile(r"^[ \t>*(]*([^\W\d_A-Za-z]|[①-⑨])[ \t]?[).:、．。][ \t]*([^\n]{1,200})$", re.M)
+_LETTERED = re.compile(r"^[ \t>*(]*([^\W\d_A-Za-z]|[①-⑨])[ \t]?[).:、．。\u3000][ \t]*([^\n]{1,200})$", re.M)
 """The same with letters of other scripts."""
 _IN_QUOTES = re.compile(
     r"[\"“‘`«「『]([^\"“”‘’`«»「」『』\n]{1,30})[\"”’`»」』](?!\s*:)|(?<!\w)'([^'\n]{1,30})'(?![\w:])|\[\[([^\[\]\n]{1,20})\]\]"
@@ -29,6 +29,8 @@ _NO_LETTER = re.compile(
 """What follows an article, and what denies an option."""
 _PAUSE = re.compile(r"[,.!:;，。、！：؛،।\n]|\s[–—-]\s|[–—]")
 _MOST_WORDS = 3
+_AFTER = 3
+"""Words of a label, and of what may follow the last one in its sentence."""
 
 
 def lettered(asked: str, numbered: bool = True) -> dict[str, str]:
@@ -112,7 +114,8 @@ def _enumerated(sentence: str) -> list[str]:
     inside = [_bare(one) for one in pieces[1:-1] if len(one.split()) <= _MOST_WORDS]
     head, tail = _ENDS.split(pieces[-1].lstrip(" ([{"))[0], _ENDS.split(pieces[0])[-1]
     most = max((len(one.split()) for one in inside), default=1)
-    last = head if len(head.split()) <= max(most, 2) else " ".join(head.split()[:most])
+    after = max(len(head.split()) - most, 0)  # in many languages the verb follows
+    last = head if len(head.split()) <= max(most, 2) else " ".join(head.split()[:most]) if after <= _AFTER else ""
     first = "" if WHICH.open(folded(tail)) else " ".join(tail.split()[-min(most, len(last.split()) or 1) :])
     if is_unspaced(last):
         length = max(map(len, inside), default=len(last))
@@ -138,6 +141,8 @@ def chosen_letter(text: str, options: Options) -> str | None:
         return meant[0] if meant else alone
     for part in [*in_bold(text)[-1:], *sentences(bare)[:-4:-1]]:
         letters = [one[1] for one in _LETTER.finditer(part) if one[1] in options and _is_letter(part, one)]
+        if len(letters) == len(folded(part).split()) > 1:  # several, or an order
+            return ", ".join(letters)
         named = [label for label, meaning in options.items() if within(folded(meaning), folded(part))]
         if letters or len(named) == 1:
             return (letters or named)[0]

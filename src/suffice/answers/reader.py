@@ -5,6 +5,7 @@ extractor `auto` reads by it.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 
 from suffice.answers.conclusion import RANGE, calculates, concluded, is_amount, is_clear, named, value_in
 from suffice.answers.extract import stated
@@ -16,7 +17,7 @@ from suffice.answers.requests import LINE_LABEL, UNKNOWN, Messages, Request, is_
 from suffice.answers.short import whole
 from suffice.answers.structure import Structure
 from suffice.answers.values import date, numbers
-from suffice.answers.words import ASIDE, folded, within
+from suffice.answers.words import ASIDE, folded, is_unspaced, within
 from suffice.errors import OptionError
 from suffice.registry import Registry
 from suffice.response import Response
@@ -66,6 +67,8 @@ True
 _LONGEST = 20_000
 _FEW, _GROUNDS = 20, 40
 """Words of a response that names one of two things by the way, and of a yes or no with its grounds."""
+_SIGNS = 4
+"""Characters of a word, where words have no spaces around them."""
 _FILLED = 10
 """Words that fill a place with an answer; where there are more, it is a text that stands there."""
 _SPAN = 4
@@ -101,12 +104,15 @@ class Shapes(Reader):
             return Evidence(label, "option", True) if label else None
         for slot in asked.slots:
             said = slot.read(text)
-            if said is not None and len(said.split()) <= _FILLED:
+            by_the_way = not (slot.close or slot.is_answer) and len(text.split()) > _GROUNDS  # as "Sources: …" is
+            if said is not None and len(said.split()) <= _FILLED and not by_the_way:
                 return Evidence(_spelled(said, asked), "slot", slot.sure and not asked.makes_text) if said else None
         if asked.makes_text or not text.strip() or _is_step(text, asked):
             return None
         if closed := _chosen(text, asked):
-            return Evidence(closed, "option", True)
+            said, label = folded(unmarked(unfenced(text))), folded(closed)
+            shown = bool(asked.letters) or asked.verdict or asked.only or said.startswith(label) or said.endswith(label)
+            return Evidence(closed, "option", shown)
         if (asked.value or asked.times) and (value := concluded(text, asked)):
             estimated = RANGE.search(text) or "~" in text or "≈" in text
             return Evidence(value, "conclusion", asked.sum and is_clear(text, asked) and not estimated)
@@ -127,7 +133,7 @@ class Shapes(Reader):
         if len(text.split()) <= _GROUNDS and not asked.serves and (said := verdict(text)):
             return Evidence(said, "option")
         if short:
-            return Evidence(short, "short")
+            return Evidence(short, "short", asked.only and _is_word(text))
         ended = named(text, asked) if len(text) <= _MORE else None
         return Evidence(ended, "conclusion") if ended else None
 
@@ -145,6 +151,10 @@ def _chosen(text: str, asked: Request) -> str | None:
         return chosen_letter(text, asked.letters)
     label = chosen(text, asked.labels) if asked.labels else None
     return (verdict(label or text) if asked.verdict else None) or label
+
+
+def _is_word(text: str) -> bool:
+    return len(text.split()) == 1 and (len(text) <= _SIGNS or not is_unspaced(text))
 
 
 def _is_step(text: str, asked: Request) -> bool:
@@ -239,7 +249,7 @@ class AutoExtractor(Extractor):
         text, structured = unfenced(scout.said or ""), Structure()
         asked = read_request(self._messages or [])
         fits = not asked.makes_text and (asked.json or (is_json(text) and "{" in text))
-        return structured if fits and isinstance(structured.value(scout), dict | list) else None
+        return structured.for_scout(scout) if fits and isinstance(structured.value(scout), dict | list) else None
 
     def is_hopeless(self, begun: str) -> bool:
         """As its reader sees it."""
@@ -251,6 +261,8 @@ class AutoExtractor(Extractor):
         if not text:
             return None
         found = self._reader.has_answer(self._messages or [], text)
+        if found and self.takes_cut:  # who allows a few tokens has asked for no text
+            found = replace(found, certain=True)
         if self._messages is None:
             return found if boxed(text) else self._any(text) or found
         return found or (self._any(text) if self._asked else None)

@@ -26,7 +26,8 @@ _MATERIAL = re.compile(
     r'<(\w{2,20})>.{60,}?</\1>|"[^"\n]{40,}"|“[^”\n]{40,}”|«[^»\n]{40,}»|「[^」\n]{40,}」', re.DOTALL
 )
 _SUM = re.compile(
-    r"(?<![\w./-])\(?\d[\d.,]*\)?[a-z]?\s?(?:[-+*×÷^−]|[x/](?!\d*/))\s?\(?\d[\d.,]*|\d+ ?% (?:of|von|de|di)\b|=\s?[?？]"
+    r"(?<![\w./-])\(?\d[\d.,]*\)?[a-z]?\s?(?:[+*×÷^−]|(?<=\s)-|-(?=\d+\W*$)|[x/](?!\d*/))\s?\(?\d[\d.,]*"
+    r"|\d+ ?% (?:of|von|de|di)\b|=\s?[?？]"
 )
 _PARTS = re.compile(r"[,;:，、；：—–]\s*|\s(?:and|und|et|y|e|и)\s")
 LINE_LABEL = re.compile(r"^[>*# \t]*[^\W\d_][\w ]{0,20}[:：](?!\S*//)", re.M)
@@ -71,11 +72,14 @@ class Request:
     """Whether it is not in English, so that the point in 1.234 is none of decimals."""
     json: bool = False
     """Whether it shows or names the JSON that it wants."""
+    only: bool = False
+    """Whether it wants one thing and nothing besides."""
 
     @property
     def shows_place(self) -> bool:
-        """Whether it names the place of its answer, or all that it may be."""
-        return bool(any(slot.sure for slot in self.slots) or self.letters or self.boxed or self.verdict)
+        """Whether it names the place of its answer, or all that it may be; a tag or a template may be spoken of."""
+        named = any(slot.sure and (slot.is_answer or slot.open[-1] == "=") for slot in self.slots)
+        return bool(named or self.letters or self.boxed or self.verdict)
 
 
 UNKNOWN = Request(asks=True, value=True)
@@ -147,6 +151,7 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
         continental=not any(
             word in folded(f"{told} {asked}") for word in (" the ", " is ", " of ", " a ", " how ", " what ")
         ),
+        only=any(words.ONLY.occur_in(folded(one)) and _chooses(one, 3) for one in frame),
         json='":' in told + asked or any(" json " in folded(one) for one in frame),
     )
 
@@ -217,12 +222,14 @@ def _makes_text(sentence: str, slots: Sequence[Slot] = ()) -> bool:
         return True
     if asks or words.SORTS.open(said, 2):
         return False
-    return words.TEXTS.open(said, 4 if words.OUTPUTS.open(said, 2) else 10)
+    return words.TEXTS.open(said, 5 if words.OUTPUTS.open(said, 2) else 10)
 
 
 def _writes(sentence: str, slots: Sequence[Slot]) -> bool:
     """Whether a sentence tells to write, and neither to write one thing only nor what goes into a slot."""
     said = folded(sentence)
-    if not words.WRITES.open(said, 5) or words.ONLY.occur_in(said) or any(slot.open in sentence for slot in slots):
+    if not words.WRITES.open(said, 5) or any(slot.open in sentence for slot in slots):
+        return False
+    if words.ONLY.occur_in(said) and words.NOTES.open(said, 5):
         return False
     return not is_asking(sentence) or words.POLITE.open(said, 2) or words.WRITES.open(said, 2)

@@ -41,7 +41,9 @@ def whole(text: str, request: Request) -> str | None:
         return None
     rest = unmarked(apart[0]).rstrip(":") if len(apart) == 1 else without_echo(_without_label(said[0]), request)
     rest = _trimmed(_without_label(rest))
-    alone = len(said) == 1 or (len(rest.split()) <= MOST_WORDS // 2 and not _is_known(rest, folded(request.question)))
+    exclaimed = said[0].rstrip("*_\"' ").endswith(("!", "！"))  # a greeting rather than an answer and its grounds
+    known = exclaimed or _is_known(rest, folded(request.question))
+    alone = len(said) == 1 or (len(rest.split()) <= MOST_WORDS // 2 and not known)
     return _head(rest) if alone and _is_short(rest) else None
 
 

@@ -47,8 +47,8 @@ class Slot:
 
     @property
     def is_answer(self) -> bool:
-        """Whether it is called what the places of answers are called."""
-        return ANSWERS.occur_in(folded(self.open))
+        """Whether it, or what stands in it, is called what answers are called."""
+        return self.open == "####" or any(ANSWERS.occur_in(one) for one in (folded(self.open), *self.placeholders))
 
     def read(self, text: str) -> str | None:
         """What a response has there, in the last such place; nothing but the placeholder is an empty text.

@@ -7,11 +7,15 @@ from importlib.util import find_spec
 from typing import Any
 
 from suffice.answers.extractor import Extractor
-from suffice.answers.fields import FieldComparison
+from suffice.answers.fields import FieldComparison, leaves
 from suffice.answers.json_text import read_calls, read_json
+from suffice.answers.words import ANSWERS, folded, is_unspaced
 from suffice.errors import OptionError, install
 from suffice.killable import VALIDATOR
 from suffice.response import Response
+
+_WORDS, _SIGNS, _FEW = 3, 12, 2
+"""Words of a leaf that is no text, characters of it in scripts without spaces, and leaves with their grounds beside."""
 
 
 class Schema:
@@ -75,6 +79,19 @@ class Structure(Extractor):
         """Itself: JSON that was cut off is none, whoever cut it."""
         return self
 
+    def for_scout(self, scout: Response) -> "Structure | None":
+        """Itself, but for a value that is mostly text, unless one field is called an answer, or one is all the text."""
+        value = self.value(scout)
+        if self.reads_tools or not isinstance(value, dict | list):
+            return self if self.extract(scout) is not None else None
+        said = leaves(value)
+        texts = {pointer: leaf for pointer, leaf in said.items() if isinstance(leaf, str) and is_text(leaf)}
+        others = {pointer: spelled(leaf) for pointer, leaf in said.items() if pointer not in texts}
+        has_grounds = len(texts) == 1 and 0 < len(others) <= _FEW
+        answers = has_grounds or any(ANSWERS.open(folded(pointer)) for pointer in others)
+        is_text_mostly = sum(map(len, texts.values())) > sum(map(len, others.values()))
+        return None if is_text_mostly and not answers else self
+
     @property
     def structure(self) -> "Structure":
         """Itself."""
@@ -97,6 +114,15 @@ class Structure(Extractor):
         """The value in one spelling, if it is allowed."""
         value = self.value(response)
         return None if value is None or (self.allows and not self.allows(value)) else spelled(value)
+
+
+def is_text(leaf: str) -> bool:
+    """Whether a leaf is more than a few words, so that two good ones are seldom the same.
+
+    >>> is_text("heat pump grant Ireland"), is_text("New York City")
+    (True, False)
+    """
+    return len(leaf) > _SIGNS if is_unspaced(leaf) else len(leaf.split()) > _WORDS
 
 
 def spelled(value: Any) -> str:

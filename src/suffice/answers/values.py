@@ -68,6 +68,22 @@ def without_asides(text: str) -> str:
     return _APART.sub("", text).strip() or text
 
 
+_DATE = re.compile(
+    r"\b\d{1,2}(?:\.|st|nd|rd|th)?(?: of| de)? [^\W\d]{3,12},?(?: de)? \d{4}\b"
+    r"|[^\W\d]{3,12} \d{1,2}(?:st|nd|rd|th)?, \d{4}\b"
+    r"|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b|\d{4}年\d{1,2}月\d{1,2}日"
+)
+
+
+def dates(text: str) -> list[str]:
+    """The dates in a text.
+
+    >>> dates("From 14 May 2025 to June 13th, 2025"), dates("le 13 juin 2025 (2025-06-13)")
+    (['14 may 2025', '13 june 2025'], ['13 juin 2025', '2025-06-13'])
+    """
+    return [date(found[0].replace(" of ", " ").replace(" de ", " ")) or found[0] for found in _DATE.finditer(text)]
+
+
 def date(text: str) -> str | None:
     """A text that is a date, with its day first and its year last, whatever the month is called.
 

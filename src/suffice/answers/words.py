@@ -88,6 +88,7 @@ def _entry(word: str) -> str:
 _TABLES: dict[str, str] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 
 WRITES = Words(_TABLES["writes"])
+NOTES = Words(_TABLES["notes"])
 TEXTS = Words(_TABLES["texts"])
 OPEN = Words(_TABLES["open"])
 JUDGES = Words(_TABLES["judges"])

@@ -336,16 +336,20 @@ COPY = 20
 
 
 def agree(tally: Tally, texts: Sequence[str]) -> bool:
-    """Whether draws agree more than chance would have it: three of them, or two that say the same in other words.
+    """Whether draws agree more than chance has it: three, two that say the same in other words, or none alone.
 
     >>> tally = Tally()
-    >>> tally.add_round(["7", "7", "8", "9"])
-    >>> agree(tally, ["7", "It is 7.", "8", "9"]), agree(tally, ["7", "7", "8", "9"])
+    >>> tally.add_round(["7", "7", "8", "8"])
+    >>> agree(tally, ["7", "7", "8", "8"])
+    True
+    >>> tally.add_round(["9"])
+    >>> agree(tally, ["7", "It is 7.", "8", "8", "9"]), agree(tally, ["7", "7", "8", "8", "9"])
     (True, False)
     """
     said = [text for text, answer in zip(texts, tally.answers, strict=True) if answer == tally.leader]
     told = len({text for text in said if len(text) > COPY}) + sum(len(text) <= COPY for text in said)
-    return tally.leader is not None and (told > 2 or len(set(said)) > 1)
+    paired = min(tally.votes.values(), default=0) > 1 and max(map(len, texts)) <= COPY
+    return tally.leader is not None and (told > 2 or len(set(said)) > 1 or paired)
 
 
 def read_gold(gold: str | None) -> Any:

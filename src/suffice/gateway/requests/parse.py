@@ -144,8 +144,10 @@ def route_of(parsed: ParsedRequest) -> Route:
     if vote != "auto" or forced or "answer" in options.wanted or client.names_options:
         return VOTE
     wanted = AUTO.wants_answer(parsed.messages)
-    if client.schema is not None:  # an object that is made up is no answer; where fields are named, they are places
-        return Route("vote", asked=False) if client.schema and wanted is not False else Route("scout")
+    if client.schema:  # an object that is made up is no answer; where fields are named, they are places
+        return Route("scout") if wanted is False else Route("vote", asked=False)
+    if client.schema is not None:
+        return Route("relay", "no answer") if wanted is False else Route("scout")
     if options.extractor.follow_up:  # the model reads: there is something to read wherever no text is asked for
         return Route("relay", "no answer") if wanted is False else VOTE
     if options.answer != "auto" or wanted is None:
