@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,60 +17,15 @@ from starlette.responses import Response, StreamingResponse
 
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.costs import SpendingByGroup
+from suffice.gateway.operations.costs import Account, SpendingByGroup
 from suffice.gateway.operations.shared import REQUESTS, WAITING, SharedCounters, SharedSemaphore
-from suffice.gateway.policies import ClientPolicy
 from suffice.gateway.settings import LOOPBACK, Settings
-from suffice.live import Outcome, Progress
+from suffice.live import Progress
 from suffice.live.dialects import CHAT, Face
 from suffice.planning.promises import OverOneCap
 
 Line = dict[str, Any]
 """What the log says of a request, filled in while it is answered."""
-
-
-class Account:
-    """Whom a request is charged to. This one is nobody: where there are neither keys nor prices, nothing is counted."""
-
-    name: str | None = None
-    """That of its key, where it has one."""
-    policy: ClientPolicy | None = None
-    """What holds for it otherwise than for all."""
-    max_samples: int | None = None
-    """The most samples that a request may ask for, where the account has a limit of its own."""
-    reads_replies: bool = False
-    """Whether replies that are passed back must be readable on their way, and so not packed."""
-    operator: bool = False
-    """Whether whoever asks is an operator."""
-    sees_all: bool = True
-    """Whether whoever asks may see the names of others."""
-
-    def expect(self, model: str | None, body: Mapping[str, Any], samples: int) -> None:
-        """Note what is asked for; GatewayError where the account may not ask for it."""
-
-    def send(self, *, generates: bool = True) -> None:
-        """Note that the upstream is being asked, and whether it is for tokens."""
-
-    def charge_vote(self, outcome: Outcome, at_once: int) -> None:
-        """Charge a vote; the full budget would take requests of so many draws, each of which bills its prompt."""
-
-    def charge_reply(self, body: bytes) -> None:
-        """Charge a reply that is here."""
-
-    def charging(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        """The pieces of a reply as they are, charged when they have passed."""
-        return pieces
-
-    def costs(self) -> dict[str, float]:
-        """What is said of it in a `suffice` object: what it and the full budget cost, where that is known."""
-        return {}
-
-    def headers(self) -> dict[str, str]:
-        """The same as headers."""
-        return {f"x-suffice-{name.replace('_', '-')}": f"{value:.8f}" for name, value in self.costs().items()}
-
-
-NOBODY = Account()
 
 
 @dataclass
@@ -79,13 +34,32 @@ class Exchange:
 
     request: Request
     line: Line
-    account: Account = NOBODY
+    account: Account = field(default_factory=Account)
     caller: str = ""
     """Whose key it came with; nothing where none is asked for."""
     progress: Callable[[], Progress] | None = None
     """How far its vote is, for whoever watches."""
     at_end: list[Callable[[], None]] = field(default_factory=list)
     """What is to be done when the reply has been sent, before the line is written."""
+
+
+async def body_of(request: Request, settings: Settings) -> bytes:
+    """The body of a request, if it is not too long, nor too long on the way."""
+    most, seconds = settings.max_body_bytes, settings.upload_seconds
+    with suppress(ValueError):
+        if int(request.headers.get("content-length", 0)) > most:
+            raise GatewayError(413, f"the body is longer than {most} bytes")
+    body = bytearray()
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > most:
+                    raise GatewayError(413, f"the body is longer than {most} bytes")
+    except TimeoutError:
+        late = f"the body did not arrive within {seconds:g} seconds"
+        raise GatewayError(408, late, code="timeout", headers={"connection": "close"}) from None
+    return bytes(body)
 
 
 Handler = Callable[[Exchange], Awaitable[Response]]
@@ -114,6 +88,7 @@ class AccessLog:
     def end(self, exchange: Exchange, status: int) -> None:
         """Write its line: its reply has been sent, with this status."""
         _, begun = self._under_way.pop(id(exchange))
+        exchange.account.end(exchange.line)
         for finish in exchange.at_end:
             finish()
         request, line = exchange.request, exchange.line

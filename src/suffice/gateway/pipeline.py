@@ -3,9 +3,9 @@
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +13,17 @@ import numpy as np
 from starlette.responses import Response
 
 from suffice.errors import SampleError, SufficeError
-from suffice.gateway.door import Exchange, Places
+from suffice.gateway.door import Exchange, Places, body_of
 from suffice.gateway.errors import GatewayError, from_upstream
 from suffice.gateway.events import Elected, Events, Passed, Standing, Thought
-from suffice.gateway.fleet.transport import Reading
+from suffice.gateway.fleet.relay import in_time, relay
 from suffice.gateway.fleet.upstreams import Upstreams
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import line_of, measure
+from suffice.gateway.operations.shared import SharedCounters
+from suffice.gateway.operations.state import State
 from suffice.gateway.render import (
     WAITING,
-    CutError,
     StreamShape,
     arriving,
     end,
@@ -39,12 +40,13 @@ from suffice.gateway.votes.learning import ONCE, Learning
 from suffice.gateway.votes.scout import Scout, Scouted, translated_draw
 from suffice.gateway.votes.shadow import Shadow
 from suffice.live import Moment, Outcome, Progress
-from suffice.live.dialects import CHAT, Dialect, Face, MalformedError
+from suffice.live.dialects import Dialect, MalformedError
 from suffice.live.servers.hosts import DrawRequest
-from suffice.live.servers.server import DrawError, Server, TooLongError
+from suffice.live.servers.server import DrawError, Server
 from suffice.live.tracing import TRACING
 from suffice.live.vote import Vote, Voting, longest_wait, most_tokens
 from suffice.panel.live import Panel
+from suffice.planning.promises import OverOneCap
 from suffice.response import Response as Sample
 
 if TYPE_CHECKING:
@@ -53,24 +55,49 @@ if TYPE_CHECKING:
 TICK, WATCHED_TICK = 1.0, 0.25
 """How many seconds the stream of a vote has nothing to say at most, and how often whoever watches is told."""
 
-_GENERATING = ("/completions", "/responses", "/messages")
-"""How paths end at which tokens are generated."""
 
-
-@dataclass(frozen=True)
 class Pipeline:
     """Answers requests in all dialects, with what they share."""
 
-    settings: Settings
-    places: Places
-    upstreams: Upstreams
-    learning: Learning
-    policies: Policies
-    assurance: "Assurance | None" = None
-    """What says how probable it is that answers are right, where there is a calibration."""
+    def __init__(
+        self,
+        settings: Settings,
+        places: Places,
+        cap: OverOneCap | None,
+        counters: SharedCounters | None,
+        state: State | None,
+    ) -> None:
+        self.settings = settings
+        self.places = places
+        self.policies = Policies(settings)
+        self._cap = cap
+        self._counters = counters
+        self._state = state
+        self.upstreams: Upstreams  # these while it is open: what they need belongs to an event loop
+        self.learning: Learning
+        self.assurance: Assurance | None
+        """What says how probable it is that answers are right, where there is a calibration."""
 
-    async def answer(self, dialect: Dialect, exchange: Exchange, raw: bytes) -> Response:
-        """The reply to a request with this body; headers say where it is no vote, and why."""
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Answer requests in here, by what was learned before, and keep what is learned."""
+        self.upstreams = Upstreams(self.settings, self._counters)
+        self.learning = Learning(self.settings, self._state, self.places.is_crowded, self._cap)
+        self.assurance = _assurance(self.settings, self._state)
+        try:
+            await self.learning.open()
+            if self.assurance:
+                await self.assurance.open()
+            yield
+        finally:
+            if self.assurance:
+                await self.assurance.close()
+            await self.learning.close()
+            await self.upstreams.close()
+
+    async def answer(self, dialect: Dialect, exchange: Exchange) -> Response:
+        """The reply to a request; headers say where it is no vote, and why."""
+        raw = await body_of(exchange.request, self.settings)
         parsed = await parse(self.policies, dialect, exchange, raw)
         route = route_of(parsed)
         if self._panel(parsed):
@@ -117,7 +144,11 @@ class Pipeline:
             if shadow:
                 exchange.at_end.append(shadow.judge)
             if route.kind == "relay" and not parsed.translated:
-                passed = await self.relay(exchange, parsed.path, parsed.raw, parsed.client.model or "", ends, parsed)
+                named = parsed.client.model or ""
+                seconds, face = parsed.options.deadline_seconds, parsed.dialect.face
+                passed = await relay(
+                    self.upstreams, exchange, parsed.path, parsed.raw, named, ends=ends, seconds=seconds, face=face
+                )
                 if shadow and passed.status < 400:
                     passed = replace(passed, pieces=shadow.over(passed.pieces))
                 yield _with(passed, _no_vote(parsed, route.why, passed.status))
@@ -143,28 +174,6 @@ class Pipeline:
             async with aclosing(self._vote(parsed, route, server, exchange, scouted)) as events:
                 async for event in events:
                     yield event
-
-    async def relay(
-        self, exchange: Exchange, path: str, raw: bytes, model: str | None, ends: float, parsed: ParsedRequest | None
-    ) -> Passed:
-        """Pass a request on as it is, and its reply back, until the deadline."""
-        seconds = parsed.options.deadline_seconds if parsed else self.settings.deadline_seconds
-        face = parsed.dialect.face if parsed else CHAT.face
-        account, generates = exchange.account, path.endswith(_GENERATING)
-        account.send(generates=generates)
-        span = TRACING.relay(path, model)
-        opening = self.upstreams.relay(exchange, path, raw, model, plain=account.reads_replies or generates)
-        try:
-            with span.within():
-                async with asyncio.timeout(ends - time.monotonic()):
-                    passed = await opening
-        except TimeoutError:
-            raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
-        span.replied(passed.status)
-        if passed.status >= 400:
-            return passed
-        pieces = _in_time(account.charging(passed.pieces), ends, seconds, exchange, face if passed.has_events else None)
-        return replace(passed, pieces=span.over(pieces))
 
     async def _scout(
         self,
@@ -204,7 +213,7 @@ class Pipeline:
             account.charge_reply(scouted.body)
             return _with(passed, told | account.headers())
         face = parsed.dialect.face if passed.has_events else None
-        pieces = _in_time(account.charging(passed.pieces), ends, parsed.options.deadline_seconds, exchange, face)
+        pieces = in_time(account.charging(passed.pieces), ends, parsed.options.deadline_seconds, exchange, face)
         return _with(replace(passed, pieces=pieces), told)
 
     async def _vote(
@@ -308,6 +317,15 @@ class Pipeline:
         return outcome
 
 
+def _assurance(settings: Settings, state: State | None) -> "Assurance | None":
+    """What says how probable it is that answers are right; where there is no calibration nothing of it is loaded."""
+    if not settings.calibrations:
+        return None
+    from suffice.gateway.votes.right import Assurance
+
+    return Assurance(settings, state)
+
+
 def _voting(parsed: ParsedRequest, scouted: Scouted | None, **held: Any) -> Voting:
     """How a vote is held: after a scout, by what reads answers like its own, and nobody asked for it."""
     voting = replace(parsed.options.voting, **held)
@@ -364,25 +382,3 @@ async def _in_time_for(
         raise from_upstream(error.cause, str(error), server.secret) from None
     finally:
         exchange.line["upstream"] = server.host.name
-
-
-async def _in_time(
-    pieces: AsyncGenerator[bytes, None], ends: float, seconds: float, exchange: Exchange, face: Face | None
-) -> AsyncGenerator[bytes, None]:
-    """The pieces of a reply until the deadline; then, as where it breaks off, an error event in a dialect, or a cut."""
-    between = True
-    reading = Reading(ends)
-    try:
-        async with aclosing(pieces):
-            while (piece := await reading.next(pieces)) is not None:
-                between = piece.endswith((b"\n\n", b"\r\n\r\n"))
-                yield piece
-    except (ConnectionError, TimeoutError, TooLongError) as cause:
-        late = isinstance(cause, TimeoutError)
-        error = from_upstream(cause, f"its reply took more than {seconds:g} seconds" if late else str(cause))
-        exchange.line |= {"kind": "error", "error": error.brief}
-        if face is None:
-            raise CutError from None
-        yield (b"" if between else b"\n\n") + face.error_event(error.payload(face))
-    finally:
-        reading.end()

@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from suffice.gateway.errors import GatewayError
-from suffice.gateway.events import Elected, Event, Events, Passed, Standing, Thought
+from suffice.gateway.events import CutError, Elected, Event, Events, Passed, Standing, Thought
 from suffice.gateway.requests.parse import ParsedRequest
 from suffice.live import Moment, Outcome, Progress
 from suffice.live.dialects import Face
@@ -177,10 +177,6 @@ async def end(*tasks: asyncio.Future[Any]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
-
-
-class CutError(Exception):
-    """A reply that has begun and can't be ended: the connection is closed, and nobody takes it for whole."""
 
 
 class RelayedResponse(StreamingResponse):

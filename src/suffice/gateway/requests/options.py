@@ -16,8 +16,8 @@ from suffice.controllers import Controller, get_controller
 from suffice.elections import Election
 from suffice.errors import OptionError, SufficeError
 from suffice.flow import get_flow
-from suffice.gateway.door import Account
 from suffice.gateway.errors import GatewayError
+from suffice.gateway.operations.costs import Account
 from suffice.gateway.policies import ClientPolicy
 from suffice.gateway.settings import Settings, read_file
 from suffice.live import Voting
