@@ -21,7 +21,7 @@ from suffice.gateway.fleet.upstreams import Upstreams, unpacked
 from suffice.gateway.operations import metrics
 from suffice.gateway.requests.parse import ParsedRequest, with_members
 from suffice.live.dialects import MalformedError, Wire
-from suffice.live.dialects.base import UNREADABLE, Meter, as_json
+from suffice.live.dialects.base import UNREADABLE, Meter, StreamText, as_json
 from suffice.live.dialects.translate import response_from_chat
 from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import Server, TooLongError
@@ -114,7 +114,7 @@ class Scout:
         """
         reply, has_signals = await self._open()
         about = reply.status, back(reply.raw_headers)
-        text, held = self.server.wire.stream_text(), bytearray()
+        text, held = StreamText(self.server.wire.heard), bytearray()
         stripper = LogprobStripper() if has_signals else None
         thoughts = Thoughts(self.server.wire, self.tell)
         pieces = Peeked(bounded(reply))

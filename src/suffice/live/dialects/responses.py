@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -36,7 +36,7 @@ class ResponsesWire(base.Wire):
         """The instructions, and the messages among the input."""
         told, given = fields.get("instructions"), fields.get("input")
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        said = [item for item in items if isinstance(item, dict) and "role" in item] if isinstance(items, list) else []
+        said = [item for item in base.objects(items) if "role" in item]
         return [{"role": "system", "content": told}, *said] if told else said
 
     def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class ResponsesWire(base.Wire):
             reply = load(body) if signals else json.loads(body)
             if not isinstance(reply["output"], list) or reply.get("status") in ("failed", "cancelled"):
                 raise ValueError
-            items = [item for item in reply["output"] if isinstance(item, dict)]
+            items = base.objects(reply["output"])
             text = "".join(_texts(items, "message", "content", "output_text"))
             thoughts = "\n".join([*_texts(items, "reasoning", "content"), *_texts(items, "reasoning", "summary")])
             calls = [_call(item) for item in items if item.get("type") in ("function_call", "custom_tool_call")]
@@ -73,35 +73,27 @@ class ResponsesWire(base.Wire):
         )
         return [response]
 
-    def read_stream(self, body: bytes, signals: bool = False) -> Response:
+    def joined(self, events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[Token]]:
         """The whole that its last event has; its items where a server leaves them out there."""
-        if body.lstrip()[:1] == b"{":
-            return self.read(body, 1, signals)[0]
         items: list[Any] = []
         whole = None
-        try:
-            for event in base.events(body, load if signals else json.loads):
-                kind = event.get("type")
-                if kind in ("error", "response.failed") or "error" in event:
-                    raise base.MalformedError(f"an error in the stream: {str(event)[:200]}")
-                if kind == "response.output_item.done":
-                    items.append(event["item"])
-                if kind in ("response.completed", "response.incomplete"):
-                    whole = {**event["response"], "output": event["response"].get("output") or items}
-            tokens = _take_tokens(whole) if signals and whole else []
-        except base.UNREADABLE:
-            raise base.malformed("no stream of a response", body) from None
-        if whole is None:
-            raise base.MalformedError("a stream that ends before its response does")
-        return replace(self.read(json.dumps(whole).encode(), 1)[0], signals=signals_of(tokens))
+        for event in events:
+            kind = event.get("type")
+            if kind in ("error", "response.failed") or "error" in event:
+                raise base.MalformedError(f"an error in the stream: {str(event)[:200]}")
+            if kind == "response.output_item.done":
+                items.append(event["item"])
+            if kind in ("response.completed", "response.incomplete"):
+                whole = {**event["response"], "output": event["response"].get("output") or items}
+        return whole, _take_tokens(whole) if whole else []
 
-    def meter(self) -> base.Meter:
-        """A reader of deltas."""
-        return base.PieceMeter(lambda line: b'.delta"' in line)
+    def is_piece(self, line: bytes) -> bool:
+        """A delta of whatever."""
+        return b'.delta"' in line
 
-    def stream_text(self) -> base.StreamText:
-        """A listener to deltas."""
-        return base.PieceText(lambda event: event["delta"] if event.get("type") == _TEXT_DELTA else "")
+    def heard(self, event: dict[str, Any]) -> str:
+        """The text of a delta."""
+        return event["delta"] if event.get("type") == "response.output_text.delta" else ""
 
     def is_thought(self, event: bytes, begun: bool) -> bool:
         """A piece of reasoning or of its summary, or how its item ends."""
@@ -141,7 +133,7 @@ class ResponsesFace(base.Face):
 
     def rewritten(self, response: Response, value: Any) -> Response:
         """Its message, or its function calls, in other words."""
-        output = [item for item in response.reply["output"] if isinstance(item, dict)]
+        output = base.objects(response.reply["output"])
         if response.tool_calls is None or not isinstance(value, list):
             part = {"type": "output_text", "text": json.dumps(value, ensure_ascii=False), "annotations": []}
             new = [{"id": "msg_0", "role": "assistant", "status": "completed", "type": "message", "content": [part]}]
@@ -166,7 +158,7 @@ class ResponsesFace(base.Face):
 
     def events_after_thoughts(self, reply: dict[str, Any], usage_wanted: bool, told: int) -> list[bytes]:
         """Without the beginning, which has been told, and with other items than the first, which is of thoughts."""
-        said = [item for item in reply["output"] if isinstance(item, dict) and item.get("type") != "reasoning"]
+        said = [item for item in base.objects(reply["output"]) if item.get("type") != "reasoning"]
         return _numbered([*_items_events(said, first=1), _end_event(reply)], told)
 
     def error_event(self, error: dict[str, Any]) -> bytes:
@@ -185,14 +177,13 @@ def _obstacle(body: Mapping[str, Any]) -> str | None:
     kept = next((name for name in _AT_THE_SERVER if body.get(name)), None)
     if kept:
         return kept
-    if any(kind not in ("function", "custom") for kind in _tool_types(body)):
+    if any(tool.get("type") not in ("function", "custom") for tool in base.objects(body.get("tools"))):
         return "server tools"
     include = body.get("include")
     asks = body.get("top_logprobs") or (isinstance(include, list) and LOGPROBS in include)
     return "logprobs" if asks else None
 
 
-_TEXT_DELTA = "response.output_text.delta"
 _THOUGHT = re.compile(rb'"type": ?"response\.reasoning_(?:summary_)?text\.delta"')
 _END_OF_THOUGHT = re.compile(rb'"type": ?"response\.(?:reasoning_\w+\.\w+|output_item\.done)"')
 
@@ -206,7 +197,7 @@ def _finish(reply: dict[str, Any], calls: bool) -> str:
 
 def _take_tokens(reply: dict[str, Any]) -> list[Token]:
     """The tokens of a reply's text, which are no longer in it."""
-    contents = [item.get("content") for item in reply["output"] if isinstance(item, dict)]
+    contents = [item.get("content") for item in base.objects(reply["output"])]
     tokens: list[Token] = []
     for part in chain(*(content for content in contents if isinstance(content, list))):
         found = tokens_in(part.get("logprobs"))
@@ -228,11 +219,6 @@ def _names(item: Mapping[str, Any]) -> dict[str, Any]:
     return {name: item[name] for name in ("id", "call_id") if name in item}
 
 
-def _tool_types(body: Mapping[str, Any]) -> list[Any]:
-    tools = body.get("tools")
-    return [tool.get("type") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
-
-
 def _texts(items: Sequence[dict[str, Any]], kind: str, within: str, part_kind: str | None = None) -> Iterator[str]:
     """The texts of the parts of items of a kind."""
     for item in items:
@@ -251,10 +237,10 @@ def _call(item: dict[str, Any]) -> dict[str, Any]:
     return {"id": item.get("call_id"), "type": "function", "function": function}
 
 
-def _items_events(output: Sequence[Any], first: int = 0) -> list[dict[str, Any]]:
+def _items_events(output: Any, first: int = 0) -> list[dict[str, Any]]:
     """The items of a response as they grow, numbered from the first."""
-    items = [item for item in output if isinstance(item, dict)]
-    return [{**event, "output_index": place} for place, item in enumerate(items, first) for event in _item_events(item)]
+    items = enumerate(base.objects(output), first)
+    return [{**event, "output_index": place} for place, item in items for event in _item_events(item)]
 
 
 def _end_event(reply: Mapping[str, Any]) -> dict[str, Any]:
