@@ -286,7 +286,7 @@ class Pipeline:
             outcome = error.outcome
             if not outcome.samples:
                 exchange.line["kind"] = "error"
-                raise from_upstream(error.cause, outcome.failures[-1], server.secret) from None
+                raise from_upstream(error.cause, outcome.failures[-1], server.host.secret) from None
         except SufficeError as error:
             exchange.line["kind"] = "error"
             raise GatewayError(400, f"suffice.controller: {error}", param="suffice.controller") from None
@@ -379,6 +379,6 @@ async def _in_time_for(
         seconds = parsed.options.deadline_seconds
         raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
     except DrawError as error:
-        raise from_upstream(error.cause, str(error), server.secret) from None
+        raise from_upstream(error.cause, str(error), server.host.secret) from None
     finally:
         exchange.line["upstream"] = server.host.name

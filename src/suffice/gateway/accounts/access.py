@@ -1,21 +1,21 @@
 """Who may ask, and what each request is charged to: a layer around handlers, which know nothing of it."""
 
 import asyncio
-import hashlib
 import hmac
 import math
 import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 from starlette.responses import Response
 
-from suffice.gateway.accounts.keys import Key
+from suffice.gateway.accounts.keys import Key, digest_of
 from suffice.gateway.accounts.prices import Price, Prices
 from suffice.gateway.accounts.store import Counts, UsageStore
 from suffice.gateway.accounts.usage import Usage
-from suffice.gateway.door import Exchange, Handler
+from suffice.gateway.door import Exchange, Handler, Line
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import Account
@@ -39,6 +39,9 @@ class Bill(Account):
         self.operator = bool(key and key.operator)
         self.sees_all = key is None or key.operator
         self.counts = Counts()
+        """What is counted of it unless it is charged."""
+        self.estimated_tokens = 0
+        self._costs: tuple[float, ...] = ()
         self._prices = prices
         self._price: Price | None = None
 
@@ -54,57 +57,29 @@ class Bill(Account):
     def charge_vote(self, outcome: Outcome, at_once: int) -> None:
         """Bill a vote; the full budget would take requests of so many draws, each of which bills its prompt."""
         super().charge_vote(outcome, at_once)
-        over_one = outcome.over_one
         guessed = sum(one.tokens or 0 for one in outcome.responses if one.estimated)
-        counts = self.counts = Counts(
-            requests=1,
-            votes=1,
-            samples=outcome.samples,
-            over_one_samples=over_one.samples,
-            samples_saved=outcome.samples_saved,
-            prompt_tokens=outcome.prompt_tokens,
-            completion_tokens=outcome.completion_tokens,
-            estimated_tokens=outcome.cancelled_tokens + guessed,
-            over_one_tokens=over_one.tokens,
-            over_one_prompt_tokens=over_one.prompt_tokens,
-            tokens_saved=outcome.tokens_saved,
-        )
+        self.estimated_tokens = outcome.cancelled_tokens + guessed
         if self._price:
-            counts.cost = counts.cost_full = self._price.of(outcome.prompt_tokens, outcome.completion_tokens)
-            counts.cost_over_one = self._price.of(over_one.prompt_tokens, over_one.tokens)
+            over_one, cost = outcome.over_one, self._price.of(outcome.prompt_tokens, outcome.completion_tokens)
+            full = cost
             if outcome.named and outcome.stop_reason in SETTLED:
                 prompt = max((one.prompt_tokens for one in outcome.responses), default=0)
                 requests = math.ceil(outcome.budget / max(at_once, 1))
-                counts.cost_full = self._price.of(prompt * requests, outcome.completion_tokens + outcome.tokens_saved)
+                full = self._price.of(prompt * requests, outcome.completion_tokens + outcome.tokens_saved)
+            self._costs = cost, self._price.of(over_one.prompt_tokens, over_one.tokens), full
 
     def charge_tokens(self, samples: int, prompt: int, completion: int, *, estimated: bool) -> None:
         """Bill a reply that took so many."""
         super().charge_tokens(samples, prompt, completion, estimated=estimated)
-        self.counts = Counts(1, samples=samples, prompt_tokens=prompt, completion_tokens=completion)
-        self.counts.estimated_tokens = self.counts.tokens if estimated else 0
+        self.estimated_tokens = prompt + completion if estimated else 0
         if self._price:
-            self.counts.cost = self.counts.cost_full = self._price.of(prompt, completion)
+            cost = self._price.of(prompt, completion)
+            self._costs = cost, 0.0, cost
 
     def costs(self) -> dict[str, float]:
         """What the request cost, what of that over one response, and the full budget, where there is a price."""
-        if not (self._price and self.charged):
-            return {}
         names = ("cost", "cost_over_one", "cost_full")
-        return {name: round(getattr(self.counts, name), 9) for name in names}
-
-    def measure(self) -> None:
-        """Tell Prometheus."""
-        if self._price and self.charged:
-            metrics.COST.inc(self.counts.cost)
-            metrics.COST_FULL.inc(self.counts.cost_full)
-        if self.key:
-            name = self.key.name
-            metrics.KEY_REQUESTS.labels(name).inc(self.counts.requests)
-            metrics.KEY_SAMPLES.labels(name).inc(self.counts.samples)
-            metrics.KEY_TOKENS.labels(name, "prompt").inc(self.counts.prompt_tokens)
-            metrics.KEY_TOKENS.labels(name, "completion").inc(self.counts.completion_tokens)
-            metrics.KEY_OVER_ONE_TOKENS.labels(name).inc(self.counts.over_one_tokens)
-            metrics.KEY_COST.labels(name).inc(self.counts.cost)
+        return {name: round(cost, 9) for name, cost in zip(names, self._costs, strict=False)}
 
 
 class Accounts:
@@ -153,7 +128,7 @@ class Accounts:
         exchange.account = bill
         if self.asks_for_key:
             exchange.caller = key.name if key else _mark(given(request.headers))
-        exchange.at_end.append(lambda: self._charge(bill))
+        exchange.at_end.append(lambda: self._charge(bill, exchange.line))
         if key and self._usage:
             exchange.line["key"] = key.name
             if not request.url.path.startswith("/v1/suffice/"):
@@ -161,11 +136,22 @@ class Accounts:
                 self._usage.admit(key, spends=request.method == "POST")
                 bill.counts = Counts(requests=1)
 
-    def _charge(self, bill: Bill) -> None:
+    def _charge(self, bill: Bill, line: Line) -> None:
         """Put the request's bill into the figures, and into the usage of its key."""
+        counts = bill.counts
+        if bill.charged:
+            counts = replace(Counts.of(line), estimated_tokens=bill.estimated_tokens)
+        metrics.COST.inc(counts.cost)
+        metrics.COST_FULL.inc(counts.cost_full)
         if bill.key and self._usage:
-            self._usage.add(bill.key.name, bill.counts)
-        bill.measure()
+            name = bill.key.name
+            self._usage.add(name, counts)
+            metrics.KEY_REQUESTS.labels(name).inc(counts.requests)
+            metrics.KEY_SAMPLES.labels(name).inc(counts.samples)
+            metrics.KEY_TOKENS.labels(name, "prompt").inc(counts.prompt_tokens)
+            metrics.KEY_TOKENS.labels(name, "completion").inc(counts.completion_tokens)
+            metrics.KEY_OVER_ONE_TOKENS.labels(name).inc(counts.over_one_tokens)
+            metrics.KEY_COST.labels(name).inc(counts.cost)
 
     async def tell_usage(self, exchange: Exchange) -> Response:
         """The usage of all keys, for an operator."""
@@ -178,7 +164,7 @@ class Accounts:
 
 def _mark(keys: list[str]) -> str:
     """What tells a key without a name from others."""
-    return hashlib.sha256("\n".join(keys).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return digest_of("\n".join(keys))[:32]
 
 
 _KEY_HEADERS = ("x-api-key", "api-key")
@@ -191,8 +177,7 @@ def given(headers: Mapping[str, str]) -> list[str]:
     return [token.strip() if scheme.lower() == "bearer" else "", *(headers.get(name, "") for name in _KEY_HEADERS)]
 
 
-def presented(headers: Mapping[str, str], keys: tuple[bytes, ...]) -> bool:
+def presented(headers: Mapping[str, str], keys: tuple[str, ...]) -> bool:
     """Whether a request has one of the keys; in the same time whichever it is, and whether it is."""
-    digests = [hashlib.sha256(one.encode("utf-8", "surrogateescape")).digest() for one in given(headers)]
-    matches = [hmac.compare_digest(digest, key) for digest in digests for key in keys]
+    matches = [hmac.compare_digest(digest_of(one), key) for one in given(headers) for key in keys]
     return any(matches)

@@ -1,6 +1,5 @@
 """Who asks, by key, and what each has taken: limits are checked in memory, and a thread keeps them on disk."""
 
-import hashlib
 import sqlite3
 import sys
 import threading
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from suffice.errors import OptionError
-from suffice.gateway.accounts.keys import Key, read_keys
+from suffice.gateway.accounts.keys import Key, digest_of, read_keys
 from suffice.gateway.accounts.store import DAY, Counts, Known, Store, UsageBatch, UsageStore, month_of
 from suffice.gateway.accounts.windows import WIDTH, Window
 from suffice.gateway.errors import GatewayError
@@ -90,7 +89,7 @@ class Usage:
 
     def who(self, given: Iterable[str]) -> Key | None:
         """The key that is among those given. It is looked for by its digest, whose timing tells nothing of the key."""
-        digests = [hashlib.sha256(one.encode("utf-8", "surrogateescape")).hexdigest() for one in given if one]
+        digests = [digest_of(one) for one in given if one]
         return next((self._keys[digest] for digest in digests if digest in self._keys), None)
 
     def admit(self, key: Key, *, spends: bool) -> None:

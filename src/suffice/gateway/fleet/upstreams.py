@@ -264,7 +264,7 @@ class Upstreams:
         if 0 < status < 500 and status not in (401, 403, 429):
             upstream.host.take_back()
         else:
-            upstream.host.stay_aside()
+            upstream.host.set_aside()
 
 
 _KEY_HEADERS = ("x-api-key", "api-key")

@@ -82,9 +82,9 @@ class SharedCounters:
     def take(self, column: int, amount: int, most: int) -> bool:
         """Take so many, if that leaves no more than the most over all workers; whether it does."""
         with self.lock():
-            if self._sum(column) + amount > most:
+            if self.total(column) + amount > most:
                 self._forget_the_dead()
-                if self._sum(column) + amount > most:
+                if self.total(column) + amount > most:
                     return False
             self._own[column] += amount
             return True
@@ -95,7 +95,7 @@ class SharedCounters:
 
     def total(self, column: int) -> int:
         """How many all workers have."""
-        return self._sum(column)
+        return sum(self._all[column : _ROWS * _COLUMNS : _COLUMNS])
 
     def window(self, name: str, width: int) -> Numbers | None:
         """The numbers of a key's window, with the lock held; None where there is no room for more."""
@@ -110,9 +110,6 @@ class SharedCounters:
 
     def _at(self, row: int) -> Numbers:
         return self._all[row * _COLUMNS : (row + 1) * _COLUMNS]
-
-    def _sum(self, column: int) -> int:
-        return sum(self._all[column : _ROWS * _COLUMNS : _COLUMNS])
 
     def _is_alive(self, row: int) -> bool:
         process = self._all[row * _COLUMNS]

@@ -72,7 +72,7 @@ class Policies:
             return
         self._seen = seen
         try:
-            self._policies = self._settings.with_policies(read_file(self._path).get("policy", ())).policy
+            self._policies = replace(self._settings, policy=read_file(self._path).get("policy", ())).policy
         except OptionError as error:
             print(f"suffice: {error}; the old policies stay in force", file=sys.stderr, flush=True)
         else:

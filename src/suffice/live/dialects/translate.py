@@ -79,7 +79,7 @@ def _responses_request(body: Mapping[str, Any]) -> Fields:
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     text, reasoning = _object(body, "text"), _object(body, "reasoning")
     return {
-        "messages": _joined([*([_message("system", told)] if told else []), *map(_from_item, _list(items, "input"))]),
+        "messages": _joined([*_system(told), *map(_from_item, _list(items, "input"))]),
         "tools": [_function_of(tool, "parameters") for tool in _list(body.get("tools") or [], "tools")],
         "tool_choice": _responses_choice(body.get("tool_choice")),
         "response_format": _response_format(text.get("format"), "text"),
@@ -94,11 +94,12 @@ def _from_item(item: Mapping[str, Any]) -> Fields:
     kind = item.get("type", "message")
     if kind == "message":
         role = "system" if item.get("role") == "developer" else item.get("role")
-        return _message(role, _content(item.get("content"), "input"))
+        return {"role": role, "content": _content(item.get("content"), "input")}
     if kind == "function_call":
-        return _message("assistant", None) | {"tool_calls": [_call(item.get("call_id"), item, item.get("arguments"))]}
+        call = _call(item.get("call_id"), item, item.get("arguments"))
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
     if kind == "function_call_output":
-        return {**_message("tool", _plain(item.get("output"), "input")), "tool_call_id": item.get("call_id")}
+        return {"role": "tool", "content": _plain(item.get("output"), "input"), "tool_call_id": item.get("call_id")}
     if kind == "reasoning":
         return {}
     raise FieldError("input", f"has an item {kind!r}, which has no translation into chat completions")
@@ -160,12 +161,11 @@ def _responses_usage(usage: Any) -> Fields | None:
 
 
 def _messages_request(body: Mapping[str, Any]) -> Fields:
-    system = _plain(body.get("system"), "system")
     said = [one for message in _list(body.get("messages"), "messages") for one in _from_turn(message)]
     tools = _list(body.get("tools") or [], "tools")
     choice, config = _object(body, "tool_choice"), _object(body, "output_config")
     return {
-        "messages": _joined([*([_message("system", system)] if system else []), *said]),
+        "messages": _joined([*_system(body.get("system")), *said]),
         "tools": [_function_of({"type": "function", **_untyped(tool)}, "input_schema") for tool in tools],
         "tool_choice": _messages_choice(choice),
         "parallel_tool_calls": False if choice.get("disable_parallel_tool_use") else None,
@@ -184,7 +184,7 @@ def _from_turn(message: Mapping[str, Any]) -> Iterator[Fields]:
     calls = [block for block in blocks if block.get("type") == "tool_use"]
     for block in results:
         text = _plain(block.get("content"), "messages") or ""
-        yield {**_message("tool", text), "tool_call_id": block.get("tool_use_id")}
+        yield {"role": "tool", "content": text, "tool_call_id": block.get("tool_use_id")}
     thoughts = ("thinking", "redacted_thinking")
     rest = [
         block for block in blocks if block not in results and block not in calls and block.get("type") not in thoughts
@@ -192,7 +192,7 @@ def _from_turn(message: Mapping[str, Any]) -> Iterator[Fields]:
     said = content if isinstance(content, str) else _content(rest, "messages") if rest else None
     if said is not None or calls:
         told = [_call(block.get("id"), block, json.dumps(block.get("input") or {})) for block in calls]
-        yield {**_message(message.get("role"), said), **({"tool_calls": told} if told else {})}
+        yield {"role": message.get("role"), "content": said, **({"tool_calls": told} if told else {})}
 
 
 def _untyped(tool: Mapping[str, Any]) -> Fields:
@@ -252,8 +252,10 @@ def _read_arguments(text: Any) -> Fields:
 # --- both
 
 
-def _message(role: Any, content: Any) -> Fields:
-    return {"role": role, "content": content}
+def _system(told: Any) -> list[Fields]:
+    """The message that says what the system is told, where it is anything."""
+    text = _plain(told, "system")
+    return [{"role": "system", "content": text}] if text else []
 
 
 def _joined(messages: Iterable[Fields]) -> list[Fields]:
