@@ -1,11 +1,9 @@
 """The gateway as an ASGI application: what is asked, and where it goes."""
 
 import json
-import os
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from functools import partial
 from html import escape
 from importlib.resources import files
@@ -27,37 +25,18 @@ from suffice.gateway.fleet.relay import relay
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.shared import SharedCounters, shared_folder
 from suffice.gateway.operations.state import FileState, State
-from suffice.gateway.operations.traces import Requests, traces, wanted
+from suffice.gateway.operations.traces import traces
 from suffice.gateway.pipeline import Pipeline
 from suffice.gateway.render import render_whole
 from suffice.gateway.requests.options import check_samples, relayed_body, samples_asked
 from suffice.gateway.settings import Settings
-from suffice.imports import IMPORTED, import_module
 from suffice.live.dialects import CHAT, DIALECTS, Face
 from suffice.live.dialects.base import as_json, model_in
 from suffice.live.prompts import SUITED, get_prompt
 from suffice.planning.promises import OverOneCap
 
-SETTINGS = "SUFFICE_GATEWAY"
-"""The variable by which workers get their settings."""
-
 _PAGE = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD")
-
-
-def hand_over(settings: Settings) -> None:
-    """Leave the settings where workers find them; there is no key among them."""
-    os.environ[SETTINGS] = json.dumps({**asdict(settings), "imports": list(IMPORTED)})
-
-
-def handed_over() -> tuple["Gateway", Settings]:
-    """The gateway of a worker."""
-    read = json.loads(os.environ[SETTINGS])
-    for name in read.pop("imports"):
-        import_module(name)
-    lists = {name: tuple(value) for name, value in read.items() if isinstance(value, list)}
-    settings = Settings(**{**read, **lists})
-    return Gateway(settings), settings
 
 
 class Gateway:
@@ -99,10 +78,7 @@ class Gateway:
                 *(self._open(f"/{name}", _page(name, kind)) for name, kind in _PAGE.items()),
                 self._open("/{path:path}", _not_found, _METHODS),
             ],
-            middleware=[
-                *([Middleware(CORSMiddleware, **_cors(settings))] if settings.cors_origins else []),
-                *([Middleware(Requests)] if wanted(settings) else []),
-            ],
+            middleware=[Middleware(CORSMiddleware, **_cors(settings))] if settings.cors_origins else [],
             lifespan=self._lifespan,
         )
         self.app.router.redirect_slashes = False

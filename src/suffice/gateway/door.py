@@ -19,9 +19,11 @@ from suffice.gateway.errors import GatewayError
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import Account, SpendingByGroup
 from suffice.gateway.operations.shared import REQUESTS, WAITING, SharedCounters, SharedSemaphore
+from suffice.gateway.operations.traces import begin_span, end_span
 from suffice.gateway.settings import LOOPBACK, Settings
 from suffice.live import Progress
 from suffice.live.dialects import CHAT, Face
+from suffice.live.tracing import TRACING
 from suffice.planning.promises import OverOneCap
 
 Line = dict[str, Any]
@@ -39,6 +41,8 @@ class Exchange:
     """Whose key it came with; nothing where none is asked for."""
     progress: Callable[[], Progress] | None = None
     """How far its vote is, for whoever watches."""
+    span: Any = None
+    """Its span, where there are traces."""
     at_end: list[Callable[[], None]] = field(default_factory=list)
     """What is to be done when the reply has been sent, before the line is written."""
 
@@ -95,6 +99,8 @@ class AccessLog:
         about = {"time": round(time.time(), 3), "method": request.method, "path": _path(exchange), "status": status}
         entry = {**about, "seconds": round(time.monotonic() - begun, 4), **line}
         metrics.REQUESTS.labels(line["kind"]).inc()
+        if exchange.span:
+            end_span(exchange.span, status)
         if _is_asked_of_a_model(exchange):
             self._count(entry)
         with suppress(OSError, ValueError):  # nobody reads the log: no reason to fail
@@ -166,7 +172,8 @@ class Door:
         """Answer requests of a kind by a handler, whatever happens to it."""
 
         async def handle(request: Request) -> Response:
-            exchange = Exchange(request, {"kind": kind})
+            span = begin_span(request) if TRACING.tracer else None
+            exchange = Exchange(request, {"kind": kind}, span=span)
             self._log.begin(exchange)
             try:
                 response = await self._answer(handler, exchange, face)
