@@ -78,6 +78,22 @@ def writing_whole(path: Path) -> Iterator[BinaryIO]:
         raise OptionError(f"{path}: it can't be written: {error.strerror}") from None
 
 
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold a folder's lock, so that of two who change a file in it none undoes what the other did; not on Windows."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
+
+
 def is_device(path: Path) -> bool:
     """Whether this is a terminal, a pipe or the like, which can't be replaced."""
     return path.exists() and not path.is_file()
