@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_type_hints
 from suffice.controllers import get_controller
 from suffice.errors import OptionError, SufficeError, percentage
 from suffice.flow import ABOUT, METAVAR
-from suffice.gateway.accounts.keys import digest_of, read_keys
+from suffice.gateway.accounts.keys import Key, digest_of, read_keys
 from suffice.gateway.accounts.prices import read_prices
 from suffice.gateway.policies import ClientPolicy, read_policies
 from suffice.live.sampling import Sampling, get_calibration, priced, threshold_of
@@ -286,7 +286,8 @@ class Settings:
         """Refuse to listen to the world with no key."""
         keys = self.unnamed_keys()
         if self.keys:
-            self._check_keys(Path(self.keys))
+            self.named_keys()
+            _check_folder(self.usage_file.parent)
         if self.state:
             _check_folder(Path(self.state))
         for target in self.targets:
@@ -297,13 +298,15 @@ class Settings:
                 "host",
             )
 
-    def _check_keys(self, path: Path) -> None:
-        """Refuse a file of keys that can't be used, or whose usage can't be kept."""
-        for key in read_keys(path):
+    def named_keys(self) -> tuple[Key, ...]:
+        """The keys of the file, all of which can be used."""
+        path = Path(self.keys or "")
+        keys = read_keys(path)
+        for key in keys:
             self.check_policy(key.policy)
             if key.limits.money_per_month and not self.prices:
                 raise OptionError(f"{path}: keys.{key.name} has money_per_month, and there are no prices")
-        _check_folder(self.usage_file.parent)
+        return keys
 
 
 class AppliedCalibration(NamedTuple):

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from yarl import URL
 
-from suffice.gateway.errors import REDIRECTED
+from suffice.gateway.errors import REDIRECTED, message_in
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.shared import SharedCounters, SharedLimiter
 from suffice.gateway.settings import LOOPBACK, Settings
@@ -127,7 +127,8 @@ class Upstream:
         if reply.status < 400:
             return StatusError(reply.status, REDIRECTED, {})
         clean = self.clean(body)
-        return StatusError(reply.status, _words(reply.status, clean), headers, clean)
+        shown = clean[:200].decode(errors="replace")
+        return StatusError(reply.status, message_in(clean) or f"status {reply.status}: {shown}", headers, clean)
 
     def clean(self, body: bytes) -> bytes:
         """The upstream's own words, without its key and its address."""
@@ -135,7 +136,9 @@ class Upstream:
         return self._address.sub(self.host.name, text).encode("utf-8", "surrogateescape")
 
     def _url(self, path: str, request: Request) -> URL:
-        base = self._base_url.removesuffix("/v1").removesuffix("/openai") if is_azure(path) else self._base_url
+        base = self._base_url
+        if path.startswith("/openai/"):  # the shape that Azure gives paths, which begins above the base URL
+            base = base.removesuffix("/v1").removesuffix("/openai")
         return URL(f"{base}{path}" + (f"?{request.url.query}" if request.url.query else ""), encoded=True)
 
     def _headers(self, headers: Headers | None = None) -> CIMultiDict[str]:
@@ -289,11 +292,6 @@ def _data(pieces: Sequence[bytes], headers: CIMultiDict[str]) -> tuple[Any, CIMu
     return _sent(pieces), sized
 
 
-def is_azure(path: str) -> bool:
-    """Whether a path has the shape that Azure gives them, which begins above the base URL."""
-    return path.startswith("/openai/")
-
-
 def _address(base_url: str) -> re.Pattern[str]:
     """How a text may name an upstream: with its port, or by a name that is no common word."""
     parts = urlsplit(base_url)
@@ -319,14 +317,6 @@ def unpacked(body: bytes, encoding: str) -> bytes:
         return zlib.decompress(body, 47) if encoding.strip().lower() in ("gzip", "deflate") else body
     except zlib.error:
         return body  # no chat completion, as will be found
-
-
-def _words(status: int, body: bytes | bytearray) -> str:
-    """What the upstream said about an error."""
-    try:
-        return str(json.loads(body)["error"]["message"])
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return f"status {status}: {body[:200].decode(errors='replace')}"
 
 
 SLICE = 1 << 16

@@ -151,14 +151,8 @@ def _schema(text: str) -> Schema | None:
         return None
 
 
-@lru_cache(maxsize=256)
-def _extractor(name: str) -> Extractor:
-    return get_extractor(name)
-
-
-@lru_cache(maxsize=256)
-def _controller(name: str) -> Controller:
-    return get_controller(name)
+_extractor: Callable[[str], Extractor] = lru_cache(maxsize=256)(get_extractor)
+_controller: Callable[[str], Controller] = lru_cache(maxsize=256)(get_controller)
 
 
 @lru_cache(maxsize=256)
