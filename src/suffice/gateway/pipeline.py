@@ -4,7 +4,7 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -75,25 +75,25 @@ class Pipeline:
         self._state = state
         self.upstreams: Upstreams  # these while it is open: what they need belongs to an event loop
         self.learning: Learning
-        self.assurance: Assurance | None
+        self.assurance: Assurance | None = None
         """What says how probable it is that answers are right, where there is a calibration."""
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Answer requests in here, by what was learned before, and keep what is learned."""
-        self.upstreams = Upstreams(self.settings, self._counters)
-        self.learning = Learning(self.settings, self._state, self.places.is_crowded, self._cap)
-        self.assurance = _assurance(self.settings, self._state)
-        try:
+        async with AsyncExitStack() as closing:
+            self.upstreams = Upstreams(self.settings, self._counters)
+            closing.push_async_callback(self.upstreams.close)
+            self.learning = Learning(self.settings, self._state, self.places.is_crowded, self._cap)
+            closing.push_async_callback(self.learning.close)
             await self.learning.open()
-            if self.assurance:
+            if self.settings.calibrations:  # where there is none, nothing of it is loaded
+                from suffice.gateway.votes.right import Assurance
+
+                self.assurance = Assurance(self.settings, self._state)
+                closing.push_async_callback(self.assurance.close)
                 await self.assurance.open()
             yield
-        finally:
-            if self.assurance:
-                await self.assurance.close()
-            await self.learning.close()
-            await self.upstreams.close()
 
     async def answer(self, dialect: Dialect, exchange: Exchange) -> Response:
         """The reply to a request; headers say where it is no vote, and why."""
@@ -315,15 +315,6 @@ class Pipeline:
             seconds = parsed.options.deadline_seconds
             raise from_upstream(TimeoutError(), f"no response within {seconds:g} seconds")
         return outcome
-
-
-def _assurance(settings: Settings, state: State | None) -> "Assurance | None":
-    """What says how probable it is that answers are right; where there is no calibration nothing of it is loaded."""
-    if not settings.calibrations:
-        return None
-    from suffice.gateway.votes.right import Assurance
-
-    return Assurance(settings, state)
 
 
 def _voting(parsed: ParsedRequest, scouted: Scouted | None, **held: Any) -> Voting:

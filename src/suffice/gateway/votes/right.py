@@ -18,7 +18,7 @@ from suffice.gateway.operations import metrics
 from suffice.gateway.operations.state import State
 from suffice.gateway.settings import Settings
 from suffice.gateway.votes import learning
-from suffice.gateway.votes.learning import Keeper
+from suffice.gateway.votes.learning import Keeper, kept_in
 from suffice.live import Outcome
 from suffice.live.sampling import NEVER, threshold_of
 from suffice.planning.feedback import Feedback
@@ -189,7 +189,7 @@ class Assurance:
         if self._state is None:
             change(None)
         else:
-            self._state.update(_file(record["model"], record["topic"]), change)
+            self._state.update(kept_in("feedback", record["model"], record["topic"]), change)
         if not joined[-1].fresh:  # it broke the promise just now: what other workers and times broke is counted there
             metrics.RISK_BROKEN.inc()
         kind.take_in(joined[-1])
@@ -216,7 +216,7 @@ class Assurance:
 
     def _sync_kind(self, name: tuple[str, str]) -> None:
         """Take in what other workers were told of a kind."""
-        kind, file = self._kinds.get(name), _file(*name)
+        kind, file = self._kinds.get(name), kept_in("feedback", *name)
         if kind is None or self._state is None or self._state.version(file) == kind.version:
             return
         kind.version = self._state.version(file)
@@ -275,11 +275,6 @@ def _mark(answer: str | None) -> str:
 def _bucket(reply: str) -> str:
     """The file that a reply is remembered in."""
     return f"replies/{int(hashlib.sha256(reply.encode()).hexdigest()[:8], 16) % BUCKETS}.json"
-
-
-def _file(model: str, topic: str) -> str:
-    """Where the feedback of a kind is: any text may be a model's name."""
-    return f"feedback/{hashlib.sha256(json.dumps([model, topic]).encode()).hexdigest()[:32]}.json"
 
 
 def _records(kept: bytes | None) -> dict[str, Record]:
