@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from suffice.gateway.accounts.access import Accounts
 from suffice.gateway.accounts.store import UsageStore
-from suffice.gateway.door import OPEN, AccessLog, Door, Exchange, Handler, Places, SharedPlaces, body_of
+from suffice.gateway.door import OPEN, AccessLog, Door, Exchange, Handler, Places, body_of
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.events import Events
 from suffice.gateway.fleet.relay import relay
@@ -47,8 +47,7 @@ class Gateway:
         folder = shared_folder(settings.state)
         state = state or (FileState(folder) if folder else None)
         self._counters = SharedCounters.of_machine()
-        limits = settings.max_requests, settings.max_queue
-        self._places = SharedPlaces(self._counters, *limits) if self._counters else Places(*limits)
+        self._places = Places(settings.max_requests, settings.max_queue, self._counters)
         cap = None if settings.over_one is None else OverOneCap(settings.over_one)
         self._log = AccessLog(settings.workers, cap)
         self._accounts = Accounts(settings, self._counters, store)

@@ -282,12 +282,13 @@ def _ended() -> GatewayError:
 
 
 class Places:
-    """The places of this process."""
+    """So many requests at once, of this process, or of all workers of the machine where they share counters."""
 
-    def __init__(self, places: int, queue: int) -> None:
-        self._free = asyncio.Semaphore(places)
+    def __init__(self, places: int, queue: int, counters: SharedCounters | None = None) -> None:
+        self._free = SharedSemaphore(counters, REQUESTS, places) if counters else asyncio.Semaphore(places)
         self._queue = queue
-        self._waiting = 0
+        self._counters = counters
+        self._waiting_here = 0
 
     @asynccontextmanager
     async def hold(self, seconds: float) -> AsyncIterator[float]:
@@ -295,62 +296,33 @@ class Places:
 
         GatewayError where too many wait, or the time is over before a place is free.
         """
-        if self._is_full():
+        if self._free.locked() and self._waiting >= self._queue:
             message = "too many requests are waiting"
             raise GatewayError(429, message, kind="rate_limit_error", headers={"retry-after": "1"})
         ends = time.monotonic() + seconds
         self._wait(1)
-        metrics.QUEUED.inc()
         try:
             async with asyncio.timeout(seconds):
-                await self._acquire()
+                await self._free.acquire()
         except TimeoutError:
             raise GatewayError(504, "no place was free before the deadline", kind="timeout_error") from None
         finally:
             self._wait(-1)
-            metrics.QUEUED.dec()
         try:
             yield ends
         finally:
-            self._release()
-
-    def is_crowded(self) -> bool:
-        """Whether anybody waits."""
-        return self._waiting > 0
-
-    def _is_full(self) -> bool:
-        return self._waiting >= self._queue and self._free.locked()
-
-    def _wait(self, more: int) -> None:
-        self._waiting += more
-
-    async def _acquire(self) -> None:
-        await self._free.acquire()
-
-    def _release(self) -> None:
-        self._free.release()
-
-
-class SharedPlaces(Places):
-    """The places of all workers of the machine."""
-
-    def __init__(self, counters: SharedCounters, places: int, queue: int) -> None:
-        super().__init__(places, queue)
-        self._counters = counters
-        self._semaphore = SharedSemaphore(counters, REQUESTS, places)
+            self._free.release()
 
     def is_crowded(self) -> bool:
         """Whether anybody waits, at whichever worker."""
-        return self._counters.total(WAITING) > 0
+        return self._waiting > 0
 
-    def _is_full(self) -> bool:
-        return self._semaphore.is_full and self._counters.total(WAITING) >= self._queue
+    @property
+    def _waiting(self) -> int:
+        return self._counters.total(WAITING) if self._counters else self._waiting_here
 
     def _wait(self, more: int) -> None:
-        self._counters.give(WAITING, -more)
-
-    async def _acquire(self) -> None:
-        await self._semaphore.take()
-
-    def _release(self) -> None:
-        self._semaphore.give()
+        self._waiting_here += more
+        metrics.QUEUED.inc(more)
+        if self._counters:
+            self._counters.give(WAITING, -more)

@@ -23,9 +23,7 @@ from suffice.gateway.operations.costs import line_of, measure
 from suffice.gateway.operations.shared import SharedCounters
 from suffice.gateway.operations.state import State
 from suffice.gateway.render import (
-    WAITING,
     StreamShape,
-    arriving,
     end,
     headers_of,
     render_stream,
@@ -91,8 +89,8 @@ class Pipeline:
                 from suffice.gateway.votes.right import Assurance
 
                 self.assurance = Assurance(self.settings, self._state)
-                closing.push_async_callback(self.assurance.close)
-                await self.assurance.open()
+                self.assurance.keeper.begin()
+                closing.push_async_callback(self.assurance.keeper.close)
             yield
 
     async def answer(self, dialect: Dialect, exchange: Exchange) -> Response:
@@ -124,15 +122,14 @@ class Pipeline:
 
     def _shape(self, parsed: ParsedRequest, exchange: Exchange) -> StreamShape:
         """How a stream is told; to whoever watches, what has arrived, several times a second."""
-        client, heartbeat = parsed.client, self.settings.heartbeat_seconds
-        if not parsed.options.watch:
-            return StreamShape(parsed.dialect.face, client.usage_wanted, heartbeat, min(heartbeat, TICK))
+        watched, heartbeat = parsed.options.watch, self.settings.heartbeat_seconds
+        often = min(heartbeat, WATCHED_TICK if watched else TICK)
 
-        def waiting() -> bytes:
-            return arriving(exchange.progress()) if exchange.progress else WAITING
+        def progress() -> Progress | None:
+            return exchange.progress() if watched and exchange.progress else None
 
-        often = min(heartbeat, WATCHED_TICK)
-        return StreamShape(parsed.dialect.face, client.usage_wanted, often, often, waiting)
+        begins = often if watched else heartbeat
+        return StreamShape(parsed.dialect.face, parsed.client.usage_wanted, begins, often, progress)
 
     async def draw(self, parsed: ParsedRequest, route: Route, exchange: Exchange) -> Events:
         """What becomes of a request; it has a place until the end, and until what is passed back has passed."""

@@ -27,8 +27,6 @@ QUICK = 0.05
 MOST_FIELDS = 100
 """So many fields of an object are told of while its vote is under way."""
 
-WAITING = b": waiting\n\n"
-
 _STREAM = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
@@ -59,7 +57,8 @@ class StreamShape:
     """After how many seconds it begins, be it that nothing is known yet."""
     heartbeat: float
     """How long it may have nothing to say from then on."""
-    waiting: Callable[[], bytes] = lambda: WAITING
+    progress: Callable[[], Progress | None]
+    """How far a vote is while nothing is decided, for whoever watches."""
 
 
 async def render_stream(events: Events, request: Request, shape: StreamShape) -> Response:
@@ -116,7 +115,8 @@ def _thoughts_in(event: Event | None) -> int:
 async def _pieces(event: Event | None, shape: StreamShape, thoughts: int) -> AsyncGenerator[bytes, None]:
     """What a stream says of an event, or of none; it has begun with so many events of thoughts."""
     if event is None:
-        yield shape.waiting()
+        progress = shape.progress()
+        yield _comment(progress._asdict()) if progress else b": waiting\n\n"
     elif isinstance(event, Standing):
         yield _comment(event.facts)
     elif isinstance(event, Thought):
@@ -226,11 +226,6 @@ def standing(moment: Moment, tokens: int) -> Standing:
     return Standing(facts)
 
 
-def arriving(progress: Progress) -> bytes:
-    """How far a vote is while nothing is decided, for whoever watches."""
-    return _comment(progress._asdict())
-
-
 def _comment(facts: Mapping[str, Any]) -> bytes:
     """Facts for whoever reads comments: our own page does."""
     return b": suffice " + json.dumps(facts).encode() + b"\n\n"
@@ -268,12 +263,8 @@ def headers_of(outcome: Outcome) -> dict[str, str]:
         "x-suffice-tokens": str(outcome.tokens),
         "x-suffice-stop-reason": outcome.stop_reason,
     }
-    if outcome.confidence is not None:
-        headers["x-suffice-confidence"] = f"{outcome.confidence:.4f}"
-    if outcome.certainty is not None:
-        headers["x-suffice-certainty"] = f"{outcome.certainty:.4f}"
-    if outcome.right is not None:
-        headers["x-suffice-right"] = f"{outcome.right:.4f}"
+    sure = {"confidence": outcome.confidence, "certainty": outcome.certainty, "right": outcome.right}
+    headers |= {f"x-suffice-{name}": f"{value:.4f}" for name, value in sure.items() if value is not None}
     if outcome.sure is not None:
         headers["x-suffice-sure"] = "yes" if outcome.sure else "no"
     return headers

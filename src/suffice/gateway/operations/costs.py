@@ -338,11 +338,9 @@ def measure(outcome: Outcome) -> None:
     metrics.ROUNDS.observe(outcome.rounds)
     metrics.SAMPLES_SAVED.inc(outcome.samples_saved)
     metrics.TOKENS_SAVED.inc(outcome.tokens_saved)
-    if outcome.confidence is not None:
-        metrics.CONFIDENCE.observe(outcome.confidence)
-    if outcome.certainty is not None:
-        metrics.CERTAINTY.observe(outcome.certainty)
-    if outcome.right is not None:
-        metrics.RIGHT.observe(outcome.right)
+    histograms = (metrics.CONFIDENCE, metrics.CERTAINTY, metrics.RIGHT)
+    for histogram, value in zip(histograms, (outcome.confidence, outcome.certainty, outcome.right), strict=True):
+        if value is not None:
+            histogram.observe(value)
     if outcome.sure is not None:
         metrics.SURE.labels("yes" if outcome.sure else "no").inc()

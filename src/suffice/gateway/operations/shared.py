@@ -143,7 +143,7 @@ def shared_folder(named: str | None) -> Path | None:
 
 
 class SharedSemaphore:
-    """Waits for room under a limit of the machine, first come first served within a worker."""
+    """As asyncio's, under a limit of the machine: first come first served within a worker."""
 
     def __init__(self, counters: SharedCounters, column: int, most: int) -> None:
         self._counters = counters
@@ -152,12 +152,11 @@ class SharedSemaphore:
         self._turn = asyncio.Lock()
         self._freed = asyncio.Event()
 
-    @property
-    def is_full(self) -> bool:
+    def locked(self) -> bool:
         """Whether whoever comes now has to wait."""
         return self._turn.locked() or self._counters.total(self._column) >= self._most
 
-    async def take(self, amount: int = 1) -> None:
+    async def acquire(self, amount: int = 1) -> None:
         """Wait until there is room for so many."""
         async with self._turn:
             while not self._counters.take(self._column, amount, self._most):
@@ -166,7 +165,7 @@ class SharedSemaphore:
                     async with asyncio.timeout(POLL_SECONDS):
                         await self._freed.wait()
 
-    def give(self, amount: int = 1) -> None:
+    def release(self, amount: int = 1) -> None:
         """Make room again."""
         self._counters.give(self._column, amount)
         self._freed.set()
@@ -183,8 +182,8 @@ class SharedLimiter(Limiter):
     async def hold(self, draws: int) -> AsyncIterator[None]:
         """Wait until so many draws may start, and hold their places until they have ended."""
         draws = min(draws, self.limit)
-        await self._semaphore.take(draws)
+        await self._semaphore.acquire(draws)
         try:
             yield
         finally:
-            self._semaphore.give(draws)
+            self._semaphore.release(draws)

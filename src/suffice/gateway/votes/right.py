@@ -88,15 +88,7 @@ class Assurance:
         self._kinds: OrderedDict[tuple[str, str], AssuredKind] = OrderedDict()
         self._replies: OrderedDict[str, Record] = OrderedDict()
         """Those that no file knows yet; all, where there are no files."""
-        self._keeper = Keeper("suffice-right", self._share, "feedback can't be kept")
-
-    async def open(self) -> None:
-        """Begin to let others know."""
-        self._keeper.begin()
-
-    async def close(self) -> None:
-        """Keep what there is."""
-        await self._keeper.close()
+        self.keeper = Keeper("suffice-right", self._share, "feedback can't be kept")
 
     async def _kind(self, model: str | None, topic: str) -> AssuredKind | None:
         """What is known of a kind of request, with what was kept of it; None where no calibration is for it."""
@@ -113,7 +105,7 @@ class Assurance:
         kind = self._kinds[name]
         self._kinds.move_to_end(name)
         if self._state and kind.version is None:
-            await self._keeper.share()
+            await self.keeper.share()
         return kind
 
     async def begin(self, model: str | None, topic: str) -> "AssuredVote | None":
@@ -131,10 +123,10 @@ class Assurance:
     async def take(self, caller: str, told: Any) -> dict[str, Any]:
         """Take in what a client says of a reply; GatewayError where it is nothing, or not the client's to say."""
         reply, right, gold = _read(told)
-        record = await self._keeper.aside(partial(self._claim, reply, caller))
+        record = await self.keeper.aside(partial(self._claim, reply, caller))
         if record is None and self._state:  # another worker may not have told yet
             await asyncio.sleep(learning.SYNC_SECONDS)
-            record = await self._keeper.aside(partial(self._claim, reply, caller))
+            record = await self.keeper.aside(partial(self._claim, reply, caller))
         if record is None:
             message = "no such reply is remembered for this key: it was too long ago, or no vote with a calibration"
             raise GatewayError(404, message, code="not_found")
@@ -145,7 +137,7 @@ class Assurance:
         kind = await self._kind(record["model"], record["topic"])
         if kind is None:
             raise GatewayError(404, "there is no calibration for it any more", code="not_found")
-        await self._keeper.aside(partial(self._learn, kind, record, verdict))
+        await self.keeper.aside(partial(self._learn, kind, record, verdict))
         return {"id": reply, "right": verdict, "taken": True, "labels": len(kind.in_force[0].scores)}
 
     def summary(self) -> dict[tuple[str, str], dict[str, Any]]:
@@ -195,7 +187,7 @@ class Assurance:
         kind.take_in(joined[-1])
 
     async def _share(self) -> None:
-        await self._keeper.aside(self._sync)
+        await self.keeper.aside(self._sync)
 
     def _sync(self) -> None:
         self._keep_replies()
