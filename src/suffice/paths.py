@@ -52,14 +52,14 @@ def check_writable(*paths: Path | None) -> None:
             taken.add(target)
 
 
-def write_whole(path: Path, data: bytes | memoryview) -> None:
+def write_whole(path: Path, data: bytes | memoryview, mode: int = 0o666) -> None:
     """Write a file so that a crash half-way leaves what was there before."""
-    with writing_whole(path) as file:
+    with writing_whole(path, mode) as file:
         file.write(data)
 
 
 @contextmanager
-def writing_whole(path: Path) -> Iterator[BinaryIO]:
+def writing_whole(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
     """A file to write to, which takes the path's place when all is written."""
     target = path.resolve()
     draft = target.with_name(f".{os.getpid()}.draft")
@@ -69,6 +69,7 @@ def writing_whole(path: Path) -> Iterator[BinaryIO]:
                 yield file
             return
         try:
+            draft.touch(mode)
             with draft.open("wb") as file:
                 yield file
             draft.replace(target)
@@ -76,6 +77,22 @@ def writing_whole(path: Path) -> Iterator[BinaryIO]:
             draft.unlink(missing_ok=True)
     except OSError as error:
         raise OptionError(f"{path}: it can't be written: {error.strerror}") from None
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold a folder's lock, so that of two who change a file in it none undoes what the other did; not on Windows."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
 
 
 def is_device(path: Path) -> bool:

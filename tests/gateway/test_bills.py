@@ -14,8 +14,8 @@ from helpers.live import until
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.gateway.accounts.access import UsageReader
 from suffice.gateway.accounts.prices import Prices
+from suffice.gateway.operations.replies import UsageReader
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")

@@ -13,7 +13,7 @@ from helpers.gateways import ASK, always, free_port, gateway, post
 from helpers.live import KEY
 
 from suffice.gateway import Settings
-from suffice.gateway.fleet.transport import _address
+from suffice.gateway.fleet.upstreams import _address
 from suffice.live.servers.server import masked
 from suffice.testing import FakeServer, Reply
 

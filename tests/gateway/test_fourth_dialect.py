@@ -1,7 +1,7 @@
 """A dialect that nobody has, with the model and the stream flag in its path: its registration is all that it takes."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from suffice.live.dialects import (
     Wire,
     register_dialect,
 )
-from suffice.live.dialects.base import PieceMeter, PieceText, event, events
+from suffice.live.dialects.base import event, events
 from suffice.response import Response
 
 
@@ -53,15 +53,14 @@ class ParleyWire(Wire):
         except (ValueError, LookupError, TypeError):
             raise MalformedError("no parley") from None
 
-    def read_stream(self, body: bytes, signals: bool = False) -> Response:
-        said = "".join(one["piece"] for one in events(body))
-        return self.read(json.dumps({"said": said, "words": 1}).encode(), 1)[0]
+    def joined(self, events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[Any]]:
+        return {"said": "".join(one["piece"] for one in events), "words": 1}, []
 
-    def meter(self) -> PieceMeter:
-        return PieceMeter(lambda line: b"piece" in line)
+    def is_piece(self, line: bytes) -> bool:
+        return b"piece" in line
 
-    def stream_text(self) -> PieceText:
-        return PieceText(lambda one: str(one["piece"]))
+    def heard(self, event: dict[str, Any]) -> str:
+        return str(event["piece"])
 
 
 class ParleyFace(Face):

@@ -6,7 +6,7 @@ from typing import Any
 
 from helpers.gateways import ASK, always, gateway, post
 
-from suffice.gateway.fleet.transport import Encoder
+from suffice.gateway.fleet.upstreams import Encoder
 from suffice.testing import FakeServer, Reply
 
 IMAGE = "data:image/png;base64," + "QUJD" * 100_000

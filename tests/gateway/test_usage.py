@@ -188,7 +188,7 @@ def test_who_keeps_the_usage_lives_on_whatever_happens(
     counted = Usage(settings, store=store)
     with running(counted):
         with monkeypatch.context() as patch:
-            patch.setattr(usage, "read_keys", fails)
+            patch.setattr(Settings, "named_keys", fails)
             counted.reload()
             assert until(lambda: failures == 1)
             patch.setattr(store, "exchange", fails)

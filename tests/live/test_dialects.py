@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import suffice
 from suffice.live.dialects import DIALECTS, MalformedError, Wire
+from suffice.live.dialects.base import StreamText
 from suffice.live.dialects.translate import TRANSLATED, response_from_chat
 from suffice.testing import FakeServer, Reply, completion, message, response
 
@@ -47,7 +48,7 @@ def test_a_reply_is_read_and_its_stream_says_the_same(name: str) -> None:
     streamed = wire.read_stream(b": a comment\n\n" + b"".join(face.events(told, False)))
     assert streamed == suffice.Response(**{**vars(read), "tokens": 20, "prompt_tokens": 10})
     assert streamed.reply == told
-    stream_text, meter = wire.stream_text(), wire.meter()
+    stream_text, meter = StreamText(wire.heard), wire.meter()
     for event in face.events(told, False):
         stream_text.feed(event)
         meter.feed(event)
@@ -90,7 +91,7 @@ def test_content_in_parts_is_read_like_text() -> None:
     deltas: list[dict[str, Any]] = [{"content": [part]} for part in PARTS] + [{"content": "!"}]
     chunks = [{"choices": [{"delta": delta}]} for delta in deltas] + [{"choices": [{"finish_reason": "stop"}]}]
     stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
-    streamed, stream_text = chat.read_stream(stream), chat.stream_text()
+    streamed, stream_text = chat.read_stream(stream), StreamText(chat.heard)
     stream_text.feed(stream)
     assert (whole.text, whole.reasoning) == ("42", "6 * 7")
     assert (streamed.text, streamed.reasoning, stream_text.text) == ("42!", "6 * 7", "42!")
@@ -156,7 +157,7 @@ def test_no_body_makes_a_reader_raise_anything_else(body: bytes, wire: Wire) -> 
         assert 0 < len(wire.read(body, 3)) <= 3
     with suppress(MalformedError):
         wire.read_stream(body)
-    for listener in (wire.meter(), wire.stream_text()):
+    for listener in (wire.meter(), StreamText(wire.heard)):
         listener.feed(body)
 
 

@@ -1,68 +1,42 @@
 """The gateway as an ASGI application: what is asked, and where it goes."""
 
-import asyncio
 import json
-import os
 import re
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict
+from contextlib import asynccontextmanager
+from functools import partial
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from suffice.gateway.accounts.access import Accounts
 from suffice.gateway.accounts.store import UsageStore
-from suffice.gateway.door import OPEN, AccessLog, Door, Exchange, Handler, Places, SharedPlaces
+from suffice.gateway.door import OPEN, AccessLog, Door, Exchange, Handler, Places, body_of
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.events import Events
-from suffice.gateway.fleet.upstreams import Upstreams
+from suffice.gateway.fleet.relay import relay
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.shared import SharedCounters, shared_folder
 from suffice.gateway.operations.state import FileState, State
-from suffice.gateway.operations.traces import Requests, traces, wanted
+from suffice.gateway.operations.traces import traces
 from suffice.gateway.pipeline import Pipeline
 from suffice.gateway.render import render_whole
-from suffice.gateway.requests.options import Policies, check_samples, relayed_body, samples_asked
+from suffice.gateway.requests.options import check_samples, relayed_body, samples_asked
 from suffice.gateway.settings import Settings
-from suffice.gateway.votes.learning import Learning
-from suffice.imports import IMPORTED, import_module
-from suffice.live.dialects import CHAT, DIALECTS, Dialect, Face
+from suffice.live.dialects import CHAT, DIALECTS, Face
 from suffice.live.dialects.base import as_json, model_in
 from suffice.live.prompts import SUITED, get_prompt
 from suffice.planning.promises import OverOneCap
 
-if TYPE_CHECKING:
-    from suffice.gateway.votes.right import Assurance
-
-SETTINGS = "SUFFICE_GATEWAY"
-"""The variable by which workers get their settings."""
-
 _PAGE = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD")
-
-
-def hand_over(settings: Settings) -> None:
-    """Leave the settings where workers find them; there is no key among them."""
-    os.environ[SETTINGS] = json.dumps({**asdict(settings), "imports": list(IMPORTED)})
-
-
-def handed_over() -> tuple["Gateway", Settings]:
-    """The gateway of a worker."""
-    read = json.loads(os.environ[SETTINGS])
-    for name in read.pop("imports"):
-        import_module(name)
-    lists = {name: tuple(value) for name, value in read.items() if isinstance(value, list)}
-    settings = Settings(**{**read, **lists})
-    return Gateway(settings), settings
 
 
 class Gateway:
@@ -71,19 +45,22 @@ class Gateway:
     def __init__(self, settings: Settings, store: UsageStore | None = None, state: State | None = None) -> None:
         self._settings = settings
         folder = shared_folder(settings.state)
-        self._state = state or (FileState(folder) if folder else None)
+        state = state or (FileState(folder) if folder else None)
         self._counters = SharedCounters.of_machine()
-        limits = settings.max_requests, settings.max_queue
-        self._places = SharedPlaces(self._counters, *limits) if self._counters else Places(*limits)
-        self._cap = None if settings.over_one is None else OverOneCap(settings.over_one)
-        self._log = AccessLog(settings.workers, self._cap)
+        self._places = Places(settings.max_requests, settings.max_queue, self._counters)
+        cap = None if settings.over_one is None else OverOneCap(settings.over_one)
+        self._log = AccessLog(settings.workers, cap)
         self._accounts = Accounts(settings, self._counters, store)
         self._door = Door(self._log, settings, asks_for_key=self._accounts.asks_for_key)
+        self._pipeline = Pipeline(settings, self._places, cap, self._counters, state)
         self._draining = False
-        self._pipeline: Pipeline  # while it runs: what it needs belongs to an event loop
         self.app = Starlette(
             routes=[
-                *(self._answering(one, route) for one in DIALECTS.values() for route in one.face.routes),
+                *(
+                    self._asking(f"/v1{route}", partial(self._pipeline.answer, one), ["POST"], one.face)
+                    for one in DIALECTS.values()
+                    for route in one.face.routes
+                ),
                 self._asking("/v1/suffice/recent", self._tell_recent, ["GET"]),
                 self._asking("/v1/suffice/audits", self._tell_audits, ["GET"]),
                 self._asking("/v1/suffice/feedback", self._take_feedback, ["POST"]),
@@ -100,10 +77,7 @@ class Gateway:
                 *(self._open(f"/{name}", _page(name, kind)) for name, kind in _PAGE.items()),
                 self._open("/{path:path}", _not_found, _METHODS),
             ],
-            middleware=[
-                *([Middleware(CORSMiddleware, **_cors(settings))] if settings.cors_origins else []),
-                *([Middleware(Requests)] if wanted(settings) else []),
-            ],
+            middleware=[Middleware(CORSMiddleware, **_cors(settings))] if settings.cors_origins else [],
             lifespan=self._lifespan,
         )
         self.app.router.redirect_slashes = False
@@ -116,14 +90,6 @@ class Gateway:
         """A route for those who may ask."""
         return Route(path, self._door.guard(self._accounts.around(handler), face=face), methods=list(methods))
 
-    def _answering(self, dialect: Dialect, route: str) -> Route:
-        """A route at which questions are answered."""
-
-        async def answer(exchange: Exchange) -> Response:
-            return await self._pipeline.answer(dialect, exchange, await self._body(exchange.request))
-
-        return self._asking(f"/v1{route}", answer, ["POST"], dialect.face)
-
     def drain(self) -> None:
         """Say that it is not ready, from now on; requests are answered all the same."""
         self._draining = True
@@ -134,30 +100,18 @@ class Gateway:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        settings, places = self._settings, self._places
-        async with traces(settings):
-            upstreams = Upstreams(settings, self._counters)
-            learning = Learning(settings, self._state, places.is_crowded, self._cap)
-            assurance = _assurance(settings, self._state)
-            self._pipeline = Pipeline(settings, places, upstreams, learning, Policies(settings), assurance)
-            try:
-                async with self._accounts.open():
-                    await learning.open()
-                    if assurance:
-                        await assurance.open()
-                    yield
-            finally:
-                if assurance:
-                    await assurance.close()
-                await learning.close()
-                await upstreams.close()
-                if self._counters:
-                    self._counters.close()
+        try:
+            async with traces(self._settings), self._pipeline.open(), self._accounts.open():
+                yield
+        finally:
+            if self._counters:
+                self._counters.close()
 
     async def _relay(self, exchange: Exchange) -> Response:
         """Pass on whatever is no question to answer."""
-        request, account, pipeline = exchange.request, exchange.account, self._pipeline
-        raw = await self._body(request)
+        request, account = exchange.request, exchange.account
+        settings, pipeline = self._settings, self._pipeline
+        raw = await body_of(request, settings)
         path = (request.scope.get("raw_path") or request.url.path.encode()).decode("ascii", "replace")
         if ".." in unquote(unquote(path)):
             raise GatewayError(404, "there is no such path", code="not_found")
@@ -171,33 +125,15 @@ class Gateway:
         elif body:
             samples = samples_asked(raw, body)
             model_named = model or _deployment(path)
-            check_samples(samples, self._settings, pipeline.policies.of(account, model_named).max_samples)
+            check_samples(samples, settings, pipeline.policies.of(account, model_named).max_samples)
             account.expect(model_named, body, samples)
 
         async def passing() -> Events:
-            async with self._places.hold(self._settings.deadline_seconds) as ends:
-                yield await pipeline.relay(exchange, path, raw, model, ends, None)
+            seconds = settings.deadline_seconds
+            async with self._places.hold(seconds) as ends:
+                yield await relay(pipeline.upstreams, exchange, path, raw, model, ends=ends, seconds=seconds)
 
         return await render_whole(passing(), request)
-
-    async def _body(self, request: Request) -> bytes:
-        """The body, if it is not too long, nor too long on the way."""
-        most = self._settings.max_body_bytes
-        with suppress(ValueError):
-            if int(request.headers.get("content-length", 0)) > most:
-                raise GatewayError(413, f"the body is longer than {most} bytes")
-        seconds = self._settings.upload_seconds
-        body = bytearray()
-        try:
-            async with asyncio.timeout(seconds):
-                async for chunk in request.stream():
-                    body += chunk
-                    if len(body) > most:
-                        raise GatewayError(413, f"the body is longer than {most} bytes")
-        except TimeoutError:
-            late = f"the body did not arrive within {seconds:g} seconds"
-            raise GatewayError(408, late, code="timeout", headers={"connection": "close"}) from None
-        return bytes(body)
 
     async def _say_ok(self, exchange: Exchange) -> Response:
         asks = "required" if self._accounts.asks_for_key else "none"
@@ -224,7 +160,7 @@ class Gateway:
         if self._pipeline.assurance is None:
             raise GatewayError(404, "there is no calibration that could learn from it (right)", code="not_found")
         try:
-            told = json.loads(await self._body(exchange.request))
+            told = json.loads(await body_of(exchange.request, self._settings))
         except (ValueError, RecursionError):
             raise GatewayError(400, "the body is not JSON") from None
         taken = await self._pipeline.assurance.take(exchange.caller, told)
@@ -235,15 +171,6 @@ class Gateway:
         told = self._log.summary(names=account.sees_all)
         told |= {"upstreams": self._pipeline.upstreams.summary(), "operator": account.operator}
         return Response(as_json(told), media_type="application/json")
-
-
-def _assurance(settings: Settings, state: State | None) -> "Assurance | None":
-    """What says how probable it is that answers are right; where there is no calibration nothing of it is loaded."""
-    if not settings.calibrations:
-        return None
-    from suffice.gateway.votes.right import Assurance
-
-    return Assurance(settings, state)
 
 
 def _deployment(path: str) -> str | None:

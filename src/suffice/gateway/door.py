@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,61 +16,19 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
 from suffice.gateway.errors import GatewayError
+from suffice.gateway.events import CutError
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.costs import SpendingByGroup
+from suffice.gateway.operations.costs import Account, SpendingByGroup
 from suffice.gateway.operations.shared import REQUESTS, WAITING, SharedCounters, SharedSemaphore
-from suffice.gateway.policies import ClientPolicy
+from suffice.gateway.operations.traces import begin_span, end_span
 from suffice.gateway.settings import LOOPBACK, Settings
-from suffice.live import Outcome, Progress
+from suffice.live import Progress
 from suffice.live.dialects import CHAT, Face
+from suffice.live.tracing import TRACING
 from suffice.planning.promises import OverOneCap
 
 Line = dict[str, Any]
 """What the log says of a request, filled in while it is answered."""
-
-
-class Account:
-    """Whom a request is charged to. This one is nobody: where there are neither keys nor prices, nothing is counted."""
-
-    name: str | None = None
-    """That of its key, where it has one."""
-    policy: ClientPolicy | None = None
-    """What holds for it otherwise than for all."""
-    max_samples: int | None = None
-    """The most samples that a request may ask for, where the account has a limit of its own."""
-    reads_replies: bool = False
-    """Whether replies that are passed back must be readable on their way, and so not packed."""
-    operator: bool = False
-    """Whether whoever asks is an operator."""
-    sees_all: bool = True
-    """Whether whoever asks may see the names of others."""
-
-    def expect(self, model: str | None, body: Mapping[str, Any], samples: int) -> None:
-        """Note what is asked for; GatewayError where the account may not ask for it."""
-
-    def send(self, *, generates: bool = True) -> None:
-        """Note that the upstream is being asked, and whether it is for tokens."""
-
-    def charge_vote(self, outcome: Outcome, at_once: int) -> None:
-        """Charge a vote; the full budget would take requests of so many draws, each of which bills its prompt."""
-
-    def charge_reply(self, body: bytes) -> None:
-        """Charge a reply that is here."""
-
-    def charging(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        """The pieces of a reply as they are, charged when they have passed."""
-        return pieces
-
-    def costs(self) -> dict[str, float]:
-        """What is said of it in a `suffice` object: what it and the full budget cost, where that is known."""
-        return {}
-
-    def headers(self) -> dict[str, str]:
-        """The same as headers."""
-        return {f"x-suffice-{name.replace('_', '-')}": f"{value:.8f}" for name, value in self.costs().items()}
-
-
-NOBODY = Account()
 
 
 @dataclass
@@ -79,13 +37,34 @@ class Exchange:
 
     request: Request
     line: Line
-    account: Account = NOBODY
+    account: Account = field(default_factory=Account)
     caller: str = ""
     """Whose key it came with; nothing where none is asked for."""
     progress: Callable[[], Progress] | None = None
     """How far its vote is, for whoever watches."""
+    span: Any = None
+    """Its span, where there are traces."""
     at_end: list[Callable[[], None]] = field(default_factory=list)
     """What is to be done when the reply has been sent, before the line is written."""
+
+
+async def body_of(request: Request, settings: Settings) -> bytes:
+    """The body of a request, if it is not too long, nor too long on the way."""
+    most, seconds = settings.max_body_bytes, settings.upload_seconds
+    with suppress(ValueError):
+        if int(request.headers.get("content-length", 0)) > most:
+            raise GatewayError(413, f"the body is longer than {most} bytes")
+    body = bytearray()
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > most:
+                    raise GatewayError(413, f"the body is longer than {most} bytes")
+    except TimeoutError:
+        late = f"the body did not arrive within {seconds:g} seconds"
+        raise GatewayError(408, late, code="timeout", headers={"connection": "close"}) from None
+    return bytes(body)
 
 
 Handler = Callable[[Exchange], Awaitable[Response]]
@@ -114,12 +93,15 @@ class AccessLog:
     def end(self, exchange: Exchange, status: int) -> None:
         """Write its line: its reply has been sent, with this status."""
         _, begun = self._under_way.pop(id(exchange))
+        exchange.account.end(exchange.line)
         for finish in exchange.at_end:
             finish()
         request, line = exchange.request, exchange.line
         about = {"time": round(time.time(), 3), "method": request.method, "path": _path(exchange), "status": status}
         entry = {**about, "seconds": round(time.monotonic() - begun, 4), **line}
         metrics.REQUESTS.labels(line["kind"]).inc()
+        if exchange.span:
+            end_span(exchange.span, status)
         if _is_asked_of_a_model(exchange):
             self._count(entry)
         with suppress(OSError, ValueError):  # nobody reads the log: no reason to fail
@@ -191,7 +173,8 @@ class Door:
         """Answer requests of a kind by a handler, whatever happens to it."""
 
         async def handle(request: Request) -> Response:
-            exchange = Exchange(request, {"kind": kind})
+            span = begin_span(request) if TRACING.tracer else None
+            exchange = Exchange(request, {"kind": kind}, span=span)
             self._log.begin(exchange)
             try:
                 response = await self._answer(handler, exchange, face)
@@ -214,18 +197,21 @@ class Door:
                 self._check_origin(exchange.request)
             with self._until_end():
                 return await handler(exchange)
-        except GatewayError as error:
-            exchange.line |= {"kind": "refused" if error.status == 401 else "error", "error": error.brief}
-            if self._settings.log_text:
-                exchange.line["error"] = str(error)
-            return error.response(face)
         except ClientDisconnect:
             exchange.line["kind"] = "cancelled"
             return Response(status_code=499)
         except Exception as error:
-            traceback.print_exc()
+            return self._taken(error, exchange).response(face)
+
+    def _taken(self, error: Exception, exchange: Exchange) -> GatewayError:
+        """An error as one of ours, which is in the line; what nobody foresaw is told on the standard error alone."""
+        if not isinstance(error, GatewayError):
+            traceback.print_exception(error)
             exchange.line |= {"kind": "error", "error": type(error).__name__}
-            return GatewayError(500, "the gateway failed", kind="server_error").response(face)
+            return GatewayError(500, "the gateway failed", kind="server_error")
+        said = str(error) if self._settings.log_text else error.brief
+        exchange.line |= {"kind": "refused" if error.status == 401 else "error", "error": said}
+        return error
 
     def _check_origin(self, request: Request) -> None:
         """Refuse web pages of sites that are not named, and, where there is no key, what is meant for another host."""
@@ -246,24 +232,23 @@ class Door:
     async def _stream(
         self, pieces: Any, response: Response, exchange: Exchange, face: Face
     ) -> AsyncGenerator[Any, None]:
-        """The pieces of a stream; where there is no more time for them an error event, if it has events at all."""
+        """The pieces of a stream; an error is an event of it, if it has events at all."""
         has_events = response.headers.get("content-type", "").startswith("text/event-stream")
         try:
             async with aclosing(pieces):
                 with self._until_end():
                     async for piece in pieces:
                         yield piece
-        except GatewayError as error:
-            exchange.line |= {"kind": "error", "error": error.brief}
-            if not has_events:
-                raise
-            yield face.error_event(error.payload(face))
         except (asyncio.CancelledError, GeneratorExit):
             exchange.line["kind"] = "cancelled"
             raise
-        except Exception:
-            exchange.line["kind"] = "error"
+        except CutError:
             raise
+        except Exception as error:
+            taken = self._taken(error, exchange)
+            if not has_events:
+                raise
+            yield face.error_event(taken.payload(face))
         finally:
             self._log.end(exchange, response.status_code)
 
@@ -300,12 +285,13 @@ def _ended() -> GatewayError:
 
 
 class Places:
-    """The places of this process."""
+    """So many requests at once, of this process, or of all workers of the machine where they share counters."""
 
-    def __init__(self, places: int, queue: int) -> None:
-        self._free = asyncio.Semaphore(places)
+    def __init__(self, places: int, queue: int, counters: SharedCounters | None = None) -> None:
+        self._free = SharedSemaphore(counters, REQUESTS, places) if counters else asyncio.Semaphore(places)
         self._queue = queue
-        self._waiting = 0
+        self._counters = counters
+        self._waiting_here = 0
 
     @asynccontextmanager
     async def hold(self, seconds: float) -> AsyncIterator[float]:
@@ -313,62 +299,33 @@ class Places:
 
         GatewayError where too many wait, or the time is over before a place is free.
         """
-        if self._is_full():
+        if self._free.locked() and self._waiting >= self._queue:
             message = "too many requests are waiting"
             raise GatewayError(429, message, kind="rate_limit_error", headers={"retry-after": "1"})
         ends = time.monotonic() + seconds
         self._wait(1)
-        metrics.QUEUED.inc()
         try:
             async with asyncio.timeout(seconds):
-                await self._acquire()
+                await self._free.acquire()
         except TimeoutError:
             raise GatewayError(504, "no place was free before the deadline", kind="timeout_error") from None
         finally:
             self._wait(-1)
-            metrics.QUEUED.dec()
         try:
             yield ends
         finally:
-            self._release()
-
-    def is_crowded(self) -> bool:
-        """Whether anybody waits."""
-        return self._waiting > 0
-
-    def _is_full(self) -> bool:
-        return self._waiting >= self._queue and self._free.locked()
-
-    def _wait(self, more: int) -> None:
-        self._waiting += more
-
-    async def _acquire(self) -> None:
-        await self._free.acquire()
-
-    def _release(self) -> None:
-        self._free.release()
-
-
-class SharedPlaces(Places):
-    """The places of all workers of the machine."""
-
-    def __init__(self, counters: SharedCounters, places: int, queue: int) -> None:
-        super().__init__(places, queue)
-        self._counters = counters
-        self._semaphore = SharedSemaphore(counters, REQUESTS, places)
+            self._free.release()
 
     def is_crowded(self) -> bool:
         """Whether anybody waits, at whichever worker."""
-        return self._counters.total(WAITING) > 0
+        return self._waiting > 0
 
-    def _is_full(self) -> bool:
-        return self._semaphore.is_full and self._counters.total(WAITING) >= self._queue
+    @property
+    def _waiting(self) -> int:
+        return self._counters.total(WAITING) if self._counters else self._waiting_here
 
     def _wait(self, more: int) -> None:
-        self._counters.give(WAITING, -more)
-
-    async def _acquire(self) -> None:
-        await self._semaphore.take()
-
-    def _release(self) -> None:
-        self._semaphore.give()
+        self._waiting_here += more
+        metrics.QUEUED.inc(more)
+        if self._counters:
+            self._counters.give(WAITING, -more)

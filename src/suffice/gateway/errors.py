@@ -42,7 +42,9 @@ def from_upstream(cause: Exception | None, message: str, secret: str = "") -> Ga
         return GatewayError(502, REDIRECTED, kind="upstream_error", code="redirected")
     if isinstance(cause, StatusError):
         headers = {name: cause.headers[name] for name in ("retry-after",) if name in cause.headers}
-        body = masked(_with_message(cause.body).decode(errors="replace"), secret).encode()
+        body = (
+            masked(cause.body.decode(errors="replace"), secret).encode() if message_in(cause.body) is not None else b""
+        )
         return GatewayError(cause.status, message, kind="upstream_error", headers=headers, body=body)
     if isinstance(cause, TimeoutError):
         return GatewayError(504, f"the upstream is too slow: {message}", kind="upstream_error", code="timeout")
@@ -51,10 +53,10 @@ def from_upstream(cause: Exception | None, message: str, secret: str = "") -> Ga
     return GatewayError(502, f"the upstream can't be reached: {message}", kind="upstream_error", code="unreachable")
 
 
-def _with_message(body: bytes) -> bytes:
-    """The body of an error, if it has a message where OpenAI and Anthropic have it."""
+def message_in(body: bytes) -> str | None:
+    """What an error says where OpenAI and Anthropic have it; None where it has nothing there."""
     try:
-        shaped = isinstance(json.loads(body)["error"]["message"], str)
+        message = json.loads(body)["error"]["message"]
     except (ValueError, LookupError, TypeError, RecursionError):
-        shaped = False
-    return body if shaped else b""
+        return None
+    return message if isinstance(message, str) else None

@@ -50,3 +50,7 @@ class Passed:
 
 Event = Standing | Thought | Elected | Passed
 Events = AsyncGenerator[Event, None]
+
+
+class CutError(Exception):
+    """A reply that has begun and can't be ended: the connection is closed, and nobody takes it for whole."""

@@ -3,9 +3,9 @@
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +13,17 @@ import numpy as np
 from starlette.responses import Response
 
 from suffice.errors import SampleError, SufficeError
-from suffice.gateway.door import Exchange, Places
+from suffice.gateway.door import Exchange, Places, body_of
 from suffice.gateway.errors import GatewayError, from_upstream
 from suffice.gateway.events import Elected, Events, Passed, Standing, Thought
-from suffice.gateway.fleet.transport import Reading
+from suffice.gateway.fleet.relay import in_time, relay
 from suffice.gateway.fleet.upstreams import Upstreams
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import line_of, measure
+from suffice.gateway.operations.shared import SharedCounters
+from suffice.gateway.operations.state import State
 from suffice.gateway.render import (
-    WAITING,
-    CutError,
     StreamShape,
-    arriving,
     end,
     headers_of,
     render_stream,
@@ -39,12 +38,13 @@ from suffice.gateway.votes.learning import ONCE, Learning
 from suffice.gateway.votes.scout import Scout, Scouted, translated_draw
 from suffice.gateway.votes.shadow import Shadow
 from suffice.live import Moment, Outcome, Progress
-from suffice.live.dialects import CHAT, Dialect, Face, MalformedError
+from suffice.live.dialects import Dialect, MalformedError
 from suffice.live.servers.hosts import DrawRequest
-from suffice.live.servers.server import DrawError, Server, TooLongError
+from suffice.live.servers.server import DrawError, Server
 from suffice.live.tracing import TRACING
 from suffice.live.vote import Vote, Voting, longest_wait, most_tokens
 from suffice.panel.live import Panel
+from suffice.planning.promises import OverOneCap
 from suffice.response import Response as Sample
 
 if TYPE_CHECKING:
@@ -53,24 +53,49 @@ if TYPE_CHECKING:
 TICK, WATCHED_TICK = 1.0, 0.25
 """How many seconds the stream of a vote has nothing to say at most, and how often whoever watches is told."""
 
-_GENERATING = ("/completions", "/responses", "/messages")
-"""How paths end at which tokens are generated."""
 
-
-@dataclass(frozen=True)
 class Pipeline:
     """Answers requests in all dialects, with what they share."""
 
-    settings: Settings
-    places: Places
-    upstreams: Upstreams
-    learning: Learning
-    policies: Policies
-    assurance: "Assurance | None" = None
-    """What says how probable it is that answers are right, where there is a calibration."""
+    def __init__(
+        self,
+        settings: Settings,
+        places: Places,
+        cap: OverOneCap | None,
+        counters: SharedCounters | None,
+        state: State | None,
+    ) -> None:
+        self.settings = settings
+        self.places = places
+        self.policies = Policies(settings)
+        self._cap = cap
+        self._counters = counters
+        self._state = state
+        self.upstreams: Upstreams  # these while it is open: what they need belongs to an event loop
+        self.learning: Learning
+        self.assurance: Assurance | None = None
+        """What says how probable it is that answers are right, where there is a calibration."""
 
-    async def answer(self, dialect: Dialect, exchange: Exchange, raw: bytes) -> Response:
-        """The reply to a request with this body; headers say where it is no vote, and why."""
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Answer requests in here, by what was learned before, and keep what is learned."""
+        async with AsyncExitStack() as closing:
+            self.upstreams = Upstreams(self.settings, self._counters)
+            closing.push_async_callback(self.upstreams.close)
+            self.learning = Learning(self.settings, self._state, self.places.is_crowded, self._cap)
+            closing.push_async_callback(self.learning.close)
+            await self.learning.open()
+            if self.settings.calibrations:  # where there is none, nothing of it is loaded
+                from suffice.gateway.votes.right import Assurance
+
+                self.assurance = Assurance(self.settings, self._state)
+                self.assurance.keeper.begin()
+                closing.push_async_callback(self.assurance.keeper.close)
+            yield
+
+    async def answer(self, dialect: Dialect, exchange: Exchange) -> Response:
+        """The reply to a request; headers say where it is no vote, and why."""
+        raw = await body_of(exchange.request, self.settings)
         parsed = await parse(self.policies, dialect, exchange, raw)
         route = route_of(parsed)
         if self._panel(parsed):
@@ -97,15 +122,14 @@ class Pipeline:
 
     def _shape(self, parsed: ParsedRequest, exchange: Exchange) -> StreamShape:
         """How a stream is told; to whoever watches, what has arrived, several times a second."""
-        client, heartbeat = parsed.client, self.settings.heartbeat_seconds
-        if not parsed.options.watch:
-            return StreamShape(parsed.dialect.face, client.usage_wanted, heartbeat, min(heartbeat, TICK))
+        watched, heartbeat = parsed.options.watch, self.settings.heartbeat_seconds
+        often = min(heartbeat, WATCHED_TICK if watched else TICK)
 
-        def waiting() -> bytes:
-            return arriving(exchange.progress()) if exchange.progress else WAITING
+        def progress() -> Progress | None:
+            return exchange.progress() if watched and exchange.progress else None
 
-        often = min(heartbeat, WATCHED_TICK)
-        return StreamShape(parsed.dialect.face, client.usage_wanted, often, often, waiting)
+        begins = often if watched else heartbeat
+        return StreamShape(parsed.dialect.face, parsed.client.usage_wanted, begins, often, progress)
 
     async def draw(self, parsed: ParsedRequest, route: Route, exchange: Exchange) -> Events:
         """What becomes of a request; it has a place until the end, and until what is passed back has passed."""
@@ -117,7 +141,11 @@ class Pipeline:
             if shadow:
                 exchange.at_end.append(shadow.judge)
             if route.kind == "relay" and not parsed.translated:
-                passed = await self.relay(exchange, parsed.path, parsed.raw, parsed.client.model or "", ends, parsed)
+                named = parsed.client.model or ""
+                seconds, face = parsed.options.deadline_seconds, parsed.dialect.face
+                passed = await relay(
+                    self.upstreams, exchange, parsed.path, parsed.raw, named, ends=ends, seconds=seconds, face=face
+                )
                 if shadow and passed.status < 400:
                     passed = replace(passed, pieces=shadow.over(passed.pieces))
                 yield _with(passed, _no_vote(parsed, route.why, passed.status))
@@ -143,28 +171,6 @@ class Pipeline:
             async with aclosing(self._vote(parsed, route, server, exchange, scouted)) as events:
                 async for event in events:
                     yield event
-
-    async def relay(
-        self, exchange: Exchange, path: str, raw: bytes, model: str | None, ends: float, parsed: ParsedRequest | None
-    ) -> Passed:
-        """Pass a request on as it is, and its reply back, until the deadline."""
-        seconds = parsed.options.deadline_seconds if parsed else self.settings.deadline_seconds
-        face = parsed.dialect.face if parsed else CHAT.face
-        account, generates = exchange.account, path.endswith(_GENERATING)
-        account.send(generates=generates)
-        span = TRACING.relay(path, model)
-        opening = self.upstreams.relay(exchange, path, raw, model, plain=account.reads_replies or generates)
-        try:
-            with span.within():
-                async with asyncio.timeout(ends - time.monotonic()):
-                    passed = await opening
-        except TimeoutError:
-            raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
-        span.replied(passed.status)
-        if passed.status >= 400:
-            return passed
-        pieces = _in_time(account.charging(passed.pieces), ends, seconds, exchange, face if passed.has_events else None)
-        return replace(passed, pieces=span.over(pieces))
 
     async def _scout(
         self,
@@ -204,7 +210,7 @@ class Pipeline:
             account.charge_reply(scouted.body)
             return _with(passed, told | account.headers())
         face = parsed.dialect.face if passed.has_events else None
-        pieces = _in_time(account.charging(passed.pieces), ends, parsed.options.deadline_seconds, exchange, face)
+        pieces = in_time(account.charging(passed.pieces), ends, parsed.options.deadline_seconds, exchange, face)
         return _with(replace(passed, pieces=pieces), told)
 
     async def _vote(
@@ -276,18 +282,13 @@ class Pipeline:
         except SampleError as error:
             outcome = error.outcome
             if not outcome.samples:
-                exchange.line["kind"] = "error"
-                raise from_upstream(error.cause, outcome.failures[-1], server.secret) from None
+                raise from_upstream(error.cause, outcome.failures[-1], server.host.secret) from None
         except SufficeError as error:
-            exchange.line["kind"] = "error"
             raise GatewayError(400, f"suffice.controller: {error}", param="suffice.controller") from None
         except asyncio.CancelledError as cancelled:
             exchange.line["kind"] = "cancelled"
             metrics.CANCELLATIONS.inc()
             outcome = getattr(cancelled, "outcome", None)
-            raise
-        except Exception:
-            exchange.line["kind"] = "error"
             raise
         finally:
             metrics.IN_PROGRESS.dec()
@@ -302,7 +303,6 @@ class Pipeline:
                 if outcome.responses:
                     measure(outcome)
         if not outcome.responses:
-            exchange.line["kind"] = "error"
             seconds = parsed.options.deadline_seconds
             raise from_upstream(TimeoutError(), f"no response within {seconds:g} seconds")
         return outcome
@@ -361,28 +361,6 @@ async def _in_time_for(
         seconds = parsed.options.deadline_seconds
         raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
     except DrawError as error:
-        raise from_upstream(error.cause, str(error), server.secret) from None
+        raise from_upstream(error.cause, str(error), server.host.secret) from None
     finally:
         exchange.line["upstream"] = server.host.name
-
-
-async def _in_time(
-    pieces: AsyncGenerator[bytes, None], ends: float, seconds: float, exchange: Exchange, face: Face | None
-) -> AsyncGenerator[bytes, None]:
-    """The pieces of a reply until the deadline; then, as where it breaks off, an error event in a dialect, or a cut."""
-    between = True
-    reading = Reading(ends)
-    try:
-        async with aclosing(pieces):
-            while (piece := await reading.next(pieces)) is not None:
-                between = piece.endswith((b"\n\n", b"\r\n\r\n"))
-                yield piece
-    except (ConnectionError, TimeoutError, TooLongError) as cause:
-        late = isinstance(cause, TimeoutError)
-        error = from_upstream(cause, f"its reply took more than {seconds:g} seconds" if late else str(cause))
-        exchange.line |= {"kind": "error", "error": error.brief}
-        if face is None:
-            raise CutError from None
-        yield (b"" if between else b"\n\n") + face.error_event(error.payload(face))
-    finally:
-        reading.end()

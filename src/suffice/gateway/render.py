@@ -13,8 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from suffice.gateway.errors import GatewayError
-from suffice.gateway.events import Elected, Event, Events, Passed, Standing, Thought
+from suffice.gateway.events import CutError, Elected, Event, Events, Passed, Standing, Thought
 from suffice.gateway.requests.parse import ParsedRequest
 from suffice.live import Moment, Outcome, Progress
 from suffice.live.dialects import Face
@@ -26,8 +25,6 @@ QUICK = 0.05
 
 MOST_FIELDS = 100
 """So many fields of an object are told of while its vote is under way."""
-
-WAITING = b": waiting\n\n"
 
 _STREAM = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
@@ -59,7 +56,8 @@ class StreamShape:
     """After how many seconds it begins, be it that nothing is known yet."""
     heartbeat: float
     """How long it may have nothing to say from then on."""
-    waiting: Callable[[], bytes] = lambda: WAITING
+    progress: Callable[[], Progress | None]
+    """How far a vote is while nothing is decided, for whoever watches."""
 
 
 async def render_stream(events: Events, request: Request, shape: StreamShape) -> Response:
@@ -85,7 +83,7 @@ async def render_stream(events: Events, request: Request, shape: StreamShape) ->
 
 
 async def _told(begun: list[Event | None], coming: "Coming", shape: StreamShape) -> AsyncGenerator[bytes, None]:
-    """What has begun and what is yet to come, as a stream; an error is an event of it."""
+    """What has begun and what is yet to come, as a stream."""
     thoughts = 0
     try:
         for event in begun:
@@ -99,11 +97,6 @@ async def _told(begun: list[Event | None], coming: "Coming", shape: StreamShape)
             thoughts += _thoughts_in(event)
             async for piece in _pieces(event, shape, thoughts):
                 yield piece
-    except GatewayError as error:
-        yield shape.face.error_event(error.payload(shape.face))
-    except Exception:  # the stream has begun: this is the only way left to say it
-        failed = GatewayError(500, "the gateway failed", kind="server_error")
-        yield shape.face.error_event(failed.payload(shape.face))
     finally:
         await coming.close()
 
@@ -116,7 +109,8 @@ def _thoughts_in(event: Event | None) -> int:
 async def _pieces(event: Event | None, shape: StreamShape, thoughts: int) -> AsyncGenerator[bytes, None]:
     """What a stream says of an event, or of none; it has begun with so many events of thoughts."""
     if event is None:
-        yield shape.waiting()
+        progress = shape.progress()
+        yield _comment(progress._asdict()) if progress else b": waiting\n\n"
     elif isinstance(event, Standing):
         yield _comment(event.facts)
     elif isinstance(event, Thought):
@@ -179,10 +173,6 @@ async def end(*tasks: asyncio.Future[Any]) -> None:
     await asyncio.wait(tasks)
 
 
-class CutError(Exception):
-    """A reply that has begun and can't be ended: the connection is closed, and nobody takes it for whole."""
-
-
 class RelayedResponse(StreamingResponse):
     """A reply that is passed back as it arrives; where it is cut, the connection is."""
 
@@ -230,11 +220,6 @@ def standing(moment: Moment, tokens: int) -> Standing:
     return Standing(facts)
 
 
-def arriving(progress: Progress) -> bytes:
-    """How far a vote is while nothing is decided, for whoever watches."""
-    return _comment(progress._asdict())
-
-
 def _comment(facts: Mapping[str, Any]) -> bytes:
     """Facts for whoever reads comments: our own page does."""
     return b": suffice " + json.dumps(facts).encode() + b"\n\n"
@@ -272,12 +257,8 @@ def headers_of(outcome: Outcome) -> dict[str, str]:
         "x-suffice-tokens": str(outcome.tokens),
         "x-suffice-stop-reason": outcome.stop_reason,
     }
-    if outcome.confidence is not None:
-        headers["x-suffice-confidence"] = f"{outcome.confidence:.4f}"
-    if outcome.certainty is not None:
-        headers["x-suffice-certainty"] = f"{outcome.certainty:.4f}"
-    if outcome.right is not None:
-        headers["x-suffice-right"] = f"{outcome.right:.4f}"
+    sure = {"confidence": outcome.confidence, "certainty": outcome.certainty, "right": outcome.right}
+    headers |= {f"x-suffice-{name}": f"{value:.4f}" for name, value in sure.items() if value is not None}
     if outcome.sure is not None:
         headers["x-suffice-sure"] = "yes" if outcome.sure else "no"
     return headers

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_type_hints
 from suffice.controllers import get_controller
 from suffice.errors import OptionError, SufficeError, percentage
 from suffice.flow import ABOUT, METAVAR
-from suffice.gateway.accounts.keys import read_keys
+from suffice.gateway.accounts.keys import Key, digest_of, read_keys
 from suffice.gateway.accounts.prices import read_prices
 from suffice.gateway.policies import ClientPolicy, read_policies
 from suffice.live.sampling import Sampling, get_calibration, priced, threshold_of
@@ -171,10 +171,6 @@ class Settings:
         """The settings as a policy has them."""
         return replace(self, policy=(), **given) if given else self
 
-    def with_policies(self, given: Any) -> "Settings":
-        """The settings with other policies."""
-        return replace(self, policy=given)
-
     def check_policy(self, policy: ClientPolicy) -> None:
         """Refuse a policy whose settings can't be."""
         try:
@@ -269,7 +265,7 @@ class Settings:
         mark = hashlib.sha256(str(Path(self.keys or "").resolve()).encode()).hexdigest()[:12]
         return folder / mark / "usage.db"
 
-    def unnamed_keys(self) -> tuple[bytes, ...]:
+    def unnamed_keys(self) -> tuple[str, ...]:
         """The digests of the keys without a name that clients may present."""
         named = []
         for name in self.api_key_env:
@@ -284,13 +280,14 @@ class Settings:
             named += [line.strip() for line in lines if line.strip()]
             if not named:
                 raise OptionError(f"{self.api_key_file}: there is no key in it", "api_key_file")
-        return tuple(hashlib.sha256(key.encode()).digest() for key in named)
+        return tuple(map(digest_of, named))
 
     def check_safe(self) -> None:
         """Refuse to listen to the world with no key."""
         keys = self.unnamed_keys()
         if self.keys:
-            self._check_keys(Path(self.keys))
+            self.named_keys()
+            _check_folder(self.usage_file.parent)
         if self.state:
             _check_folder(Path(self.state))
         for target in self.targets:
@@ -301,13 +298,15 @@ class Settings:
                 "host",
             )
 
-    def _check_keys(self, path: Path) -> None:
-        """Refuse a file of keys that can't be used, or whose usage can't be kept."""
-        for key in read_keys(path):
+    def named_keys(self) -> tuple[Key, ...]:
+        """The keys of the file, all of which can be used."""
+        path = Path(self.keys or "")
+        keys = read_keys(path)
+        for key in keys:
             self.check_policy(key.policy)
             if key.limits.money_per_month and not self.prices:
                 raise OptionError(f"{path}: keys.{key.name} has money_per_month, and there are no prices")
-        _check_folder(self.usage_file.parent)
+        return keys
 
 
 class AppliedCalibration(NamedTuple):

@@ -5,7 +5,6 @@ Nothing of Ray is needed here: Ray Data makes an actor of the class, and calls i
 
 import asyncio
 import os
-from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -116,21 +115,18 @@ class ask:  # noqa: N801 - it is used as a function is
     async def _ask_all(self, questions: Sequence[Any]) -> list[Row]:
         """The rows of all questions in their order; so many are under way that the servers are never idle."""
         server = self._server = self._server or self._open()
-        rows: list[Row] = [{}] * len(questions)
-        waiting = deque(enumerate(questions))
+        under_way = asyncio.Semaphore(self._sampling.concurrency)
 
-        async def work() -> None:
-            while waiting:
-                place, question = waiting.popleft()
-                rows[place] = await self._ask(server.for_question(), question)
+        async def row(question: Any) -> Row:
+            async with under_way:
+                return await self._ask(server.for_question(), question)
 
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(self._sampling.concurrency, len(questions))):
-                    group.create_task(work())
+                rows = [group.create_task(row(question)) for question in questions]
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
-        return rows
+        return [one.result() for one in rows]
 
     def _open(self) -> Server:
         import openai

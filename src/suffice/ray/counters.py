@@ -24,15 +24,22 @@ PATIENCE_SECONDS = 5.0
 
 
 class Counters:
-    """The owner: it adds up what replicas tell, keeps it on disk, and tells each what all have counted."""
+    """The owner: it adds up what replicas tell, keeps it on disk, and tells each what all have counted.
 
-    def __init__(self, path: Path) -> None:
+    As an actor, which has a name, it ends itself when nobody needs it any more.
+    """
+
+    def __init__(self, path: Path, actor: str | None = None) -> None:
         self._store = Store(path)
+        self._asked = time.monotonic()
         self._minutes: dict[str, dict[str, Mapping[int, int]]] = {"": dict(self._store.minute())}
         """The requests of the last minute by node, name and second; those before a restart are of no node."""
+        if actor:
+            threading.Thread(target=self._end_idle, args=(actor,), daemon=True).start()
 
     def exchange(self, node: str, batch: UsageBatch | None, minute: Minute, now: float) -> Known:
         """Book a batch of a node's, and learn of its requests; what all have counted, as that node needs it."""
+        self._asked = time.monotonic()  # every replica asks every second
         self._minutes.setdefault(node, {}).update(minute)
         elsewhere: Counter[str] = Counter()
         for other, names in self._minutes.items():
@@ -52,27 +59,12 @@ class Counters:
         """Close the file."""
         self._store.close()
 
-
-class Owner(Counters):
-    """The same as an actor, which ends itself when nobody needs it any more."""
-
-    def __init__(self, path: Path, name: str) -> None:
-        super().__init__(path)
-        self._name = name
-        self._asked = time.monotonic()
-        threading.Thread(target=self._end_idle, daemon=True).start()
-
-    def exchange(self, node: str, batch: UsageBatch | None, minute: Minute, now: float) -> Known:
-        """What every replica asks every second."""
-        self._asked = time.monotonic()
-        return super().exchange(node, batch, minute, now)
-
-    def _end_idle(self) -> None:
+    def _end_idle(self, actor: str) -> None:
         while time.monotonic() - self._asked < IDLE_SECONDS:
             time.sleep(1)
         import ray
 
-        ray.kill(ray.get_actor(self._name, namespace=NAMESPACE), no_restart=True)
+        ray.kill(ray.get_actor(actor, namespace=NAMESPACE), no_restart=True)
 
 
 class SharedStore:
@@ -123,5 +115,5 @@ class ActorLink:
 
         name = f"usage-{hashlib.sha256(str(self._path).encode()).hexdigest()[:12]}"
         options = {"namespace": NAMESPACE, "lifetime": "detached", "get_if_exists": True}
-        owner: Any = ray.remote(Owner)
+        owner: Any = ray.remote(Counters)
         return owner.options(name=name, num_cpus=0, max_restarts=-1, **options).remote(self._path, name)

@@ -2,13 +2,10 @@
 
 import hashlib
 import json
-import os
 import re
 import secrets
-import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from math import inf
 from pathlib import Path
@@ -16,12 +13,8 @@ from typing import Any
 
 from suffice.errors import OptionError
 from suffice.gateway.policies import ClientPolicy
+from suffice.paths import alone_in, write_whole
 from suffice.settings import setting
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -192,42 +185,14 @@ def _rewrite(path: Path, change: Callable[[str], str], *, there: bool) -> None:
     """Change the file at once or not at all, one after another, for its owner's eyes only."""
     path = path.resolve()
     try:
-        with _alone(path.parent):
+        with alone_in(path.parent):
             text = path.read_text(encoding="utf-8") if there or path.exists() else ""
             try:
                 changed = change(text)
             except OptionError as error:
                 raise OptionError(f"{path}: {error}") from None
-            _replace(path, changed)
+            write_whole(path, changed.encode(), 0o600)
     except UnicodeDecodeError:
         raise OptionError(f"{path}: it can't be read: it is not UTF-8") from None
     except OSError as error:
         raise OptionError(f"{path}: it can't be changed: {error.strerror}") from None
-
-
-def _replace(path: Path, text: str) -> None:
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # its mode is 0600
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, so that of two who change a file in it none undoes what the other did."""
-    if fcntl is None:
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -11,7 +11,7 @@ from datetime import date
 from functools import lru_cache
 from operator import add, attrgetter
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -48,6 +48,13 @@ class Counts:
     cost: float = 0.0
     cost_over_one: float = 0.0
     cost_full: float = 0.0
+
+    @classmethod
+    def of(cls, line: Mapping[str, Any]) -> "Counts":
+        """Of one request, by its line in the log; a vote is one whether or not its client stayed for the answer."""
+        told = {name: line[name] for name in _NAMES if name in line}
+        votes, said = int("over_one_samples" in line), line.get("tokens", 0)
+        return cls(**{**told, "requests": 1, "votes": votes, "completion_tokens": said})
 
     @property
     def tokens(self) -> int:

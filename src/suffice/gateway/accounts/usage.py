@@ -1,6 +1,5 @@
 """Who asks, by key, and what each has taken: limits are checked in memory, and a thread keeps them on disk."""
 
-import hashlib
 import sqlite3
 import sys
 import threading
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from suffice.errors import OptionError
-from suffice.gateway.accounts.keys import Key, read_keys
+from suffice.gateway.accounts.keys import Key, digest_of
 from suffice.gateway.accounts.store import DAY, Counts, Known, Store, UsageBatch, UsageStore, month_of
 from suffice.gateway.accounts.windows import WIDTH, Window
 from suffice.gateway.errors import GatewayError
@@ -90,7 +89,7 @@ class Usage:
 
     def who(self, given: Iterable[str]) -> Key | None:
         """The key that is among those given. It is looked for by its digest, whose timing tells nothing of the key."""
-        digests = [hashlib.sha256(one.encode("utf-8", "surrogateescape")).hexdigest() for one in given if one]
+        digests = [digest_of(one) for one in given if one]
         return next((self._keys[digest] for digest in digests if digest in self._keys), None)
 
     def admit(self, key: Key, *, spends: bool) -> None:
@@ -100,7 +99,7 @@ class Usage:
         spent = self.spent(key.name, now) if spends and (limits.tokens_per_day or limits.money_per_month) else None
         if spent and limits.tokens_per_day and spent.tokens >= limits.tokens_per_day:
             most = f"{limits.tokens_per_day} tokens a day, and has used {spent.tokens}"
-            self._refuse(key, "tokens_per_day", most, _tomorrow(now), now)
+            self._refuse(key, "tokens_per_day", most, (now // DAY + 1) * DAY, now)
         if spent and limits.money_per_month and spent.cost >= limits.money_per_month:
             most = f"{limits.money_per_month:g} a month, and has spent {spent.cost:.4f}"
             self._refuse(key, "money_per_month", most, _next_month(now), now)
@@ -214,13 +213,7 @@ class Usage:
             metrics.KEY_RELOADS.labels("taken").inc()
 
     def _read(self) -> Mapping[str, Key]:
-        keys = read_keys(self._path)
-        for key in keys:
-            self._settings.check_policy(key.policy)
-        limited = next((key.name for key in keys if key.limits.money_per_month), None)
-        if limited and not self._priced:
-            raise OptionError(f"{self._path}: keys.{limited} has money_per_month, and there are no prices")
-        return {key.sha256: key for key in keys}
+        return {key.sha256: key for key in self._settings.named_keys()}
 
     def summary(self) -> dict[str, Any]:
         """The usage of all keys, for the operator; GatewayError while it can't be read."""
@@ -268,12 +261,6 @@ def _words(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _tomorrow(now: float) -> float:
-    return (now // DAY + 1) * DAY
-
-
 def _next_month(now: float) -> float:
-    day = int(now // DAY)
-    while month_of(day) == month_of(int(now // DAY)):
-        day += 1
-    return float(day * DAY)
+    first = month_of(int(now // DAY))
+    return float(month_of(first + 31) * DAY)  # no month is longer

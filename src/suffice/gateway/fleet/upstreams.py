@@ -1,36 +1,157 @@
-"""The upstreams: which of them a request goes to, draws for votes, and requests that are passed on as they are."""
+"""The upstreams: which of them a request goes to, and how it is sent there with its key, draws for votes above all."""
 
 import asyncio
+import json
+import re
 import time
-from collections.abc import AsyncGenerator
+import zlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
+from multidict import CIMultiDict
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
+from yarl import URL
 
-from suffice.gateway.door import Exchange
-from suffice.gateway.errors import from_upstream
-from suffice.gateway.events import Passed
-from suffice.gateway.fleet.transport import Encoder, Upstream, back, bounded, pieces_of, unpacked
+from suffice.gateway.errors import REDIRECTED, message_in
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.shared import SharedCounters, SharedLimiter
-from suffice.gateway.settings import Settings
+from suffice.gateway.settings import LOOPBACK, Settings
 from suffice.live.dialects import Wire
 from suffice.live.dialects.base import as_json
 from suffice.live.servers.gate import Limiter
 from suffice.live.servers.hosts import Fleet, Host
-from suffice.live.servers.server import Server, TooLongError
+from suffice.live.servers.server import MOST_BYTES, Post, Server, StatusError, TooLongError, masked
+from suffice.live.servers.targets import Target
+from suffice.live.tracing import TRACING
 from suffice.panel.live import Panel
+
+_NOT_PASSED_ON = {
+    "host", "content-length", "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding",
+    "upgrade", "cookie", "expect", "authorization", "proxy-authorization", "api-key", "x-api-key", "x-goog-api-key",
+}  # fmt: skip
+
+PROBE_SECONDS = 5.0
 
 WATCH_SECONDS = 0.1
 """How often it is seen to that those who are set aside are probed in time."""
 
-REDIRECTS = (301, 302, 303, 307, 308)
-"""With these an upstream names another address, which is nobody's business."""
 
-ELSEWHERE = (401, 403, 404, 408, 429)
-"""With these, as with 5xx, an upstream leaves it open whether another one would answer."""
+class Upstream:
+    """One upstream, with its key, as one of a fleet."""
+
+    def __init__(
+        self, target: Target, name: str, session: aiohttp.ClientSession, forward_auth: bool, most: int
+    ) -> None:
+        self.key = target.key
+        self.host = Host(
+            name, secret=self.key, weight=target.weight, models=target.models, most_draws=most, probed=True
+        )
+        self._base_url = target.url.rstrip("/")
+        self._address = _address(self._base_url)
+        self._session = session
+        self._forward_auth = forward_auth
+        self._in_flight = metrics.UPSTREAM_IN_FLIGHT.labels(name)
+
+    def poster(self, request: Request, encoder: "Encoder") -> Post:
+        """Sends draws, with what the client sent along."""
+        headers = self._headers(request.headers)
+        headers["content-type"], headers["accept-encoding"] = "application/json", "identity"
+
+        async def post(path: str, draw: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
+            url = self._url(path, request)
+            body = bytearray()
+            begun = time.monotonic()
+            wanted = draw.get("n")  # which only chat completions have: elsewhere it is whatever the client sent
+            draws = wanted if isinstance(wanted, int) and wanted > 0 else 1
+            metrics.IN_FLIGHT.inc(draws)
+            self._in_flight.inc(draws)
+            try:
+                data, sized = _data(encoder.pieces(draw), TRACING.passed_on(headers))
+                async with self._session.post(url, data=data, headers=sized, allow_redirects=False) as reply:
+                    async for chunk in reply.content.iter_any():
+                        body += chunk
+                        show(chunk)
+                        if len(body) > MOST_BYTES:
+                            raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
+            except (aiohttp.ClientError, OSError) as error:
+                raise our_error(error) from None
+            finally:
+                metrics.IN_FLIGHT.dec(draws)
+                self._in_flight.dec(draws)
+                metrics.UPSTREAM_SECONDS.observe(time.monotonic() - begun)
+            whole = unpacked(bytes(body), reply.headers.get("content-encoding", ""))
+            if reply.status >= 300:
+                raise self.error_of(reply, whole)
+            return whole
+
+        return post
+
+    async def models(self) -> tuple[int, dict[str, Any]]:
+        """What it says when it is asked for its models: the status, and the object if it is one; 0 for no reply."""
+        limit = aiohttp.ClientTimeout(total=PROBE_SECONDS)
+        headers = self._headers()
+        headers["accept-encoding"] = "identity"
+        try:
+            async with self._session.get(f"{self._base_url}/models", headers=headers, timeout=limit) as reply:
+                read = json.loads(await reply.content.read(MOST_BYTES)) if reply.status == 200 else {}
+                return reply.status, read if isinstance(read, dict) else {}
+        except (aiohttp.ClientError, OSError, ValueError, RecursionError):
+            return 0, {}
+
+    async def open(self, request: Request, path: str, content: bytes, *, plain: bool = False) -> aiohttp.ClientResponse:
+        """Send a request on as it is, and wait for the beginning of the reply; `plain` where it must not be packed."""
+        headers = TRACING.passed_on(self._headers(request.headers))
+        if plain:
+            headers["accept-encoding"] = "identity"
+        url = self._url(path, request)
+        for last in (False, True):  # a connection that was kept alive may be dead by now
+            data, sized = _data([content], headers)
+            try:
+                return await self._session.request(
+                    request.method, url, data=data or None, headers=sized, allow_redirects=False
+                )
+            except aiohttp.ServerDisconnectedError as error:
+                if last:
+                    raise our_error(error) from None
+            except (aiohttp.ClientError, OSError) as error:
+                raise our_error(error) from None
+        raise AssertionError
+
+    def error_of(self, reply: aiohttp.ClientResponse, body: bytes) -> StatusError:
+        """A reply that is an error, as one of ours, with no key in it."""
+        headers = {name.lower(): value for name, value in reply.headers.items()}
+        if reply.status < 400:
+            return StatusError(reply.status, REDIRECTED, {})
+        clean = self.clean(body)
+        shown = clean[:200].decode(errors="replace")
+        return StatusError(reply.status, message_in(clean) or f"status {reply.status}: {shown}", headers, clean)
+
+    def clean(self, body: bytes) -> bytes:
+        """The upstream's own words, without its key and its address."""
+        text = masked(body.decode("utf-8", "surrogateescape"), self.key)
+        return self._address.sub(self.host.name, text).encode("utf-8", "surrogateescape")
+
+    def _url(self, path: str, request: Request) -> URL:
+        base = self._base_url
+        if path.startswith("/openai/"):  # the shape that Azure gives paths, which begins above the base URL
+            base = base.removesuffix("/v1").removesuffix("/openai")
+        return URL(f"{base}{path}" + (f"?{request.url.query}" if request.url.query else ""), encoded=True)
+
+    def _headers(self, headers: Headers | None = None) -> CIMultiDict[str]:
+        """What is sent along, repeated headers and all, with the upstream's own key."""
+        headers = headers or Headers()
+        named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
+        kept = CIMultiDict(
+            (name, value)
+            for name, value in headers.items()
+            if name not in _NOT_PASSED_ON and name not in named and not name.startswith("x-suffice-")
+        )
+        kept.update(_credentials(headers, self.key, self._forward_auth))
+        return kept
 
 
 class Upstreams:
@@ -54,7 +175,7 @@ class Upstreams:
             if counters:
                 one.host.limiter = SharedLimiter(settings.max_draws, counters, number)
         self._of = {one.host: one for one in upstreams}
-        self._fleet = Fleet(list(self._of))
+        self.fleet = Fleet(list(self._of))
         self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
@@ -63,13 +184,13 @@ class Upstreams:
         await asyncio.wait({self._watching})
         await self._session.close()
 
-    def of(self, server: Server) -> Upstream:
-        """The upstream where a question is asked now."""
-        return self._of[server.host]
+    def at(self, host: Host) -> Upstream:
+        """The upstream at a host."""
+        return self._of[host]
 
     def voters(self, request: Request, wire: Wire, panel: Panel, ends: float) -> dict[str, Server]:
         """The upstream of each voter of a panel, by name."""
-        apart = iter(self._fleet.hosts[len(self._fleet.hosts) - sum(bool(one.base_url) for one in panel.voters) :])
+        apart = iter(self.fleet.hosts[len(self.fleet.hosts) - sum(bool(one.base_url) for one in panel.voters) :])
         fleets = {one.name: Fleet([next(apart)]) if one.base_url else None for one in panel.voters}
         return {one.name: self.server(request, wire, one.model, ends, fleets[one.name]) for one in panel.voters}
 
@@ -80,7 +201,7 @@ class Upstreams:
         settings = self._settings
         encoder = Encoder()
         return Server(
-            fleet or self._fleet,
+            fleet or self.fleet,
             lambda host: self._of[host].poster(request, encoder),
             Limiter(min(settings.fan_out, settings.max_draws)),
             wire,
@@ -94,14 +215,10 @@ class Upstreams:
 
     async def ready(self) -> bool:
         """Whether one of the upstreams answers, and lets us in."""
-
-        async def one(upstream: Upstream) -> bool:
-            return (await upstream.models())[0] == 200
-
-        asking = [asyncio.create_task(one(upstream)) for upstream in self._of.values()]
+        asking = [asyncio.create_task(upstream.models()) for upstream in self._of.values()]
         try:
             for answered in asyncio.as_completed(asking):
-                if await answered:
+                if (await answered)[0] == 200:
                     return True
             return False
         finally:
@@ -126,54 +243,6 @@ class Upstreams:
             return None
         return Response(as_json({"object": "list", "data": list(union.values())}), media_type="application/json")
 
-    async def relay(self, exchange: Exchange, path: str, content: bytes, model: str | None, *, plain: bool) -> Passed:
-        """Pass a request on, and its reply back, as they are; where one upstream fails, another is asked.
-
-        What names no model may be about something that only one of them keeps, so that it always goes to the first.
-        """
-        avoid: set[Host] = set()
-        host: Host | None = self._fleet.hosts[0] if model is None else self._fleet.choose(model)
-        while True:
-            assert host  # noqa: S101
-            avoid.add(host)
-            exchange.line["upstream"] = host.name
-            other = None if model is None else self._fleet.other(model, "", avoid)
-            try:
-                reply = await self._of[host].open(exchange.request, path, content, plain=plain)
-            except (ConnectionError, TimeoutError) as error:
-                host.fail(dead=isinstance(error, ConnectionRefusedError))
-                if other is None:
-                    raise from_upstream(error, str(error)) from None
-            else:
-                if other is None or not (reply.status in ELSEWHERE or reply.status >= 500):
-                    return await self._passed_back(reply, host)
-                reply.close()
-            host = other
-
-    async def _passed_back(self, reply: aiohttp.ClientResponse, host: Host) -> Passed:
-        if reply.status < 400:
-            host.answer()
-        if reply.status in REDIRECTS:
-            reply.close()
-            raise from_upstream(self._of[host].error_of(reply, b""), "")
-        if reply.status >= 400:
-            return await self._error_passed_back(reply, host)
-        return Passed(reply.status, back(reply.raw_headers), pieces_of(reply))
-
-    async def _error_passed_back(self, reply: aiohttp.ClientResponse, host: Host) -> Passed:
-        """An error as the upstream told it, byte for byte unless it has its key or its address in it."""
-        try:
-            body = b"".join([piece async for piece in bounded(reply)])
-        except (ConnectionError, TimeoutError, TooLongError) as error:
-            raise from_upstream(error, str(error)) from None
-        plain = unpacked(body, reply.headers.get("content-encoding", ""))
-        clean = self._of[host].clean(plain)
-        same = clean == plain
-        told = body if same else clean
-        left_out = {b"content-length"} if same else {b"content-length", b"content-encoding"}
-        headers = [one for one in back(reply.raw_headers) if one[0] not in left_out]
-        return Passed(reply.status, [(b"content-length", str(len(told)).encode()), *headers], _whole(told))
-
     def summary(self) -> list[dict[str, Any]]:
         """How the upstreams stand, by number: their addresses are nobody's business."""
         return [{"name": host.name, "healthy": not host.is_aside, "in_flight": host.load} for host in self._of]
@@ -194,8 +263,92 @@ class Upstreams:
         if 0 < status < 500 and status not in (401, 403, 429):
             upstream.host.take_back()
         else:
-            upstream.host.stay_aside()
+            upstream.host.set_aside()
 
 
-async def _whole(body: bytes) -> AsyncGenerator[bytes, None]:
-    yield body
+_KEY_HEADERS = ("x-api-key", "api-key")
+
+
+def _credentials(headers: Mapping[str, str], key: str, forward: bool) -> dict[str, str]:
+    """What the upstream is shown: its own key where the client put one, or the client's where that is passed on."""
+    if forward:
+        return {name: headers[name] for name in ("authorization", *_KEY_HEADERS) if name in headers}
+    anthropic = {"x-api-key"} if "anthropic-version" in headers else set()
+    places = [name for name in _KEY_HEADERS if name in headers or name in anthropic]
+    return {"authorization": f"Bearer {key}", **dict.fromkeys(places, key)}
+
+
+def _data(pieces: Sequence[bytes], headers: CIMultiDict[str]) -> tuple[Any, CIMultiDict[str]]:
+    """What is sent, and with which headers: what is long goes out slice by slice, and says how long it is."""
+    length = sum(map(len, pieces))
+    if length <= SLICE:
+        return b"".join(pieces), headers
+    sized = headers.copy()
+    sized["content-length"] = str(length)
+    return _sent(pieces), sized
+
+
+def _address(base_url: str) -> re.Pattern[str]:
+    """How a text may name an upstream: with its port, or by a name that is no common word."""
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    shown = f"[{host}]" if ":" in host else host
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    names = [f"{re.escape(shown)}:{port}"] + [re.escape(shown)] * (host not in LOOPBACK and bool(set(".:") & set(host)))
+    return re.compile(rf"(?<![\w.-])(?:https?://)?(?:{'|'.join(names)})(?![\w-])", re.IGNORECASE)
+
+
+def our_error(error: Exception) -> Exception:
+    """What the HTTP library raised, as an error of ours; it names no host, for clients are told."""
+    if isinstance(error, asyncio.TimeoutError):
+        return TimeoutError("no reply in time")
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return ConnectionRefusedError("nobody answers there")
+    return ConnectionError("the connection broke off")
+
+
+def unpacked(body: bytes, encoding: str) -> bytes:
+    """The body of a server that compresses though it was asked not to."""
+    try:
+        return zlib.decompress(body, 47) if encoding.strip().lower() in ("gzip", "deflate") else body
+    except zlib.error:
+        return body  # no chat completion, as will be found
+
+
+SLICE = 1 << 16
+"""A long body is sent in pieces of so many bytes, so that no connection keeps a copy of the whole."""
+
+
+class Encoder:
+    """Encodes requests that differ in little, a number of draws or a seed, and shares the rest between them.
+
+    >>> encoder, messages = Encoder(), [{"role": "user", "content": "What is 6 * 7?"}]
+    >>> first, second = (encoder.pieces({"messages": messages, "n": draws}) for draws in (4, 8))
+    >>> b"".join(second)
+    b'{"messages": [{"role": "user", "content": "What is 6 * 7?"}], "n": 8}'
+    >>> first[1] is second[1]
+    True
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Any, bytes]] = {}
+
+    def pieces(self, body: Mapping[str, Any]) -> list[bytes]:
+        """The bytes of an object, in pieces."""
+        pieces = []
+        before = b"{"
+        for name, value in body.items():
+            known = self._known.get(name)
+            if known is None or known[0] is not value:
+                known = self._known[name] = value, json.dumps(value).encode()
+            pieces += [before + json.dumps(name).encode() + b": ", known[1]]
+            before = b", "
+        return [*pieces, b"}" if body else b"{}"]
+
+
+async def _sent(pieces: Sequence[bytes]) -> AsyncIterator[memoryview]:
+    """The same bytes, in slices that are short, for whoever sends them one after the other."""
+    for piece in pieces:
+        view = memoryview(piece)
+        for start in range(0, len(view), SLICE):
+            yield view[start : start + SLICE]

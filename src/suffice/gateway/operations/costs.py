@@ -1,17 +1,126 @@
-"""What votes cost over one response and what they changed: since the start, by model, key and kind of evidence."""
+"""What requests take: whom each is charged to, and what votes cost over one response, by model, key and evidence."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, fields
 from operator import add, attrgetter
 from typing import Any
 
 from suffice.gateway.operations import metrics
+from suffice.gateway.operations.replies import UsageReader
+from suffice.gateway.policies import ClientPolicy
 from suffice.live import Outcome
 from suffice.live.outcome import with_prompts
 from suffice.planning.promises import OverOneCap
 
 MOST_GROUPS = 200
 """So many models, keys and kinds are told apart; clients may name any number of models."""
+
+
+CHARACTERS = 4
+"""So many make a token, where nobody counts them."""
+
+_SAID = ("messages", "input", "prompt", "system", "instructions")
+_NOT_SAID = {"data", "url", "image_url", "file_data", "id", "type", "role"}
+
+
+class Account:
+    """Whom a request is charged to. This one is nobody: the log says what its reply took, and nothing is counted."""
+
+    name: str | None = None
+    """That of its key, where it has one."""
+    policy: ClientPolicy | None = None
+    """What holds for it otherwise than for all."""
+    max_samples: int | None = None
+    """The most samples that a request may ask for, where the account has a limit of its own."""
+    reads_replies: bool = False
+    """Whether replies that are passed back must be readable on their way, and so not packed."""
+    operator: bool = False
+    """Whether whoever asks is an operator."""
+    sees_all: bool = True
+    """Whether whoever asks may see the names of others."""
+
+    def __init__(self) -> None:
+        self.charged = False
+        self._sent = False
+        self._samples = 1
+        self._prompt = 0
+        """What is sent, in tokens, where nobody counts them."""
+        self._took: dict[str, Any] = {}
+
+    def expect(self, model: str | None, body: Mapping[str, Any], samples: int) -> None:
+        """Note what is asked for; GatewayError where the account may not ask for it."""
+        self._samples = samples
+        self._prompt = -(-_length(body) // CHARACTERS)
+
+    def send(self, *, generates: bool = True) -> None:
+        """Note that the upstream is being asked, and whether it is for tokens."""
+        self._sent = True
+        self._prompt = self._prompt if generates else 0
+
+    def charge_vote(self, outcome: Outcome, at_once: int) -> None:
+        """Charge a vote; the full budget would take requests of so many draws, each of which bills its prompt."""
+        self.charged = True
+
+    def charge_reply(self, body: bytes) -> None:
+        """Charge a reply that is here."""
+        reader = UsageReader()
+        reader.feed(body)
+        self._charge(reader)
+
+    async def charging(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """The pieces of a reply as they are, charged when they have passed."""
+        reader = UsageReader()
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    reader.feed(piece)
+                    yield piece
+        finally:
+            self._charge(reader)
+
+    def _charge(self, reader: UsageReader) -> None:
+        tokens, estimated = reader.tokens, False
+        if tokens is None and self._prompt:  # nobody counts: an event of a stream is about a token
+            said = max(1, reader.events - 3) if reader.events else reader.size // CHARACTERS
+            tokens, estimated = (self._prompt, said), True
+        prompt, completion = tokens or (0, 0)
+        self.charge_tokens(self._samples if prompt + completion else 0, prompt, completion, estimated=estimated)
+
+    def charge_tokens(self, samples: int, prompt: int, completion: int, *, estimated: bool) -> None:
+        """Charge a reply that took so many."""
+        self.charged = True
+        self._took = {"samples": samples} if samples else {}
+        self._took |= {"prompt_tokens": prompt, "tokens": completion} | ({"usage_estimated": True} if estimated else {})
+
+    def end(self, line: dict[str, Any]) -> None:
+        """Put what it took into its line in the log; who hung up before there was a reply has sent a prompt."""
+        if line["kind"] == "cancelled" and self._sent and not self.charged:
+            self._charge(UsageReader())
+        line |= self._took | self.costs()
+
+    def costs(self) -> dict[str, float]:
+        """What is said of it in a `suffice` object: what it and the full budget cost, where that is known."""
+        return {}
+
+    def headers(self) -> dict[str, str]:
+        """The same as headers."""
+        return {f"x-suffice-{name.replace('_', '-')}": f"{value:.8f}" for name, value in self.costs().items()}
+
+
+def _length(body: Mapping[str, Any]) -> int:
+    """How many characters of text a request says."""
+    length = 0
+    waiting = [body[name] for name in _SAID if name in body]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            length += len(one)
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, dict):
+            waiting += [value for name, value in one.items() if name not in _NOT_SAID]
+    return length
 
 
 @dataclass(frozen=True)
@@ -204,6 +313,7 @@ def line_of(outcome: Outcome) -> dict[str, Any]:
         "rounds": outcome.rounds,
         "prompt_tokens": outcome.prompt_tokens,
         "tokens": outcome.tokens,
+        **({"usage_estimated": True} if outcome.usage_estimated else {}),
         **over_one,
         "changed": outcome.changed and outcome.stop_reason != "cancelled",
         **outcome.savings(),
@@ -228,11 +338,9 @@ def measure(outcome: Outcome) -> None:
     metrics.ROUNDS.observe(outcome.rounds)
     metrics.SAMPLES_SAVED.inc(outcome.samples_saved)
     metrics.TOKENS_SAVED.inc(outcome.tokens_saved)
-    if outcome.confidence is not None:
-        metrics.CONFIDENCE.observe(outcome.confidence)
-    if outcome.certainty is not None:
-        metrics.CERTAINTY.observe(outcome.certainty)
-    if outcome.right is not None:
-        metrics.RIGHT.observe(outcome.right)
+    histograms = (metrics.CONFIDENCE, metrics.CERTAINTY, metrics.RIGHT)
+    for histogram, value in zip(histograms, (outcome.confidence, outcome.certainty, outcome.right), strict=True):
+        if value is not None:
+            histogram.observe(value)
     if outcome.sure is not None:
         metrics.SURE.labels("yes" if outcome.sure else "no").inc()

@@ -82,9 +82,9 @@ class SharedCounters:
     def take(self, column: int, amount: int, most: int) -> bool:
         """Take so many, if that leaves no more than the most over all workers; whether it does."""
         with self.lock():
-            if self._sum(column) + amount > most:
+            if self.total(column) + amount > most:
                 self._forget_the_dead()
-                if self._sum(column) + amount > most:
+                if self.total(column) + amount > most:
                     return False
             self._own[column] += amount
             return True
@@ -95,7 +95,7 @@ class SharedCounters:
 
     def total(self, column: int) -> int:
         """How many all workers have."""
-        return self._sum(column)
+        return sum(self._all[column : _ROWS * _COLUMNS : _COLUMNS])
 
     def window(self, name: str, width: int) -> Numbers | None:
         """The numbers of a key's window, with the lock held; None where there is no room for more."""
@@ -110,9 +110,6 @@ class SharedCounters:
 
     def _at(self, row: int) -> Numbers:
         return self._all[row * _COLUMNS : (row + 1) * _COLUMNS]
-
-    def _sum(self, column: int) -> int:
-        return sum(self._all[column : _ROWS * _COLUMNS : _COLUMNS])
 
     def _is_alive(self, row: int) -> bool:
         process = self._all[row * _COLUMNS]
@@ -146,7 +143,7 @@ def shared_folder(named: str | None) -> Path | None:
 
 
 class SharedSemaphore:
-    """Waits for room under a limit of the machine, first come first served within a worker."""
+    """As asyncio's, under a limit of the machine: first come first served within a worker."""
 
     def __init__(self, counters: SharedCounters, column: int, most: int) -> None:
         self._counters = counters
@@ -155,12 +152,11 @@ class SharedSemaphore:
         self._turn = asyncio.Lock()
         self._freed = asyncio.Event()
 
-    @property
-    def is_full(self) -> bool:
+    def locked(self) -> bool:
         """Whether whoever comes now has to wait."""
         return self._turn.locked() or self._counters.total(self._column) >= self._most
 
-    async def take(self, amount: int = 1) -> None:
+    async def acquire(self, amount: int = 1) -> None:
         """Wait until there is room for so many."""
         async with self._turn:
             while not self._counters.take(self._column, amount, self._most):
@@ -169,7 +165,7 @@ class SharedSemaphore:
                     async with asyncio.timeout(POLL_SECONDS):
                         await self._freed.wait()
 
-    def give(self, amount: int = 1) -> None:
+    def release(self, amount: int = 1) -> None:
         """Make room again."""
         self._counters.give(self._column, amount)
         self._freed.set()
@@ -186,8 +182,8 @@ class SharedLimiter(Limiter):
     async def hold(self, draws: int) -> AsyncIterator[None]:
         """Wait until so many draws may start, and hold their places until they have ended."""
         draws = min(draws, self.limit)
-        await self._semaphore.take(draws)
+        await self._semaphore.acquire(draws)
         try:
             yield
         finally:
-            self._semaphore.give(draws)
+            self._semaphore.release(draws)

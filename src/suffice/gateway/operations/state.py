@@ -1,14 +1,12 @@
 """Where what the gateway learns and what audits prove is kept: a port, and files in a folder, which workers share."""
 
 import os
-import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from suffice.paths import write_whole
+from suffice.paths import alone_in, write_whole
 
 MOST_BYTES = 4 << 20
 """So much of a list is read at most: its end."""
@@ -49,7 +47,7 @@ class FileState:
     def update(self, name: str, change: Change) -> None:
         """Change a file, which is there whole at any moment, before or after."""
         path = self._made(name)
-        with _locked(path):
+        with alone_in(path.parent):
             try:
                 changed = change(path.read_bytes() if path.exists() else None)
             except ValueError as error:
@@ -83,23 +81,3 @@ class FileState:
         path = self._folder / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return path
-
-
-_one_at_a_time = threading.Lock()
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Alone with a file, among the threads of this process and among all processes."""
-    with _one_at_a_time:
-        try:
-            import fcntl
-        except ImportError:  # not on this system
-            yield
-            return
-        lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)

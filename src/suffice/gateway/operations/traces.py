@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.requests import Request
 
 from suffice.errors import OptionError, install
 from suffice.gateway.settings import Settings
@@ -101,46 +101,28 @@ async def _in_thread(work: Any) -> None:
         pass
 
 
-class Requests:
-    """Gives each request its span, as a part of what the client says it is a part of; its end is the reply's."""
+def begin_span(request: Request) -> Any:
+    """A span for a request to a model, as a part of what the client says it is a part of; None for any other."""
+    path = request.url.path
+    if not path.startswith(("/v1/", "/openai/")) or path.startswith("/v1/suffice/"):
+        return None
+    from opentelemetry import propagate
+    from opentelemetry.context import Context, attach
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer within a span, where somebody asks a model."""
-        path: str = scope.get("path", "")
-        asks = scope["type"] == "http" and path.startswith(("/v1/", "/openai/")) and not path.startswith("/v1/suffice/")
-        if not asks or TRACING.tracer is None:
-            await self._app(scope, receive, send)
-            return
-        from opentelemetry import propagate
-        from opentelemetry.context import Context, attach
-
-        headers: dict[str, list[str]] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-        context = propagate.extract(headers, Context())
-        facts = {"http.request.method": scope["method"], "url.path": path[:200], "url.scheme": scope["scheme"]}
-        span = TRACING.tracer.start_span(
-            f"{scope['method']} gateway", context, TRACING.api.SpanKind.SERVER, attributes=facts
-        )
-        attach(TRACING.api.set_span_in_context(span, context))  # a request has a task, and so a context, of its own
-
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                _replied(span, message["status"])
-            await send(message)
-
-        try:
-            await self._app(scope, receive, sending)
-        finally:
-            span.end()
+    headers = {name: request.headers.getlist(name) for name in request.headers.keys()}  # noqa: SIM118 - repeated ones
+    context = propagate.extract(headers, Context())
+    facts = {"http.request.method": request.method, "url.path": path[:200], "url.scheme": request.url.scheme}
+    span = TRACING.tracer.start_span(
+        f"{request.method} gateway", context, TRACING.api.SpanKind.SERVER, attributes=facts
+    )
+    attach(TRACING.api.set_span_in_context(span, context))  # a request has a task, and so a context, of its own
+    return span
 
 
-def _replied(span: Any, status: int) -> None:
-    """An error of the client's is none of this span's, by the conventions."""
+def end_span(span: Any, status: int) -> None:
+    """End it as the reply does; an error of the client's is none of this span's, by the conventions."""
     span.set_attribute("http.response.status_code", status)
     if status >= 500:
         span.set_attribute("error.type", str(status))
         span.set_status(TRACING.api.Status(TRACING.api.StatusCode.ERROR))
+    span.end()

@@ -16,8 +16,8 @@ from suffice.controllers import Controller, get_controller
 from suffice.elections import Election
 from suffice.errors import OptionError, SufficeError
 from suffice.flow import get_flow
-from suffice.gateway.door import Account
 from suffice.gateway.errors import GatewayError
+from suffice.gateway.operations.costs import Account
 from suffice.gateway.policies import ClientPolicy
 from suffice.gateway.settings import Settings, read_file
 from suffice.live import Voting
@@ -72,7 +72,7 @@ class Policies:
             return
         self._seen = seen
         try:
-            self._policies = self._settings.with_policies(read_file(self._path).get("policy", ())).policy
+            self._policies = replace(self._settings, policy=read_file(self._path).get("policy", ())).policy
         except OptionError as error:
             print(f"suffice: {error}; the old policies stay in force", file=sys.stderr, flush=True)
         else:
@@ -151,14 +151,8 @@ def _schema(text: str) -> Schema | None:
         return None
 
 
-@lru_cache(maxsize=256)
-def _extractor(name: str) -> Extractor:
-    return get_extractor(name)
-
-
-@lru_cache(maxsize=256)
-def _controller(name: str) -> Controller:
-    return get_controller(name)
+_extractor: Callable[[str], Extractor] = lru_cache(maxsize=256)(get_extractor)
+_controller: Callable[[str], Controller] = lru_cache(maxsize=256)(get_controller)
 
 
 @lru_cache(maxsize=256)

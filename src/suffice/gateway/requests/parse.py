@@ -94,7 +94,7 @@ async def parse(policies: Policies, dialect: Dialect, exchange: Exchange, raw: b
     if "suffice" in body:
         raw = without_member(raw, "suffice")
     if suffix and model is not None and "model" in body:
-        raw = with_member(raw, "model", model)
+        raw = with_members(raw, {"model": model})
     return ParsedRequest(dialect, client, options, suffix, samples, wire, fields, raw, settings.vote)
 
 
@@ -259,19 +259,6 @@ def without_member(body: bytes, name: str) -> bytes:
     ]
     inside = "".join(member + separator for member, separator in kept[:-1]) + "".join(member for member, _ in kept[-1:])
     return (text[: members[0].start] + inside + text[members[-1].end :]).encode()
-
-
-def with_member(body: bytes, name: str, value: str) -> bytes:
-    r"""The same bytes, with another text as the value of the members of that name.
-
-    >>> with_member(b'{"model" : "m+vote", "x": 1.50}', "model", "m")
-    b'{"model" : "m", "x": 1.50}'
-    """
-    text = body.decode()
-    for member in reversed(_members(text)):
-        if member.key == name:
-            text = text[: member.value] + json.dumps(value) + text[member.end :]
-    return text.encode()
 
 
 def with_members(body: bytes, members: Mapping[str, Any]) -> bytes:

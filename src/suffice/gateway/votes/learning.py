@@ -287,7 +287,7 @@ class Learning:
         """Keep what was learned of a kind, and take in what other workers have, where there is any news."""
         if self._state is None or not self._settings.learn:
             return
-        name = f"learned/{_mark(kind.model, kind.topic)}.json"
+        name = kept_in("learned", kind.model, kind.topic)
         try:
             if (kind.learner.seen, self._state.version(name)) != kind.kept:
                 kind.learner.sync(partial(self._state.update, name))
@@ -359,6 +359,6 @@ def _prices(plan: Plan) -> tuple[float, float]:
     return plan.penalty_draw, plan.penalty_round
 
 
-def _mark(model: str, topic: str) -> str:
-    """A file's name for a kind: any text may be a model's name."""
-    return hashlib.sha256(json.dumps([model, topic]).encode()).hexdigest()[:32]
+def kept_in(folder: str, model: str, topic: str) -> str:
+    """The name of what is kept of a kind: any text may be a model's name."""
+    return f"{folder}/{hashlib.sha256(json.dumps([model, topic]).encode()).hexdigest()[:32]}.json"

@@ -18,7 +18,7 @@ from suffice.gateway.operations import metrics
 from suffice.gateway.operations.state import State
 from suffice.gateway.settings import Settings
 from suffice.gateway.votes import learning
-from suffice.gateway.votes.learning import Keeper
+from suffice.gateway.votes.learning import Keeper, kept_in
 from suffice.live import Outcome
 from suffice.live.sampling import NEVER, threshold_of
 from suffice.planning.feedback import Feedback
@@ -88,15 +88,7 @@ class Assurance:
         self._kinds: OrderedDict[tuple[str, str], AssuredKind] = OrderedDict()
         self._replies: OrderedDict[str, Record] = OrderedDict()
         """Those that no file knows yet; all, where there are no files."""
-        self._keeper = Keeper("suffice-right", self._share, "feedback can't be kept")
-
-    async def open(self) -> None:
-        """Begin to let others know."""
-        self._keeper.begin()
-
-    async def close(self) -> None:
-        """Keep what there is."""
-        await self._keeper.close()
+        self.keeper = Keeper("suffice-right", self._share, "feedback can't be kept")
 
     async def _kind(self, model: str | None, topic: str) -> AssuredKind | None:
         """What is known of a kind of request, with what was kept of it; None where no calibration is for it."""
@@ -113,7 +105,7 @@ class Assurance:
         kind = self._kinds[name]
         self._kinds.move_to_end(name)
         if self._state and kind.version is None:
-            await self._keeper.share()
+            await self.keeper.share()
         return kind
 
     async def begin(self, model: str | None, topic: str) -> "AssuredVote | None":
@@ -131,10 +123,10 @@ class Assurance:
     async def take(self, caller: str, told: Any) -> dict[str, Any]:
         """Take in what a client says of a reply; GatewayError where it is nothing, or not the client's to say."""
         reply, right, gold = _read(told)
-        record = await self._keeper.aside(partial(self._claim, reply, caller))
+        record = await self.keeper.aside(partial(self._claim, reply, caller))
         if record is None and self._state:  # another worker may not have told yet
             await asyncio.sleep(learning.SYNC_SECONDS)
-            record = await self._keeper.aside(partial(self._claim, reply, caller))
+            record = await self.keeper.aside(partial(self._claim, reply, caller))
         if record is None:
             message = "no such reply is remembered for this key: it was too long ago, or no vote with a calibration"
             raise GatewayError(404, message, code="not_found")
@@ -145,7 +137,7 @@ class Assurance:
         kind = await self._kind(record["model"], record["topic"])
         if kind is None:
             raise GatewayError(404, "there is no calibration for it any more", code="not_found")
-        await self._keeper.aside(partial(self._learn, kind, record, verdict))
+        await self.keeper.aside(partial(self._learn, kind, record, verdict))
         return {"id": reply, "right": verdict, "taken": True, "labels": len(kind.in_force[0].scores)}
 
     def summary(self) -> dict[tuple[str, str], dict[str, Any]]:
@@ -189,13 +181,13 @@ class Assurance:
         if self._state is None:
             change(None)
         else:
-            self._state.update(_file(record["model"], record["topic"]), change)
+            self._state.update(kept_in("feedback", record["model"], record["topic"]), change)
         if not joined[-1].fresh:  # it broke the promise just now: what other workers and times broke is counted there
             metrics.RISK_BROKEN.inc()
         kind.take_in(joined[-1])
 
     async def _share(self) -> None:
-        await self._keeper.aside(self._sync)
+        await self.keeper.aside(self._sync)
 
     def _sync(self) -> None:
         self._keep_replies()
@@ -216,7 +208,7 @@ class Assurance:
 
     def _sync_kind(self, name: tuple[str, str]) -> None:
         """Take in what other workers were told of a kind."""
-        kind, file = self._kinds.get(name), _file(*name)
+        kind, file = self._kinds.get(name), kept_in("feedback", *name)
         if kind is None or self._state is None or self._state.version(file) == kind.version:
             return
         kind.version = self._state.version(file)
@@ -275,11 +267,6 @@ def _mark(answer: str | None) -> str:
 def _bucket(reply: str) -> str:
     """The file that a reply is remembered in."""
     return f"replies/{int(hashlib.sha256(reply.encode()).hexdigest()[:8], 16) % BUCKETS}.json"
-
-
-def _file(model: str, topic: str) -> str:
-    """Where the feedback of a kind is: any text may be a model's name."""
-    return f"feedback/{hashlib.sha256(json.dumps([model, topic]).encode()).hexdigest()[:32]}.json"
 
 
 def _records(kept: bytes | None) -> dict[str, Record]:

@@ -16,12 +16,12 @@ from starlette.requests import Request
 from suffice.answers import Extractor
 from suffice.gateway.errors import from_upstream
 from suffice.gateway.events import Passed, Thought
-from suffice.gateway.fleet.transport import back, bounded, unpacked
-from suffice.gateway.fleet.upstreams import Upstreams
+from suffice.gateway.fleet.relay import back, bounded
+from suffice.gateway.fleet.upstreams import Upstreams, unpacked
 from suffice.gateway.operations import metrics
 from suffice.gateway.requests.parse import ParsedRequest, with_members
 from suffice.live.dialects import MalformedError, Wire
-from suffice.live.dialects.base import UNREADABLE, Meter, as_json
+from suffice.live.dialects.base import UNREADABLE, Meter, StreamText, as_json
 from suffice.live.dialects.translate import response_from_chat
 from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import Server, TooLongError
@@ -114,7 +114,7 @@ class Scout:
         """
         reply, has_signals = await self._open()
         about = reply.status, back(reply.raw_headers)
-        text, held = self.server.wire.stream_text(), bytearray()
+        text, held = StreamText(self.server.wire.heard), bytearray()
         stripper = LogprobStripper() if has_signals else None
         thoughts = Thoughts(self.server.wire, self.tell)
         pieces = Peeked(bounded(reply))
@@ -160,7 +160,7 @@ class Scout:
             asked = self.draw.fields
             more = self.server.wire.with_signals(asked, top)
             raw = with_members(raw, {name: more[name] for name in more if more[name] is not asked.get(name)})
-        upstream = self.upstreams.of(self.server)
+        upstream = self.upstreams.at(self.server.host)
         reply = await upstream.open(self.http, self.parsed.path, raw, plain=True)
         if reply.status >= 300:
             body = b"".join([piece async for piece in bounded(reply)])

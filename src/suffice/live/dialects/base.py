@@ -2,11 +2,12 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
+from suffice.live.signals import Token, load, signals_of
 from suffice.response import Response
 
 
@@ -27,28 +28,44 @@ class FieldError(Exception):
         self.field = field
 
 
-class Meter(Protocol):
-    """Reads a stream as it arrives: how much was generated, also where it is cut off."""
+class Meter:
+    """Counts the pieces of text in a stream as it arrives, also where it is cut off."""
 
-    generated: int
-    """Tokens so far: one for each piece of text."""
-    streamed: bool
-    """Whether the server streams at all; where it does not, a draw that is cancelled may run on there."""
+    def __init__(self, is_piece: Callable[[bytes], bool]) -> None:
+        self.generated = 0
+        """Tokens so far: one for each piece of text."""
+        self.streamed = False
+        """Whether the server streams at all; where it does not, a draw that is cancelled may run on there."""
+        self._is_piece = is_piece
+        self._rest = b""
 
     def restart(self) -> None:
         """Begin again, with another request."""
+        self.generated, self._rest = 0, b""
 
     def feed(self, data: bytes) -> None:
         """Take in what has arrived."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                self.streamed = True
+                self.generated += self._is_piece(line)
 
 
-class StreamText(Protocol):
-    """Reads a stream as it arrives: the text so far."""
+class StreamText:
+    """Joins the pieces of text in a stream as it arrives."""
 
-    text: str
+    def __init__(self, heard: Callable[[dict[str, Any]], str]) -> None:
+        self.text = ""
+        self._heard = heard
+        self._rest = b""
 
     def feed(self, data: bytes) -> None:
         """Take in what has arrived."""
+        whole, newline, self._rest = (self._rest + data).rpartition(b"\n")
+        with suppress(*UNREADABLE):
+            for one in events(whole + newline):
+                self.text += self._heard(one)
 
 
 class Wire(ABC):
@@ -98,17 +115,33 @@ class Wire(ABC):
         With `signals`, the log probabilities in it become signals, and are taken out of it.
         """
 
-    @abstractmethod
     def read_stream(self, body: bytes, signals: bool = False) -> Response:
         """The response that the events of a stream make up; of a server that does not stream, that of its reply."""
+        if body.lstrip()[:1] == b"{":
+            return self.read(body, 1, signals)[0]
+        try:
+            reply, tokens = self.joined(events(body, load if signals else json.loads))
+        except UNREADABLE:
+            raise malformed("no stream of a response", body) from None
+        if reply is None:
+            raise MalformedError("a stream that ends before its response does")
+        return replace(self.read(json.dumps(reply).encode(), 1)[0], signals=signals_of(tokens))
 
     @abstractmethod
+    def joined(self, events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[Token]]:
+        """The reply that events make up, None where they end before it does, and the tokens that came with them."""
+
     def meter(self) -> Meter:
         """What counts tokens in a stream while it arrives."""
+        return Meter(self.is_piece)
 
     @abstractmethod
-    def stream_text(self) -> StreamText:
-        """What joins the text of a stream while it arrives."""
+    def is_piece(self, line: bytes) -> bool:
+        """Whether an event has a piece of what is generated: of text, of thoughts or of a tool call."""
+
+    @abstractmethod
+    def heard(self, event: dict[str, Any]) -> str:
+        """The text that an event adds."""
 
     def is_thought(self, event: bytes, begun: bool) -> bool:
         """Whether an event of a stream is a thought of the model's, before anything is said.
@@ -209,6 +242,11 @@ def without(body: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in body.items() if name not in (*names, "suffice")}
 
 
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; none where it is no list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
 def model_in(body: Mapping[str, Any]) -> str | None:
     """The model that a body names, if it does."""
     model = body.get("model")
@@ -245,44 +283,6 @@ def events(body: bytes, load: Callable[[bytes], Any] = json.loads) -> list[dict[
     return [load(line) for line in told]
 
 
-class PieceMeter:
-    """Counts the pieces of text in a stream."""
-
-    def __init__(self, is_piece: Callable[[bytes], bool]) -> None:
-        self.generated = 0
-        self.streamed = False
-        self._is_piece = is_piece
-        self._rest = b""
-
-    def restart(self) -> None:
-        """Begin again, with another request."""
-        self.generated, self._rest = 0, b""
-
-    def feed(self, data: bytes) -> None:
-        """Take in what has arrived."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            if line.startswith(b"data:"):
-                self.streamed = True
-                self.generated += self._is_piece(line)
-
-
-class PieceText:
-    """Joins the pieces of text in a stream."""
-
-    def __init__(self, heard: Callable[[dict[str, Any]], str]) -> None:
-        self.text = ""
-        self._heard = heard
-        self._rest = b""
-
-    def feed(self, data: bytes) -> None:
-        """Take in what has arrived."""
-        whole, newline, self._rest = (self._rest + data).rpartition(b"\n")
-        with suppress(*UNREADABLE):
-            for one in events(whole + newline):
-                self.text += self._heard(one)
-
-
 JSON_FORMS = ("json_object", "json_schema")
 
 
@@ -300,15 +300,22 @@ def flat_form(response_format: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": response_format.get("type"), **(named if isinstance(named, Mapping) else {})}
 
 
-def in_place(parts: Sequence[Any], old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
-    """The parts with new ones where the first of the old ones stood, and without these; at the end if there are none.
+def with_parts(response: Response, within: str, kinds: Sequence[str], new: Sequence[dict[str, Any]]) -> Response:
+    """A response with new parts in its reply, where the first of those of these kinds stood, and without these.
 
-    >>> in_place(["a", "b", "c", "b"], ["b", "b"], ["x"])
-    ['a', 'x', 'c']
+    Where there are none, they come at the end; what is new keeps the ids that others know it by, where it had them.
+
+    >>> said = Response("a", reply={"content": [{"type": "text", "id": 1}, {"type": "call"}, {"type": "text"}]})
+    >>> with_parts(said, "content", ["text"], [{"type": "text", "id": 2, "text": "b"}]).reply["content"]
+    [{'type': 'text', 'id': 1, 'text': 'b'}, {'type': 'call'}]
     """
+    parts = objects(response.reply[within])
+    old = [one for one in parts if one.get("type") in kinds]
+    ids = [{name: one[name] for name in ("id", "call_id") if name in one} for one in old]
+    told = [{**one, **known} for one, known in zip(new, [*ids, *({} for _ in new)], strict=False)]
     first = parts.index(old[0]) if old else len(parts)
     kept = [[one for one in some if one not in old] for some in (parts[:first], parts[first:])]
-    return [*kept[0], *new, *kept[1]]
+    return replace(response, reply={**response.reply, within: [*kept[0], *told, *kept[1]]})
 
 
 def whole_characters(text: Any) -> str | None:
@@ -331,6 +338,21 @@ def usage_of(reply: Mapping[str, Any]) -> dict[str, Any]:
     """The usage that a reply tells, if any."""
     told = reply.get("usage")
     return told if isinstance(told, dict) else {}
+
+
+def only_response(
+    reply: dict[str, Any], text: str, thoughts: str, calls: list[Any], finish: str, prompt_tokens: int
+) -> Response:
+    """The response of a reply that has one alone, and counts its tokens as those of the output."""
+    return Response(
+        whole_characters(text) or None,
+        finish,
+        tokens=count(usage_of(reply).get("output_tokens")),
+        reasoning=whole_characters(thoughts) or None,
+        tool_calls=calls or None,
+        prompt_tokens=prompt_tokens,
+        reply=reply,
+    )
 
 
 def usage_of_all(responses: Sequence[Response]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,19 +29,13 @@ class ChatWire(base.Wire):
 
     def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """They are what they are."""
-        messages = fields.get("messages")
-        return [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+        return base.objects(fields.get("messages"))
 
     def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
         """The fields, with `n`, the seed and the stream's options where they are wanted."""
-        body = dict(fields)
-        if draws > 1:
-            body["n"] = draws
-        if seed is not None:
-            body["seed"] = seed
-        if streamed:
-            body |= {"stream": True, "stream_options": {"include_usage": True}}
-        return body
+        several = {"n": draws} if draws > 1 else {}
+        told = {"stream_options": {"include_usage": True}} if streamed else {}
+        return super().request(fields, draws, seed, streamed) | several | told
 
     def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
         """By `logprobs`; what the caller asked for is left as it is."""
@@ -71,39 +65,32 @@ class ChatWire(base.Wire):
         responses[0] = replace(responses[0], prompt_tokens=base.count(usage.get("prompt_tokens")) or 0)
         return responses
 
-    def read_stream(self, body: bytes, signals: bool = False) -> Response:
+    def joined(self, events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[Token]]:
         """The deltas, joined."""
-        if body.lstrip()[:1] == b"{":
-            return self.read(body, 1, signals)[0]
         around: dict[str, Any] = {}
         message: dict[str, Any] = {"role": "assistant", "content": None}
         finish_reason, usage = None, None
         tokens: list[Token] = []
-        try:
-            for event in base.events(body, load if signals else json.loads):
-                if "error" in event:
-                    raise base.MalformedError(f"an error in the stream: {str(event['error'])[:200]}")
-                around = around or {name: value for name, value in event.items() if name not in ("choices", "usage")}
-                usage = event.get("usage") or usage
-                for choice in event.get("choices") or ():
-                    _add_delta(message, choice.get("delta") or {})
-                    tokens += _take_tokens(choice)
-                    finish_reason = choice.get("finish_reason") or finish_reason
-        except base.UNREADABLE:
-            raise base.malformed("no stream of a chat completion", body) from None
-        if finish_reason is None:
-            raise base.MalformedError("a stream that ends before its response does")
+        for event in events:
+            if "error" in event:
+                raise base.MalformedError(f"an error in the stream: {str(event['error'])[:200]}")
+            around = around or {name: value for name, value in event.items() if name not in ("choices", "usage")}
+            usage = event.get("usage") or usage
+            for choice in event.get("choices") or ():
+                _add_delta(message, choice.get("delta") or {})
+                tokens += _take_tokens(choice)
+                finish_reason = choice.get("finish_reason") or finish_reason
         choice = {"index": 0, "message": message, "finish_reason": finish_reason}
         whole = {**around, "object": "chat.completion", "choices": [choice], "usage": usage}
-        return replace(self.read(json.dumps(whole).encode(), 1)[0], signals=signals_of(tokens))
+        return whole if finish_reason is not None else None, tokens
 
-    def meter(self) -> base.Meter:
-        """A reader of chunks."""
-        return base.PieceMeter(_is_piece)
+    def is_piece(self, line: bytes) -> bool:
+        """A chunk of text, of reasoning or of a tool call."""
+        return _PIECE.search(line) is not None
 
-    def stream_text(self) -> base.StreamText:
-        """A listener to chunks."""
-        return base.PieceText(_heard)
+    def heard(self, event: dict[str, Any]) -> str:
+        """The content of a chunk."""
+        return "".join(_text(choice["delta"].get("content")) or "" for choice in event.get("choices") or ())
 
     def is_thought(self, event: bytes, begun: bool) -> bool:
         """A chunk of reasoning, in either spelling, with no content."""
@@ -167,7 +154,7 @@ class ChatFace(base.Face):
         around["object"] = "chat.completion.chunk"
         said = {name: value for name, value in message.items() if name != "role" and value is not None}
         if isinstance(said.get("tool_calls"), list):
-            calls = [call for call in said["tool_calls"] if isinstance(call, dict)]
+            calls = base.objects(said["tool_calls"])
             said["tool_calls"] = [{"index": place, **call} for place, call in enumerate(calls)]
         deltas: list[tuple[dict[str, Any], Any]] = [
             ({"role": message.get("role", "assistant"), "content": ""}, None),
@@ -209,18 +196,9 @@ def _obstacle(body: Mapping[str, Any]) -> str | None:
     return "modalities" if isinstance(modalities, list) and "audio" in modalities else None
 
 
-def _is_piece(line: bytes) -> bool:
-    """Whether an event has a piece of text, of thoughts or of a tool call."""
-    return _PIECE.search(line) is not None
-
-
 _THOUGHT = re.compile(rb'"reasoning(?:_content)?": ?"(?!")')
 _SAID = re.compile(rb'"content": ?"(?!")')
 _PIECE = re.compile(rb'"(?:content|reasoning_content|reasoning|arguments|text)": ?"(?!")')
-
-
-def _heard(event: dict[str, Any]) -> str:
-    return "".join(_text(choice["delta"].get("content")) or "" for choice in event.get("choices") or ())
 
 
 def _read_choice(choice: Any) -> Response:
@@ -261,8 +239,7 @@ def _text(content: Any) -> str | None:
 
 def _thoughts(content: Any) -> str | None:
     """The thoughts among the parts of a message's content, as Mistral has them."""
-    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    return "".join(_text(part.get("thinking")) or "" for part in parts) or None
+    return "".join(_text(part.get("thinking")) or "" for part in base.objects(content)) or None
 
 
 def _share_out(total: int | None, read: Sequence[Response], counts_one: bool) -> list[int | None]:

@@ -1,11 +1,11 @@
 """Anthropic's Messages: a reply is a list of blocks, and a stream tells of each as it grows."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from suffice.live.dialects import base
+from suffice.live.signals import Token
 from suffice.response import Response
 
 _FINISH = {
@@ -57,9 +57,8 @@ class MessagesWire(base.Wire):
 
     def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """The system's text and the messages; results of tools are no words of the user's."""
-        system, given = fields.get("system"), fields.get("messages")
-        said = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-        said = [{**one, "role": "tool"} if _is_result(one.get("content")) else one for one in said]
+        system, given = fields.get("system"), base.objects(fields.get("messages"))
+        said = [{**one, "role": "tool"} if _is_result(one.get("content")) else one for one in given]
         return [{"role": "system", "content": system}, *said] if system else said
 
     def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
@@ -68,7 +67,7 @@ class MessagesWire(base.Wire):
             reply = json.loads(body)
             if not isinstance(reply["content"], list) or reply.get("type") == "error":
                 raise ValueError
-            blocks = [block for block in reply["content"] if isinstance(block, dict)]
+            blocks = base.objects(reply["content"])
             text = "".join(block.get("text") or "" for block in blocks if block.get("type") == "text")
             thoughts = "\n".join(block.get("thinking") or "" for block in blocks if block.get("type") == "thinking")
             calls = [_call(block) for block in blocks if block.get("type") == "tool_use"]
@@ -76,46 +75,31 @@ class MessagesWire(base.Wire):
         except base.UNREADABLE:
             raise base.malformed("no message", body) from None
         usage = base.usage_of(reply)
-        response = Response(
-            base.whole_characters(text) or None,
-            finish,
-            tokens=base.count(usage.get("output_tokens")),
-            reasoning=base.whole_characters(thoughts) or None,
-            tool_calls=calls or None,
-            prompt_tokens=sum(base.count(usage.get(name)) or 0 for name in ("input_tokens", *_CACHED)),
-            reply=reply,
-        )
-        return [response]
+        prompt_tokens = sum(base.count(usage.get(name)) or 0 for name in ("input_tokens", *_CACHED))
+        return [base.only_response(reply, text, thoughts, calls, finish, prompt_tokens)]
 
-    def read_stream(self, body: bytes, signals: bool = False) -> Response:
+    def joined(self, events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[Token]]:
         """The message that begins, with its blocks joined from their deltas."""
-        if body.lstrip()[:1] == b"{":
-            return self.read(body, 1)[0]
         message: dict[str, Any] = {}
         ended = False
-        try:
-            for event in base.events(body):
-                kind = event.get("type")
-                if kind == "error":
-                    raise base.MalformedError(f"an error in the stream: {str(event.get('error'))[:200]}")
-                ended |= kind == "message_stop"
-                if kind == "message_start":
-                    message = {**event["message"], "content": []}
-                else:
-                    _add_event(message, kind, event)
-        except base.UNREADABLE:
-            raise base.malformed("no stream of a message", body) from None
-        if not ended:
-            raise base.MalformedError("a stream that ends before its message does")
-        return self.read(json.dumps(message).encode(), 1)[0]
+        for event in events:
+            kind = event.get("type")
+            if kind == "error":
+                raise base.MalformedError(f"an error in the stream: {str(event.get('error'))[:200]}")
+            ended |= kind == "message_stop"
+            if kind == "message_start":
+                message = {**event["message"], "content": []}
+            else:
+                _add_event(message, kind, event)
+        return message if ended else None, []
 
-    def meter(self) -> base.Meter:
-        """A reader of deltas."""
-        return base.PieceMeter(lambda line: b"content_block_delta" in line and b"signature_delta" not in line)
+    def is_piece(self, line: bytes) -> bool:
+        """A delta of a block."""
+        return b"content_block_delta" in line and b"signature_delta" not in line
 
-    def stream_text(self) -> base.StreamText:
-        """A listener to deltas."""
-        return base.PieceText(_heard)
+    def heard(self, event: dict[str, Any]) -> str:
+        """The text of a delta."""
+        return (event["delta"].get("text") or "") if event.get("type") == "content_block_delta" else ""
 
     def is_thought(self, event: bytes, begun: bool) -> bool:
         """A piece of thinking, or how its block ends."""
@@ -154,18 +138,14 @@ class MessagesFace(base.Face):
 
     def rewritten(self, response: Response, value: Any) -> Response:
         """Its text, or its uses of tools, in other words."""
-        content = [block for block in response.reply["content"] if isinstance(block, dict)]
         if response.tool_calls is None or not isinstance(value, list):
-            old = [block for block in content if block.get("type") == "text"]
-            told: list[dict[str, Any]] = [{"type": "text", "text": json.dumps(value, ensure_ascii=False)}]
-        else:
-            old = [block for block in content if block.get("type") == "tool_use"]
-            ids = [block.get("id") for block in old] + [f"toolu_{place}" for place in range(len(old), len(value))]
-            told = [
-                {"type": "tool_use", "id": name, "name": call["name"], "input": call["arguments"]}
-                for name, call in zip(ids, value, strict=False)
-            ]
-        return replace(response, reply={**response.reply, "content": base.in_place(content, old, told)})
+            text = json.dumps(value, ensure_ascii=False)
+            return base.with_parts(response, "content", ["text"], [{"type": "text", "text": text}])
+        uses = [
+            {"type": "tool_use", "id": f"toolu_{place}", "name": call["name"], "input": call["arguments"]}
+            for place, call in enumerate(value)
+        ]
+        return base.with_parts(response, "content", ["tool_use"], uses)
 
     def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
         """The message as it begins, each block as it grows, and how it ends."""
@@ -177,7 +157,7 @@ class MessagesFace(base.Face):
 
     def events_after_thoughts(self, reply: dict[str, Any], usage_wanted: bool, told: int) -> list[bytes]:
         """Without the beginning, which has been told, and with other blocks than the first, which is of thoughts."""
-        said = [block for block in reply["content"] if isinstance(block, dict) and "thinking" not in str(block["type"])]
+        said = [block for block in base.objects(reply["content"]) if "thinking" not in str(block["type"])]
         rest = [*_blocks_events(said, first=1), *_end_events(reply)]
         return [base.event(event, event["type"]) for event in rest]
 
@@ -198,10 +178,10 @@ class MessagesFace(base.Face):
 MESSAGES = base.Dialect("messages", MessagesFace(), MessagesWire())
 
 
-def _blocks_events(content: Sequence[Any], first: int = 0) -> list[dict[str, Any]]:
+def _blocks_events(content: Any, first: int = 0) -> list[dict[str, Any]]:
     """The blocks of a message as they grow, numbered from the first."""
-    blocks = [block for block in content if isinstance(block, dict)]
-    return [{**event, "index": place} for place, block in enumerate(blocks, first) for event in _block_events(block)]
+    blocks = enumerate(base.objects(content), first)
+    return [{**event, "index": place} for place, block in blocks for event in _block_events(block)]
 
 
 def _end_events(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -212,8 +192,7 @@ def _end_events(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _obstacle(body: Mapping[str, Any]) -> str | None:
     """What the server runs by itself."""
-    tools = body.get("tools")
-    kinds = [tool.get("type") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    kinds = [tool.get("type") for tool in base.objects(body.get("tools"))]
     if body.get("mcp_servers") or any(kind and not str(kind).startswith(_CLIENT_TOOLS) for kind in kinds):
         return "server tools"
     return "container" if body.get("container") else None
@@ -226,7 +205,7 @@ def _form(body: Mapping[str, Any]) -> Any:
 
 def _is_result(content: Any) -> bool:
     """Whether a message brings results of tools and no text."""
-    kinds = {block.get("type") for block in content if isinstance(block, dict)} if isinstance(content, list) else set()
+    kinds = {block.get("type") for block in base.objects(content)}
     return "tool_result" in kinds and "text" not in kinds
 
 
@@ -234,11 +213,6 @@ def _call(block: dict[str, Any]) -> dict[str, Any]:
     """A call as a chat completion's message has it."""
     function = {"name": block.get("name"), "arguments": json.dumps(block.get("input") or {}, ensure_ascii=False)}
     return {"id": block.get("id"), "type": "function", "function": function}
-
-
-def _heard(event: dict[str, Any]) -> str:
-    said: str = (event["delta"].get("text") or "") if event.get("type") == "content_block_delta" else ""
-    return said
 
 
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -36,7 +36,7 @@ class ResponsesWire(base.Wire):
         """The instructions, and the messages among the input."""
         told, given = fields.get("instructions"), fields.get("input")
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        said = [item for item in items if isinstance(item, dict) and "role" in item] if isinstance(items, list) else []
+        said = [item for item in base.objects(items) if "role" in item]
         return [{"role": "system", "content": told}, *said] if told else said
 
     def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class ResponsesWire(base.Wire):
             reply = load(body) if signals else json.loads(body)
             if not isinstance(reply["output"], list) or reply.get("status") in ("failed", "cancelled"):
                 raise ValueError
-            items = [item for item in reply["output"] if isinstance(item, dict)]
+            items = base.objects(reply["output"])
             text = "".join(_texts(items, "message", "content", "output_text"))
             thoughts = "\n".join([*_texts(items, "reasoning", "content"), *_texts(items, "reasoning", "summary")])
             calls = [_call(item) for item in items if item.get("type") in ("function_call", "custom_tool_call")]
@@ -60,48 +60,31 @@ class ResponsesWire(base.Wire):
             tokens = _take_tokens(reply) if signals else []
         except base.UNREADABLE:
             raise base.malformed("no response", body) from None
-        usage = base.usage_of(reply)
-        response = Response(
-            base.whole_characters(text) or None,
-            finish,
-            tokens=base.count(usage.get("output_tokens")),
-            reasoning=base.whole_characters(thoughts) or None,
-            tool_calls=calls or None,
-            signals=signals_of(tokens),
-            prompt_tokens=base.count(usage.get("input_tokens")) or 0,
-            reply=reply,
-        )
-        return [response]
+        prompt_tokens = base.count(base.usage_of(reply).get("input_tokens")) or 0
+        response = base.only_response(reply, text, thoughts, calls, finish, prompt_tokens)
+        return [replace(response, signals=signals_of(tokens))]
 
-    def read_stream(self, body: bytes, signals: bool = False) -> Response:
+    def joined(self, events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[Token]]:
         """The whole that its last event has; its items where a server leaves them out there."""
-        if body.lstrip()[:1] == b"{":
-            return self.read(body, 1, signals)[0]
         items: list[Any] = []
         whole = None
-        try:
-            for event in base.events(body, load if signals else json.loads):
-                kind = event.get("type")
-                if kind in ("error", "response.failed") or "error" in event:
-                    raise base.MalformedError(f"an error in the stream: {str(event)[:200]}")
-                if kind == "response.output_item.done":
-                    items.append(event["item"])
-                if kind in ("response.completed", "response.incomplete"):
-                    whole = {**event["response"], "output": event["response"].get("output") or items}
-            tokens = _take_tokens(whole) if signals and whole else []
-        except base.UNREADABLE:
-            raise base.malformed("no stream of a response", body) from None
-        if whole is None:
-            raise base.MalformedError("a stream that ends before its response does")
-        return replace(self.read(json.dumps(whole).encode(), 1)[0], signals=signals_of(tokens))
+        for event in events:
+            kind = event.get("type")
+            if kind in ("error", "response.failed") or "error" in event:
+                raise base.MalformedError(f"an error in the stream: {str(event)[:200]}")
+            if kind == "response.output_item.done":
+                items.append(event["item"])
+            if kind in ("response.completed", "response.incomplete"):
+                whole = {**event["response"], "output": event["response"].get("output") or items}
+        return whole, _take_tokens(whole) if whole else []
 
-    def meter(self) -> base.Meter:
-        """A reader of deltas."""
-        return base.PieceMeter(lambda line: b'.delta"' in line)
+    def is_piece(self, line: bytes) -> bool:
+        """A delta of whatever."""
+        return b'.delta"' in line
 
-    def stream_text(self) -> base.StreamText:
-        """A listener to deltas."""
-        return base.PieceText(lambda event: event["delta"] if event.get("type") == _TEXT_DELTA else "")
+    def heard(self, event: dict[str, Any]) -> str:
+        """The text of a delta."""
+        return event["delta"] if event.get("type") == "response.output_text.delta" else ""
 
     def is_thought(self, event: bytes, begun: bool) -> bool:
         """A piece of reasoning or of its summary, or how its item ends."""
@@ -141,17 +124,12 @@ class ResponsesFace(base.Face):
 
     def rewritten(self, response: Response, value: Any) -> Response:
         """Its message, or its function calls, in other words."""
-        output = [item for item in response.reply["output"] if isinstance(item, dict)]
         if response.tool_calls is None or not isinstance(value, list):
             part = {"type": "output_text", "text": json.dumps(value, ensure_ascii=False), "annotations": []}
-            new = [{"id": "msg_0", "role": "assistant", "status": "completed", "type": "message", "content": [part]}]
-            old = [item for item in output if item.get("type") == "message"]
-        else:
-            new = [_function_call(place, call) for place, call in enumerate(value)]
-            old = [item for item in output if item.get("type") in ("function_call", "custom_tool_call")]
-        # What is new keeps the names that others know it by, where it had them.
-        told = [{**one, **_names(old[place])} if place < len(old) else one for place, one in enumerate(new)]
-        return replace(response, reply={**response.reply, "output": base.in_place(output, old, told)})
+            new = {"id": "msg_0", "role": "assistant", "status": "completed", "type": "message", "content": [part]}
+            return base.with_parts(response, "output", ["message"], [new])
+        calls = [_function_call(place, call) for place, call in enumerate(value)]
+        return base.with_parts(response, "output", ["function_call", "custom_tool_call"], calls)
 
     def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
         """The response as it begins, each item as it grows, and the whole."""
@@ -166,7 +144,7 @@ class ResponsesFace(base.Face):
 
     def events_after_thoughts(self, reply: dict[str, Any], usage_wanted: bool, told: int) -> list[bytes]:
         """Without the beginning, which has been told, and with other items than the first, which is of thoughts."""
-        said = [item for item in reply["output"] if isinstance(item, dict) and item.get("type") != "reasoning"]
+        said = [item for item in base.objects(reply["output"]) if item.get("type") != "reasoning"]
         return _numbered([*_items_events(said, first=1), _end_event(reply)], told)
 
     def error_event(self, error: dict[str, Any]) -> bytes:
@@ -185,14 +163,13 @@ def _obstacle(body: Mapping[str, Any]) -> str | None:
     kept = next((name for name in _AT_THE_SERVER if body.get(name)), None)
     if kept:
         return kept
-    if any(kind not in ("function", "custom") for kind in _tool_types(body)):
+    if any(tool.get("type") not in ("function", "custom") for tool in base.objects(body.get("tools"))):
         return "server tools"
     include = body.get("include")
     asks = body.get("top_logprobs") or (isinstance(include, list) and LOGPROBS in include)
     return "logprobs" if asks else None
 
 
-_TEXT_DELTA = "response.output_text.delta"
 _THOUGHT = re.compile(rb'"type": ?"response\.reasoning_(?:summary_)?text\.delta"')
 _END_OF_THOUGHT = re.compile(rb'"type": ?"response\.(?:reasoning_\w+\.\w+|output_item\.done)"')
 
@@ -206,7 +183,7 @@ def _finish(reply: dict[str, Any], calls: bool) -> str:
 
 def _take_tokens(reply: dict[str, Any]) -> list[Token]:
     """The tokens of a reply's text, which are no longer in it."""
-    contents = [item.get("content") for item in reply["output"] if isinstance(item, dict)]
+    contents = [item.get("content") for item in base.objects(reply["output"])]
     tokens: list[Token] = []
     for part in chain(*(content for content in contents if isinstance(content, list))):
         found = tokens_in(part.get("logprobs"))
@@ -222,15 +199,6 @@ def _function_call(place: int, call: Mapping[str, Any]) -> dict[str, Any]:
     arguments = json.dumps(call["arguments"], ensure_ascii=False)
     names = {"id": f"fc_{place}", "call_id": f"call_{place}", "name": call["name"]}
     return {"type": "function_call", "status": "completed", **names, "arguments": arguments}
-
-
-def _names(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: item[name] for name in ("id", "call_id") if name in item}
-
-
-def _tool_types(body: Mapping[str, Any]) -> list[Any]:
-    tools = body.get("tools")
-    return [tool.get("type") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
 
 
 def _texts(items: Sequence[dict[str, Any]], kind: str, within: str, part_kind: str | None = None) -> Iterator[str]:
@@ -251,10 +219,10 @@ def _call(item: dict[str, Any]) -> dict[str, Any]:
     return {"id": item.get("call_id"), "type": "function", "function": function}
 
 
-def _items_events(output: Sequence[Any], first: int = 0) -> list[dict[str, Any]]:
+def _items_events(output: Any, first: int = 0) -> list[dict[str, Any]]:
     """The items of a response as they grow, numbered from the first."""
-    items = [item for item in output if isinstance(item, dict)]
-    return [{**event, "output_index": place} for place, item in enumerate(items, first) for event in _item_events(item)]
+    items = enumerate(base.objects(output), first)
+    return [{**event, "output_index": place} for place, item in items for event in _item_events(item)]
 
 
 def _end_event(reply: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,17 +57,13 @@ def request_to_chat(dialect: str, body: Mapping[str, Any]) -> Fields:
 
 def response_from_chat(dialect: str, response: Response, asked: Mapping[str, Any]) -> Response:
     """A response of a chat completion, with the reply of that dialect that it would have been to what was asked."""
-    # Thoughts that stood in the text were taken out of it when it was read, and counts were shared out.
-    message = {**response.choice["message"], "content": response.text, "reasoning_content": response.reasoning}
-    counts = {"prompt_tokens": response.prompt_tokens, "completion_tokens": response.tokens or 0}
     told = response.reply.get("usage")
-    usage = {**(told if isinstance(told, dict) and response.prompt_tokens else {}), **counts}
-    whole = {**response.reply, "usage": {**usage, "total_tokens": sum(counts.values())}}
+    usage = told if isinstance(told, dict) and response.prompt_tokens else {}
     to_reply = _responses_reply if dialect == "responses" else _messages_reply
     try:
-        reply = to_reply(whole, {**response.choice, "message": message}, asked)
+        reply = to_reply(response, usage, asked)
     except UNREADABLE:
-        raise MalformedError(f"no chat completion: {json.dumps(message)[:80]}") from None
+        raise MalformedError(f"no chat completion: {json.dumps(response.choice)[:80]}") from None
     return replace(response, choice={}, reply=reply)
 
 
@@ -79,7 +75,7 @@ def _responses_request(body: Mapping[str, Any]) -> Fields:
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     text, reasoning = _object(body, "text"), _object(body, "reasoning")
     return {
-        "messages": _joined([*([_message("system", told)] if told else []), *map(_from_item, _list(items, "input"))]),
+        "messages": _joined([*_system(told), *map(_from_item, _list(items, "input"))]),
         "tools": [_function_of(tool, "parameters") for tool in _list(body.get("tools") or [], "tools")],
         "tool_choice": _responses_choice(body.get("tool_choice")),
         "response_format": _response_format(text.get("format"), "text"),
@@ -94,11 +90,12 @@ def _from_item(item: Mapping[str, Any]) -> Fields:
     kind = item.get("type", "message")
     if kind == "message":
         role = "system" if item.get("role") == "developer" else item.get("role")
-        return _message(role, _content(item.get("content"), "input"))
+        return {"role": role, "content": _content(item.get("content"), "input")}
     if kind == "function_call":
-        return _message("assistant", None) | {"tool_calls": [_call(item.get("call_id"), item, item.get("arguments"))]}
+        call = _call(item.get("call_id"), item, item.get("arguments"))
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
     if kind == "function_call_output":
-        return {**_message("tool", _plain(item.get("output"), "input")), "tool_call_id": item.get("call_id")}
+        return {"role": "tool", "content": _plain(item.get("output"), "input"), "tool_call_id": item.get("call_id")}
     if kind == "reasoning":
         return {}
     raise FieldError("input", f"has an item {kind!r}, which has no translation into chat completions")
@@ -112,19 +109,18 @@ def _responses_choice(choice: Any) -> Any:
     return {"type": "function", "function": {"name": choice.get("name")}}
 
 
-def _responses_reply(reply: Mapping[str, Any], choice: Mapping[str, Any], asked: Mapping[str, Any]) -> Fields:
-    message, reason = choice["message"], choice.get("finish_reason")
-    cut = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(str(reason))
+def _responses_reply(response: Response, usage: Mapping[str, Any], asked: Mapping[str, Any]) -> Fields:
+    reply, prompt_tokens, tokens = response.reply, response.prompt_tokens, response.tokens or 0
+    cut = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(str(response.finish_reason))
     status = "incomplete" if cut else "completed"
     output: list[Fields] = []
-    if thoughts := _thoughts(message):
-        output.append(
-            {"type": "reasoning", "id": _new("rs"), "summary": [], "content": [_part("reasoning_text", thoughts)]}
-        )
-    if text := _plain(message.get("content"), "content"):
-        part = {**_part("output_text", text), "annotations": []}
+    if response.reasoning:
+        part: Fields = {"type": "reasoning_text", "text": response.reasoning}
+        output.append({"type": "reasoning", "id": _new("rs"), "summary": [], "content": [part]})
+    if response.text:
+        part = {"type": "output_text", "text": response.text, "annotations": []}
         output.append({"type": "message", "id": _new("msg"), "status": status, "role": "assistant", "content": [part]})
-    for call in message.get("tool_calls") or ():
+    for call in response.tool_calls or ():
         names = {"call_id": call.get("id") or _new("call"), **_named(call)}
         output.append({"type": "function_call", "id": _new("fc"), "status": status, **names})
     return {
@@ -140,19 +136,15 @@ def _responses_reply(reply: Mapping[str, Any], choice: Mapping[str, Any], asked:
         "error": None,
         "incomplete_details": {"reason": cut} if cut else None,
         "output": output,
-        "usage": _responses_usage(reply.get("usage")),
-    }
-
-
-def _responses_usage(usage: Any) -> Fields | None:
-    if not isinstance(usage, dict):
-        return None
-    return {
-        "input_tokens": usage.get("prompt_tokens"),
-        "input_tokens_details": {"cached_tokens": _detail(usage, "prompt_tokens_details", "cached_tokens")},
-        "output_tokens": usage.get("completion_tokens"),
-        "output_tokens_details": {"reasoning_tokens": _detail(usage, "completion_tokens_details", "reasoning_tokens")},
-        "total_tokens": usage.get("total_tokens"),
+        "usage": {
+            "input_tokens": prompt_tokens,
+            "input_tokens_details": {"cached_tokens": _detail(usage, "prompt_tokens_details", "cached_tokens")},
+            "output_tokens": tokens,
+            "output_tokens_details": {
+                "reasoning_tokens": _detail(usage, "completion_tokens_details", "reasoning_tokens")
+            },
+            "total_tokens": prompt_tokens + tokens,
+        },
     }
 
 
@@ -160,12 +152,11 @@ def _responses_usage(usage: Any) -> Fields | None:
 
 
 def _messages_request(body: Mapping[str, Any]) -> Fields:
-    system = _plain(body.get("system"), "system")
     said = [one for message in _list(body.get("messages"), "messages") for one in _from_turn(message)]
     tools = _list(body.get("tools") or [], "tools")
     choice, config = _object(body, "tool_choice"), _object(body, "output_config")
     return {
-        "messages": _joined([*([_message("system", system)] if system else []), *said]),
+        "messages": _joined([*_system(body.get("system")), *said]),
         "tools": [_function_of({"type": "function", **_untyped(tool)}, "input_schema") for tool in tools],
         "tool_choice": _messages_choice(choice),
         "parallel_tool_calls": False if choice.get("disable_parallel_tool_use") else None,
@@ -184,7 +175,7 @@ def _from_turn(message: Mapping[str, Any]) -> Iterator[Fields]:
     calls = [block for block in blocks if block.get("type") == "tool_use"]
     for block in results:
         text = _plain(block.get("content"), "messages") or ""
-        yield {**_message("tool", text), "tool_call_id": block.get("tool_use_id")}
+        yield {"role": "tool", "content": text, "tool_call_id": block.get("tool_use_id")}
     thoughts = ("thinking", "redacted_thinking")
     rest = [
         block for block in blocks if block not in results and block not in calls and block.get("type") not in thoughts
@@ -192,7 +183,7 @@ def _from_turn(message: Mapping[str, Any]) -> Iterator[Fields]:
     said = content if isinstance(content, str) else _content(rest, "messages") if rest else None
     if said is not None or calls:
         told = [_call(block.get("id"), block, json.dumps(block.get("input") or {})) for block in calls]
-        yield {**_message(message.get("role"), said), **({"tool_calls": told} if told else {})}
+        yield {"role": message.get("role"), "content": said, **({"tool_calls": told} if told else {})}
 
 
 def _untyped(tool: Mapping[str, Any]) -> Fields:
@@ -206,37 +197,30 @@ def _messages_choice(choice: Mapping[str, Any]) -> Any:
     return _CHOICES.get(str(choice.get("type")))
 
 
-def _messages_reply(reply: Mapping[str, Any], choice: Mapping[str, Any], asked: Mapping[str, Any]) -> Fields:
-    message = choice["message"]
+def _messages_reply(response: Response, usage: Mapping[str, Any], asked: Mapping[str, Any]) -> Fields:
+    cached = _detail(usage, "prompt_tokens_details", "cached_tokens")
     content: list[Fields] = []
-    if thoughts := _thoughts(message):
-        content.append({"type": "thinking", "thinking": thoughts, "signature": ""})
-    if text := _plain(message.get("content"), "content"):
-        content.append(_part("text", text))
-    for call in message.get("tool_calls") or ():
+    if response.reasoning:
+        content.append({"type": "thinking", "thinking": response.reasoning, "signature": ""})
+    if response.text:
+        content.append({"type": "text", "text": response.text})
+    for call in response.tool_calls or ():
         named = _named(call)
         named = {"name": named["name"], "input": _read_arguments(named["arguments"])}
         content.append({"type": "tool_use", "id": call.get("id") or _new("toolu"), **named})
-    reason = str(choice.get("finish_reason"))
     return {
         "id": _new("msg"),
         "type": "message",
         "role": "assistant",
-        "model": reply.get("model") or asked.get("model"),
+        "model": response.reply.get("model") or asked.get("model"),
         "content": content,
-        "stop_reason": _STOPS.get(reason, "end_turn"),
+        "stop_reason": _STOPS.get(str(response.finish_reason), "end_turn"),
         "stop_sequence": None,
-        "usage": _messages_usage(reply.get("usage")),
-    }
-
-
-def _messages_usage(usage: Any) -> Fields:
-    usage = usage if isinstance(usage, dict) else {}
-    cached = _detail(usage, "prompt_tokens_details", "cached_tokens")
-    return {
-        "input_tokens": max(0, (usage.get("prompt_tokens") or 0) - cached),
-        "cache_read_input_tokens": cached,
-        "output_tokens": usage.get("completion_tokens") or 0,
+        "usage": {
+            "input_tokens": max(0, response.prompt_tokens - cached),
+            "cache_read_input_tokens": cached,
+            "output_tokens": response.tokens or 0,
+        },
     }
 
 
@@ -252,8 +236,10 @@ def _read_arguments(text: Any) -> Fields:
 # --- both
 
 
-def _message(role: Any, content: Any) -> Fields:
-    return {"role": role, "content": content}
+def _system(told: Any) -> list[Fields]:
+    """The message that says what the system is told, where it is anything."""
+    text = _plain(told, "system")
+    return [{"role": "system", "content": text}] if text else []
 
 
 def _joined(messages: Iterable[Fields]) -> list[Fields]:
@@ -279,9 +265,9 @@ def _content(content: Any, field: str) -> Any:
 def _from_part(part: Mapping[str, Any], field: str) -> Fields:
     kind = part.get("type")
     if kind in ("text", "input_text", "output_text"):
-        return _part("text", part.get("text") or "")
+        return {"type": "text", "text": part.get("text") or ""}
     if kind == "refusal":
-        return _part("text", part.get("refusal") or "")
+        return {"type": "text", "text": part.get("refusal") or ""}
     source = part.get("source") if kind == "image" else None
     url = part.get("image_url") if kind == "input_image" else _source_url(source) if isinstance(source, dict) else None
     if not isinstance(url, str):
@@ -303,7 +289,7 @@ def _plain(content: Any, field: str) -> str | None:
     texts = [
         part.get("text") for part in _list(content, field) if part.get("type") in ("text", "input_text", "output_text")
     ]
-    if len(texts) < len(content) and field != "content":
+    if len(texts) < len(content):
         raise FieldError(field, "has parts other than text where a chat completion takes no others")
     return "".join(str(text or "") for text in texts)
 
@@ -335,15 +321,6 @@ def _call(identity: Any, named: Mapping[str, Any], arguments: Any) -> Fields:
 def _named(call: Mapping[str, Any]) -> Fields:
     function = call.get("function") or {}
     return {"name": function.get("name") or "", "arguments": function.get("arguments") or ""}
-
-
-def _thoughts(message: Mapping[str, Any]) -> str | None:
-    thoughts = message.get("reasoning_content") or message.get("reasoning")
-    return thoughts if isinstance(thoughts, str) else None
-
-
-def _part(kind: str, text: str) -> Fields:
-    return {"type": kind, "text": text}
 
 
 def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -81,12 +81,15 @@ def dialect_of(clients: list[Any], api: str | None = None) -> Dialect:
     return DIALECTS[api or spoken[0]]
 
 
+_CLASSES = {"openai": "OpenAI", "anthropic": "Anthropic"}
+"""The clients of each package; those that are asynchronous say so before it."""
+
+
 def package_of(client: Any) -> ModuleType:
     """The package that a client is of: whoever made it has loaded it."""
-    of_openai, of_anthropic = {"OpenAI", "AsyncOpenAI"}, {"Anthropic", "AsyncAnthropic"}
     for base in type(client).__mro__:
         package = base.__module__.partition(".")[0]
-        if base.__name__ in {"openai": of_openai, "anthropic": of_anthropic}.get(package, ()):
+        if base.__name__.removeprefix("Async") == _CLASSES.get(package):
             return importlib.import_module(package)
     raise OptionError(
         "the client must be one of the openai package's, openai.OpenAI or openai.AsyncOpenAI, or of anthropic's"
@@ -171,7 +174,7 @@ def _our_errors(package: Any) -> Iterator[None]:
 def is_async(client: Any) -> bool:
     """Whether a client's requests are awaited."""
     package: Any = package_of(client)
-    return isinstance(client, package.AsyncOpenAI if package.__name__ == "openai" else package.AsyncAnthropic)
+    return isinstance(client, getattr(package, f"Async{_CLASSES[package.__name__]}"))
 
 
 def async_client(client: Any) -> Any:
@@ -181,13 +184,12 @@ def async_client(client: Any) -> Any:
     run in threads to their end.
     """
     package: Any = package_of(client)
-    openai = package.__name__ == "openai"
-    ours, theirs = ("OpenAI", "AsyncOpenAI") if openai else ("Anthropic", "AsyncAnthropic")
-    plain = type(client) is getattr(package, ours) and type(client._client).__name__ == "SyncHttpxClientWrapper"
+    name = _CLASSES[package.__name__]
+    plain = type(client) is getattr(package, name) and type(client._client).__name__ == "SyncHttpxClientWrapper"
     if not plain or getattr(client, "_api_key_provider", None) or getattr(client, "_token_cache", None):
         return client
-    named = ("organization", "project") if openai else ("auth_token",)
-    return getattr(package, theirs)(
+    named = ("organization", "project") if name == "OpenAI" else ("auth_token",)
+    return getattr(package, f"Async{name}")(
         api_key=client.api_key,
         base_url=client.base_url,
         default_headers=client._custom_headers,

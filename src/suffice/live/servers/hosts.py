@@ -306,18 +306,15 @@ class Host:
         """Tell that it failed; `dead` where there is no hope for the next request either."""
         self._failures += FAILURES if dead else 1
         if self._failures >= FAILURES and not self.is_aside:
-            self._set_aside()
+            self.set_aside()
 
     def take_back(self) -> None:
         """Tell that it seems to answer again; the first failure sets it aside again."""
         self._failures = FAILURES - 1
         self._aside_until, self.probe_due = 0.0, inf
 
-    def stay_aside(self) -> None:
-        """Tell that it does not answer yet."""
-        self._set_aside()
-
-    def _set_aside(self) -> None:
+    def set_aside(self) -> None:
+        """Tell that it does not answer, or not yet."""
         seconds = self._aside_seconds * random.uniform(0.75, 1.25)  # noqa: S311
         self._aside_seconds = min(LONGEST_ASIDE_SECONDS, 2 * self._aside_seconds)
         self.probe_due = time.monotonic() + seconds

@@ -123,11 +123,6 @@ class Server:
         """What has been learned of that server."""
         return self.host.capabilities
 
-    @property
-    def secret(self) -> str:
-        """The key that is sent there, which nobody may see."""
-        return self.host.secret
-
     def most_at_once(self, request: DrawRequest) -> int:
         """How many draws one request may ask for."""
         if request.single or request.streamed or not self.wire.takes_n:
@@ -215,7 +210,7 @@ class Server:
             self._warn(request, "it leaves them out")
 
     def _warn(self, request: DrawRequest, words: str) -> None:
-        told = masked(" ".join(words.split()), self.secret)[:200]
+        told = masked(" ".join(words.split()), self.host.secret)[:200]
         rest = "tells only those of sampled tokens" if self._top(request) == 0 else "tells none"
         self.capabilities.warn_once(
             request.model, f"signals: asked for log probabilities, {request.model} {rest}: {told}"
