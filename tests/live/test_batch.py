@@ -206,7 +206,8 @@ def test_odd_answers_and_characters_do_not_poison_the_journal(questions: Path, t
     with FakeServer(lambda request, number: odd[number % 4]) as server:
         done = suffice(*collect(server, questions, tmp_path / "pool.jsonl", "--keep-text"))
         assert done.returncode == 0, done.stderr
-        assert "1/0" in load_pool(tmp_path / "pool.jsonl").questions[0].answers
+        first = load_pool(tmp_path / "pool.jsonl").questions[0].answers
+        assert {"1/0", r"\frac{1}{0}"} & {*first}, "both are one, by the name of whichever came first"
         assert (
             suffice("ask", "?", "--base-url", server.base_url, "--json", "--controller", "sc:draws=3").returncode == 0
         )
