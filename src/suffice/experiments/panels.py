@@ -17,7 +17,7 @@ from suffice.panel.voters import joined
 from suffice.pools import Pool
 from suffice.tally import DEFAULT_BUDGET
 
-VALUES = (1, 2, 5, 10, 20, 50)
+VALUES = (0.2, 0.5, 1, 2, 3, 5, 7, 10, 20, 50)
 """What an answer is worth where nobody says: so many full votes of the dearest voter, on the questions trained on."""
 
 TRAINED = 10
