@@ -92,6 +92,12 @@ def test_the_least_that_was_learned_holds(lessons: list[tuple[str, int]]) -> Non
         assert not lessons or known.most_at_once(DrawRequest({"model": model})) >= 1
 
 
+def exhaust(gate: Gate, seconds: float) -> None:
+    """Refuse as many requests in a row as it takes for all to wait, where others were taken before."""
+    paused = [gate.refuse(time.monotonic(), seconds) for _ in range(live_gate.IN_A_ROW)]
+    assert paused == [False] * (live_gate.IN_A_ROW - 1) + [True]
+
+
 def test_a_pause_holds_for_all_and_the_oldest_question_goes_first() -> None:
     async def main() -> list[str]:
         gate, order = Gate(), list[str]()
@@ -101,7 +107,7 @@ def test_a_pause_holds_for_all_and_the_oldest_question_goes_first() -> None:
             order.append(name)
             gate.leave()
 
-        gate.refuse(0.05)
+        gate.refuse(time.monotonic(), 0.05)
         assert gate.pause > 0
         waiting = [asyncio.create_task(ask(name, age)) for name, age in (("young", 3), ("old", 1), ("middle", 2))]
         await asyncio.gather(*waiting)
@@ -114,17 +120,17 @@ def test_a_pause_holds_for_all_and_the_oldest_question_goes_first() -> None:
 def test_whoever_can_t_wait_for_the_end_of_a_pause_is_told_at_once() -> None:
     async def main() -> None:
         gate = Gate()
-        gate.refuse(0.0)
+        gate.refuse(time.monotonic())
         while gate.pause:
             await asyncio.sleep(gate.pause)
-        gate.refuse(50.0)
+        gate.refuse(time.monotonic(), 50.0)
         with pytest.raises(PausedError) as paused:
             await gate.enter(0.0, time.monotonic() + 10)
         assert 49 < paused.value.seconds < 52
         patient = asyncio.create_task(gate.enter(0.0, time.monotonic() + 100))
         await asyncio.sleep(0)
         assert not patient.done()
-        gate.refuse(live_gate.LONGEST_WAIT + 1)
+        gate.refuse(time.monotonic(), live_gate.LONGEST_WAIT + 1)
         with pytest.raises(PausedError):
             await patient
 
@@ -134,7 +140,7 @@ def test_whoever_can_t_wait_for_the_end_of_a_pause_is_told_at_once() -> None:
 def test_a_cancelled_wait_leaves_no_trace() -> None:
     async def main() -> None:
         gate = Gate()
-        gate.refuse(0.02)
+        gate.refuse(time.monotonic(), 0.02)
         waiting = [asyncio.create_task(gate.enter(age)) for age in range(3)]
         await asyncio.sleep(0)
         waiting[0].cancel()
@@ -169,11 +175,12 @@ def test_the_pace_is_four_fifths_of_what_was_granted_however_much_that_was(monke
         gate = Gate()
         for _ in range(1000):  # more than are remembered
             clock.now += 1 / 500
+            await gate.enter(0)
             gate.grant()
-        while not gate.refuse() or gate.pause < 0.001:  # not one mishap alone
-            clock.now += gate.pause
+            gate.leave()
+        exhaust(gate, 0.0)  # not one mishap alone
         for _ in range(3):
-            gate.refuse()
+            gate.refuse(clock.now)
         clock.now += gate.pause
         await gate.enter(0)
         waiting = asyncio.create_task(gate.enter(0))
@@ -194,11 +201,69 @@ def test_a_mishap_now_and_then_sets_no_pace(monkeypatch: pytest.MonkeyPatch) -> 
     async def main() -> None:
         gate = Gate()
         for number in range(200):
-            (gate.refuse if number % 50 == 49 else gate.grant)()
+            started = await gate.enter(0)
+            gate.refuse(started) if number % 50 == 49 else gate.grant()
+            gate.leave()
             clock.now += 20.0
         await asyncio.gather(*(gate.enter(age) for age in range(50)))  # the clock stands still: nobody has to wait
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(("taken", "pauses"), [([0], True), ([0, 2], False), ([0, 3], False)])
+def test_one_that_was_taken_between_refusals_shows_that_they_were_chance(
+    taken: list[int], pauses: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the requests in order: what was taken before the refused ones shows nothing."""
+    clock = Clock(monkeypatch)
+
+    async def main() -> None:
+        gate = Gate()
+        for place in range(len(taken) + live_gate.IN_A_ROW):
+            started = await gate.enter(0)
+            clock.now += 0.001
+            if place not in taken:
+                gate.refuse(started, 5.0)
+            clock.now += 0.1 if gate.pause == 0 else 0.0
+        assert (gate.pause > 0) == pauses
+
+    asyncio.run(main())
+
+
+def test_where_refusals_are_chance_a_pace_that_was_taken_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+
+    async def main() -> float:
+        gate, begun = Gate(), clock.now
+        for number in range(200):
+            entering = asyncio.create_task(gate.enter(0))
+            await asyncio.sleep(0)
+            while not entering.done():
+                clock.now += 0.001
+                gate._admit()
+                await asyncio.sleep(0)
+            gate.refuse(entering.result(), 1.0) if number % 2 else gate.grant()
+            gate.leave()
+        return 200 / (clock.now - begun)
+
+    assert asyncio.run(main()) > 1.0
+
+
+def test_whoever_is_refused_alone_waits_alone() -> None:
+    def script(request: dict[str, Any], number: int) -> Any:
+        if number == 1:
+            return Reply({"error": {"message": "busy"}}, 429, {"retry-after": "2"})
+        return boxed(42)
+
+    async def main() -> tuple[float, ...]:
+        async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
+            await suffice.asample(client, QUESTION, model="fake", controller="sc:draws=1")
+            asking = (suffice.asample(client, QUESTION, model="fake", controller="sc:draws=1") for _ in range(3))
+            return tuple(outcome.seconds for outcome in await asyncio.gather(*asking))
+
+    with FakeServer(script) as server:
+        *others, refused = sorted(asyncio.run(main()))
+    assert max(others) < 1.5 < 2.0 <= refused
 
 
 def test_questions_go_where_the_load_is_least_for_the_weight() -> None:

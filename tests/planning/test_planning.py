@@ -2,7 +2,9 @@ import json
 import math
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,7 +28,7 @@ from suffice import (
     load_pool,
     save_controller,
 )
-from suffice.planning import UNIVERSAL, Model, Prior, build_model, ceiling, plan
+from suffice.planning import UNIVERSAL, Model, Prior, build_model, ceiling, plan, prepare
 from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, confidence_before
 from suffice.replay.reliability import Reliability, decile_sums
 
@@ -299,6 +301,23 @@ def test_tables_come_from_the_cache_and_survive_a_broken_one(tmp_path: Path, mon
     assert {run.communicate()[0] for run in together} == {first}
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
     assert decide() == first
+
+
+def test_many_who_need_a_plan_at_once_wait_for_one_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def slow(budget: int, prior: Prior) -> Model:
+        made.append(budget)
+        time.sleep(0.05)
+        return build_model(budget, prior)
+
+    monkeypatch.setattr("suffice.planning.controller.build_model", slow)
+    monkeypatch.setattr(sys.modules["suffice.planning.confidence"], "build_model", slow)
+    chosen, prior = Plan(penalty_draw=0.0123), Prior((1.0, *(0.0,) * 219))
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(lambda _: chosen.next_round(Tally(9)), range(16))) == {chosen.next_round(Tally(9))}
+        list(threads.map(lambda _: prepare(9, prior), range(16)))
+    assert made == [9, 9]
 
 
 def test_a_plan_can_be_saved_and_named(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from suffice.planning.model import (
     build_model,
     posterior,
 )
-from suffice.planning.tables import Lookup, Table, keep_table
+from suffice.planning.tables import Lookup, Table, keep_table, lock_of
 from suffice.tally import FloatArray, Tallies, Tally
 
 
@@ -70,11 +70,15 @@ def is_ready(budget: int, prior: Prior = UNIVERSAL) -> bool:
 def _table(budget: int, prior: Prior) -> Lookup:
     if (known := prior.tables.get(budget)) is not None:
         return known
+    with lock_of("confidence", budget, hash(prior)):
+        return prior.tables.get(budget) or keep_table(prior.tables, budget, _made(budget, prior), _MOST_TABLES)
+
+
+def _made(budget: int, prior: Prior) -> Lookup:
     if budget > EXACT_BUDGET:
-        return keep_table(prior.tables, budget, confidence_table(budget, prior), _MOST_TABLES)
+        return confidence_table(budget, prior)
     model = build_model(budget, prior)
-    table = Table.of(model.levels, confidence=np.concatenate(model.confidence))
-    return keep_table(prior.tables, budget, table, _MOST_TABLES)
+    return Table.of(model.levels, confidence=np.concatenate(model.confidence))
 
 
 NODES = 64

@@ -23,7 +23,7 @@ from suffice.errors import ControllerError
 from suffice.penalties import ROUND_IN_USE, Penalties
 from suffice.planning.approximate import plan_table
 from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Prior, build_model
-from suffice.planning.tables import Lookup, Table, keep_table
+from suffice.planning.tables import Lookup, Table, keep_table, lock_of
 from suffice.planning.values import plan
 from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray, Tallies, Tally
 
@@ -169,8 +169,10 @@ _MOST_TABLES = 16
 def planned(budget: int, chosen: Plan) -> Lookup:
     """The plan for a budget; the last few are kept, for others that are equal."""
     table = chosen.tables.get(budget)
-    if table is None:
-        table = _tables.get((budget, chosen)) or _plan(budget, chosen)
+    if table is not None:
+        return table
+    with lock_of("plan", budget, hash(chosen)):
+        table = chosen.tables.get(budget) or _tables.get((budget, chosen)) or _plan(budget, chosen)
         keep_table(chosen.tables, budget, table, _MOST_TABLES)
         if not chosen.prior.passing:
             keep_table(_tables, (budget, chosen), table, _MOST_TABLES)

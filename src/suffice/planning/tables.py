@@ -6,6 +6,7 @@ Tables have a row for each of them, by which tallies find theirs; for large budg
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from threading import Lock
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -149,6 +150,15 @@ def keep_table(tables: dict[K, Lookup], key: K, table: Lookup, most: int) -> Loo
         tables.pop(next(iter(tables)), None)
     tables[key] = table
     return table
+
+
+@lru_cache(maxsize=64)
+def lock_of(kind: str, budget: int, hashed: int) -> Lock:
+    """A lock for a table that takes its time: of those who need it at once, one works it out.
+
+    It goes by the hash of what the table is for, so that nothing is kept alive by it.
+    """
+    return Lock()
 
 
 MOST_KNOWN = 100_000

@@ -26,13 +26,22 @@ LONGEST_WAIT = 120.0
 
 LONGEST_PAUSE = 3600.0
 
-TOO_MANY = 0.05
-"""A part of refusals among replies that shows that too much is asked; below it they are mishaps."""
+TOO_MANY, MOST = 0.05, 2 / 3
+"""Parts of refusals among replies: more than the one shows that too much is asked, and below it they are mishaps.
+
+A pace that was taken before is slowed down for more than the other only: less may be chance, which no pace mends.
+"""
 
 REMEMBERED = 32
 """So many replies that part is taken over, more or less."""
 
-SLOWEST, FASTEST = 0.2, 1000.0
+IN_A_ROW = 3
+"""All wait when so many requests in a row were refused: one between them that was not shows that it was chance.
+
+Where none was taken so far, one is enough.
+"""
+
+SLOWEST, FASTEST = 0.2, 1000
 """Requests a second: the pace is never slower than the one, and is none beyond the other."""
 
 
@@ -52,8 +61,8 @@ class PausedError(Exception):
 class Gate:
     """Lets requests through to a server; all questions that are held to the same limits there share it.
 
-    A refusal pauses all of them, for as long as the server says. Where too many are refused, requests then start at
-    four fifths of the pace that was granted, which grows until there are refusals again.
+    A few refusals in a row pause all of them, for as long as the server says. Where too many are refused, requests then
+    start at four fifths of the pace that was taken, which grows until there are refusals again.
     """
 
     def __init__(self) -> None:
@@ -63,11 +72,12 @@ class Gate:
         self._paced_at = 0.0
         self._paused_until = 0.0
         self._last_start = -inf
-        self._refused_in_a_row = self._replies = 0
+        self._refused_in_a_row = 0
         self._refused_share = 0.0
-        self._granted: deque[float] = deque(maxlen=256)
+        self._last_refused = -inf  # when the latest of them started
+        self._taken: deque[float] = deque(maxlen=FASTEST)  # when those started that were not refused, so far
         self._order = count()
-        self._waiting: list[tuple[float, int, float, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[float, int, float, asyncio.Future[float]]] = []
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -75,20 +85,23 @@ class Gate:
         """How many seconds the server wants to be left alone for."""
         return max(0.0, self._paused_until - time.monotonic())
 
-    async def enter(self, age: float, ends: float = inf) -> None:
-        """Wait for one's turn, which a question of a smaller `age` has first; PausedError where it `ends` before."""
+    async def enter(self, age: float, ends: float = inf) -> float:
+        """Wait for one's turn, which a question of a smaller `age` has first; the moment when it came.
+
+        PausedError where it `ends` before.
+        """
         now = time.monotonic()
         if self._too_long(ends, now):
             raise PausedError(self._paused_until - now)
         if not self._waiting and self._opens() <= now:
             self._start(now)
-            return
-        turn = asyncio.get_running_loop().create_future()
+            return now
+        turn: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         entry = (age, next(self._order), ends, turn)
         heappush(self._waiting, entry)
         self._admit()
         try:
-            await turn
+            return await turn
         except asyncio.CancelledError:
             if entry in self._waiting:
                 self._waiting.remove(entry)
@@ -106,9 +119,7 @@ class Gate:
         """Tell that the server took a request."""
         now = time.monotonic()
         self._count(0.0)
-        self._granted.append(now)
         self._window += MORE
-        self._refused_in_a_row = 0
         if self._pace < inf:
             growth = 1.0 if self._pace < self._known_pace else 0.1
             self._pace += max(0.5, growth * self._pace) * min(1.0, now - self._paced_at)
@@ -116,40 +127,47 @@ class Gate:
             if self._pace > FASTEST:
                 self._pace = inf
 
-    def refuse(self, asked: float = 0.0) -> bool:
-        """Tell that the server refused a request for now, and how long a pause it asked for; whether that is news."""
+    def refuse(self, started: float, asked: float = 0.0) -> bool:
+        """Tell that the server refused a request for now, when it was sent, and how long a pause was asked for.
+
+        Whether all wait from now on.
+        """
         now = time.monotonic()
         self._count(1.0)
+        if started in self._taken:
+            self._taken.remove(started)
+        sure = started - (now - started)  # whoever is under way for twice as long was taken
+        if any(self._last_refused < other < sure for other in self._taken):
+            self._refused_in_a_row = 0
+        self._last_refused = max(self._last_refused, started)
         news = now >= self._paused_until  # what was sent before a pause tells nothing that the pause does not
-        wait = asked
-        if self._refused_share > TOO_MANY and (news or self._pace == inf):
-            self._slow_down(now)
-        if news:
-            wait += back_off(self._refused_in_a_row) * (1.0 if self._refused_in_a_row else self._refused_share)
-            self._refused_in_a_row += 1
-        self._paused_until = max(self._paused_until, now + min(wait, LONGEST_PAUSE))
+        self._refused_in_a_row += news
+        if self._refused_share > TOO_MANY:
+            self._slow_down(now, news)
+        pauses, more = divmod(self._refused_in_a_row, IN_A_ROW if self._taken else 1)
+        if more == 0:
+            wait = asked + (back_off(pauses - 1) if news else 0.0)
+            self._paused_until = max(self._paused_until, now + min(wait, LONGEST_PAUSE))
         for entry in [one for one in self._waiting if self._too_long(one[2], now)]:
             self._waiting.remove(entry)
             if not entry[3].done():
                 entry[3].set_exception(PausedError(self._paused_until - now))
         heapify(self._waiting)
         self._admit()
-        return news
+        return news and more == 0
 
     def _too_long(self, ends: float, now: float) -> bool:
         return self._paused_until - now > max(0.0, min(LONGEST_WAIT, ends - now))
 
     def _count(self, refused: float) -> None:
-        self._replies += 1
-        self._refused_share += (refused - self._refused_share) / min(self._replies, REMEMBERED)
+        self._refused_share += (refused - self._refused_share) / REMEMBERED
 
-    def _slow_down(self, now: float) -> None:
-        lately = [moment for moment in self._granted if moment > now - 1.0]
-        if lately:
-            granted = len(lately) if len(lately) < 256 else len(lately) / max(now - lately[0], 1e-3)
-            self._pace = self._known_pace = max(SLOWEST, 0.8 * granted)
-        else:
-            self._pace = max(SLOWEST, min(self._pace, 2.0) / 2)
+    def _slow_down(self, now: float, news: bool) -> None:
+        # Those that were sent before a pause and are refused now show how few were taken then.
+        if not news or self._pace == inf or self._pace > 1.25 * self._known_pace or self._refused_share > MOST:
+            taken = sum(moment > now - 1.0 for moment in self._taken)
+            self._pace = max(SLOWEST, 0.8 * taken)
+            self._known_pace = self._pace if taken else inf
         self._paced_at = now
 
     def _opens(self) -> float:
@@ -159,6 +177,7 @@ class Gate:
 
     def _start(self, now: float) -> None:
         self._last_start = now
+        self._taken.append(now)
         self._in_flight += 1
 
     def _admit(self) -> None:
@@ -174,7 +193,7 @@ class Gate:
             turn = heappop(self._waiting)[3]
             if not turn.done():
                 self._start(now)
-                turn.set_result(None)
+                turn.set_result(now)
 
 
 class Limiter:

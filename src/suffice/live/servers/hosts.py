@@ -76,7 +76,7 @@ Where 16 draws are in flight instead of 4, a vote takes six tenths of the tokens
 each of them gains nothing.
 """
 
-MOST_IDLE, BOLDNESS = 48, 2
+MOST_IDLE, BOLDNESS = 96, 2
 """A server with so many draws has something to do in any case; so many times what was seen is tried at once.
 
 Who has only seen it busy does not know how fast it could be. At a simulated H200 four times saves no time over twice.

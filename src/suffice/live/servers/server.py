@@ -221,16 +221,16 @@ class Server:
         failed, left = 0, Counter[Host]()
         turn_by = time.monotonic() + self.longest_wait
         while True:
-            host = self.host
+            host, started = self.host, math.inf
             try:
-                async with self._place(host, draws, turn_by):
+                async with self._place(host, draws, turn_by) as started:
                     if host is not self.host:  # the question went on elsewhere while this waited
                         continue
                     async with asyncio.timeout(self.timeout):
                         result = await attempt()
             except (StatusError, TooLongError, MalformedError, ConnectionError, TimeoutError, PausedError) as error:
-                self._tell(host, error, first=not failed)
-                wait = self._wait(error, failed, turn_by)
+                self._tell(host, error, started, first=not failed)
+                wait = self._wait(host, error, failed, turn_by)
                 lost = wait is None or failed == self.retries
                 if host is not self.host or self._move(host, error, left, lost):
                     failed, wait = 0, 0.0
@@ -246,30 +246,30 @@ class Server:
             await asyncio.sleep(wait)
 
     @asynccontextmanager
-    async def _place(self, host: Host, draws: int, turn_by: float) -> AsyncIterator[None]:
-        """Wait until so many draws may start at a server, and be there until they have ended."""
+    async def _place(self, host: Host, draws: int, turn_by: float) -> AsyncIterator[float]:
+        """Wait until so many draws may start at a server, and be there until they have ended; when they started."""
         host.load += draws
         try:
             async with self.limiter.hold(draws), host.limiter.hold(draws):
                 gate = host.gate(self.key)
                 try:
                     async with asyncio.timeout(None if turn_by == math.inf else turn_by - time.monotonic()):
-                        await gate.enter(self.begun, min(self.ends, turn_by))
+                        started = await gate.enter(self.begun, min(self.ends, turn_by))
                 except TimeoutError:
                     raise PausedError(max(1.0, gate.pause)) from None
                 try:
-                    yield
+                    yield started
                 finally:
                     gate.leave()
         finally:
             host.load -= draws
 
-    def _tell(self, host: Host, error: Exception, first: bool) -> None:
+    def _tell(self, host: Host, error: Exception, started: float, first: bool) -> None:
         """Let all who ask the server know of a failure; a request's first counts, for the fault may be its own."""
         status = error.status if isinstance(error, StatusError) else None
         gate = host.gate(self.key)
         if status in BUSY and isinstance(error, StatusError):
-            if gate.refuse(_retry_after(error.headers)):
+            if gate.refuse(started, _retry_after(error.headers)):
                 host.fail()
         elif isinstance(error, ConnectionError):
             host.fail(dead=isinstance(error, ConnectionRefusedError))
@@ -284,15 +284,17 @@ class Server:
             if status == 404 and self.model is not None:
                 host.capabilities.lack(self.model)
 
-    def _wait(self, error: Exception, failed: int, turn_by: float) -> float | None:
+    def _wait(self, host: Host, error: Exception, failed: int, turn_by: float) -> float | None:
         """How many seconds to wait before another try here; None where there is no point in one."""
         if isinstance(error, TooLongError | PausedError):
             return None
         if not isinstance(error, StatusError):
             return back_off(failed)
-        if error.status in BUSY:  # the gate waits
+        if error.status in BUSY:
+            asked = _retry_after(error.headers)
             longest = min(LONGEST_WAIT, min(self.ends, turn_by) - time.monotonic())
-            return None if _retry_after(error.headers) > longest else 0.0
+            # At the gate, where all wait; else for itself.
+            return None if asked > longest else max(0.0, (asked or back_off(failed)) - host.gate(self.key).pause)
         return back_off(failed) if error.status in (408, 409, 425) or error.status >= 500 else None
 
     def _move(self, host: Host, error: Exception, left: Counter[Host], lost: bool) -> bool:
@@ -319,6 +321,9 @@ class Server:
         message = masked(message, host.secret)[:300]
         if isinstance(error, PausedError):
             error = StatusError(429, message, {"retry-after": str(math.ceil(error.seconds))})
+        elif isinstance(error, StatusError) and (asked := _retry_after(error.headers)):
+            whole = {**error.headers, "retry-after": str(math.ceil(asked))}  # not all who read it know of parts
+            error = StatusError(error.status, str(error), whole, error.body)
         return DrawError(message, error)
 
 
