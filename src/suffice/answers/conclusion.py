@@ -12,8 +12,6 @@ _LABELLED = re.compile(r"\b(?:step|section|part|page|no\.|#)\s*\d[\d.]*:?|^\s*\d
 RANGE = re.compile(r"\d[–—-]\d+(?![\d,.]*\s?=)")
 _FEW = 3
 """Words of a name."""
-_AFTER = 2
-"""Words after a value that ends its sentence: its unit, and a verb where verbs come last."""
 _LAST = 3
 """Sentences from the end in which a value is looked for: a courtesy may follow it."""
 
@@ -61,15 +59,6 @@ def concluded(text: str, request: Request) -> str | None:
     if several and (wordless or not request.sum) and not times and not _EQUALS.search(last):
         return None  # a range, a ranking, or some figures by the way
     return value_in(last, request)
-
-
-def is_clear(text: str, request: Request) -> bool:
-    """Whether a response comes to its value alone: other new figures stand there only where it calculates or ends."""
-    said = [one for one in sentences(without_asides(without_fences(text) or text)) if numbers(unmarked(one))]
-    if not said:
-        return False
-    after = unmarked(in_digits(said[-1])).rpartition(value_in(said[-1], request) or " ")[2]
-    return _news(said[-1], request) < 2 or bool(_EQUALS.search(said[-1])) or len(after.split()) <= _AFTER
 
 
 def _news(sentence: str, request: Request) -> int:

@@ -6,7 +6,7 @@ extractor `auto` reads by it.
 
 from abc import ABC, abstractmethod
 
-from suffice.answers.conclusion import RANGE, calculates, concluded, is_amount, is_clear, named, value_in
+from suffice.answers.conclusion import RANGE, calculates, concluded, is_amount, named, value_in
 from suffice.answers.extract import stated
 from suffice.answers.extractor import Evidence, Extractor, register_extractor
 from suffice.answers.json_text import is_json
@@ -109,7 +109,7 @@ class Shapes(Reader):
             return Evidence(closed, "option", True)
         if (asked.value or asked.times) and (value := concluded(text, asked)):
             estimated = RANGE.search(text) or "~" in text or "≈" in text
-            return Evidence(value, "conclusion", asked.sum and is_clear(text, asked) and not estimated)
+            return Evidence(value, "conclusion", asked.sum and not estimated)
         one_word = len(text.split()) == 1 and asked.text != ""
         found = self._open(text, asked) if asked.asks and (one_word or not asked.value) else None
         return found or _span(text, asked)
@@ -117,7 +117,7 @@ class Shapes(Reader):
     def _open(self, text: str, asked: Request) -> Evidence | None:
         """What is read of a response where the request shows no more than that it asks: agreement decides on it."""
         if asked.alternatives and len(text.split()) <= _FEW and (one := chosen(text, asked.alternatives)):
-            return Evidence(one, "option", True)
+            return Evidence(one, "option")
         short = whole(text, asked)
         few = len(text.split()) <= _GROUNDS and not (short and date(short))
         value = concluded(text, asked) if asked.figures and (few or calculates(text)) else None

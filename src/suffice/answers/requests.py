@@ -124,11 +124,12 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
     makes = any(_writes(one, slots) for one in frame[:1])
     if not any(slot.sure for slot in slots) and not letters:  # where there is a place, a text is what is told first
         makes = makes or any(_makes_text(one, slots) for one in (closing if listed else _until(closing, frame)))
+    question = (asking or frame or [""])[-1]
     given = {*numbers(in_digits("\n".join(own)))}
     given |= {*numbers(in_digits(f"{before}\n{shown[-400:]}"))} if len(asked.split()) < 15 else set()
     return Request(
         text=folded(f"{told}\n{before}\n{asked}"),
-        question=(asking or frame or [""])[-1],
+        question=question,
         slots=slots,
         letters=letters,
         labels=listed,
@@ -139,7 +140,7 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
         asks=bool(asking) or sum_ or counted or any(words.ONLY.open(folded(one)) for one in frame),
         value=counted or sum_,
         figures=len(given) > 1 and bool(asking),
-        sum=sum_ or (counted and len(found) > 1),
+        sum=sum_ or (counted and len(found) > 1 and not _asks_for_several(question)),
         serves=any(_begins(one, words.POLITE, 2) for one in own),
         numbers=found | given,
         labels_of_lines=frozenset(map(folded, LINE_LABEL.findall(f"{told}\n{asked}"))),
@@ -154,6 +155,11 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
 def is_asking(sentence: str) -> bool:
     """Whether a sentence ends in a question mark."""
     return sentence.rstrip("*_\"'”’)] ").endswith(("?", "？", "؟", ";"))
+
+
+def _asks_for_several(question: str) -> bool:
+    """Whether a sentence asks how many of one thing, and how many of another: there is no one number then."""
+    return sum(words.HOW_MANY.occur_in(folded(part)) for part in _PARTS.split(question)) > 1
 
 
 def _closes(sentence: str) -> bool:
