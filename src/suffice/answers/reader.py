@@ -6,7 +6,7 @@ extractor `auto` reads by it.
 
 from abc import ABC, abstractmethod
 
-from suffice.answers.conclusion import RANGE, calculates, concluded, is_amount, named, value_in
+from suffice.answers.conclusion import RANGE, concluded, is_amount, named, value_in
 from suffice.answers.extract import stated
 from suffice.answers.extractor import Evidence, Extractor, register_extractor
 from suffice.answers.json_text import is_json
@@ -120,11 +120,11 @@ class Shapes(Reader):
             return Evidence(one, "option")
         short = whole(text, asked)
         few = len(text.split()) <= _GROUNDS and not (short and date(short))
-        value = concluded(text, asked) if asked.figures and (few or calculates(text)) else None
+        value = concluded(text, asked) if asked.figures and few else None
         said_again = is_asking(asked.question) and value in numbers(asked.question)
         if value and not said_again:
             return Evidence(value, "conclusion")
-        if len(text.split()) <= _GROUNDS and not asked.serves and (said := verdict(text)):
+        if len(text.split()) <= _GROUNDS and (said := verdict(text)):
             return Evidence(said, "option")
         if short:
             return Evidence(short, "short")

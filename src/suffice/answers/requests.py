@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from suffice.answers import words
-from suffice.answers.options import Options, defined, labels, lettered, names_verdict, offered
+from suffice.answers.options import Options, defined, labels, lettered, offered
 from suffice.answers.prose import bounded, sentences, without_fences
 from suffice.answers.slots import Slot, slots_in
 from suffice.answers.values import clocks, in_digits, numbers
@@ -54,8 +54,6 @@ class Request:
     """Whether it asks for a text, or something else to which two good replies are seldom the same."""
     asks: bool = False
     """Whether it asks for anything."""
-    serves: bool = False
-    """Whether it asks for a service: yes is then no answer."""
     value: bool = False
     """Whether it leads to a number."""
     figures: bool = False
@@ -134,14 +132,13 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
         letters=letters,
         labels=listed,
         alternatives={} if letters else labels("\n".join(one for one in own if is_asking(one))),
-        verdict=any(names_verdict(one) for one in frame),
+        verdict=all(any(table.are(folded(one)) for one in listed) for table in (words.YES, words.NO)),
         boxed="\\boxed" in told + asked + shown,
         makes_text=not (counted and len(found) > 1) and makes,
         asks=bool(asking) or sum_ or counted or any(words.ONLY.open(folded(one)) for one in frame),
         value=counted or sum_,
         figures=len(given) > 1 and bool(asking),
         sum=sum_ or (counted and len(found) > 1 and not _asks_for_several(question)),
-        serves=any(_begins(one, words.POLITE, 2) for one in own),
         numbers=found | given,
         labels_of_lines=frozenset(map(folded, LINE_LABEL.findall(f"{told}\n{asked}"))),
         times=frozenset(clocks(asked)) if asking else frozenset(),
