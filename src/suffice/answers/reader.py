@@ -117,7 +117,7 @@ class Shapes(Reader):
     def _open(self, text: str, asked: Request) -> Evidence | None:
         """What is read of a response where the request shows no more than that it asks: agreement decides on it."""
         if asked.alternatives and len(text.split()) <= _FEW and (one := chosen(text, asked.alternatives)):
-            return Evidence(one, "option")
+            return Evidence(one, "option", True)
         short = whole(text, asked)
         few = len(text.split()) <= _GROUNDS and not (short and date(short))
         value = concluded(text, asked) if asked.figures and few else None
