@@ -20,8 +20,7 @@ from suffice.answers.extractor import (
 from suffice.answers.keys import Keys, answer_key
 from suffice.answers.normalise import normalise
 from suffice.answers.reader import Reader, candidates, has_answer, register_reader, wants_answer
-from suffice.answers.structure import Structure
-from suffice.answers.tools import ToolExtractor
+from suffice.answers.structure import Structure, ToolExtractor
 
 __all__ = [
     "AskExtractor",

@@ -2,7 +2,7 @@
 
 import re
 
-from suffice.answers.prose import in_bold, is_laid_out, sentences, unmarked, without_fences
+from suffice.answers.prose import in_bold, sentences, unmarked
 from suffice.answers.requests import Request
 from suffice.answers.short import echoes, without_echo
 from suffice.answers.values import NUMBER, clocks, dates, in_digits, numbers, plain_number, without_asides
@@ -13,8 +13,6 @@ _LABELLED = re.compile(r"\b(?:step|section|part|page|no\.|#)\s*\d[\d.]*:?|^\s*\d
 RANGE = re.compile(r"\d[–—-]\d+(?![\d,.]*\s?=)")
 _FEW = 3
 """Words of a name."""
-_AFTER = 2
-"""Words after a value that ends its sentence: its unit, and a verb where verbs come last."""
 _LAST = 3
 """Sentences from the end in which a value is looked for: a courtesy may follow it."""
 
@@ -35,11 +33,6 @@ def value_in(sentence: str, request: Request) -> str | None:
     return (news or found)[-1] if found else None
 
 
-def calculates(text: str) -> bool:
-    """Whether there is a number after a sign of equality."""
-    return any(NUMBER.match(part.lstrip(" *$€£¥₹~")) for part in _EQUALS.split(in_digits(text))[1:])
-
-
 def is_amount(text: str, request: Request) -> bool:
     """Whether a short text is a number with its unit."""
     found = numbers(without_asides(text))
@@ -48,7 +41,7 @@ def is_amount(text: str, request: Request) -> bool:
 
 def concluded(text: str, request: Request) -> str | None:
     """The value that a response comes to."""
-    text = without_asides(without_fences(text) or text)
+    text = without_asides(text)
     marked = [unmarked(one) for one in in_bold(text)]
     times = bool(request.times) and not request.value
     amounts = {value_in(one, request): None for one in marked if (clocks(one) if times else is_amount(one, request))}
@@ -67,15 +60,6 @@ def concluded(text: str, request: Request) -> str | None:
     return value_in(last, request)
 
 
-def is_clear(text: str, request: Request) -> bool:
-    """Whether a response comes to its value alone: other new figures stand there only where it calculates or ends."""
-    said = [one for one in sentences(without_asides(without_fences(text) or text)) if numbers(unmarked(one))]
-    if not said:
-        return False
-    after = unmarked(in_digits(said[-1])).rpartition(value_in(said[-1], request) or " ")[2]
-    return _news(said[-1], request) < 2 or bool(_EQUALS.search(said[-1])) or len(after.split()) <= _AFTER
-
-
 def _news(sentence: str, request: Request) -> int:
     """How many numbers of a sentence are not the request's."""
     return len(set(numbers(without_asides(unmarked(sentence)))) - request.numbers)
@@ -84,7 +68,7 @@ def _news(sentence: str, request: Request) -> int:
 def named(text: str, request: Request) -> str | None:
     """The few words that the last sentence of a response adds to the question, or that are marked there."""
     said = sentences(text)
-    if not said or len(said[-1]) > 200 or said[-1].rstrip().endswith(("?", "？", "؟", ":", "：")) or is_laid_out(text):
+    if not said or len(said[-1]) > 200 or said[-1].rstrip().endswith(("?", "？", "؟", ":", "：")):
         return None
     bold = in_bold(said[-1])
     if len(bold) == 1 and len(bold[0].split()) <= _FEW:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from suffice.answers.prose import in_bold, sentences, unmarked
-from suffice.answers.words import AND, NO, ONLY, OR, WHICH, YES, Words, folded, is_mark, is_unspaced, within
+from suffice.answers.words import AND, NO, ONLY, OR, WHICH, YES, folded, is_mark, is_unspaced, within
 
 Options = Mapping[str, str]
 """Each label with what it stands for."""
@@ -17,7 +17,7 @@ _LISTED = re.compile(
 _LETTERED = re.compile(r"^[ \t>*(]*([^\W\d_A-Za-z]|[①-⑨])[ \t]?[).:、．。\u3000][ \t]*([^\n]{1,200})$", re.M)
 """The same with letters of other scripts."""
 _IN_QUOTES = re.compile(
-    r"[\"“‘`«「『]([^\"“”‘’`«»「」『』\n]{1,30})[\"”’`»」』](?!\s*:)|(?<!\w)'([^'\n]{1,30})'(?![\w:])|\[\[([^\[\]\n]{1,20})\]\]"
+    r"[\"“‘`«「『]([^\"“”‘’`«»「」『』\n]{1,30})[\"”’`»」』](?!\s*:)|(?<!\w)'([^'\n]{1,30})'(?![A-Za-z:])|\[\[([^\[\]\n]{1,20})\]\]"
 )
 _BETWEEN = re.compile(r"\s*[,;、，；]\s*|\s*\|\s*|(?<=\w)/(?=\w)| / ")
 _ENDS = re.compile(r"[:：;?!？。！()（）\[\]{}\n]|\.(?!\d)")
@@ -196,22 +196,3 @@ def verdict(text: str) -> str | None:
         if any(table.are(word) for table in (YES, NO)):
             return "yes" if YES.are(word) else "no"
     return None
-
-
-def _any_of(table: Words) -> str:
-    """A pattern for the words of a table, each whole where words have spaces around them."""
-    found = [entry.strip() if is_unspaced(entry) else rf"\b{entry.strip()}\b" for entry in table.entries]
-    return f"(?:{'|'.join(found)})"
-
-
-_EITHER = rf"\W*(?:{_any_of(OR)}|[/|,、])\W*"
-_VERDICTS = re.compile(rf"{_any_of(YES)}{_EITHER}{_any_of(NO)}|{_any_of(NO)}{_EITHER}{_any_of(YES)}", re.IGNORECASE)
-
-
-def names_verdict(told: str) -> bool:
-    """Whether yes and no are left to choose from, in any language.
-
-    >>> [names_verdict(told) for told in ("Antworte mit Ja oder Nein.", "'예' 또는 '아니요'로만", "Not now, yes?")]
-    [True, True, False]
-    """
-    return bool(_VERDICTS.search(told))

@@ -17,7 +17,6 @@ _MARKS = re.compile(
 )
 """Emphasis, headings, bullets, the signs around formulas, references, and small pictures."""
 _BOLD = re.compile(r"\*\*([^*\n]{1,120})\*\*|__([^_\n]{1,120})__")
-_ITEM = re.compile(r"^[ \t]*(?:[|•-]|\*(?!\*)|\d[.)])", re.MULTILINE)
 _CODE = re.compile(r"`([^`\n]{1,120})`")
 
 
@@ -82,11 +81,6 @@ def sentences(text: str) -> list[str]:
         if found[place].rstrip(".").isdigit() and len(found[place]) <= 3:  # "4. Qxf7" is one
             found[place : place + 2] = [f"{found[place]} {found[place + 1]}"]
     return found
-
-
-def is_laid_out(text: str) -> bool:
-    """Whether a text has a table or a list in it."""
-    return len(_ITEM.findall(text)) > 1
 
 
 def bounded(text: str, most: int) -> str:

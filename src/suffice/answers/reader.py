@@ -7,7 +7,7 @@ extractor `auto` reads by it.
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from suffice.answers.conclusion import RANGE, calculates, concluded, is_amount, is_clear, named, value_in
+from suffice.answers.conclusion import RANGE, concluded, is_amount, named, value_in
 from suffice.answers.extract import stated
 from suffice.answers.extractor import Evidence, Extractor, register_extractor
 from suffice.answers.json_text import is_json
@@ -115,7 +115,7 @@ class Shapes(Reader):
             return Evidence(closed, "option", shown)
         if (asked.value or asked.times) and (value := concluded(text, asked)):
             estimated = RANGE.search(text) or "~" in text or "≈" in text
-            return Evidence(value, "conclusion", asked.sum and is_clear(text, asked) and not estimated)
+            return Evidence(value, "conclusion", asked.sum and not estimated)
         one_word = len(text.split()) == 1 and asked.text != ""
         found = self._open(text, asked) if asked.asks and (one_word or not asked.value) else None
         return found or _span(text, asked)
@@ -126,11 +126,11 @@ class Shapes(Reader):
             return Evidence(one, "option", True)
         short = whole(text, asked)
         few = len(text.split()) <= _GROUNDS and not (short and date(short))
-        value = concluded(text, asked) if asked.figures and (few or calculates(text)) else None
+        value = concluded(text, asked) if asked.figures and few else None
         said_again = is_asking(asked.question) and value in numbers(asked.question)
         if value and not said_again:
             return Evidence(value, "conclusion")
-        if len(text.split()) <= _GROUNDS and not asked.serves and (said := verdict(text)):
+        if len(text.split()) <= _GROUNDS and (said := verdict(text)):
             return Evidence(said, "option")
         if short:
             return Evidence(short, "short", asked.only and _is_word(text))

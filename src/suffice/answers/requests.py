@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from suffice.answers import words
-from suffice.answers.options import Options, defined, labels, lettered, names_verdict, offered
+from suffice.answers.options import Options, defined, labels, lettered, offered
 from suffice.answers.prose import bounded, sentences, without_fences
 from suffice.answers.slots import Slot, slots_in
 from suffice.answers.values import clocks, in_digits, numbers
@@ -55,8 +55,6 @@ class Request:
     """Whether it asks for a text, or something else to which two good replies are seldom the same."""
     asks: bool = False
     """Whether it asks for anything."""
-    serves: bool = False
-    """Whether it asks for a service: yes is then no answer."""
     value: bool = False
     """Whether it leads to a number."""
     figures: bool = False
@@ -128,23 +126,23 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
     makes = any(_writes(one, slots) for one in frame[:1])
     if not any(slot.sure for slot in slots) and not letters:  # where there is a place, a text is what is told first
         makes = makes or any(_makes_text(one, slots) for one in (closing if listed else _until(closing, frame)))
+    question = (asking or frame or [""])[-1]
     given = {*numbers(in_digits("\n".join(own)))}
     given |= {*numbers(in_digits(f"{before}\n{shown[-400:]}"))} if len(asked.split()) < 15 else set()
     return Request(
         text=folded(f"{told}\n{before}\n{asked}"),
-        question=(asking or frame or [""])[-1],
+        question=question,
         slots=slots,
         letters=letters,
         labels=listed,
         alternatives={} if letters else labels("\n".join(one for one in own if is_asking(one))),
-        verdict=any(names_verdict(one) for one in frame),
+        verdict=all(any(table.are(folded(one)) for one in listed) for table in (words.YES, words.NO)),
         boxed="\\boxed" in told + asked + shown,
         makes_text=not (counted and len(found) > 1) and makes,
         asks=bool(asking) or sum_ or counted or any(words.ONLY.open(folded(one)) for one in frame),
         value=counted or sum_,
         figures=len(given) > 1 and bool(asking),
-        sum=sum_ or (counted and len(found) > 1),
-        serves=any(_begins(one, words.POLITE, 2) for one in own),
+        sum=sum_ or (counted and len(found) > 1 and not _asks_for_several(question)),
         numbers=found | given,
         labels_of_lines=frozenset(map(folded, LINE_LABEL.findall(f"{told}\n{asked}"))),
         times=frozenset(clocks(asked)) if asking else frozenset(),
@@ -159,6 +157,11 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
 def is_asking(sentence: str) -> bool:
     """Whether a sentence ends in a question mark."""
     return sentence.rstrip("*_\"'”’)] ").endswith(("?", "？", "؟", ";"))
+
+
+def _asks_for_several(question: str) -> bool:
+    """Whether a sentence asks how many of one thing, and how many of another: there is no one number then."""
+    return sum(words.HOW_MANY.occur_in(folded(part)) for part in _PARTS.split(question)) > 1
 
 
 def _closes(sentence: str) -> bool:

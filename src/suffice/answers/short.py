@@ -4,7 +4,7 @@ What a sentence says again of its question is no part of what it answers: of "Th
 "Paris". It is known by the words of the question, and by a few that say no more than "it is".
 """
 
-from suffice.answers.prose import is_laid_out, marked, sentences, unfenced, unmarked
+from suffice.answers.prose import marked, sentences, unfenced, unmarked
 from suffice.answers.requests import Request
 from suffice.answers.values import date, without_asides
 from suffice.answers.words import ASIDE, IT_IS, folded, is_unspaced, within
@@ -34,7 +34,7 @@ def whole(text: str, request: Request) -> str | None:
     alone = "\n\n" not in bare and len(said) == bare.count("\n") + 1 and _is_short(bare)
     if alone and (chosen or not echoes(bare, request)):
         return _head(bare)
-    if len(text.split()) > _GROUNDS or len(text) > 6 * _GROUNDS or is_laid_out(text):
+    if len(text.split()) > _GROUNDS or len(text) > 6 * _GROUNDS:
         return None
     apart = [one for one in marked(text if "```" in text else said[0]) if _is_short(one.strip())]
     if not apart and said[0].rstrip("* ").endswith((":", "：", "?", "？")):

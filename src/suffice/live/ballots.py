@@ -207,7 +207,8 @@ class AnswerBallot(Ballot):
         """Where the request shows, for most, that there is one answer, a hard question is voted on to its end."""
         if 2 * sum(one.certain for one in self._seen) > self.tally.draws:
             return True
-        return 2 * len(self._seen) > self.tally.draws and agree(self.tally, self._texts)
+        enough = 2 if self.evidence == "conclusion" else 3  # numbers are seldom the same by chance, titles may be
+        return 2 * len(self._seen) > self.tally.draws and agree(self.tally, self._texts, enough)
 
     async def _key(self, found: str | None) -> str | None:
         """The key of an answer; where formulas must be compared for it, others go on meanwhile."""
@@ -331,12 +332,12 @@ class FieldBallot(Ballot):
         return {"gold": value, "right": accuracy.whole, "fields_right": round(accuracy.share, 4)}
 
 
-COPY = 20
+COPY = 80
 """Characters from which two texts that are the same to the letter are one and the same, where chance is asked about."""
 
 
-def agree(tally: Tally, texts: Sequence[str]) -> bool:
-    """Whether draws agree more than chance has it: three, two that say the same in other words, or none alone.
+def agree(tally: Tally, texts: Sequence[str], enough: int = 3) -> bool:
+    """Whether draws agree more than chance has it: enough, two that say the same in other words, or none alone.
 
     >>> tally = Tally()
     >>> tally.add_round(["7", "7", "8", "8"])
@@ -349,7 +350,7 @@ def agree(tally: Tally, texts: Sequence[str]) -> bool:
     said = [text for text, answer in zip(texts, tally.answers, strict=True) if answer == tally.leader]
     told = len({text for text in said if len(text) > COPY}) + sum(len(text) <= COPY for text in said)
     paired = min(tally.votes.values(), default=0) > 1 and max(map(len, texts)) <= COPY
-    return tally.leader is not None and (told > 2 or len(set(said)) > 1 or paired)
+    return tally.leader is not None and (told >= enough or len(set(said)) > 1 or paired)
 
 
 def read_gold(gold: str | None) -> Any:
