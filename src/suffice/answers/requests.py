@@ -33,6 +33,7 @@ _PARTS = re.compile(r"[,;:，、；：—–]\s*|\s(?:and|und|et|y|e|и)\s")
 LINE_LABEL = re.compile(r"^[>*# \t]*[^\W\d_][\w ]{0,20}[:：](?!\S*//)", re.M)
 _MOST_SENTENCES, _SENTENCE = 6, 400
 _MOST_WORDS_OF_A_SUM = 15
+_FOLLOWS = 12
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,7 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
     asking += [one for one in frame if offered(one) and one not in asking]
     found = frozenset(numbers(asked))
     counted = any(words.HOW_MANY.occur_in(folded(one)) or _begins(one, words.COMPUTES, 4) for one in frame)
+    counted = counted or bool(found and numbers(shown[-400:]) and len(asked.split()) < _FOLLOWS)  # another figure for it
     sums = [one for one in sentences(in_digits(without_fences(asked))) if len(one.split()) <= _MOST_WORDS_OF_A_SUM]
     sum_ = len(asked) < 400 and any(map(_SUM.search, sums))
     closing = [one for one in asking if _closes(one)]
@@ -219,7 +221,7 @@ def _makes_text(sentence: str, slots: Sequence[Slot] = ()) -> bool:
     said, asks = folded(sentence), is_asking(sentence)
     if any(words.OPEN.start(_without_fillers(part)) for part in _PARTS.split(sentence)):
         return True
-    if asks and words.JUDGES.occur_in(said):
+    if words.JUDGES.occur_in(said):
         return True
     if _writes(sentence, slots):
         return True

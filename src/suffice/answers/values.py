@@ -14,7 +14,7 @@ NUMBER = re.compile(
     r"(?: ?\\?%| (?:thousand|million|billion|percent)\b)?"
 )
 _COMMA = re.compile(r"(?<![\d.,])(\d{1,3}(?:[. ]\d{3})+|\d+),(\d{1,2})(?![\d,])")
-_POINT = re.compile(r"(?<=\d)\.(?=\d{3}(?!\d))")
+_POINT = re.compile(r"(?<=\d)[. \u00a0\u202f](?=\d{3}(?!\d))")
 _CLOCK = re.compile(
     r"(?P<late>午後|下午|오후)?\s?(?<![\d:.,+−-])(?P<hour>\d{1,2})(?:"
     r"(?:[:h](?P<minutes>\d{2}))?\s?(?P<half>[ap])\.?\s?m\b\.?|[:h](?P<past>\d{2})(?![\d:])"
