@@ -34,6 +34,8 @@ LINE_LABEL = re.compile(r"^[>*# \t]*[^\W\d_][\w ]{0,20}[:：](?!\S*//)", re.M)
 _MOST_SENTENCES, _SENTENCE = 6, 400
 _MOST_WORDS_OF_A_SUM = 15
 _FOLLOWS = 12
+_SHOTS = 2
+"""Examples that show how it goes on."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
     counted = counted or bool(found and numbers(shown[-400:]) and len(asked.split()) < _FOLLOWS)  # another figure for it
     sums = [one for one in sentences(in_digits(without_fences(asked))) if len(one.split()) <= _MOST_WORDS_OF_A_SUM]
     sum_ = len(asked) < 400 and any(map(_SUM.search, sums))
+    shots = _shots(asked)
     closing = [one for one in asking if _closes(one)]
     listed = defined(told) or next(filter(None, map(offered, closing)), {}) or labels("\n".join(closing))
     if letters or not listed:
@@ -133,7 +136,7 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
     given |= {*numbers(in_digits(f"{before}\n{shown[-400:]}"))} if len(asked.split()) < 15 else set()
     return Request(
         text=folded(f"{told}\n{before}\n{asked}"),
-        question=question,
+        question=shots or question,
         slots=slots,
         letters=letters,
         labels=listed,
@@ -141,7 +144,7 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
         verdict=all(any(table.are(folded(one)) for one in listed) for table in (words.YES, words.NO)),
         boxed="\\boxed" in told + asked + shown,
         makes_text=not (counted and len(found) > 1) and makes,
-        asks=bool(asking) or sum_ or counted or any(words.ONLY.open(folded(one)) for one in frame),
+        asks=bool(asking) or bool(shots) or sum_ or counted or any(words.ONLY.open(folded(one)) for one in frame),
         value=counted or sum_,
         figures=len(given) > 1 and bool(asking),
         sum=sum_ or (counted and len(found) > 1 and not _asks_for_several(question)),
@@ -151,9 +154,15 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
         continental=not any(
             word in folded(f"{told} {asked}") for word in (" the ", " is ", " of ", " a ", " how ", " what ")
         ),
-        only=any(words.ONLY.occur_in(folded(one)) and _chooses(one, 3) for one in frame),
+        only=bool(shots) or any(words.ONLY.occur_in(folded(one)) and _chooses(one, 3) for one in frame),
         json='":' in told + asked or any(" json " in folded(one) for one in frame),
     )
+
+
+def _shots(asked: str) -> str:
+    """The label that is left open at the end of some examples, each of which has it filled."""
+    label = asked.rstrip().rpartition("\n")[2].strip()
+    return label if label.endswith((":", "：", "->", "=>", "→")) and asked.count(f"\n{label}") > _SHOTS else ""
 
 
 def is_asking(sentence: str) -> bool:
