@@ -1,7 +1,7 @@
 """What a request asks for: where its answer goes, what it leaves to choose from, whether it leads to a value.
 
-Documents between the first paragraph and the last, fenced code and long quotations are material: they may say "write to
-us" or "yes or no" without being meant.
+Documents between the first paragraph and the last, and fenced code, are material: they may say "write to us" or "yes or
+no" without being meant.
 """
 
 import re
@@ -22,9 +22,6 @@ Messages = Sequence[Mapping[str, Any]]
 _LONGEST = 8000
 """Characters of a message that are read: as many of its beginning as of its end."""
 
-_MATERIAL = re.compile(
-    r'<(\w{2,20})>.{60,}?</\1>|"[^"\n]{40,}"|“[^”\n]{40,}”|«[^»\n]{40,}»|「[^」\n]{40,}」', re.DOTALL
-)
 _SUM = re.compile(
     r"(?<![\w./-])\(?\d[\d.,]*\)?[a-z]?\s?(?:[+*×÷^−]|(?<=\s)-|-(?=\d+\W*$)|[x/](?!\d*/))\s?\(?\d[\d.,]*"
     r"|\d+ ?% (?:of|von|de|di)\b|=\s?[?？]"
@@ -120,7 +117,9 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
     asking += [one for one in frame if offered(one) and one not in asking]
     found = frozenset(numbers(asked))
     counted = any(words.HOW_MANY.occur_in(folded(one)) or _begins(one, words.COMPUTES, 4) for one in frame)
-    counted = counted or bool(found and numbers(shown[-400:]) and len(asked.split()) < _FOLLOWS)  # another figure for it
+    counted = counted or bool(
+        found and numbers(shown[-400:]) and len(asked.split()) < _FOLLOWS
+    )  # another figure for it
     sums = [one for one in sentences(in_digits(without_fences(asked))) if len(one.split()) <= _MOST_WORDS_OF_A_SUM]
     sum_ = len(asked) < 400 and any(map(_SUM.search, sums))
     shots = _shots(asked)
@@ -204,7 +203,7 @@ def _without_fillers(part: str) -> str:
 
 
 def _rules(told: str) -> list[str]:
-    return [one[:_SENTENCE] for one in sentences(_MATERIAL.sub(" ", without_fences(told)))[:40]]
+    return [one[:_SENTENCE] for one in sentences(without_fences(told))[:40]]
 
 
 _TELL = (words.SORTS, words.OUTPUTS, words.WRITES, words.OPEN, words.TEXTS)
@@ -212,7 +211,7 @@ _TELL = (words.SORTS, words.OUTPUTS, words.WRITES, words.OPEN, words.TEXTS)
 
 def _own(asked: str) -> list[str]:
     """The sentences of the user's message that tell what to do, rather than what to do it with."""
-    parts = [one for one in _MATERIAL.sub(" ", without_fences(asked)).split("\n\n") if one.strip()] or [""]
+    parts = [one for one in without_fences(asked).split("\n\n") if one.strip()] or [""]
     first, last = sentences(parts[0]), sentences(parts[-1]) if len(parts) > 1 else []
     if len(first) > 2 * _MOST_SENTENCES:
         first = first[:_MOST_SENTENCES] + first[-_MOST_SENTENCES:]

@@ -30,7 +30,6 @@ _LINE = re.compile(
     r"(?=\s|\w|$|[<\[{(\"'`.,])",
     re.MULTILINE,
 )
-_CODE = re.compile(r"```(?!text|txt|markdown)\w+\n.*?(?:```|\Z)", re.DOTALL)
 _LONGEST = 200
 
 
@@ -79,7 +78,6 @@ def slots_in(told: str, asked: str) -> tuple[Slot, ...]:
     >>> [slot.open for slot in slots_in("", 'Think, then write "FINAL: <number>".')]
     ['FINAL:']
     """
-    told, asked = _CODE.sub("\n", told), _CODE.sub("\n", asked)
     said = f"{told}\n{asked}"
     shapes = [(one[1], one[3], one[2], True) for one in _PAIR.finditer(said)]
     for tag in _TAG.finditer(said):
