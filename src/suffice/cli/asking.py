@@ -155,6 +155,8 @@ class Job:
 
         Ctrl-C leaves it ready to go on.
         """
+        if upstream.panel:
+            upstream.panel.check(self._sampling.voting)
         messages = get_prompt(prompt or upstream.prompt)
         config = BatchConfig(fields, messages, self._sampling, **more)
         ray_shards = self._ray_shards(upstream, config)

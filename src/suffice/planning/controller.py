@@ -68,6 +68,11 @@ class Plan(SavedController):
         fewest = f",fewest={self.fewest}" if self.fewest > 1 else ""
         return f"plan:penalty_draw={self.penalty_draw:g},penalty_round={self.penalty_round:g},actions={actions}{fewest}"
 
+    def check_budget(self, budget: int) -> None:
+        """Those that can be planned for."""
+        if budget > LARGEST_BUDGET:
+            raise ControllerError(f"there are plans up to a budget of {LARGEST_BUDGET}, not {budget}")
+
     def is_quick(self, budget: int) -> bool:
         """Once it is planned."""
         return budget in self.tables or (budget, self) in _tables
@@ -127,6 +132,10 @@ class Mixture(SavedController):
     def __repr__(self) -> str:
         return " | ".join(f"{share:.3f} × {plan}" for plan, share in zip(self.plans, self.shares, strict=True))
 
+    def check_budget(self, budget: int) -> None:
+        """Those that its plans take."""
+        self.plans[0].check_budget(budget)
+
     def for_question(self, random: np.random.Generator) -> Controller:
         """The plan that serves one question."""
         return self.plans[random.choice(len(self.plans), p=self.shares)]
@@ -178,8 +187,7 @@ def planned(budget: int, chosen: Plan) -> Lookup:
 
 
 def _plan(budget: int, chosen: Plan) -> Lookup:
-    if budget > LARGEST_BUDGET:
-        raise ControllerError(f"there are plans up to a budget of {LARGEST_BUDGET}, not {budget}")
+    chosen.check_budget(budget)
     penalties, actions = Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions_at(budget)
     if budget > EXACT_BUDGET:
         return plan_table(budget, chosen.prior, penalties, actions, chosen.fewest)
