@@ -19,7 +19,7 @@ from suffice.controllers import (
     get_controller,
     register,
 )
-from suffice.errors import ControllerError
+from suffice.errors import ControllerError, whole_number
 from suffice.penalties import ROUND_IN_USE, Penalties
 from suffice.planning.approximate import plan_table
 from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Prior, build_model
@@ -70,6 +70,7 @@ class Plan(SavedController):
 
     def check_budget(self, budget: int) -> None:
         """Those that can be planned for."""
+        whole_number("budget", budget)
         if budget > LARGEST_BUDGET:
             raise ControllerError(f"there are plans up to a budget of {LARGEST_BUDGET}, not {budget}")
 
