@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.commands import fails, works
+from helpers.commands import fails, suffice, works
 from helpers.live import boxed
 from helpers.panels import panel_file
 
@@ -61,6 +61,12 @@ def test_responses_that_were_cut_off_are_told(command: list[str], tmp_path: Path
     with FakeServer(cuts_some_off) as server:
         said = works(command[0], questions, "--out", out, "--base-url", server.base_url, *command[1:])
     assert "4 of 8 responses were cut off before their answer: --max-tokens is too small" in said
+
+
+def test_a_refused_key_is_bad_input() -> None:
+    with FakeServer(lambda request, number: Reply({"error": {"message": "no such key"}}, status=401)) as server:
+        done = suffice("ask", "What is 6 * 7?", "--base-url", server.base_url, "--model", "m")
+    assert done.returncode == 2 and "OPENAI_API_KEY" in done.stderr
 
 
 @pytest.mark.parametrize("wrong", [["--budget", "600"], ["--controller", "rl", "--budget", "300"]])

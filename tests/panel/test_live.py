@@ -186,6 +186,7 @@ def test_what_a_panel_does_not_do_it_says(tmp_path: Path) -> None:
     path = panel_file(tmp_path, a="http://127.0.0.1:9/v1")
     for more in (("--controller", "asc"), ("--price-per-million-tokens", "2"), ("--value-of-an-answer", "1")):
         assert "those are in the panel's file" in fails("ask", "6 * 7?", "--panel", path, *more)
+    assert "there is no flow with it" in fails("ask", "6 * 7?", "--panel", path, "--flow", "auto")
     assert "leave --base-url, --model and --gguf out" in fails("ask", "6 * 7?", "--panel", path, "--model", "other")
     questions = tmp_path / "questions.jsonl"
     questions.write_text('{"id": "q", "question": "6 * 7?"}\n')
