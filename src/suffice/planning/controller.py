@@ -3,7 +3,7 @@
 Where no single plan meets a budget on average, a few neighbouring ones together do.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +49,8 @@ class Plan(SavedController):
     prior: Prior = UNIVERSAL
     fewest: int = 1
     """It doesn't stop with fewer draws than these."""
+    pools: Sequence[Mapping[str, str]] = field(default=(), repr=False, compare=False)
+    """Those that the prior was fitted to, each with its name and sha256."""
     tables: dict[int, Lookup] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What it decides, by budget: gone when it is."""
 
@@ -101,6 +103,7 @@ class Plan(SavedController):
             "fewest": self.fewest,
             "extent": EXTENT,
             "prior": "universal" if self.prior == UNIVERSAL else "fitted",
+            "pools": list(self.pools),
         }
 
     def tensors(self) -> dict[str, FloatArray]:
@@ -114,7 +117,8 @@ class Plan(SavedController):
         if prior.grid.min() < 0 or not np.isclose(sum(prior.weights), 1):
             raise ValueError
         penalties, fewest = card["penalties"], card.get("fewest", 1)
-        return Plan(penalties["draw"], penalties["round"], tuple(card["actions"]), prior, fewest)
+        actions, pools = tuple(card["actions"]), card.get("pools", ())
+        return Plan(penalties["draw"], penalties["round"], actions, prior, fewest, pools)
 
     def actions_at(self, budget: int) -> tuple[int, ...]:
         """The actions; where none were chosen, larger ones too for a budget that has the room."""
