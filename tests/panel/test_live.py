@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from helpers.commands import fails, suffice, works
+from helpers.labels import easy_and_hard
 from helpers.live import be_quick, boxed
 from helpers.panels import panel_file
 
-from suffice import LocalServer, OptionError, SampleError, Sampling
+from suffice import LocalServer, OptionError, SampleError, Sampling, calibrate
 from suffice.panel.live import Panel, Voter, ask_panel
 from suffice.testing import FakeServer, Reply, completion
 
@@ -192,6 +193,25 @@ def test_what_a_panel_does_not_do_it_says(tmp_path: Path) -> None:
     questions.write_text('{"id": "q", "question": "6 * 7?"}\n')
     assert "does not learn" in fails("run", questions, "--out", tmp_path / "out.jsonl", "--panel", path, "--learn")
     assert suffice("ask", "6 * 7?", "--panel", tmp_path / "none.toml").returncode == 2
+
+
+def test_a_calibration_of_other_votes_than_a_panel_s_is_doubted(tmp_path: Path) -> None:
+    right, questions = tmp_path / "right.json", tmp_path / "questions.jsonl"
+    calibrate(easy_and_hard()).save(right)
+    questions.write_text('{"id": "q", "question": "6 * 7?"}\n')
+    with FakeServer(always(42)) as server:
+        panel = panel_file(tmp_path, controller="cascade", small=server.base_url, large=server.base_url)
+        usual: list[str | Path] = ["--panel", panel, "--right", right]
+        taken = server.base_url.rpartition(":")[2].removesuffix("/v1")
+        commands: list[tuple[int, list[str | Path]]] = [
+            (0, ["ask", "6 * 7?"]),
+            (0, ["run", questions, "--out", tmp_path / "out.jsonl"]),
+            (2, ["serve", "--upstream", server.base_url, "--port", taken]),  # it is told before the port is tried
+        ]
+        for code, command in commands:
+            done = suffice(*command, *usual)
+            assert "is of votes by plan with a budget of 32, and these are by cascade" in done.stderr
+            assert (done.returncode, done.stderr.count("may not hold")) == (code, 1)
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ from suffice.live.parse import json_schema_format
 from suffice.live.prompts import get_prompt
 from suffice.live.sample import run_in_thread
 from suffice.live.sampling import Sampling, priced
-from suffice.panel.live import PanelAsker, voters_servers
+from suffice.panel.live import Panel, PanelAsker, voters_servers
 from suffice.paths import check_writable, is_there, writing_whole
 from suffice.report.progress import batch_bar
 from suffice.settings import setting
@@ -111,6 +111,13 @@ def _told(settings: Mapping[str, Any]) -> Sampling:
     return sampling
 
 
+def check_panel(panel: Panel, sampling: Sampling) -> None:
+    """Refuse votes that a panel can't hold, and say where a calibration is of others than it holds."""
+    panel.check(sampling.voting)
+    for doubt in sampling.calibration.doubts(panel.controller, sampling.budget) if sampling.calibration else ():
+        typer.echo(f"suffice: {doubt}", err=True)
+
+
 def weighed(settings: Mapping[str, Any], prices: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a vote by prices, where a second has one."""
     costs = costs_of(prices)
@@ -159,7 +166,7 @@ class Job:
         Ctrl-C leaves it ready to go on.
         """
         if upstream.panel:
-            upstream.panel.check(self._sampling.voting)
+            check_panel(upstream.panel, self._sampling)
         messages = get_prompt(prompt or upstream.prompt)
         config = BatchConfig(fields, messages, self._sampling, **more)
         ray_shards = self._ray_shards(upstream, config)

@@ -67,6 +67,7 @@ def ask(
         try:
             fields = upstream.fields(request | form)
             if upstream.panel:
+                asking.check_panel(upstream.panel, sampling)
                 outcome = ask_panel(upstream.panel, upstream.settings, asked, sampling=sampling, watch=watch, **fields)
             else:
                 outcome = suffice.sample(clients, asked, sampling=sampling, watch=watch, **fields)
