@@ -130,10 +130,10 @@ def test_ask_and_run_take_a_panel(tmp_path: Path) -> None:
         told = json.loads(works("ask", "What is 6 * 7?", "--panel", path, "--json"))
         assert told["answer"] == "42" and told["by_voter"]["large"] == {"42": 2}
         assert "large said: 42 ×2." in works("ask", "What is 6 * 7?", "--panel", path)
-        works("run", questions, "--out", out, "--panel", path)
+        works("run", questions, "--out", out, "--panel", path, "--budget", "600")  # more than a plan takes
         lines = [json.loads(line) for line in out.read_text().splitlines()]
         asked = len(small.requests) + len(large.requests)
-        works("run", questions, "--out", out, "--panel", path)  # all of it is in the journal
+        works("run", questions, "--out", out, "--panel", path, "--budget", "600")  # all of it is in the journal
         assert len(small.requests) + len(large.requests) == asked
     assert [line["right"] for line in lines] == [True] * 3
     assert all(line["by_voter"] == {"small": {"7": 1, "8": 1}, "large": {"42": 2}} for line in lines)

@@ -167,6 +167,8 @@ class Job:
         """
         if upstream.panel:
             check_panel(upstream.panel, self._sampling)
+        else:
+            self._sampling.voting.controller.check_budget(self._sampling.budget)
         messages = get_prompt(prompt or upstream.prompt)
         config = BatchConfig(fields, messages, self._sampling, **more)
         ray_shards = self._ray_shards(upstream, config)

@@ -84,7 +84,6 @@ class Sampling:
             warnings.warn(doubt, stacklevel=3)
         if not 0 <= self.patience < inf:
             raise OptionError(f"must be 0 or more, not {self.patience}", "patience")
-        self.voting.controller.check_budget(self.budget)
         if self.voting.flow:
             self.voting.flow.check(self.voting.controller)
 
