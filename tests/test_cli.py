@@ -107,6 +107,44 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(write_pool: Callable[..., P
     assert "POOL" in fails("evaluate")
 
 
+NOWHERE = ["--base-url", "http://127.0.0.1:1/v1", "--model", "m"]
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (["ask", "Q", *NOWHERE, "--top-p", "nan"], "--top-p"),
+        (["ask", "Q", *NOWHERE, "--top-p", "inf"], "--top-p"),
+        (["ask", "Q", *NOWHERE, "--top-p", "-1"], "--top-p"),
+        (["ask", "Q", *NOWHERE, "--price-per-million-tokens", "-1"], "--price-per-million-tokens"),
+        (
+            ["ask", "Q", *NOWHERE, "--price-per-million-tokens", "1", "--tokens-per-sample", "0"],
+            "--tokens-per-sample",
+        ),
+        (
+            ["ask", "Q", *NOWHERE, "--price-per-million-tokens", "1", "--value-of-an-answer", "0"],
+            "--value-of-an-answer",
+        ),
+        (["plan", "--budget", "0"], "--budget"),
+        (["plan", "--budget", "9999"], "up to a budget of 512"),
+        (["evaluate", POOL, "--tokens-per-second", "0"], "--tokens-per-second"),
+        (["evaluate", POOL, "--tokens-per-second", "nan"], "--tokens-per-second"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(command: list[str], option: str) -> None:
+    assert option in fails(*command)
+
+
+@pytest.mark.parametrize("limit", ["--max-tokens-total", "--max-cost"])
+def test_a_limit_on_spending_is_no_less_than_nothing(limit: str, tmp_path: Path) -> None:
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"id": "one", "question": "What is one?"}\n')
+    prices = ["--price-per-million-tokens", "1"]
+    run: list[str | Path] = ["run", questions, "--out", tmp_path / "out.jsonl", *NOWHERE, *prices]
+    assert f"{limit} must be 0 or more, not -5" in fails(*run, limit, "-5")
+    assert list(tmp_path.iterdir()) == [questions]
+
+
 def test_names_with_markup_are_printed_as_they_are(write_pool: Callable[..., Path]) -> None:
     path = write_pool({"id": "q", "gold": "1", "answers": ["1"] * 32, "tokens": None}, name="[bold]x:smile:.jsonl")
     for command in ("pools", "evaluate"):

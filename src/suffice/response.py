@@ -26,6 +26,9 @@ class Response:
     """
     final: str | None = None
     """What the model said when it was asked for the answer alone, where it was; those tokens are among its own."""
+    final_tokens: int = 0
+    final_prompt_tokens: int = 0
+    """Of the tokens and prompt tokens, those that asking for the answer alone took."""
     answer: str | None = None
     voter: str | None = None
     """Who of a panel gave it."""

@@ -62,6 +62,8 @@ def test_the_model_reads_where_that_is_asked_for() -> None:
     assert (outcome.answer, outcome.evidence, outcome.samples) == ("quarante-deux", "asked", 4)
     assert outcome.completion_tokens == sum(response.tokens or 0 for response in outcome.responses) == 2 * 4 * 10
     assert all(response.final == "Quarante-deux" for response in outcome.responses)
+    # One plain response has 10 tokens and a prompt of 5; that its answer is asked for is over that.
+    assert outcome.over_one == (3, outcome.completion_tokens - 10, outcome.prompt_tokens - 5)
 
 
 def test_the_gateway_lets_the_model_read_and_counts_what_that_takes() -> None:

@@ -157,7 +157,7 @@ def test_each_topic_learns_for_itself(file: str, upstream: FakeServer) -> None:
 def test_feedback_that_is_none_is_refused(file: str, upstream: FakeServer) -> None:
     with gateway(upstream, right=file) as url:
         reply = post(url, ASK)
-        for told in ({}, {"right": True, "gold": "42"}, {"right": "yes"}, {"gold": [42]}):
+        for told in ({}, {"right": True, "gold": "42"}, {"right": "yes"}, {"gold": [42]}, {"gold": " "}):
             assert say(url, reply, **told).status_code == 400
         assert say(url, "chatcmpl-none", right=True).status_code == 404
         assert httpx.post(f"{url}/v1/suffice/feedback", content=b"no", trust_env=False).status_code == 400

@@ -92,3 +92,14 @@ def test_a_line_that_is_no_entry_is_named(tmp_path: Path) -> None:
         file.write(json.dumps({"id": "a"}).encode() + b"\nnonsense\n")
     with closing(Journal(path, {})) as journal, pytest.raises(OptionError, match="line 3: not a journal's"):
         list(journal.entries())
+
+
+def test_a_journal_without_entries_is_begun_anew(tmp_path: Path, asked: list[Asked]) -> None:
+    path = tmp_path / "j.journal"
+    Journal(path, {"budget": 600}).close()
+    with closing(Journal(path, {"budget": 32})) as journal:
+        asyncio.run(journal.add({"id": "q0"}))
+        assert [entry for _, entry in journal.entries()] == [{"id": "q0"}]
+    assert len(path.read_bytes().splitlines()) == 2
+    with pytest.raises(OptionError, match="budget was 32 and is now 600"):
+        Journal(path, {"budget": 600})

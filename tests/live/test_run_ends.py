@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.commands import works
+from helpers.commands import fails, suffice, works
 from helpers.live import boxed
+from helpers.panels import panel_file
 
 from suffice.testing import FakeServer, Reply
 from suffice.testing.replies import completion
@@ -60,3 +61,27 @@ def test_responses_that_were_cut_off_are_told(command: list[str], tmp_path: Path
     with FakeServer(cuts_some_off) as server:
         said = works(command[0], questions, "--out", out, "--base-url", server.base_url, *command[1:])
     assert "4 of 8 responses were cut off before their answer: --max-tokens is too small" in said
+
+
+def test_a_refused_key_is_bad_input() -> None:
+    with FakeServer(lambda request, number: Reply({"error": {"message": "no such key"}}, status=401)) as server:
+        done = suffice("ask", "What is 6 * 7?", "--base-url", server.base_url, "--model", "m")
+    assert done.returncode == 2 and "OPENAI_API_KEY" in done.stderr
+
+
+@pytest.mark.parametrize("wrong", [["--budget", "600"], ["--controller", "rl", "--budget", "300"]])
+def test_what_is_refused_leaves_nothing_behind(wrong: list[str], tmp_path: Path) -> None:
+    questions, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
+    questions.write_text('{"id": "one", "question": "What is one?"}\n')
+    with FakeServer(script) as server:
+        assert "budget" in fails("run", questions, "--out", out, "--base-url", server.base_url, *wrong)
+    assert list(tmp_path.iterdir()) == [questions]
+
+
+def test_what_a_panel_refuses_leaves_nothing_behind(tmp_path: Path) -> None:
+    questions, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
+    questions.write_text('{"id": "one", "question": "What is one?"}\n')
+    with FakeServer(script) as server:
+        panel = panel_file(tmp_path, small=server.base_url, large=server.base_url)
+        assert "fields of JSON" in fails("run", questions, "--out", out, "--panel", panel, "--answer", "json")
+    assert sorted(tmp_path.iterdir()) == sorted([questions, panel])

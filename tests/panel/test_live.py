@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from helpers.commands import fails, suffice, works
+from helpers.labels import easy_and_hard
 from helpers.live import be_quick, boxed
 from helpers.panels import panel_file
 
-from suffice import LocalServer, OptionError, SampleError, Sampling
+from suffice import LocalServer, OptionError, SampleError, Sampling, calibrate
 from suffice.panel.live import Panel, Voter, ask_panel
 from suffice.testing import FakeServer, Reply, completion
 
@@ -129,10 +130,10 @@ def test_ask_and_run_take_a_panel(tmp_path: Path) -> None:
         told = json.loads(works("ask", "What is 6 * 7?", "--panel", path, "--json"))
         assert told["answer"] == "42" and told["by_voter"]["large"] == {"42": 2}
         assert "large said: 42 ×2." in works("ask", "What is 6 * 7?", "--panel", path)
-        works("run", questions, "--out", out, "--panel", path)
+        works("run", questions, "--out", out, "--panel", path, "--budget", "600")  # more than a plan takes
         lines = [json.loads(line) for line in out.read_text().splitlines()]
         asked = len(small.requests) + len(large.requests)
-        works("run", questions, "--out", out, "--panel", path)  # all of it is in the journal
+        works("run", questions, "--out", out, "--panel", path, "--budget", "600")  # all of it is in the journal
         assert len(small.requests) + len(large.requests) == asked
     assert [line["right"] for line in lines] == [True] * 3
     assert all(line["by_voter"] == {"small": {"7": 1, "8": 1}, "large": {"42": 2}} for line in lines)
@@ -186,11 +187,31 @@ def test_what_a_panel_does_not_do_it_says(tmp_path: Path) -> None:
     path = panel_file(tmp_path, a="http://127.0.0.1:9/v1")
     for more in (("--controller", "asc"), ("--price-per-million-tokens", "2"), ("--value-of-an-answer", "1")):
         assert "those are in the panel's file" in fails("ask", "6 * 7?", "--panel", path, *more)
+    assert "there is no flow with it" in fails("ask", "6 * 7?", "--panel", path, "--flow", "auto")
     assert "leave --base-url, --model and --gguf out" in fails("ask", "6 * 7?", "--panel", path, "--model", "other")
     questions = tmp_path / "questions.jsonl"
     questions.write_text('{"id": "q", "question": "6 * 7?"}\n')
     assert "does not learn" in fails("run", questions, "--out", tmp_path / "out.jsonl", "--panel", path, "--learn")
     assert suffice("ask", "6 * 7?", "--panel", tmp_path / "none.toml").returncode == 2
+
+
+def test_a_calibration_of_other_votes_than_a_panel_s_is_doubted(tmp_path: Path) -> None:
+    right, questions = tmp_path / "right.json", tmp_path / "questions.jsonl"
+    calibrate(easy_and_hard()).save(right)
+    questions.write_text('{"id": "q", "question": "6 * 7?"}\n')
+    with FakeServer(always(42)) as server:
+        panel = panel_file(tmp_path, controller="cascade", small=server.base_url, large=server.base_url)
+        usual: list[str | Path] = ["--panel", panel, "--right", right]
+        taken = server.base_url.rpartition(":")[2].removesuffix("/v1")
+        commands: list[tuple[int, list[str | Path]]] = [
+            (0, ["ask", "6 * 7?"]),
+            (0, ["run", questions, "--out", tmp_path / "out.jsonl"]),
+            (2, ["serve", "--upstream", server.base_url, "--port", taken]),  # it is told before the port is tried
+        ]
+        for code, command in commands:
+            done = suffice(*command, *usual)
+            assert "is of votes by plan with a budget of 32, and these are by cascade" in done.stderr
+            assert (done.returncode, done.stderr.count("may not hold")) == (code, 1)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,8 +101,8 @@ def test_even_labels_against_all_expectation_leave_a_slope_above_zero() -> None:
     assert learn(scores, (scores < 0).astype(float))[1] > 0
 
 
-@pytest.mark.parametrize(("risk", "confidence"), [(0, 0.9), (1, 0.9), (0.1, 0), (0.1, 1), (10, 0.9)])
-def test_shares_that_are_none_are_refused(risk: float, confidence: float) -> None:
+@pytest.mark.parametrize(("risk", "confidence"), [(0, 0.9), (1, 0.9), (0.1, 0), (0.1, 1), (10, 0.9), ("a", 0.9)])
+def test_shares_that_are_none_are_refused(risk: Any, confidence: float) -> None:
     with pytest.raises(OptionError, match="must be between 0 and 1"):
         KNOWN.threshold(risk, confidence)
 
@@ -134,6 +135,7 @@ def test_a_newer_format_and_numbers_that_make_none_are_refused(tmp_path: Path) -
         ({"format": 2}, "newer"),
         ({"slope": -1.0}, "not a whole"),
         ({"truths": [1, 2]}, "not a whole"),
+        ({"truths": [1, float("inf")]}, "not a whole"),
         ({"scores": [1.0]}, "not a whole"),
         ({"signal": {"name": "tail"}}, "not a whole"),
     ):

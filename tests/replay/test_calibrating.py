@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.commands import fails, works
+from helpers.commands import fails, suffice, works
 from helpers.labels import easy_and_hard, wrongly_sure
 
 from suffice import OptionError, Pool, PoolError, Tally, calibrate, get_controller, load_calibration
@@ -70,8 +70,32 @@ def test_too_few_labels_and_answers_with_fields_are_refused() -> None:
 
 
 def test_pools_are_taken_for_one_even_where_they_share_names() -> None:
-    both = calibrate([POOL, easy_and_hard(80, seed=3)])
+    other = easy_and_hard(80, seed=3)
+    others = tuple(replace(one, id=f"other {one.id}") for one in other.questions)
+    both = calibrate([POOL, replace(other, questions=others)])
     assert len(both.scores) == 200
+
+
+def test_a_question_counts_once_over_all_pools() -> None:
+    twice = calibrate([POOL, POOL])
+    assert len(twice.scores) == len(POOL) and twice.card["repeated"] == len(POOL)
+    assert twice.threshold(0.05) == calibrate(POOL).threshold(0.05)
+    texts = tuple(replace(one, id=f"new {one.id}", extra={"question": "same"}) for one in POOL.questions)
+    assert len(calibrate([POOL, replace(POOL, questions=texts)]).scores) == len(POOL) + 1
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_signal_is_learned_from_where_all_pools_have_it(first: int) -> None:
+    pools = ["qwen2.5-coder-1.5b__train-signals", "qwen2.5-coder-1.5b__train"]
+    assert calibrate(pools[0]).signal
+    both = calibrate([pools[first], pools[1 - first]])
+    assert both.signal is None and both.card["repeated"] == 200
+
+
+def test_the_command_says_how_many_labels_were_left_out(tmp_path: Path) -> None:
+    pool = "smollm2-135m__arithmetic"
+    done = suffice("calibrate", pool, pool, "--out", tmp_path / "it.json")
+    assert done.returncode == 0 and "suffice: 40 labels are left out" in done.stderr
 
 
 def test_cross_judging_learns_nothing_from_what_it_judges() -> None:

@@ -100,6 +100,24 @@ def test_a_pool_that_a_controller_was_trained_on_is_named() -> None:
     assert done.stderr.count("WARNING") == 1
 
 
+@pytest.mark.parametrize(
+    ("learn", "option"),
+    [
+        (["fit", "--out", "plan.safetensors"], ["--controller", "file:plan.safetensors"]),
+        (["weigh", "--force", "--out", "w.safetensors"], ["--controller", "sc", "--elect", "file:w.safetensors"]),
+        (["calibrate", "--out", "right.json"], ["--controller", "sc", "--right", "right.json"]),
+    ],
+)
+def test_a_pool_that_anything_was_learned_from_is_named(
+    learn: list[str], option: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pool = "smollm2-135m__arithmetic"
+    works(*learn, pool)
+    done = suffice("evaluate", pool, "--repeats", "2", *option)
+    assert f"WARNING: {option[-1]} was trained on {pool}: its figures" in done.stderr
+
+
 def test_slots_make_responses_wait(write_pool: Write) -> None:
     path = write_pool({"id": "q", "gold": "1", "answers": ["1"] * 32, "tokens": [10] * 32})
     latencies = [

@@ -17,6 +17,7 @@ from suffice.answers import Structure
 from suffice.answers.structure import Schema
 from suffice.cli.app import need
 from suffice.cli.fields import Fields
+from suffice.cli.options import costs_of
 from suffice.cli.servers import ServerChoice
 from suffice.flow import get_flow
 from suffice.live.batches.asker import BatchConfig
@@ -27,9 +28,8 @@ from suffice.live.parse import json_schema_format
 from suffice.live.prompts import get_prompt
 from suffice.live.sample import run_in_thread
 from suffice.live.sampling import Sampling, priced
-from suffice.panel.live import PanelAsker, voters_servers
+from suffice.panel.live import Panel, PanelAsker, voters_servers
 from suffice.paths import check_writable, is_there, writing_whole
-from suffice.penalties import Costs
 from suffice.report.progress import batch_bar
 from suffice.settings import setting
 
@@ -74,6 +74,8 @@ def check_request(request: Mapping[str, Any]) -> None:
         raise OptionError(f"must be at least 1, not {request['max_tokens']}", "max_tokens")
     if not 0 <= request.get("temperature", 1) < inf:
         raise OptionError(f"must be 0 or more, not {request['temperature']:g}", "temperature")
+    if not 0 <= request.get("top_p", 1) <= 1:
+        raise OptionError(f"must be between 0 and 1, not {request['top_p']:g}", "top_p")
     if request.get("temperature") == 0:
         typer.echo("suffice: at temperature 0 all samples will agree, and voting on them is a waste", err=True)
         warnings.filterwarnings("ignore", message="temperature 0")
@@ -109,13 +111,21 @@ def _told(settings: Mapping[str, Any]) -> Sampling:
     return sampling
 
 
+def check_panel(panel: Panel, sampling: Sampling) -> None:
+    """Refuse votes that a panel can't hold, and say where a calibration is of others than it holds."""
+    panel.check(sampling.voting)
+    for doubt in sampling.calibration.doubts(panel.controller, sampling.budget) if sampling.calibration else ():
+        typer.echo(f"suffice: {doubt}", err=True)
+
+
 def weighed(settings: Mapping[str, Any], prices: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a vote by prices, where a second has one."""
+    costs = costs_of(prices)
     if "value_of_a_second" not in prices:
         return dict(settings)
     if "value_of_an_answer" not in prices:
         raise OptionError("must be given for costs to be weighed against it", "value_of_an_answer")
-    return priced(settings, Costs(**prices))
+    return priced(settings, costs)
 
 
 def recorded(settings: Mapping[str, Any], names: str) -> dict[str, Any]:
@@ -155,6 +165,10 @@ class Job:
 
         Ctrl-C leaves it ready to go on.
         """
+        if upstream.panel:
+            check_panel(upstream.panel, self._sampling)
+        else:
+            self._sampling.voting.controller.check_budget(self._sampling.budget)
         messages = get_prompt(prompt or upstream.prompt)
         config = BatchConfig(fields, messages, self._sampling, **more)
         ray_shards = self._ray_shards(upstream, config)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from math import inf
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +25,13 @@ DRAWN = {"budget": DEFAULT_BUDGET, "repeats": DEFAULT_REPEATS, "seed": 0}
 def pool_argument(about: str) -> Any:
     """The argument that names pools."""
     return typer.Argument(metavar="POOL", help=about, autocompletion=completion.pools)
+
+
+def _above_0(value: float | None) -> float | None:
+    """A number by which others are divided."""
+    if value is not None and not 0 < value < inf:
+        raise typer.BadParameter(f"must be above 0, not {value:g}")
+    return value
 
 
 Pools = Annotated[list[str], pool_argument("Names of bundled pools, or paths.")]
@@ -55,7 +63,9 @@ RayAddress = Annotated[
 Slots = Annotated[
     int | None, typer.Option(help="How many responses to a question the server works on at once; all by default.")
 ]
-TokensPerSecond = Annotated[float | None, typer.Option(help="How quick a response is, for latency in seconds.")]
+TokensPerSecond = Annotated[
+    float | None, typer.Option(help="How quick a response is, for latency in seconds.", callback=_above_0)
+]
 
 PenaltyDraw = Annotated[float, typer.Option(help="What a draw costs.")]
 PenaltyRound = Annotated[float, typer.Option(help="What a round costs.")]
@@ -91,6 +101,13 @@ def standing_of(executor: Executor | None) -> Callable[[], str]:
     return lambda: executor.standing if executor else ""
 
 
+def costs_of(prices: Mapping[str, Any]) -> Costs:
+    """The costs that prices make; responses without tokens cost nothing, which nobody means."""
+    if prices.get("tokens_per_sample") == 0:
+        raise OptionError("must be above 0", "tokens_per_sample")
+    return Costs(**prices)
+
+
 def penalties_of(
     draw: float, round_: float, pools: Sequence[suffice.Pool], prices: Mapping[str, Any], quiet: bool = False
 ) -> Penalties:
@@ -104,6 +121,6 @@ def penalties_of(
         if not counted:
             raise OptionError("must be given: there is no pool that tells it", "tokens_per_sample")
         prices = {**prices, "tokens_per_sample": sum(counted) / len(counted)}
-    costs = suffice.Costs(**prices)
+    costs = costs_of(prices)
     typer.echo(f"Penalties: {costs.penalties.draw:.4g} a draw, {costs.penalties.round:.4g} a round.", err=quiet)
     return costs.penalties

@@ -79,9 +79,11 @@ def upstream_of(
 
 
 def check_with_panel(settings: Mapping[str, Any], prices: Mapping[str, Any]) -> None:
-    """Refuse a controller, prices and what is weighed against them beside `--panel`."""
+    """Refuse a controller, a flow, prices and what is weighed against them beside `--panel`."""
     if "controller" in settings or any(prices.values()):
         raise OptionError("takes no controller, price or value of an answer: those are in the panel's file", "panel")
+    if "flow" in settings:
+        raise OptionError("decides when a round is in: there is no flow with it", "panel")
 
 
 @contextmanager
@@ -147,4 +149,9 @@ def _models(openai: Any, settings: dict[str, Any]) -> list[str]:
 
 def with_key(message: str) -> str:
     """What a server complains of, and where its key comes from where it is the key."""
-    return f"{message.rstrip('.')}; its key is read from {KEY_ENV}" if "Error code: 401" in message else message
+    return f"{message.rstrip('.')}; its key is read from {KEY_ENV}" if is_key_refused(message) else message
+
+
+def is_key_refused(message: str) -> bool:
+    """Whether what a server complains of is its key."""
+    return "Error code: 401" in message

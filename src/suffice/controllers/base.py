@@ -46,6 +46,9 @@ class Controller(ABC):
         """
         return self
 
+    def check_budget(self, budget: int) -> None:  # noqa: B027
+        """Refuse a budget that it can't decide for, before anything is asked; ControllerError says why."""
+
     def is_quick(self, budget: int) -> bool:
         """Whether a decision takes no time to speak of; live, one that may is left to a thread."""
         return False

@@ -217,10 +217,14 @@ class ConditionedController(NetworkController):
             (on_grid(weights.astype(float)).T.copy(), on_grid(biases.astype(float))) for weights, biases in self.layers
         )
 
+    def check_budget(self, budget: int) -> None:
+        """Those of its range."""
+        self.range.check_budget(budget)
+
     def _condition(self, budget: int) -> FloatArray:
         """What budget and prices add to the first layer, its biases included."""
         if budget not in self._conditioned:
-            self.range.check_budget(budget)
+            self.check_budget(budget)
             weights, biases = self._exact[0]
             seen = on_grid(conditions(budget, self.penalties.draw, self.penalties.round))
             self._conditioned[budget] = seen @ weights[FEATURES:] + biases

@@ -96,13 +96,13 @@ class LearnedController(NetworkController):
 
     def decide(self, tally: Tally) -> int:
         """A look-up."""
-        self._check(tally.budget)
+        self.check_budget(tally.budget)
         draws = tally.draws
         return self.first - draws if draws < self.first else self._by_tally[draws, *tally.top(self.top)]
 
     def decide_many(self, tallies: Tallies) -> IntArray:
         """Look-ups."""
-        self._check(tallies.budget)
+        self.check_budget(tallies.budget)
         keys, asked = self.table
         found = np.searchsorted(keys, self._keys(tallies.draws, tallies.top(self.top)))
         # Before the first round is in there are no such keys: the look-up there is void.
@@ -115,7 +115,8 @@ class LearnedController(NetworkController):
         digits = np.column_stack([draws, top]).astype(np.int64)
         return digits @ (self.budget + 1) ** np.arange(self.top, -1, -1)
 
-    def _check(self, budget: int) -> None:
+    def check_budget(self, budget: int) -> None:
+        """Its own alone."""
         if budget != self.budget:
             raise ControllerError(f"{self} can't serve a budget of {budget}: use its own, or train another")
 

@@ -225,6 +225,8 @@ class ServerDraws(QueuedDraws):
             tokens=None if response.tokens is None else response.tokens + (final.tokens or 0),
             seconds=response.seconds + final.seconds,
             prompt_tokens=response.prompt_tokens + final.prompt_tokens,
+            final_tokens=0 if response.tokens is None else final.tokens or 0,
+            final_prompt_tokens=final.prompt_tokens,
         )
 
     async def _draw_fewer(self, numbers: list[int], request: DrawRequest, error: DrawError) -> bool:

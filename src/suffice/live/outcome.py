@@ -139,11 +139,11 @@ class Outcome:
 
     @property
     def over_one(self) -> OverOne:
-        """What was spent over one response."""
+        """What was spent over one response, which nobody would have asked for its answer again."""
         if not self.responses:
             return OverOne(0, 0, 0)
-        prompt = max(response.prompt_tokens for response in self.responses)
-        first = self.responses[0].tokens or 0
+        prompt = max(response.prompt_tokens - response.final_prompt_tokens for response in self.responses)
+        first = (self.responses[0].tokens or 0) - self.responses[0].final_tokens
         spent = max(self.samples, self.launched - len(self.failures))  # what came too late was paid for too
         return OverOne(spent - 1, self.completion_tokens - first, self.prompt_tokens - prompt)
 

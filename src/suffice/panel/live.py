@@ -109,14 +109,18 @@ class Panel:
         except OptionError as error:
             raise OptionError(f"{path} {error.complaint}", "panel") from None
 
-    def held(self, voting: Voting, servers: Mapping[str, Server]) -> dict[str, Any]:
-        """What is another in its votes: they are in rounds, with draws from whoever the controller chooses."""
+    def check(self, voting: Voting) -> None:
+        """Refuse votes that it can't hold."""
         if voting.extractor.structure:
             raise OptionError("votes on answers and not on fields of JSON: ask one model for those", "panel")
         if voting.election:
             raise OptionError("weighs its votes by voter: there is no other election with it", "panel")
         if voting.flow and not voting.flow.is_auto:
             raise OptionError("decides when a round is in: there is no flow with it", "panel")
+
+    def held(self, voting: Voting, servers: Mapping[str, Server]) -> dict[str, Any]:
+        """What is another in its votes: they are in rounds, with draws from whoever the controller chooses."""
+        self.check(voting)
         source = partial(PanelDraws, self, servers)
         return {"controller": self.decides, "flow": None, "election": VoterElection(), "source": source}
 

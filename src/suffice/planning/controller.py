@@ -3,7 +3,7 @@
 Where no single plan meets a budget on average, a few neighbouring ones together do.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from suffice.controllers import (
     get_controller,
     register,
 )
-from suffice.errors import ControllerError
+from suffice.errors import ControllerError, whole_number
 from suffice.penalties import ROUND_IN_USE, Penalties
 from suffice.planning.approximate import plan_table
 from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Prior, build_model
@@ -49,6 +49,8 @@ class Plan(SavedController):
     prior: Prior = UNIVERSAL
     fewest: int = 1
     """It doesn't stop with fewer draws than these."""
+    pools: Sequence[Mapping[str, str]] = field(default=(), repr=False, compare=False)
+    """Those that the prior was fitted to, each with its name and sha256."""
     tables: dict[int, Lookup] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What it decides, by budget: gone when it is."""
 
@@ -67,6 +69,12 @@ class Plan(SavedController):
         actions = "+".join(map(str, self.actions))
         fewest = f",fewest={self.fewest}" if self.fewest > 1 else ""
         return f"plan:penalty_draw={self.penalty_draw:g},penalty_round={self.penalty_round:g},actions={actions}{fewest}"
+
+    def check_budget(self, budget: int) -> None:
+        """Those that can be planned for."""
+        whole_number("budget", budget)
+        if budget > LARGEST_BUDGET:
+            raise ControllerError(f"there are plans up to a budget of {LARGEST_BUDGET}, not {budget}")
 
     def is_quick(self, budget: int) -> bool:
         """Once it is planned."""
@@ -95,6 +103,7 @@ class Plan(SavedController):
             "fewest": self.fewest,
             "extent": EXTENT,
             "prior": "universal" if self.prior == UNIVERSAL else "fitted",
+            "pools": list(self.pools),
         }
 
     def tensors(self) -> dict[str, FloatArray]:
@@ -108,7 +117,8 @@ class Plan(SavedController):
         if prior.grid.min() < 0 or not np.isclose(sum(prior.weights), 1):
             raise ValueError
         penalties, fewest = card["penalties"], card.get("fewest", 1)
-        return Plan(penalties["draw"], penalties["round"], tuple(card["actions"]), prior, fewest)
+        actions, pools = tuple(card["actions"]), card.get("pools", ())
+        return Plan(penalties["draw"], penalties["round"], actions, prior, fewest, pools)
 
     def actions_at(self, budget: int) -> tuple[int, ...]:
         """The actions; where none were chosen, larger ones too for a budget that has the room."""
@@ -126,6 +136,10 @@ class Mixture(SavedController):
 
     def __repr__(self) -> str:
         return " | ".join(f"{share:.3f} × {plan}" for plan, share in zip(self.plans, self.shares, strict=True))
+
+    def check_budget(self, budget: int) -> None:
+        """Those that its plans take."""
+        self.plans[0].check_budget(budget)
 
     def for_question(self, random: np.random.Generator) -> Controller:
         """The plan that serves one question."""
@@ -180,8 +194,7 @@ def planned(budget: int, chosen: Plan) -> Lookup:
 
 
 def _plan(budget: int, chosen: Plan) -> Lookup:
-    if budget > LARGEST_BUDGET:
-        raise ControllerError(f"there are plans up to a budget of {LARGEST_BUDGET}, not {budget}")
+    chosen.check_budget(budget)
     penalties, actions = Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions_at(budget)
     if budget > EXACT_BUDGET:
         return plan_table(budget, chosen.prior, penalties, actions, chosen.fewest)

@@ -7,6 +7,7 @@ only what a score is worth. So the same labels may test a threshold: none had a 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -136,8 +137,8 @@ class Calibration:
             A probability, or None where no threshold does it: there are too few labels, or too few right answers.
         """
         for name, value in (("risk", risk), ("confidence", confidence)):
-            if not 0 < value < 1:
-                raise OptionError(f"must be between 0 and 1, not {value:g}", name)
+            if not (isinstance(value, Real) and 0 < value < 1):
+                raise OptionError(f"must be between 0 and 1, not {value}", name)
         fewest = np.log(1 - confidence) / np.log(1 - risk)  # so many, all of them right, prove it
         passed = None
         for least in THRESHOLDS:
@@ -216,7 +217,7 @@ def load_calibration(path: str | Path) -> Calibration:
         if told["kind"] == KIND and told["format"] > FORMAT:
             raise OptionError(f"{path}: this calibration has format {told['format']}, newer than this suffice knows")
         return _read(told)
-    except (OSError, KeyError, TypeError, ValueError, AttributeError):
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise OptionError(f"{path}: this is not a whole calibration; make one with suffice calibrate") from None
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy
 
 from suffice.controllers import Controller, get_controller
+from suffice.elections.learned import common_signals
 from suffice.errors import OptionError, PoolError, whole_number
 from suffice.planning import certainties
 from suffice.planning.right import FEWEST, SIGNALS, Calibration, SignalScale, learn, score
@@ -46,7 +47,8 @@ def calibrate(
     """Learn how often the elected answer is right, from questions with a gold answer.
 
     Args:
-        pool: A `Pool`, the name of a bundled one, or a path; or several, of other questions each, taken for one.
+        pool: A `Pool`, the name of a bundled one, or a path; or several, taken for one: a question that is in more than
+            one of them, by its text or else its id, counts where it is first, and a signal where all have it.
         controller: Who decides when votes stop: what is learned holds for votes that stop like this.
         budget: The most draws for a question.
         questions: How many of those with a gold answer, or the ids of them; all by default.
@@ -107,7 +109,9 @@ def labelled_votes(
 ) -> LabelledVotes:
     """The votes that labels are learned from, or checked on; arguments as those of `calibrate`."""
     pools = get_pools(pool)
-    labelled = [(place, question) for place, one in enumerate(pools) for question in _labelled(one)]
+    every = [(place, question) for place, one in enumerate(pools) for question in _labelled(one)]
+    labelled = _once_each(every)
+    repeated = len(every) - len(labelled)
     if questions is not None:
         labelled = _chosen(labelled, questions, seed)
     if len(labelled) < fewest:
@@ -116,8 +120,9 @@ def labelled_votes(
             f"learn from; label {fewest} at least, and better 100"
         )
     decides = get_controller(controller)
+    signals = [name for name in common_signals(pools) if name in SIGNALS]
     parts = [
-        _votes(episodes, replay(episodes, decides))
+        _votes(episodes, replay(episodes, decides), signals)
         for place, own in groupby(labelled, lambda one: one[0])
         for episodes in draw_episodes(Pool(pools[place].name, tuple(one for _, one in own)), budget, REPEATS, seed)
     ]
@@ -126,6 +131,7 @@ def labelled_votes(
         "controller": str(controller),
         "budget": budget,
         "labels": len(labelled),
+        "repeated": repeated,
         "pools": [{"name": one.name, "sha256": one.sha256} for one in pools],
         "seed": seed,
         "versions": {"suffice": version("suffice")},
@@ -141,6 +147,15 @@ def _labelled(pool: Pool) -> Iterator[Question]:
     return (question for question in pool.questions if question.gold is not None)
 
 
+def _once_each(labelled: Sequence[Labelled]) -> list[Labelled]:
+    """Each question where it is first: the same text, or the same id where there is none, is one label."""
+    first: dict[str, Labelled] = {}
+    for place, question in labelled:
+        text = question.extra.get("question")
+        first.setdefault(text if isinstance(text, str) else question.id, (place, question))
+    return list(first.values())
+
+
 def _chosen(labelled: Sequence[Labelled], questions: int | Iterable[str], seed: int) -> list[Labelled]:
     """The questions that are named, or as many of them at random."""
     if not isinstance(questions, Iterable):
@@ -153,7 +168,7 @@ def _chosen(labelled: Sequence[Labelled], questions: int | Iterable[str], seed: 
     return [one for one in labelled if one[1].id in named]
 
 
-def _votes(episodes: Episodes, outcomes: Outcomes) -> dict[str, Any]:
+def _votes(episodes: Episodes, outcomes: Outcomes, signals: Sequence[str]) -> dict[str, Any]:
     """The columns of votes, a row an episode."""
     tallies = episodes.standings.at(np.arange(len(outcomes.samples)), outcomes.samples)
     counted = outcomes.counted(episodes) >= 0
@@ -165,8 +180,7 @@ def _votes(episodes: Episodes, outcomes: Outcomes) -> dict[str, Any]:
         "truths": outcomes.right(episodes),
         "certainties": np.nan_to_num(certainties(tallies)),
     }
-    names = {name for question in episodes.questions for name in question.signals if name in SIGNALS}
-    return found | {name: known_mean(np.where(givers, episodes.signal(name), np.nan)) for name in sorted(names)}
+    return found | {name: known_mean(np.where(givers, episodes.signal(name), np.nan)) for name in signals}
 
 
 def calibration_of(votes: LabelledVotes) -> Calibration:

@@ -15,7 +15,7 @@ from suffice.cli.app import app, need
 from suffice.cli.fields import Fields
 from suffice.cli.options import Prices
 from suffice.cli.outputs import JsonFile
-from suffice.cli.servers import Servers, check_with_panel, upstream_of, with_key
+from suffice.cli.servers import Servers, check_with_panel, is_key_refused, upstream_of, with_key
 from suffice.live.prompts import get_prompt, put
 from suffice.panel.live import ask_panel
 from suffice.planning import LARGEST_BUDGET
@@ -67,6 +67,7 @@ def ask(
         try:
             fields = upstream.fields(request | form)
             if upstream.panel:
+                asking.check_panel(upstream.panel, sampling)
                 outcome = ask_panel(upstream.panel, upstream.settings, asked, sampling=sampling, watch=watch, **fields)
             else:
                 outcome = suffice.sample(clients, asked, sampling=sampling, watch=watch, **fields)
@@ -74,7 +75,7 @@ def ask(
         except KeyboardInterrupt as interrupt:
             outcome, code = getattr(interrupt, "outcome", None), 130
         except suffice.SampleError as error:
-            outcome, code = error.outcome, 1
+            outcome, code = error.outcome, 2 if is_key_refused(str(error)) else 1
             typer.echo(with_key(f"suffice: {error}"), err=True)
     if outcome:
         told = dumps(outcome.to_json(), ensure_ascii=False)

@@ -39,6 +39,9 @@ def calibrate(
         votes = labelled_votes(pools, controller, questions=labels, **draws)
         calibration = calibration_of(votes)
         judged = cross_judge(calibration, votes)
+    if repeated := votes.card["repeated"]:
+        left_out = "1 label is" if repeated == 1 else f"{repeated} labels are"
+        typer.echo(f"suffice: {left_out} left out: a question counts once over all pools", err=True)
     calibration.save(out)
     outputs.write(
         json=lambda: calibration_json(calibration, judged, votes.card),

@@ -11,6 +11,7 @@ from suffice.cli import options
 from suffice.cli.app import app, show
 from suffice.cli.outputs import OutputFiles, Outputs
 from suffice.controllers.conditioned import LARGEST_BUDGET as LARGEST_LEARNED
+from suffice.elections import get_election
 from suffice.flow import ABOUT, METAVAR, get_flow
 from suffice.planning import LARGEST_BUDGET as LARGEST_PLANNED
 from suffice.replay import DEFAULT_REPEATS
@@ -72,7 +73,9 @@ def evaluate(
     budget, largest = draws["budget"], {"rl": LARGEST_LEARNED, "plan": LARGEST_PLANNED}
     usual = [one for one in (IN_FLOW if flowing else IN_ROUNDS) if budget <= largest.get(one, budget)]
     controllers = controllers or [one for one in usual if one != "rl" or budget > 1]
-    warnings = [warning for name in controllers for warning in _trained_on_them(name, pools)]
+    learned: dict[str, object] = {name: suffice.get_controller(name) for name in controllers}
+    learned |= {elect: get_election(elect), str(right): calibration}
+    warnings = [warning for name, one in learned.items() for warning in _trained_on_them(name, one, pools)]
     for warning in warnings:
         typer.echo(f"WARNING: {warning}", err=True)
     cluster = options.on_ray(ray)
@@ -114,9 +117,9 @@ def evaluate(
         typer.echo(sentence)
 
 
-def _trained_on_them(name: str, pools: list[suffice.Pool]) -> list[str]:
-    """What to say where a controller's card names a tested pool as one that it was trained on."""
-    card = getattr(suffice.get_controller(name), "card", {})
+def _trained_on_them(name: str, learned: object, pools: list[suffice.Pool]) -> list[str]:
+    """What to say where the card of something learned names a tested pool as one that it was trained on."""
+    card = getattr(learned, "card", {})
     known = {told for pool in card.get("pools", ()) for told in (pool["name"], pool["sha256"]) if told}
     return [
         f"{name} was trained on {pool.name}: its figures there are not of new questions"

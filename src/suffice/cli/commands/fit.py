@@ -32,7 +32,9 @@ def fit(
     pools = options.load_pools(chosen)
     base = Plan(penalty_draw, penalty_round, whole_numbers("actions", actions))
     with waiting("fitting"):
-        fitted = replace(base, prior=learn_prior(pools, base, **draws), fewest=FEWEST)
+        prior = learn_prior(pools, base, **draws)
+    learned_from = [{"name": pool.name, "sha256": pool.sha256} for pool in pools]
+    fitted = replace(base, prior=prior, fewest=FEWEST, pools=learned_from)
     for pool in pools:
         with waiting(f"replay of {pool.name}"):
             old, new = suffice.evaluate(

@@ -36,6 +36,7 @@ def plan(
     pools = options.load_pools(chosen)
     penalties = options.penalties_of(penalty_draw, penalty_round, pools, prices)
     base = Plan(penalties.draw, penalties.round, whole_numbers("actions", actions))
+    base.check_budget(budget)
     result: suffice.SavedController = base
     if mean_samples is not None or mean_rounds is not None or min_agreement is not None:
         with waiting("planning"):

@@ -27,7 +27,10 @@ def serve(given: Annotated[dict[str, Any], Fields(Settings)], local_model: Gguf)
     if why := traces.ignored(settings):
         typer.echo(f"suffice: a collector of traces is named, and none are sent: it {why}", err=True)
     for one in settings.calibrations:
-        for doubt in one.calibration.doubts(settings.controller, settings.budget, settings.risk):
+        doubts = one.calibration.doubts(settings.controller, settings.budget, settings.risk)
+        if settings.voters and one.model in (None, settings.voters.name):
+            doubts += one.calibration.doubts(settings.voters.controller, settings.budget)
+        for doubt in doubts:
             typer.echo(f"suffice: {doubt}", err=True)
     gateway.check_port(settings)
     own = settings.upstream or (settings.voters and all(one.base_url for one in settings.voters.voters))

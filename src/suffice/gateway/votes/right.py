@@ -256,6 +256,8 @@ def _read(told: Any) -> tuple[str, bool | None, str]:
         raise GatewayError(400, '"right" must be true or false', param="right")
     if gold is not None and (isinstance(gold, bool) or not isinstance(gold, str | int | float)):
         raise GatewayError(400, '"gold" must be a text or a number', param="gold")
+    if gold is not None and not str(gold).strip():
+        raise GatewayError(400, '"gold" is empty: give the right answer', param="gold")
     return told["id"], right, str(gold)
 
 

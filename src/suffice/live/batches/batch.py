@@ -50,6 +50,17 @@ class Spent:
     _failed_in_a_row: int = 0
     _failing: set[str] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        told = {
+            "price_per_million_tokens": self.price,
+            "price_per_million_prompt_tokens": self.prompt_price,
+            "max_tokens_total": self.max_tokens,
+            "max_cost": self.max_cost,
+        }
+        for name, value in told.items():
+            if value is not None and not 0 <= value < math.inf:
+                raise OptionError(f"must be 0 or more, not {value:g}", name)
+
     @property
     def cost(self) -> float:
         """The price of all tokens."""

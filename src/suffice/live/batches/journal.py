@@ -123,23 +123,34 @@ class Journal:
         if not (begins == begun or begun.startswith(begins)):
             raise OptionError(f"{self.path}, line 1: not a journal's; move the file away")
         if end < size:
-            os.ftruncate(self._file, end)
-            self._reader.close()  # it may have read what is no longer there
-            self._reader = self.path.open("rb")
+            self._cut(end)
         return end
 
+    def _cut(self, end: int) -> None:
+        os.ftruncate(self._file, end)
+        self._reader.close()  # it may have read what is no longer there
+        self._reader = self.path.open("rb")
+
     def _go_on(self, settings: dict[str, Any]) -> None:
-        """Begin, or refuse to go on with other settings."""
+        """Begin, or refuse to go on with other settings; where no entry has come yet, it is begun anew."""
         if not self._end:
-            line = json.dumps({"format": FORMAT, "settings": settings}, ensure_ascii=False).encode() + b"\n"
-            self._append(line)
-            self._end = len(line)
+            self._begin(settings)
             return
         self._reader.seek(0)
-        first = self._read(self._reader.readline(), 1)
+        line = self._reader.readline()
+        first = self._read(line, 1)
         if not isinstance(first, dict) or first.get("format") != FORMAT or not isinstance(first.get("settings"), dict):
             raise OptionError(f"{self.path}, line 1: not a journal's; move the file away")
-        _check_same(self.path, first["settings"], json.loads(json.dumps(settings)))
+        if len(line) == self._end:
+            self._cut(0)
+            self._begin(settings)
+        else:
+            _check_same(self.path, first["settings"], json.loads(json.dumps(settings)))
+
+    def _begin(self, settings: dict[str, Any]) -> None:
+        line = json.dumps({"format": FORMAT, "settings": settings}, ensure_ascii=False).encode() + b"\n"
+        self._append(line)
+        self._end = len(line)
 
     def _read(self, line: bytes, number: int) -> Any:
         try:
