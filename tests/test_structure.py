@@ -174,7 +174,7 @@ WITHIN = {
         "events": set(),
         "policies": set(),
         "operations": {"errors", "policies", "settings", "app"},
-        "door": {"errors", "operations", "settings"},
+        "door": {"errors", "events", "operations", "settings"},
         "settings": {"accounts", "policies"},
         "fleet": {"door", "events", "errors", "settings", "operations"},
         "requests": {"door", "errors", "operations", "policies", "settings"},

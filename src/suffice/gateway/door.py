@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
 from suffice.gateway.errors import GatewayError
+from suffice.gateway.events import CutError
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import Account, SpendingByGroup
 from suffice.gateway.operations.shared import REQUESTS, WAITING, SharedCounters, SharedSemaphore
@@ -196,18 +197,21 @@ class Door:
                 self._check_origin(exchange.request)
             with self._until_end():
                 return await handler(exchange)
-        except GatewayError as error:
-            exchange.line |= {"kind": "refused" if error.status == 401 else "error", "error": error.brief}
-            if self._settings.log_text:
-                exchange.line["error"] = str(error)
-            return error.response(face)
         except ClientDisconnect:
             exchange.line["kind"] = "cancelled"
             return Response(status_code=499)
         except Exception as error:
-            traceback.print_exc()
+            return self._taken(error, exchange).response(face)
+
+    def _taken(self, error: Exception, exchange: Exchange) -> GatewayError:
+        """An error as one of ours, which is in the line; what nobody foresaw is told on the standard error alone."""
+        if not isinstance(error, GatewayError):
+            traceback.print_exception(error)
             exchange.line |= {"kind": "error", "error": type(error).__name__}
-            return GatewayError(500, "the gateway failed", kind="server_error").response(face)
+            return GatewayError(500, "the gateway failed", kind="server_error")
+        said = str(error) if self._settings.log_text else error.brief
+        exchange.line |= {"kind": "refused" if error.status == 401 else "error", "error": said}
+        return error
 
     def _check_origin(self, request: Request) -> None:
         """Refuse web pages of sites that are not named, and, where there is no key, what is meant for another host."""
@@ -228,24 +232,23 @@ class Door:
     async def _stream(
         self, pieces: Any, response: Response, exchange: Exchange, face: Face
     ) -> AsyncGenerator[Any, None]:
-        """The pieces of a stream; where there is no more time for them an error event, if it has events at all."""
+        """The pieces of a stream; an error, or that there is no more time, is an event of it, if it has events at all."""
         has_events = response.headers.get("content-type", "").startswith("text/event-stream")
         try:
             async with aclosing(pieces):
                 with self._until_end():
                     async for piece in pieces:
                         yield piece
-        except GatewayError as error:
-            exchange.line |= {"kind": "error", "error": error.brief}
-            if not has_events:
-                raise
-            yield face.error_event(error.payload(face))
         except (asyncio.CancelledError, GeneratorExit):
             exchange.line["kind"] = "cancelled"
             raise
-        except Exception:
-            exchange.line["kind"] = "error"
+        except CutError:
             raise
+        except Exception as error:
+            taken = self._taken(error, exchange)
+            if not has_events:
+                raise
+            yield face.error_event(taken.payload(face))
         finally:
             self._log.end(exchange, response.status_code)
 

@@ -282,18 +282,13 @@ class Pipeline:
         except SampleError as error:
             outcome = error.outcome
             if not outcome.samples:
-                exchange.line["kind"] = "error"
                 raise from_upstream(error.cause, outcome.failures[-1], server.host.secret) from None
         except SufficeError as error:
-            exchange.line["kind"] = "error"
             raise GatewayError(400, f"suffice.controller: {error}", param="suffice.controller") from None
         except asyncio.CancelledError as cancelled:
             exchange.line["kind"] = "cancelled"
             metrics.CANCELLATIONS.inc()
             outcome = getattr(cancelled, "outcome", None)
-            raise
-        except Exception:
-            exchange.line["kind"] = "error"
             raise
         finally:
             metrics.IN_PROGRESS.dec()
@@ -308,7 +303,6 @@ class Pipeline:
                 if outcome.responses:
                     measure(outcome)
         if not outcome.responses:
-            exchange.line["kind"] = "error"
             seconds = parsed.options.deadline_seconds
             raise from_upstream(TimeoutError(), f"no response within {seconds:g} seconds")
         return outcome

@@ -13,7 +13,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from suffice.gateway.errors import GatewayError
 from suffice.gateway.events import CutError, Elected, Event, Events, Passed, Standing, Thought
 from suffice.gateway.requests.parse import ParsedRequest
 from suffice.live import Moment, Outcome, Progress
@@ -84,7 +83,7 @@ async def render_stream(events: Events, request: Request, shape: StreamShape) ->
 
 
 async def _told(begun: list[Event | None], coming: "Coming", shape: StreamShape) -> AsyncGenerator[bytes, None]:
-    """What has begun and what is yet to come, as a stream; an error is an event of it."""
+    """What has begun and what is yet to come, as a stream."""
     thoughts = 0
     try:
         for event in begun:
@@ -98,11 +97,6 @@ async def _told(begun: list[Event | None], coming: "Coming", shape: StreamShape)
             thoughts += _thoughts_in(event)
             async for piece in _pieces(event, shape, thoughts):
                 yield piece
-    except GatewayError as error:
-        yield shape.face.error_event(error.payload(shape.face))
-    except Exception:  # the stream has begun: this is the only way left to say it
-        failed = GatewayError(500, "the gateway failed", kind="server_error")
-        yield shape.face.error_event(failed.payload(shape.face))
     finally:
         await coming.close()
 
