@@ -232,7 +232,7 @@ class Door:
     async def _stream(
         self, pieces: Any, response: Response, exchange: Exchange, face: Face
     ) -> AsyncGenerator[Any, None]:
-        """The pieces of a stream; an error, or that there is no more time, is an event of it, if it has events at all."""
+        """The pieces of a stream; an error is an event of it, if it has events at all."""
         has_events = response.headers.get("content-type", "").startswith("text/event-stream")
         try:
             async with aclosing(pieces):

@@ -215,14 +215,10 @@ class Upstreams:
 
     async def ready(self) -> bool:
         """Whether one of the upstreams answers, and lets us in."""
-
-        async def one(upstream: Upstream) -> bool:
-            return (await upstream.models())[0] == 200
-
-        asking = [asyncio.create_task(one(upstream)) for upstream in self._of.values()]
+        asking = [asyncio.create_task(upstream.models()) for upstream in self._of.values()]
         try:
             for answered in asyncio.as_completed(asking):
-                if await answered:
+                if (await answered)[0] == 200:
                     return True
             return False
         finally:

@@ -333,6 +333,21 @@ def usage_of(reply: Mapping[str, Any]) -> dict[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
+def only_response(
+    reply: dict[str, Any], text: str, thoughts: str, calls: list[Any], finish: str, prompt_tokens: int
+) -> Response:
+    """The response of a reply that has one alone, and counts its tokens as those of the output."""
+    return Response(
+        whole_characters(text) or None,
+        finish,
+        tokens=count(usage_of(reply).get("output_tokens")),
+        reasoning=whole_characters(thoughts) or None,
+        tool_calls=calls or None,
+        prompt_tokens=prompt_tokens,
+        reply=reply,
+    )
+
+
 def usage_of_all(responses: Sequence[Response]) -> dict[str, Any]:
     """The usage of all requests, summed field by field."""
     total: dict[str, Any] = {}

@@ -76,16 +76,8 @@ class MessagesWire(base.Wire):
         except base.UNREADABLE:
             raise base.malformed("no message", body) from None
         usage = base.usage_of(reply)
-        response = Response(
-            base.whole_characters(text) or None,
-            finish,
-            tokens=base.count(usage.get("output_tokens")),
-            reasoning=base.whole_characters(thoughts) or None,
-            tool_calls=calls or None,
-            prompt_tokens=sum(base.count(usage.get(name)) or 0 for name in ("input_tokens", *_CACHED)),
-            reply=reply,
-        )
-        return [response]
+        prompt_tokens = sum(base.count(usage.get(name)) or 0 for name in ("input_tokens", *_CACHED))
+        return [base.only_response(reply, text, thoughts, calls, finish, prompt_tokens)]
 
     def joined(self, events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[Token]]:
         """The message that begins, with its blocks joined from their deltas."""

@@ -60,18 +60,9 @@ class ResponsesWire(base.Wire):
             tokens = _take_tokens(reply) if signals else []
         except base.UNREADABLE:
             raise base.malformed("no response", body) from None
-        usage = base.usage_of(reply)
-        response = Response(
-            base.whole_characters(text) or None,
-            finish,
-            tokens=base.count(usage.get("output_tokens")),
-            reasoning=base.whole_characters(thoughts) or None,
-            tool_calls=calls or None,
-            signals=signals_of(tokens),
-            prompt_tokens=base.count(usage.get("input_tokens")) or 0,
-            reply=reply,
-        )
-        return [response]
+        prompt_tokens = base.count(base.usage_of(reply).get("input_tokens")) or 0
+        response = base.only_response(reply, text, thoughts, calls, finish, prompt_tokens)
+        return [replace(response, signals=signals_of(tokens))]
 
     def joined(self, events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[Token]]:
         """The whole that its last event has; its items where a server leaves them out there."""
