@@ -7,6 +7,7 @@ import asyncio
 import importlib
 from collections.abc import AsyncIterator, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -82,15 +83,23 @@ class Tracing:
         if self.tracer is None:
             return UNTRACED
         facts = {"suffice.budget": budget, "suffice.controller": repr(controller)[:100]}
-        return Span(self, "vote", wire, fields, facts)
+        kind = self.api.SpanKind.INTERNAL
+        return Span(self, _named("vote", fields), facts | _asked(wire, fields, operation="vote"), kind)
 
     def draw(self, wire: Wire, fields: Mapping[str, Any], role: str) -> Untraced:
         """A single draw with a name: a scout, or one that is passed back."""
-        return UNTRACED if self.tracer is None else Span(self, "chat", wire, fields, {"suffice.role": role})
+        if self.tracer is None:
+            return UNTRACED
+        facts = {"suffice.role": role} | _asked(wire, fields, operation="chat")
+        return Span(self, _named("chat", fields), facts, self.api.SpanKind.CLIENT)
 
     def relay(self, path: str, model: str | None) -> Untraced:
-        """A request that is passed on as it is."""
-        return UNTRACED if self.tracer is None else RelaySpan(self, path, model)
+        """A request that is passed on as it is, until the last piece of its reply."""
+        if self.tracer is None:
+            return UNTRACED
+        facts = {"suffice.role": "relay", "url.path": path[:200]}
+        facts |= {"gen_ai.request.model": model[:200]} if model else {}
+        return Span(self, "relay", facts, self.api.SpanKind.CLIENT, lasts=True)
 
     def draws(self, wire: Wire, fields: Mapping[str, Any]) -> Untraced:
         """The draws of a vote, each with a span of its own."""
@@ -158,32 +167,31 @@ class Traced(Untraced):
 
 
 class Span(Traced):
-    """The span of a vote, or of a single draw."""
+    """The span of a vote, of a single draw, or of a request that is passed on."""
 
-    def __init__(
-        self, tracing: Tracing, name: str, wire: Wire, fields: Mapping[str, Any], facts: dict[str, Any]
-    ) -> None:
+    def __init__(self, tracing: Tracing, name: str, facts: dict[str, Any], kind: Any, *, lasts: bool = False) -> None:
         super().__init__(tracing)
-        self._name = f"{name} {fields['model']}" if isinstance(fields.get("model"), str) else name
-        self._kind = self._api.SpanKind.INTERNAL if name == "vote" else self._api.SpanKind.CLIENT
-        self._facts = facts | _asked(wire, fields, operation=name)
+        self._begin = partial(self._tracer.start_span, name, kind=kind, attributes=facts)
+        self._lasts = lasts
         self._span: Any = self._api.INVALID_SPAN
 
     @contextmanager
     def within(self) -> Iterator[None]:
-        """Current until it ends; an error ends it as such."""
-        self._span = self._tracer.start_span(self._name, kind=self._kind, attributes=self._facts)
-        with self._api.use_span(self._span, end_on_exit=True, record_exception=False, set_status_on_exception=False):
-            try:
+        """Current in here, where it ends unless it lasts; an error ends it as such."""
+        self._span = self._begin()
+        try:
+            with self._api.use_span(self._span, record_exception=False, set_status_on_exception=False):
                 yield
-            except asyncio.CancelledError as cancelled:
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError):
                 self._span.set_attribute("suffice.cancelled", True)
-                self.ended(getattr(cancelled, "outcome", None))
-                raise
-            except Exception as error:
+            else:
                 self._fail(self._span, getattr(error, "cause", None) or error, str(error))
-                self.ended(getattr(error, "outcome", None))
-                raise
+            self.ended(getattr(error, "outcome", None))
+            self._span.end()
+            raise
+        if not self._lasts:
+            self._span.end()
 
     def decided(self, tally: Tally, asked: int, sure: float | None = None, certain: float | None = None) -> None:
         """An event: the votes of the leading answers, how many draws there were, and how many more are asked for."""
@@ -217,31 +225,6 @@ class Span(Traced):
         """What came in, where it could be read."""
         self._span.set_attributes(_place(upstream) | (_brought(response) if response else {}))
 
-
-class RelaySpan(Traced):
-    """The span of a request that is passed on: it lasts until the last piece of the reply."""
-
-    def __init__(self, tracing: Tracing, path: str, model: str | None) -> None:
-        super().__init__(tracing)
-        facts = {"suffice.role": "relay", "url.path": path[:200]}
-        facts |= {"gen_ai.request.model": model[:200]} if model else {}
-        kind = self._api.SpanKind.CLIENT
-        self._span = self._tracer.start_span("relay", kind=kind, attributes=facts)
-
-    @contextmanager
-    def within(self) -> Iterator[None]:
-        """Current while the reply is waited for."""
-        try:
-            with self._api.use_span(self._span, record_exception=False, set_status_on_exception=False):
-                yield
-        except BaseException as error:
-            if isinstance(error, asyncio.CancelledError):
-                self._span.set_attribute("suffice.cancelled", True)
-            else:
-                self._fail(self._span, error, str(error))
-            self._span.end()
-            raise
-
     def replied(self, status: int) -> None:
         """The status of the reply."""
         self._span.set_attribute("http.response.status_code", status)
@@ -265,7 +248,7 @@ class DrawSpans(Traced):
     def __init__(self, tracing: Tracing, wire: Wire, fields: Mapping[str, Any]) -> None:
         super().__init__(tracing)
         self._facts = _asked(wire, fields, operation="chat")
-        self._name = f"chat {fields['model']}" if isinstance(fields.get("model"), str) else "chat"
+        self._name = _named("chat", fields)
         self._spans: dict[int, Any] = {}
 
     def launched(self, numbers: Sequence[int]) -> None:
@@ -301,6 +284,10 @@ class DrawSpans(Traced):
             span.set_attribute("suffice.cancelled", True)
             span.end()
         self._spans.clear()
+
+
+def _named(operation: str, fields: Mapping[str, Any]) -> str:
+    return f"{operation} {fields['model']}" if isinstance(fields.get("model"), str) else operation
 
 
 def _asked(wire: Wire, fields: Mapping[str, Any], operation: str) -> dict[str, Any]:
