@@ -2,13 +2,10 @@
 
 import hashlib
 import json
-import os
 import re
 import secrets
-import tempfile
 import tomllib
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from math import inf
 from pathlib import Path
@@ -16,7 +13,7 @@ from typing import Any
 
 from suffice.errors import OptionError
 from suffice.gateway.policies import ClientPolicy
-from suffice.paths import alone_in
+from suffice.paths import alone_in, write_whole
 from suffice.settings import setting
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
@@ -194,22 +191,8 @@ def _rewrite(path: Path, change: Callable[[str], str], *, there: bool) -> None:
                 changed = change(text)
             except OptionError as error:
                 raise OptionError(f"{path}: {error}") from None
-            _replace(path, changed)
+            write_whole(path, changed.encode(), 0o600)
     except UnicodeDecodeError:
         raise OptionError(f"{path}: it can't be read: it is not UTF-8") from None
     except OSError as error:
         raise OptionError(f"{path}: it can't be changed: {error.strerror}") from None
-
-
-def _replace(path: Path, text: str) -> None:
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # its mode is 0600
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
