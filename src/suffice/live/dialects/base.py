@@ -300,15 +300,22 @@ def flat_form(response_format: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": response_format.get("type"), **(named if isinstance(named, Mapping) else {})}
 
 
-def in_place(parts: Sequence[Any], old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
-    """The parts with new ones where the first of the old ones stood, and without these; at the end if there are none.
+def with_parts(response: Response, within: str, kinds: Sequence[str], new: Sequence[dict[str, Any]]) -> Response:
+    """A response with new parts in its reply, where the first of those of these kinds stood, and without these.
 
-    >>> in_place(["a", "b", "c", "b"], ["b", "b"], ["x"])
-    ['a', 'x', 'c']
+    Where there are none, they come at the end; what is new keeps the ids that others know it by, where it had them.
+
+    >>> said = Response("a", reply={"content": [{"type": "text", "id": 1}, {"type": "call"}, {"type": "text"}]})
+    >>> with_parts(said, "content", ["text"], [{"type": "text", "id": 2, "text": "b"}]).reply["content"]
+    [{'type': 'text', 'id': 1, 'text': 'b'}, {'type': 'call'}]
     """
+    parts = objects(response.reply[within])
+    old = [one for one in parts if one.get("type") in kinds]
+    ids = [{name: one[name] for name in ("id", "call_id") if name in one} for one in old]
+    told = [{**one, **known} for one, known in zip(new, [*ids, *({} for _ in new)], strict=False)]
     first = parts.index(old[0]) if old else len(parts)
     kept = [[one for one in some if one not in old] for some in (parts[:first], parts[first:])]
-    return [*kept[0], *new, *kept[1]]
+    return replace(response, reply={**response.reply, within: [*kept[0], *told, *kept[1]]})
 
 
 def whole_characters(text: Any) -> str | None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from suffice.live.dialects import base
@@ -139,18 +138,14 @@ class MessagesFace(base.Face):
 
     def rewritten(self, response: Response, value: Any) -> Response:
         """Its text, or its uses of tools, in other words."""
-        content = base.objects(response.reply["content"])
         if response.tool_calls is None or not isinstance(value, list):
-            old = [block for block in content if block.get("type") == "text"]
-            told: list[dict[str, Any]] = [{"type": "text", "text": json.dumps(value, ensure_ascii=False)}]
-        else:
-            old = [block for block in content if block.get("type") == "tool_use"]
-            ids = [block.get("id") for block in old] + [f"toolu_{place}" for place in range(len(old), len(value))]
-            told = [
-                {"type": "tool_use", "id": name, "name": call["name"], "input": call["arguments"]}
-                for name, call in zip(ids, value, strict=False)
-            ]
-        return replace(response, reply={**response.reply, "content": base.in_place(content, old, told)})
+            text = json.dumps(value, ensure_ascii=False)
+            return base.with_parts(response, "content", ["text"], [{"type": "text", "text": text}])
+        uses = [
+            {"type": "tool_use", "id": f"toolu_{place}", "name": call["name"], "input": call["arguments"]}
+            for place, call in enumerate(value)
+        ]
+        return base.with_parts(response, "content", ["tool_use"], uses)
 
     def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
         """The message as it begins, each block as it grows, and how it ends."""

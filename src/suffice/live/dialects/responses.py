@@ -124,17 +124,12 @@ class ResponsesFace(base.Face):
 
     def rewritten(self, response: Response, value: Any) -> Response:
         """Its message, or its function calls, in other words."""
-        output = base.objects(response.reply["output"])
         if response.tool_calls is None or not isinstance(value, list):
             part = {"type": "output_text", "text": json.dumps(value, ensure_ascii=False), "annotations": []}
-            new = [{"id": "msg_0", "role": "assistant", "status": "completed", "type": "message", "content": [part]}]
-            old = [item for item in output if item.get("type") == "message"]
-        else:
-            new = [_function_call(place, call) for place, call in enumerate(value)]
-            old = [item for item in output if item.get("type") in ("function_call", "custom_tool_call")]
-        # What is new keeps the names that others know it by, where it had them.
-        told = [{**one, **_names(old[place])} if place < len(old) else one for place, one in enumerate(new)]
-        return replace(response, reply={**response.reply, "output": base.in_place(output, old, told)})
+            new = {"id": "msg_0", "role": "assistant", "status": "completed", "type": "message", "content": [part]}
+            return base.with_parts(response, "output", ["message"], [new])
+        calls = [_function_call(place, call) for place, call in enumerate(value)]
+        return base.with_parts(response, "output", ["function_call", "custom_tool_call"], calls)
 
     def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
         """The response as it begins, each item as it grows, and the whole."""
@@ -204,10 +199,6 @@ def _function_call(place: int, call: Mapping[str, Any]) -> dict[str, Any]:
     arguments = json.dumps(call["arguments"], ensure_ascii=False)
     names = {"id": f"fc_{place}", "call_id": f"call_{place}", "name": call["name"]}
     return {"type": "function_call", "status": "completed", **names, "arguments": arguments}
-
-
-def _names(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: item[name] for name in ("id", "call_id") if name in item}
 
 
 def _texts(items: Sequence[dict[str, Any]], kind: str, within: str, part_kind: str | None = None) -> Iterator[str]:
