@@ -257,6 +257,8 @@ class Pipeline:
             yield _with(scouted.passed(), told)
             return
         reply = _reply(parsed, outcome, exchange)
+        if scouted and scouted.response and scouted.told:
+            reply = parsed.dialect.face.continued(reply, scouted.response.reply)
         if assured:
             assured.remember(str(reply.get("id")), exchange.caller, outcome)
         if outcome.sure is False and self.settings.unsure == "error":

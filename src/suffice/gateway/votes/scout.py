@@ -47,6 +47,8 @@ class Scouted:
     """What was said, where it could be read."""
     extractor: Extractor | None = None
     """What reads such answers; None where there is nothing to vote on."""
+    told: bool = False
+    """Whether the client's stream has begun with its thoughts."""
 
     def passed(self) -> Passed:
         """It as the reply."""
@@ -148,7 +150,7 @@ class Scout:
             response = self.server.wire.read_stream(bytes(held), has_signals)
         except MalformedError:
             response = None
-        return Scouted(*about, bytes(thoughts.held), response=response)
+        return Scouted(*about, bytes(thoughts.held), response=response, told=thoughts.told > 0)
 
     async def _open(self) -> tuple[aiohttp.ClientResponse, bool]:
         """The beginning of the reply, and whether there are log probabilities in it that the client does not expect."""
