@@ -36,6 +36,8 @@ class Meter:
         """Tokens so far: one for each piece of text."""
         self.streamed = False
         """Whether the server streams at all; where it does not, a draw that is cancelled may run on there."""
+        self.sent = False
+        """Whether a request is with the server, which may charge for it; one that failed is not."""
         self._is_piece = is_piece
         self._rest = b""
 
