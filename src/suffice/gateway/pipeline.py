@@ -137,8 +137,9 @@ class Pipeline:
             server = self.upstreams.server(exchange.request, parsed.wire, parsed.client.model, ends)
             server.longest_wait = longest_wait(parsed.options.patience)
             scouted = None
-            shadow = Shadow(parsed, self.learning, exchange.line) if route.why == "shadow" else None
-            if shadow:
+            shadow = None
+            if route.why == "shadow":
+                shadow = Shadow(parsed, self.learning, exchange.line, self._hold_seconds)
                 exchange.at_end.append(shadow.judge)
             if route.kind == "relay" and not parsed.translated:
                 named = parsed.client.model or ""
@@ -192,14 +193,18 @@ class Pipeline:
         if parsed.translated:
             drawing = translated_draw(parsed, server, draw, extractor if is_scout else None, meter)
         else:
-            # An operator who says what answers look like wants votes on all that do, however long they take.
-            hold = self.settings.hold_seconds if self.settings.answer == "auto" else math.inf
+            hold = self._hold_seconds
             scout = Scout(parsed, server, self.upstreams, exchange.request, extractor, draw, meter, hold, tell)
             drawing = scout.send()
         scouted = await _in_time_for(drawing, parsed, server, exchange, "scout" if is_scout else "once")
         if is_scout:
             metrics.SCOUTS.labels("yes" if scouted.extractor else "no").inc()
         return scouted
+
+    @property
+    def _hold_seconds(self) -> float:
+        """How long streams are held; an operator who says what answers look like wants votes, however long it takes."""
+        return self.settings.hold_seconds if self.settings.answer == "auto" else math.inf
 
     def _alone(
         self, parsed: ParsedRequest, scouted: Scouted, exchange: Exchange, told: dict[str, str], ends: float
