@@ -333,7 +333,7 @@ def _seed(parsed: ParsedRequest) -> int | None:
 def _unsure(reply: str, risk: float | None, told: dict[str, str]) -> GatewayError:
     """What is said instead of an answer that is not sure enough; feedback may name it all the same."""
     message = f"the answer is not sure enough for a risk of {risk:g}: ask elsewhere"
-    return GatewayError(422, message, code="unsure", headers={**told, "x-suffice-reply": reply})
+    return GatewayError(422, message, code="unsure", headers={**told, "x-suffice-reply": reply}, reply=reply)
 
 
 def _reply(parsed: ParsedRequest, outcome: Outcome, exchange: Exchange) -> dict[str, Any]:

@@ -163,9 +163,9 @@ class MessagesFace(base.Face):
         return [base.event(event, event["type"]) for event in [*_blocks_events(said, first=1), delta, stop]]
 
     def error(self, message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
-        """As Anthropic has it."""
+        """As Anthropic has it, and the code where there is one."""
         kind = _KINDS.get(code or "") or _KINDS.get(kind, kind)
-        return {"type": "error", "error": {"type": kind, "message": message}}
+        return {"type": "error", "error": {"type": kind, "message": message, **({"code": code} if code else {})}}
 
     def is_error(self, body: Mapping[str, Any]) -> bool:
         """Anthropic's say that they are one."""
