@@ -196,6 +196,24 @@ def test_feedback_is_for_the_key_that_asked(file: str, upstream: FakeServer, mon
         assert say(url, reply, one, right=True).json()["taken"] is True
 
 
+@pytest.mark.parametrize("kept", [False, True], ids=["in memory", "in files"])
+def test_replies_of_two_keys_may_have_the_same_id(
+    kept: bool, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ONE", "key-one")
+    monkeypatch.setenv("OTHER", "key-other")
+    one, other = ({"authorization": f"Bearer key-{name}"} for name in ("one", "other"))
+    same = lambda request, number: Reply({**completion([boxed(42)] * request.get("n", 1)), "id": "same"})  # noqa: E731
+    state = {"state": str(tmp_path)} if kept else {}
+    with FakeServer(same) as server, gateway(server, right=file, api_key_env=("ONE", "OTHER"), **state) as url:
+        for key in (one, other):
+            post(url, ASK, headers=key)
+        assert all(say(url, "same", key, right=True).json()["taken"] for key in (one, other))
+        assert say(url, "same", one, right=True).json()["taken"] is False
+        post(url, ASK, headers=one)
+        assert say(url, "same", one, right=True).json()["taken"] is True, "of one key the last counts"
+
+
 def test_a_restart_keeps_replies_and_what_was_said_of_them(file: str, upstream: FakeServer, tmp_path: Path) -> None:
     with gateway(upstream, right=file, risk=0.1, state=str(tmp_path)) as url:
         early, late = post(url, ASK), post(url, ASK)
