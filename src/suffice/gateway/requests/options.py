@@ -316,15 +316,22 @@ def _calls(tools: Any) -> dict[str, Any]:
     return {"items": {"anyOf": kinds}} if kinds else {}
 
 
+_HEADER = "x-suffice-"
+
+
 def _in_headers(headers: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, known in _FIELDS.items():
-        text = headers.get(f"x-suffice-{name.replace('_', '-')}")
-        if text is not None:
-            try:
-                found[name] = known.read(text)
-            except ValueError:
-                found[name] = text  # refused below, by name
+    for header, text in headers.items():
+        if not header.startswith(_HEADER):
+            continue
+        name = header.removeprefix(_HEADER).replace("-", "_")
+        if name not in _FIELDS:
+            there_are = ", ".join(_HEADER + one.replace("_", "-") for one in _FIELDS)
+            raise GatewayError(400, f'there is no header "{header[:100]}"; there are {there_are}', param=header[:100])
+        try:
+            found[name] = _FIELDS[name].read(text)
+        except ValueError:
+            found[name] = text  # refused below, by name
     return found
 
 
