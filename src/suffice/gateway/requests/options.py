@@ -205,10 +205,14 @@ _TEXT = _Field(
 _SWITCH = _Field(lambda text: {"true": True, "false": False}.get(text, text), _is_switch, "true or false", bool)
 _FIELDS = {
     "controller": _TEXT,
-    "budget": _Field(int, lambda value: _is_whole(value, 1), "a whole number, at least 1", int),
+    "budget": _Field(int, lambda value: _is_whole(value, 1), "a whole number, at least 1 and below 1e9", int),
     "answer": _TEXT,
-    "deadline_seconds": _Field(float, lambda value: _is_number(value) and value > 0, "a number above 0", float),
-    "patience": _Field(float, lambda value: _is_number(value) and value >= 0, "a number, 0 or more", float),
+    "deadline_seconds": _Field(
+        float, lambda value: _is_number(value) and value > 0, "a number above 0 and below 1e9", float
+    ),
+    "patience": _Field(
+        float, lambda value: _is_number(value) and value >= 0, "a number, 0 or more and below 1e9", float
+    ),
     "flow": _Field(str, _is_flow, "auto, true, false or a text like order=arrival,extra=2", get_flow),
     "compose": _SWITCH,
     "ignore": _Field(lambda text: [name.strip() for name in text.split(",")], _are_names, "a list of names", tuple),
