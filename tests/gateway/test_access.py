@@ -51,6 +51,20 @@ def test_bad_settings_are_400_and_named(wish: Any, field: str) -> None:
         assert upstream.requests == []
 
 
+def test_a_number_that_is_too_large_is_told_so() -> None:
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        for name in ("budget", "deadline_seconds", "patience"):
+            reply = post(url, ASK | {"suffice": {name: 10**9}})
+            assert reply.status_code == 400 and "below 1e9, not 1000000000" in reply.json()["error"]["message"]
+
+
+def test_a_header_of_ours_that_says_nothing_is_400_and_named() -> None:
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        reply = post(url, ASK, headers={"X-Suffice-Speed": "3"})
+        assert (reply.status_code, reply.json()["error"]["param"]) == (400, "x-suffice-speed")
+        assert "x-suffice-deadline-seconds" in reply.json()["error"]["message"] and upstream.requests == []
+
+
 @pytest.mark.parametrize(
     "body", [b"nonsense", b"[]", b"{}", b'{"messages": []}', b'{"messages": "x"}', b"\xff", b"[" * 10000]
 )

@@ -134,6 +134,24 @@ def test_a_reply_that_is_packed_all_the_same_is_passed_back_as_it_is(tmp_path: P
         assert desk.usage(url)["ann"]["estimated_tokens"] > 0
 
 
+MESSAGE_BEGUN = (
+    'data: {"type": "message_start", "message": {"usage": {"input_tokens": 7, "output_tokens": 1}}}\n\n'
+    'data: {"type": "content_block_start"}\n\n'
+)
+MESSAGE_DELTA = 'data: {"type": "content_block_delta", "delta": {"text": "so data: "}}\n\n'
+
+
+def test_a_message_that_is_left_costs_a_token_an_event(tmp_path: Path, capfd: Any) -> None:
+    desk = Desk(tmp_path)
+    ann = desk.add("ann")
+    begun = Reply((MESSAGE_BEGUN + MESSAGE_DELTA * 60).encode(), headers={"content-type": "text/event-stream"})
+    with FakeServer(lambda request, number: begun) as upstream, desk.gateway(upstream, vote="off") as url:
+        httpx.post(f"{url}/v1/messages", json=POEM | {"stream": True}, headers=ann)
+        told = desk.usage(url)["ann"]
+        assert (told["prompt_tokens"], told["completion_tokens"], told["estimated_tokens"]) == (7, 60, 67)
+    assert lines_of(capfd)[0]["usage_estimated"] is True
+
+
 USAGE = {"prompt_tokens": 7, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 2}}
 REPLIES = {
     "whole": (json.dumps({"usage_of": 1, "text": 'a "usage": {"prompt_tokens": 999}', "usage": USAGE}), (7, 5)),
@@ -145,6 +163,7 @@ REPLIES = {
         'data: {"type": "message_delta", "usage": {"output_tokens": 6}}\n\n',
         (7, 6),
     ),
+    "left": (MESSAGE_BEGUN + MESSAGE_DELTA * 10, (7, 10)),
     "odd": ('{"usage": {"prompt_tokens": "7", "completion_tokens": -5, "input_tokens": true}}', None),
     "cut off": ('{"usage": {"prompt_tokens": 7, "completion', None),
     "no object": ('{"usage" : "much", "usage":[1]}' + " " * 100, None),

@@ -13,7 +13,7 @@ from helpers.live import boxed, until
 
 from suffice import get_controller
 from suffice.live.forecast import foretell
-from suffice.testing import FakeServer
+from suffice.testing import FakeServer, Reply, completion, message, response
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -75,6 +75,38 @@ def test_it_foretells_a_vote_where_auto_holds_one(capfd: Any) -> None:
             post(url, {"model": "fake", "messages": kind.messages})
     held = [line["kind"] == "vote" for line in lines_of(capfd)]
     assert foretold == held and 0 < sum(held) < len(held)
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize(
+    ("said", "hold_seconds"), [("It is 42.", 0.0), ("so it goes on " * 20 + "and the answer is 42.", 1000.0)],
+    ids=["seconds", "tokens"],
+)  # fmt: skip
+@pytest.mark.parametrize("slot", [False, True], ids=["", "slot"])
+def test_it_knows_which_streams_auto_would_pass_on(
+    path: str, said: str, hold_seconds: float, slot: bool, capfd: Any
+) -> None:
+    """Those that are not said soon, unless the request says where its answer goes."""
+    text = said + r" \boxed{42}"
+
+    def script(request: dict[str, Any], number: int) -> Reply:
+        chat = completion([text] * request.get("n", 1))
+        told = {"chat/completions": chat, "responses": response(text), "messages": message(text)}
+        return Reply(told[path], delay=0.3 if request.get("stream") else 0.0)
+
+    asked = BODIES[path] | {"stream": True}
+    if slot:
+        name = "input" if path == "responses" else "messages"
+        asked[name] = [{"role": "user", "content": r"What is 6 * 7? Put the answer in \boxed{}."}]
+    for vote in ("shadow", "auto"):
+        with (
+            FakeServer(script, streams=True) as upstream,
+            gateway(upstream, vote=vote, hold_seconds=hold_seconds) as url,
+        ):
+            httpx.post(f"{url}/v1/{path}", json=asked, timeout=60)
+    shadow, auto = lines_of(capfd)
+    assert shadow["would_vote"] == (auto["kind"] == "vote") == slot
+    assert (shadow["expected_samples"] > 1) == slot
 
 
 def test_metrics_the_page_s_figures_and_top_tell_it() -> None:

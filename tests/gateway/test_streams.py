@@ -1,14 +1,17 @@
 """Streams that may yet be voted on: held for a moment, their thoughts passed on, and told of while there is a vote."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx
 import openai
 import pytest
 from helpers.gateways import gateway
+from helpers.labels import easy_and_hard
 from helpers.live import until
 
+from suffice import calibrate
 from suffice.testing import FakeServer, Reply, completion, message, response
 
 OPEN: Any = [{"role": "user", "content": "Apples?"}]
@@ -114,26 +117,29 @@ def event(kind: str, **fields: Any) -> bytes:
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
 
 
+def thinking_message(told: dict[str, Any], text: str = "391") -> bytes:
+    """The stream of a message that begins with thoughts."""
+    deltas = [{"type": "thinking_delta", "thinking": thought} for thought in THOUGHTS]
+    block = {"type": "thinking", "thinking": "", "signature": ""}
+    said = [
+        event("message_start", message={**told, "content": [], "stop_reason": None}),
+        event("content_block_start", index=0, content_block=block),
+        *(event("content_block_delta", index=0, delta=delta) for delta in deltas),
+        event("content_block_delta", index=0, delta={"type": "signature_delta", "signature": "x"}),
+        event("content_block_stop", index=0),
+        event("content_block_start", index=1, content_block={"type": "text", "text": ""}),
+        event("content_block_delta", index=1, delta={"type": "text_delta", "text": text}),
+        event("content_block_stop", index=1),
+        event("message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": 9}),
+        event("message_stop"),
+    ]
+    return b"".join(said)
+
+
 def test_thinking_blocks_pass_as_they_come() -> None:
     def script(request: dict[str, Any], number: int) -> Reply:
         told = message("391")
-        if not request.get("stream"):
-            return Reply(told)
-        deltas = [{"type": "thinking_delta", "thinking": thought} for thought in THOUGHTS]
-        block = {"type": "thinking", "thinking": "", "signature": ""}
-        said = [
-            event("message_start", message={**told, "content": [], "stop_reason": None}),
-            event("content_block_start", index=0, content_block=block),
-            *(event("content_block_delta", index=0, delta=delta) for delta in deltas),
-            event("content_block_delta", index=0, delta={"type": "signature_delta", "signature": "x"}),
-            event("content_block_stop", index=0),
-            event("content_block_start", index=1, content_block={"type": "text", "text": ""}),
-            event("content_block_delta", index=1, delta={"type": "text_delta", "text": "391"}),
-            event("content_block_stop", index=1),
-            event("message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": 9}),
-            event("message_stop"),
-        ]
-        return Reply(b"".join(said), headers=EVENTS)
+        return Reply(thinking_message(told), headers=EVENTS) if request.get("stream") else Reply(told)
 
     with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url, ask(url, SUM, "messages") as reply:
         lines = [json.loads(line[5:]) for line in reply.iter_lines() if line.startswith("data:")]
@@ -144,28 +150,38 @@ def test_thinking_blocks_pass_as_they_come() -> None:
     assert "".join(text) == "391" and lines[-1]["type"] == "message_stop"
 
 
+def reasoned(text: str, name: str = "0") -> dict[str, Any]:
+    """A response that begins with thoughts."""
+    summary = [{"type": "summary_text", "text": "".join(THOUGHTS)}]
+    told = {**response(text), "id": f"resp_{name}"}
+    told["output"].insert(0, {"id": f"rs_{name}", "type": "reasoning", "summary": summary})
+    return told
+
+
+def reasoning_stream(told: dict[str, Any]) -> bytes:
+    """The same as a stream."""
+    thought, said = told["output"]
+    at = {"item_id": thought["id"], "output_index": 0, "summary_index": 0}
+    text = said["content"][0]["text"]
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": {**told, "status": "in_progress", "output": [], "usage": None}},
+        {"type": "response.output_item.added", "output_index": 0, "item": {**thought, "summary": []}},
+        {"type": "response.reasoning_summary_part.added", **at, "part": {"type": "summary_text", "text": ""}},
+        *({"type": "response.reasoning_summary_text.delta", **at, "delta": one} for one in THOUGHTS),
+        {"type": "response.output_item.done", "output_index": 0, "item": thought},
+        {"type": "response.output_text.delta", "item_id": "msg_0", "delta": text},
+        {"type": "response.completed", "response": told},
+    ]
+    numbered = ({**one, "sequence_number": number} for number, one in enumerate(events))
+    return b"".join(event(one.pop("type"), **one) for one in numbered)
+
+
 def test_reasoning_items_pass_as_they_come() -> None:
     """OpenAI's own client puts the stream together: the thoughts of the scout, and what the vote elected."""
-    thought = {"id": "rs_0", "type": "reasoning", "summary": [{"type": "summary_text", "text": "".join(THOUGHTS)}]}
-    told = response("391")
-    told["output"].insert(0, thought)
-    at = {"item_id": "rs_0", "output_index": 0, "summary_index": 0}
 
     def script(request: dict[str, Any], number: int) -> Reply:
-        if not request.get("stream"):
-            return Reply(told)
-        begun = {**told, "status": "in_progress", "output": [], "usage": None}
-        said: list[dict[str, Any]] = [
-            {"type": "response.created", "response": begun},
-            {"type": "response.output_item.added", "output_index": 0, "item": {**thought, "summary": []}},
-            {"type": "response.reasoning_summary_part.added", **at, "part": {"type": "summary_text", "text": ""}},
-            *({"type": "response.reasoning_summary_text.delta", **at, "delta": one} for one in THOUGHTS),
-            {"type": "response.output_item.done", "output_index": 0, "item": thought},
-            {"type": "response.output_text.delta", "item_id": "msg_0", "delta": "391"},
-            {"type": "response.completed", "response": told},
-        ]
-        numbered = ({**one, "sequence_number": number} for number, one in enumerate(said))
-        return Reply(b"".join(event(one.pop("type"), **one) for one in numbered), headers=EVENTS)
+        told = reasoned("391")
+        return Reply(reasoning_stream(told), headers=EVENTS) if request.get("stream") else Reply(told)
 
     with (
         FakeServer(script) as upstream,
@@ -187,3 +203,48 @@ def test_a_scout_that_breaks_off_after_its_thoughts_is_an_error() -> None:
     with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url, ask(url, SUM) as reply:
         told = reply.read()
     assert told.startswith(begun[:20]) and b'"error"' in told and len(upstream.requests) == 1
+
+
+def outvoted(path: str, request: dict[str, Any], number: int) -> Reply:
+    """A scout that thinks and is wrong, and others that are right; each has ids of its own."""
+    if path == "messages":
+        told = {**message("391"), "id": f"msg_{number}"}
+        return Reply(thinking_message(told, "390"), headers=EVENTS) if request.get("stream") else Reply(told)
+    if path == "responses":
+        told = reasoned("390" if request.get("stream") else "391", str(number))
+        return Reply(reasoning_stream(told), headers=EVENTS) if request.get("stream") else Reply(told)
+    reply = thinking(request, number)
+    if isinstance(reply.body, bytes):
+        body = reply.body.replace(b'"content": "1"', b'"content": "0"').replace(b'"id": "c"', b'"id": "chat_0"')
+        return Reply(body, headers=EVENTS)
+    return Reply({**reply.body, "id": f"chat_{number}"})
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "responses", "messages"])
+def test_a_stream_that_began_with_thoughts_keeps_its_ids(path: str, tmp_path: Path) -> None:
+    calibrate(easy_and_hard(easy=0.9)).save(tmp_path / "right.json")
+    fields = {"input": SUM} if path == "responses" else {}
+    script = lambda request, number: outvoted(path, request, number)  # noqa: E731
+    right = {"right": str(tmp_path / "right.json"), "risk": 0.5}
+    with FakeServer(script) as upstream, gateway(upstream, vote="auto", **right) as url:
+        with ask(url, SUM, path, **fields) as reply:
+            lines = [json.loads(line[5:]) for line in reply.iter_lines() if line.startswith("data: {")]
+        around = [one.get("response") or one.get("message") or one for one in lines]
+        (name,) = {one["id"] for one in around if "id" in one}
+        taken = httpx.post(f"{url}/v1/suffice/feedback", json={"id": name, "right": True}, timeout=60)
+    (told,) = [one["suffice"] for one in around if "suffice" in one]
+    assert told["answer"] == "391" and name.endswith("_0") and taken.json()["taken"]
+    if path == "responses":
+        assert [item["id"] for item in around[-1]["output"]] == ["rs_0", "msg_0"]
+
+
+def test_the_openai_client_takes_a_stream_whose_scout_was_outvoted() -> None:
+    script = lambda request, number: outvoted("responses", request, number)  # noqa: E731
+    with (
+        FakeServer(script) as upstream,
+        gateway(upstream, vote="auto") as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
+        client.responses.stream(model="fake", input="What is 17 * 23?") as stream,
+    ):
+        final = stream.get_final_response()
+    assert final.output_text == "391" and final.id == "resp_0"

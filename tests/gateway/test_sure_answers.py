@@ -19,7 +19,7 @@ from suffice import OptionError, calibrate
 from suffice.gateway import Settings
 from suffice.gateway.votes import learning
 from suffice.gateway.votes import right as assurance
-from suffice.testing import FakeServer, Reply, completion
+from suffice.testing import FakeServer, Reply, completion, message, response
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +90,28 @@ def test_what_is_not_sure_enough_is_marked_or_refused(file: str) -> None:
     assert refused.json()["error"]["code"] == "unsure" and refused.headers["x-suffice-reply"] == "chatcmpl-0"
     assert "not sure enough for a risk of 0.1" in streamed.text
     assert (spent["votes"], spent["over_one_samples"]) == (2, 10), "what is refused was drawn all the same"
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "responses", "messages"])
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_an_error_names_the_reply_that_it_keeps_back(path: str, streamed: bool, file: str) -> None:
+    def script(request: dict[str, Any], number: int) -> Reply:
+        texts = divided(request, number)
+        told = {"chat/completions": completion(texts), "responses": response(texts[0]), "messages": message(texts[0])}
+        return Reply({**told[path], "id": f"reply-{number}"}, delay=0.5 if number == 0 else 0.0)
+
+    asked = {**ASK, "suffice": {"controller": "sc:draws=6"}, "stream": streamed}
+    asked |= {"input": ASK["messages"]} if path == "responses" else {"max_tokens": 99}
+    with (
+        FakeServer(script) as server,
+        gateway(server, right=file, risk=0.1, unsure="error", heartbeat_seconds=0.1) as url,
+    ):
+        reply = httpx.post(f"{url}/v1/{path}", json=asked, timeout=60)
+        lines = [line[5:] for line in reply.text.splitlines() if line.startswith("data: {")]
+        error = (json.loads(lines[-1]) if streamed else reply.json())["error"]
+        taken = say(url, error["reply"], right=False)
+    assert reply.status_code == (200 if streamed else 422)
+    assert error["code"] == "unsure" and taken.json()["taken"]
 
 
 def test_without_a_calibration_nothing_is_told_and_no_feedback_taken(upstream: FakeServer) -> None:
@@ -172,6 +194,24 @@ def test_feedback_is_for_the_key_that_asked(file: str, upstream: FakeServer, mon
         assert say(url, reply, right=True).status_code == 401
         assert say(url, reply, other, right=True).status_code == 404
         assert say(url, reply, one, right=True).json()["taken"] is True
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["in memory", "in files"])
+def test_replies_of_two_keys_may_have_the_same_id(
+    kept: bool, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ONE", "key-one")
+    monkeypatch.setenv("OTHER", "key-other")
+    one, other = ({"authorization": f"Bearer key-{name}"} for name in ("one", "other"))
+    same = lambda request, number: Reply({**completion([boxed(42)] * request.get("n", 1)), "id": "same"})  # noqa: E731
+    state = {"state": str(tmp_path)} if kept else {}
+    with FakeServer(same) as server, gateway(server, right=file, api_key_env=("ONE", "OTHER"), **state) as url:
+        for key in (one, other):
+            post(url, ASK, headers=key)
+        assert all(say(url, "same", key, right=True).json()["taken"] for key in (one, other))
+        assert say(url, "same", one, right=True).json()["taken"] is False
+        post(url, ASK, headers=one)
+        assert say(url, "same", one, right=True).json()["taken"] is True, "of one key the last counts"
 
 
 def test_a_restart_keeps_replies_and_what_was_said_of_them(file: str, upstream: FakeServer, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ class GatewayError(Exception):
 
     def __init__(
         self, status: int, message: str, *, kind: str = "invalid_request_error", param: str | None = None,
-        code: str | None = None, headers: dict[str, str] | None = None, body: bytes = b"",
+        code: str | None = None, headers: dict[str, str] | None = None, body: bytes = b"", reply: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__(message)
         self.status = status
@@ -25,11 +25,16 @@ class GatewayError(Exception):
         self.brief = code or kind
         """What is said of it in the log, where no text of others belongs."""
         self._told = (message, kind, param, code)
+        self._reply = {} if reply is None else {"reply": reply}
+        """The id of the reply that is kept back."""
         self._body: dict[str, Any] | None = json.loads(body) if body else None
 
     def payload(self, face: Face) -> dict[str, Any]:
         """The error as the dialect has it; the upstream's own where it sent one in that shape."""
-        return self._body if self._body and face.is_error(self._body) else face.error(*self._told)
+        if self._body and face.is_error(self._body):
+            return self._body
+        told = face.error(*self._told)
+        return {**told, "error": {**told["error"], **self._reply}}
 
     def response(self, face: Face) -> Response:
         """The error as a reply."""

@@ -137,8 +137,9 @@ class Pipeline:
             server = self.upstreams.server(exchange.request, parsed.wire, parsed.client.model, ends)
             server.longest_wait = longest_wait(parsed.options.patience)
             scouted = None
-            shadow = Shadow(parsed, self.learning, exchange.line) if route.why == "shadow" else None
-            if shadow:
+            shadow = None
+            if route.why == "shadow":
+                shadow = Shadow(parsed, self.learning, exchange.line, self._hold_seconds)
                 exchange.at_end.append(shadow.judge)
             if route.kind == "relay" and not parsed.translated:
                 named = parsed.client.model or ""
@@ -192,14 +193,18 @@ class Pipeline:
         if parsed.translated:
             drawing = translated_draw(parsed, server, draw, extractor if is_scout else None, meter)
         else:
-            # An operator who says what answers look like wants votes on all that do, however long they take.
-            hold = self.settings.hold_seconds if self.settings.answer == "auto" else math.inf
+            hold = self._hold_seconds
             scout = Scout(parsed, server, self.upstreams, exchange.request, extractor, draw, meter, hold, tell)
             drawing = scout.send()
         scouted = await _in_time_for(drawing, parsed, server, exchange, "scout" if is_scout else "once")
         if is_scout:
             metrics.SCOUTS.labels("yes" if scouted.extractor else "no").inc()
         return scouted
+
+    @property
+    def _hold_seconds(self) -> float:
+        """How long streams are held; an operator who says what answers look like wants votes, however long it takes."""
+        return self.settings.hold_seconds if self.settings.answer == "auto" else math.inf
 
     def _alone(
         self, parsed: ParsedRequest, scouted: Scouted, exchange: Exchange, told: dict[str, str], ends: float
@@ -257,6 +262,8 @@ class Pipeline:
             yield _with(scouted.passed(), told)
             return
         reply = _reply(parsed, outcome, exchange)
+        if scouted and scouted.response and scouted.told:
+            reply = parsed.dialect.face.continued(reply, scouted.response.reply)
         if assured:
             assured.remember(str(reply.get("id")), exchange.caller, outcome)
         if outcome.sure is False and self.settings.unsure == "error":
@@ -326,7 +333,7 @@ def _seed(parsed: ParsedRequest) -> int | None:
 def _unsure(reply: str, risk: float | None, told: dict[str, str]) -> GatewayError:
     """What is said instead of an answer that is not sure enough; feedback may name it all the same."""
     message = f"the answer is not sure enough for a risk of {risk:g}: ask elsewhere"
-    return GatewayError(422, message, code="unsure", headers={**told, "x-suffice-reply": reply})
+    return GatewayError(422, message, code="unsure", headers={**told, "x-suffice-reply": reply}, reply=reply)
 
 
 def _reply(parsed: ParsedRequest, outcome: Outcome, exchange: Exchange) -> dict[str, Any]:

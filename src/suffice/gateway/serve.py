@@ -10,6 +10,7 @@ import socket
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from multiprocessing.connection import Connection, wait
@@ -42,6 +43,7 @@ _HANG_UP = getattr(signal, "SIGHUP", None)
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or Ctrl-C; what is under way then has `drain_seconds` to end."""
     settings.check_safe()
+    _tell_warnings()
     warm_up(settings)
     listening = _listening(settings)
     if settings.workers == 1:
@@ -55,6 +57,11 @@ def serve(settings: Settings) -> None:
         Workers(settings, [listening]).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _tell_warnings() -> None:
+    """Let warnings be sentences for whoever runs the gateway, with no place in the code."""
+    warnings.showwarning = lambda message, *place, **more: print(f"suffice: {message}", file=sys.stderr, flush=True)
 
 
 def check_port(settings: Settings) -> None:
@@ -169,6 +176,7 @@ def _work(sockets: list[socket.socket], started: Connection) -> None:
     """What a worker does."""
     if _HANG_UP:
         signal.signal(_HANG_UP, signal.SIG_IGN)  # unless somebody wants to know
+    _tell_warnings()
     read = json.loads(os.environ[SETTINGS])
     for name in read.pop("imports"):
         import_module(name)

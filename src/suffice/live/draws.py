@@ -38,6 +38,8 @@ class Unfinished(NamedTuple):
     """Whether the server does not stream what it was asked to, so that draws that are ended may run on there."""
     prompts: int = 0
     """How many requests were ended before they arrived, each of which sent the prompt."""
+    untaken: int = 0
+    """How many draws were ended while no server had them: they waited for their turn, or to be tried again."""
 
 
 class Draws(Protocol):
@@ -125,7 +127,7 @@ class ServerDraws(QueuedDraws):
         follow_up: str | None = None,
     ) -> None:
         super().__init__()
-        self._cancelled_tokens = self._cancelled_prompts = 0
+        self._cancelled_tokens = self._cancelled_prompts = self._untaken = 0
         self._runs_on = False
         self._server = server
         self._request = request
@@ -138,7 +140,7 @@ class ServerDraws(QueuedDraws):
     def unfinished(self) -> Unfinished:
         """By the meters of those that stream."""
         arriving = sum(meter.generated for meter in self._meters)
-        return Unfinished(arriving, self._cancelled_tokens, self._runs_on, self._cancelled_prompts)
+        return Unfinished(arriving, self._cancelled_tokens, self._runs_on, self._cancelled_prompts, self._untaken)
 
     @property
     def room(self) -> int:
@@ -189,6 +191,9 @@ class ServerDraws(QueuedDraws):
             self._fail(numbers, error)
             return False
         except asyncio.CancelledError:
+            if not meter.sent:
+                self._untaken += len(numbers)
+                raise
             self._cancelled_prompts += 1
             if request.streamed:
                 self._cancelled_tokens += meter.generated

@@ -97,6 +97,8 @@ class Outcome:
     """Whether that is enough for the risk that is allowed; None where none was named."""
     calibrated: bool = False
     """Whether there was a calibration."""
+    untaken: int = 0
+    """How many draws were cancelled while no server had them, as between two tries: they cost nothing."""
 
     def __repr__(self) -> str:
         answer = "None" if self.answer is None else short(repr(self.answer))
@@ -144,7 +146,8 @@ class Outcome:
             return OverOne(0, 0, 0)
         prompt = max(response.prompt_tokens - response.final_prompt_tokens for response in self.responses)
         first = (self.responses[0].tokens or 0) - self.responses[0].final_tokens
-        spent = max(self.samples, self.launched - len(self.failures))  # what came too late was paid for too
+        # What came too late was paid for too.
+        spent = max(self.samples, self.launched - len(self.failures) - self.untaken)
         return OverOne(spent - 1, self.completion_tokens - first, self.prompt_tokens - prompt)
 
     @property

@@ -455,6 +455,7 @@ class Vote:
             evidence=ballot.evidence,
             budget=tally.budget,
             launched=self._launched,
+            untaken=unfinished.untaken,
             cancelled_tokens=unused,
             runs_on=unfinished.runs_on,
             value=elected.value,

@@ -188,8 +188,9 @@ class PanelDraws:
     @property
     def unfinished(self) -> Unfinished:
         """What draws of all voters have generated that is in no response."""
-        arriving, cancelled, run_on, prompts = zip(*(one.unfinished for one in self._draws.values()), strict=True)
-        return Unfinished(sum(arriving), sum(cancelled), any(run_on), sum(prompts))
+        told = (one.unfinished for one in self._draws.values())
+        arriving, cancelled, run_on, prompts, untaken = zip(*told, strict=True)
+        return Unfinished(sum(arriving), sum(cancelled), any(run_on), sum(prompts), sum(untaken))
 
     @property
     def ready(self) -> int:

@@ -80,7 +80,7 @@ class Account:
             self._charge(reader)
 
     def _charge(self, reader: UsageReader) -> None:
-        tokens, estimated = reader.tokens, False
+        tokens, estimated = reader.tokens, reader.untold > 0
         if tokens is None and self._prompt:  # nobody counts: an event of a stream is about a token
             said = max(1, reader.events - 3) if reader.events else reader.size // CHARACTERS
             tokens, estimated = (self._prompt, said), True

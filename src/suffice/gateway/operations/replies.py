@@ -8,6 +8,10 @@ _ADDED = ("cache_creation_input_tokens", "cache_read_input_tokens")
 
 _TOLD = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", *_ADDED)
 _BEGINS = re.compile(rb'"usage"\s*:\s*(?=\{)')
+_EVENT = b"\ndata:"
+_AT_END = 2
+"""So many events with no token in them come after a usage."""
+
 _LONGEST = 1 << 14
 """No usage is longer."""
 
@@ -28,17 +32,25 @@ class UsageReader:
         self.told: dict[str, int] = {}
         self.size = 0
         self.events = 0
+        self._since = 0
+        """How many events came after the last usage."""
+        self._last = b"\n"
         self._rest = b""
 
     def feed(self, data: bytes) -> None:
         """Take in what has arrived."""
         self.size += len(data)
-        self.events += data.count(b"data:")
+        events = (self._last + data).count(_EVENT)
+        self.events += events
+        self._since += events
+        self._last = (self._last + data)[1 - len(_EVENT) :]
         text = self._rest + data
         found = text.find(b'"usage"')
         while found >= 0:
             begins = _BEGINS.match(text, found)
-            if begins and not self._read(text[begins.end() : begins.end() + _LONGEST]) and len(text) - found < _LONGEST:
+            if begins and self._read(text[begins.end() : begins.end() + _LONGEST]):
+                self._since = text.count(_EVENT, found)
+            elif begins and len(text) - found < _LONGEST:
                 break  # its end is yet to come
             if not begins and len(text) - found < 16:
                 break
@@ -56,10 +68,15 @@ class UsageReader:
         return True
 
     @property
+    def untold(self) -> int:
+        """Tokens that no usage tells yet, of which an event has one: Messages tell theirs when they begin and end."""
+        return max(0, self._since - _AT_END) if self.told else 0
+
+    @property
     def tokens(self) -> tuple[int, int] | None:
         """Those of the prompt and of the completion; None where nothing was told."""
         told = self.told
         if not told:
             return None
         prompt = told.get("prompt_tokens", told.get("input_tokens", 0)) + sum(told.get(name, 0) for name in _ADDED)
-        return prompt, told.get("completion_tokens", told.get("output_tokens", 0))
+        return prompt, told.get("completion_tokens", told.get("output_tokens", 0)) + self.untold

@@ -205,10 +205,14 @@ _TEXT = _Field(
 _SWITCH = _Field(lambda text: {"true": True, "false": False}.get(text, text), _is_switch, "true or false", bool)
 _FIELDS = {
     "controller": _TEXT,
-    "budget": _Field(int, lambda value: _is_whole(value, 1), "a whole number, at least 1", int),
+    "budget": _Field(int, lambda value: _is_whole(value, 1), "a whole number, at least 1 and below 1e9", int),
     "answer": _TEXT,
-    "deadline_seconds": _Field(float, lambda value: _is_number(value) and value > 0, "a number above 0", float),
-    "patience": _Field(float, lambda value: _is_number(value) and value >= 0, "a number, 0 or more", float),
+    "deadline_seconds": _Field(
+        float, lambda value: _is_number(value) and value > 0, "a number above 0 and below 1e9", float
+    ),
+    "patience": _Field(
+        float, lambda value: _is_number(value) and value >= 0, "a number, 0 or more and below 1e9", float
+    ),
     "flow": _Field(str, _is_flow, "auto, true, false or a text like order=arrival,extra=2", get_flow),
     "compose": _SWITCH,
     "ignore": _Field(lambda text: [name.strip() for name in text.split(",")], _are_names, "a list of names", tuple),
@@ -316,15 +320,22 @@ def _calls(tools: Any) -> dict[str, Any]:
     return {"items": {"anyOf": kinds}} if kinds else {}
 
 
+_HEADER = "x-suffice-"
+
+
 def _in_headers(headers: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, known in _FIELDS.items():
-        text = headers.get(f"x-suffice-{name.replace('_', '-')}")
-        if text is not None:
-            try:
-                found[name] = known.read(text)
-            except ValueError:
-                found[name] = text  # refused below, by name
+    for header, text in headers.items():
+        if not header.startswith(_HEADER):
+            continue
+        name = header.removeprefix(_HEADER).replace("-", "_")
+        if name not in _FIELDS:
+            there_are = ", ".join(_HEADER + one.replace("_", "-") for one in _FIELDS)
+            raise GatewayError(400, f'there is no header "{header[:100]}"; there are {there_are}', param=header[:100])
+        try:
+            found[name] = _FIELDS[name].read(text)
+        except ValueError:
+            found[name] = text  # refused below, by name
     return found
 
 

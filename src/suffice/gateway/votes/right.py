@@ -123,10 +123,10 @@ class Assurance:
     async def take(self, caller: str, told: Any) -> dict[str, Any]:
         """Take in what a client says of a reply; GatewayError where it is nothing, or not the client's to say."""
         reply, right, gold = _read(told)
-        record = await self.keeper.aside(partial(self._claim, reply, caller))
+        record = await self.keeper.aside(partial(self._claim, _remembered_as(caller, reply)))
         if record is None and self._state:  # another worker may not have told yet
             await asyncio.sleep(learning.SYNC_SECONDS)
-            record = await self.keeper.aside(partial(self._claim, reply, caller))
+            record = await self.keeper.aside(partial(self._claim, _remembered_as(caller, reply)))
         if record is None:
             message = "no such reply is remembered for this key: it was too long ago, or no vote with a calibration"
             raise GatewayError(404, message, code="not_found")
@@ -144,11 +144,11 @@ class Assurance:
         """What is in force, by model and topic."""
         return {name: kind.summary() for name, kind in self._kinds.items()}
 
-    def _claim(self, reply: str, caller: str) -> Record | None:
-        """A reply of this caller, and whether something was said of it before; from now on something was."""
+    def _claim(self, reply: str) -> Record | None:
+        """What is remembered of a reply, and whether something was said of it before; from now on something was."""
         if self._state is None:
             known = self._replies.get(reply)
-            if known is None or known["caller"] != caller:
+            if known is None:
                 return None
             found = {"told": False, **known, "answer": _mark(known["answer"])}
             known["told"] = True
@@ -159,7 +159,7 @@ class Assurance:
         def change(kept: bytes | None) -> bytes | None:
             records = _records(kept)
             known = records.get(reply)
-            if known is None or known["caller"] != caller:
+            if known is None:
                 return None
             claimed.append({**known})
             known["told"] = True
@@ -241,8 +241,9 @@ class AssuredVote:
         """Know its reply when feedback comes for it, from whoever asked."""
         if outcome.right is not None:
             score = self.calibration.score_at(outcome.right)
-            about = {"caller": caller, "model": self.model, "topic": self.topic}
-            self.assurance.remember(reply, about | {"score": score, "sure": outcome.sure, "answer": outcome.answer})
+            about = {"model": self.model, "topic": self.topic}
+            told = {"score": score, "sure": outcome.sure, "answer": outcome.answer}
+            self.assurance.remember(_remembered_as(caller, reply), about | told)
 
 
 def _read(told: Any) -> tuple[str, bool | None, str]:
@@ -259,6 +260,11 @@ def _read(told: Any) -> tuple[str, bool | None, str]:
     if gold is not None and not str(gold).strip():
         raise GatewayError(400, '"gold" is empty: give the right answer', param="gold")
     return told["id"], right, str(gold)
+
+
+def _remembered_as(caller: str, reply: str) -> str:
+    """The name of a reply among those of all callers: upstreams may repeat their ids."""
+    return f"{caller}\n{reply}"
 
 
 def _mark(answer: str | None) -> str:

@@ -34,6 +34,21 @@ MOST_HELD = 64
 """So many tokens of a stream are held at most."""
 
 
+class Hold:
+    """How long a stream is held, to see whether there will be an answer in it: for so many seconds of saying it."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.ends = math.inf
+
+    def is_over(self, said: int) -> bool:
+        """Whether it is passed on now that so many tokens are said; those of thoughts are not."""
+        now = time.monotonic()
+        if said and self.ends == math.inf:
+            self.ends = now + self.seconds
+        return now > self.ends or (said > MOST_HELD and self.seconds < math.inf)
+
+
 @dataclass(frozen=True)
 class Scouted:
     """What a scout brought: something to vote on, or what is to be passed back as it is."""
@@ -47,6 +62,8 @@ class Scouted:
     """What was said, where it could be read."""
     extractor: Extractor | None = None
     """What reads such answers; None where there is nothing to vote on."""
+    told: bool = False
+    """Whether the client's stream has begun with its thoughts."""
 
     def passed(self) -> Passed:
         """It as the reply."""
@@ -118,18 +135,16 @@ class Scout:
         stripper = LogprobStripper() if has_signals else None
         thoughts = Thoughts(self.server.wire, self.tell)
         pieces = Peeked(bounded(reply))
-        ends = math.inf
+        hold = Hold(self.hold)
         self.meter.restart()
         try:
-            while (piece := await pieces.next(ends - time.monotonic())) is not None:
+            while (piece := await pieces.next(hold.ends - time.monotonic())) is not None:
                 held += piece
                 text.feed(piece)
                 self.meter.feed(piece)
                 thoughts.feed(stripper.feed(piece) if stripper else piece)
                 said = self.meter.generated - thoughts.told
-                if said and ends == math.inf:
-                    ends = time.monotonic() + self.hold
-                if (said > MOST_HELD and self.hold < math.inf) or self.extractor.is_hopeless(text.text):
+                if hold.is_over(said) or self.extractor.is_hopeless(text.text):
                     break
             if not pieces.ended:
                 return Scouted(
@@ -148,7 +163,7 @@ class Scout:
             response = self.server.wire.read_stream(bytes(held), has_signals)
         except MalformedError:
             response = None
-        return Scouted(*about, bytes(thoughts.held), response=response)
+        return Scouted(*about, bytes(thoughts.held), response=response, told=thoughts.told > 0)
 
     async def _open(self) -> tuple[aiohttp.ClientResponse, bool]:
         """The beginning of the reply, and whether there are log probabilities in it that the client does not expect."""

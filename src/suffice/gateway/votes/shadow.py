@@ -8,6 +8,7 @@ from typing import Any
 from suffice.answers import Evidence
 from suffice.gateway.requests.parse import ParsedRequest, route_of
 from suffice.gateway.votes.learning import Learning
+from suffice.gateway.votes.scout import Hold, Thoughts
 from suffice.live.dialects import MalformedError
 from suffice.live.vote import COMPLETE_WITHOUT, most_tokens
 from suffice.response import Response
@@ -19,20 +20,27 @@ MOST_BYTES = 1 << 20
 class Shadow:
     """Looks at the reply to one request as it goes by."""
 
-    def __init__(self, parsed: ParsedRequest, learning: Learning, line: dict[str, Any]) -> None:
+    def __init__(self, parsed: ParsedRequest, learning: Learning, line: dict[str, Any], hold: float) -> None:
         self._parsed = parsed
         self._learning = learning
         self._line = line
         self._seen = bytearray()
+        self._hold = Hold(hold)
+        self._passed_on = False
+        """Whether a scout's stream would have been passed on before its end."""
         self.response: Response | None = None
         """What was said, where it is known already."""
 
     async def over(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         """The pieces as they are."""
+        meter, thoughts = self._parsed.wire.meter(), Thoughts(self._parsed.wire, lambda _: None)
         async with aclosing(pieces):
             async for piece in pieces:
                 if len(self._seen) <= MOST_BYTES:
                     self._seen += piece
+                    meter.feed(piece)
+                    thoughts.feed(piece)
+                    self._passed_on |= self._hold.is_over(meter.generated - thoughts.told)
                 yield piece
 
     def judge(self) -> None:
@@ -68,7 +76,7 @@ class Shadow:
         """
         parsed, options = self._parsed, self._parsed.options
         route = route_of(replace(parsed, vote="auto"))
-        if route.kind == "relay" or parsed.client.mistake:
+        if route.kind == "relay" or parsed.client.mistake or (route.kind == "scout" and self._passed_on):
             return None, 1.0
         asked = route.kind == "vote" and route.asked
         extractor: Any = options.extractor.for_request(

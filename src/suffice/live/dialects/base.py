@@ -36,6 +36,8 @@ class Meter:
         """Tokens so far: one for each piece of text."""
         self.streamed = False
         """Whether the server streams at all; where it does not, a draw that is cancelled may run on there."""
+        self.sent = False
+        """Whether a request is with the server, which may charge for it; one that failed is not."""
         self._is_piece = is_piece
         self._rest = b""
 
@@ -204,6 +206,10 @@ class Face(ABC):
     @abstractmethod
     def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
         """A stream that says the same as a reply, to its end."""
+
+    def continued(self, reply: dict[str, Any], begun: Mapping[str, Any]) -> dict[str, Any]:
+        """A reply as the end of a stream that has begun as another, with its thoughts: it keeps that one's id."""
+        return reply | {name: begun[name] for name in ("id", "created", "created_at") if name in begun}
 
     def events_after_thoughts(self, reply: dict[str, Any], usage_wanted: bool, told: int) -> list[bytes]:
         """The same for a stream that has begun with the thoughts of another response, in so many events."""

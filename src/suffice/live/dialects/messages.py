@@ -158,13 +158,14 @@ class MessagesFace(base.Face):
     def events_after_thoughts(self, reply: dict[str, Any], usage_wanted: bool, told: int) -> list[bytes]:
         """Without the beginning, which has been told, and with other blocks than the first, which is of thoughts."""
         said = [block for block in base.objects(reply["content"]) if "thinking" not in str(block["type"])]
-        rest = [*_blocks_events(said, first=1), *_end_events(reply)]
-        return [base.event(event, event["type"]) for event in rest]
+        delta, stop = _end_events(reply)
+        delta |= {"suffice": reply["suffice"]} if "suffice" in reply else {}  # the message has begun without it
+        return [base.event(event, event["type"]) for event in [*_blocks_events(said, first=1), delta, stop]]
 
     def error(self, message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
-        """As Anthropic has it."""
+        """As Anthropic has it, and the code where there is one."""
         kind = _KINDS.get(code or "") or _KINDS.get(kind, kind)
-        return {"type": "error", "error": {"type": kind, "message": message}}
+        return {"type": "error", "error": {"type": kind, "message": message, **({"code": code} if code else {})}}
 
     def is_error(self, body: Mapping[str, Any]) -> bool:
         """Anthropic's say that they are one."""

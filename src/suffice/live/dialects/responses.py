@@ -142,10 +142,14 @@ class ResponsesFace(base.Face):
         told += [*_items_events(reply["output"]), _end_event(reply)]
         return _numbered(told)
 
+    def continued(self, reply: dict[str, Any], begun: Mapping[str, Any]) -> dict[str, Any]:
+        """With the item of thoughts that the stream began with, and no other."""
+        thoughts = [item for item in base.objects(begun["output"]) if item.get("type") == "reasoning"]
+        return super().continued(reply, begun) | {"output": [*thoughts[:1], *_without_thoughts(reply)]}
+
     def events_after_thoughts(self, reply: dict[str, Any], usage_wanted: bool, told: int) -> list[bytes]:
         """Without the beginning, which has been told, and with other items than the first, which is of thoughts."""
-        said = [item for item in base.objects(reply["output"]) if item.get("type") != "reasoning"]
-        return _numbered([*_items_events(said, first=1), _end_event(reply)], told)
+        return _numbered([*_items_events(_without_thoughts(reply), first=1), _end_event(reply)], told)
 
     def error_event(self, error: dict[str, Any]) -> bytes:
         """The error by its own event; once more as an object, which is what makes OpenAI's clients raise it."""
@@ -223,6 +227,11 @@ def _items_events(output: Any, first: int = 0) -> list[dict[str, Any]]:
     """The items of a response as they grow, numbered from the first."""
     items = enumerate(base.objects(output), first)
     return [{**event, "output_index": place} for place, item in items for event in _item_events(item)]
+
+
+def _without_thoughts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The items of a response but those of thoughts."""
+    return [item for item in base.objects(reply["output"]) if item.get("type") != "reasoning"]
 
 
 def _end_event(reply: Mapping[str, Any]) -> dict[str, Any]:

@@ -144,7 +144,12 @@ class Server:
             meter.restart()
             body = plain if top is None else self.wire.with_signals(plain, top)
             known = {name: value for name, value in body.items() if name not in self.capabilities.refused}
-            return await self.poster(self.host)(path, known, meter.feed)
+            meter.sent = True
+            try:
+                return await self.poster(self.host)(path, known, meter.feed)
+            except Exception:
+                meter.sent = False
+                raise
 
         async def send_handling_refused_stream_options() -> bytes:
             try:
