@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,20 @@ def test_who_stands_in_for_the_dead_is_asked_as_often_as_the_vote_allows(tmp_pat
         panel = Panel.read(panel_file(tmp_path, spec, small=small.base_url, large=large.base_url))
         outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(budget=40), model="both")
     assert outcome.samples == 40 and sum(outcome.by_voter["large"].values()) == 40
+
+
+def test_who_stands_in_for_the_dead_is_asked_no_more_than_could_change_the_answer(tmp_path: Path) -> None:
+    replies = cycle([7, 7, 8, 7])
+    with (
+        FakeServer(lambda request, number: [boxed(next(replies)) for _ in range(request.get("n", 1))]) as small,
+        FakeServer(lambda request, number: DOWN) as large,
+    ):
+        spec = "cascade:first=4,then=5"
+        panel = Panel.read(panel_file(tmp_path, spec, small=small.base_url, large=large.base_url))
+        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+    assert outcome.by_round == (4, 1, 1) and outcome.stop_reason == "controller"
+    assert len(outcome.failures) == 1 and outcome.failures[0].startswith("large is left out: ")
+    assert outcome.over_one.samples == 5
 
 
 def test_nothing_is_claimed_of_what_one_voter_would_say_with_more_draws(tmp_path: Path) -> None:

@@ -16,8 +16,7 @@ import numpy as np
 from suffice.elections import Election
 from suffice.errors import OptionError
 from suffice.live import Outcome, Watch
-from suffice.live.batches.asker import Answered, Asker, BatchConfig, Ledger
-from suffice.live.batches.questions import Asked
+from suffice.live.ballots import in_thread
 from suffice.live.dialects import Wire
 from suffice.live.draws import Failure, ServerDraws, Unfinished
 from suffice.live.sample import run_in_thread
@@ -167,12 +166,16 @@ class PanelDraws:
     ) -> None:
         self.in_flight = 0
         self._controller = panel.decides
-        self._left_out: set[str] = set()
-        self._places: Counter[str] = Counter()
+        self._tally = Tally()
+        self._places: Counter[str | None] = Counter()
+        self._nothing_yet = True
+        self._servers = {
+            name: replace(one.for_question(), longest_wait=server.longest_wait) for name, one in servers.items()
+        }
         each = iter(count() if numbers is None else numbers)  # which all voters take theirs from
         self._draws = {
             voter.name: ServerDraws(
-                servers[voter.name],
+                self._servers[voter.name],
                 replace(request, fields=voter.request(request.fields, server.wire)),
                 each,
                 follow_up,
@@ -180,6 +183,11 @@ class PanelDraws:
             for voter in panel.voters
         }
         self._waiting: dict[asyncio.Task[Response | Failure], str] = {}
+
+    @property
+    def _present(self) -> list[str]:
+        """Who has not failed."""
+        return [name for name in self._controller.voters if name not in self._tally.absent]
 
     @property
     def unfinished(self) -> Unfinished:
@@ -195,26 +203,25 @@ class PanelDraws:
     @property
     def room(self) -> int:
         """How many more draws the servers could take now; none where one of them is busy."""
-        return min(one.room for name, one in self._draws.items() if name not in self._left_out)
+        return min(self._draws[name].room for name in self._present)
 
     def launch(
         self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
     ) -> list[int]:
         """Start so many draws of whom the controller chooses; beyond those, of all voters in turn."""
+        self._tally, self._nothing_yet = tally or Tally(), True
+        self._places = Counter(self._tally.voters)
         chosen = self._controller.choose(tally) if tally else []
-        numbers = []
-        for name, some in Counter(islice(chain(chosen, cycle(self._controller.voters)), draws)).items():
-            numbers += self._ask(name, some, single, streamed)
-        return numbers
+        return self._ask(islice(chain(chosen, cycle(self._present)), draws), single, streamed)
 
-    def _ask(self, name: str, draws: int, single: bool = False, streamed: bool = False) -> list[int]:
-        """Start draws of a voter, or of the first that is still there."""
-        there = [one for one in self._controller.voters if one not in self._left_out]
-        name = name if name in there else there[0]
-        numbers = self._draws[name].launch(draws, single=single, streamed=streamed)
-        self.in_flight += draws
-        for _ in range(draws):
-            self._waiting[asyncio.create_task(self._draws[name].next())] = name
+    def _ask(self, names: Iterable[str], single: bool = False, streamed: bool = False) -> list[int]:
+        """Start a draw of each."""
+        numbers = []
+        for name, draws in Counter(names).items():
+            numbers += self._draws[name].launch(draws, single=single, streamed=streamed)
+            self.in_flight += draws
+            for _ in range(draws):
+                self._waiting[asyncio.create_task(self._draws[name].next())] = name
         return numbers
 
     async def next(self) -> Response | Failure:
@@ -224,21 +231,24 @@ class PanelDraws:
         name = self._waiting.pop(task)
         arrived = task.result()
         self.in_flight -= 1
-        return self._failed(arrived, name) if isinstance(arrived, Failure) else self._counted(arrived, name)
+        return await self._failed(arrived, name) if isinstance(arrived, Failure) else self._counted(arrived, name)
 
     def _counted(self, response: Response, name: str) -> Response:
         """A response with its voter's name, and with what its vote weighs."""
         voter = self._controller.voters.index(name)
         size = float(vote_sizes(np.array(self._places[name]), np.array(voter)))
         self._places[name] += 1
+        self._nothing_yet = False
         weight = self._controller.weights[voter] * size
         return replace(response, voter=name, signals={**response.signals, WEIGHT: weight})
 
-    def _failed(self, failure: Failure, name: str) -> Failure:
-        """Leave the voter out, and ask another for what is missing; where there is none left, that is the end."""
-        if len(self._left_out | {name}) < len(self._draws):
-            self._left_out.add(name)
-            self._ask(name, 1)
+    async def _failed(self, failure: Failure, name: str) -> Failure:
+        """Leave the voter out; where a round brings nothing, others are asked in its place, if there are any."""
+        if self._present != [name]:
+            self._tally.absent.add(name)
+            if self._nothing_yet and not self._waiting:
+                chosen = await in_thread(self._controller.choose, self._tally) or self._present[:1]
+                self._ask(chosen[: self._tally.left])
         return replace(failure, message=f"{name} is left out: {failure.message}")
 
     async def close(self) -> None:
@@ -297,19 +307,3 @@ def ask_panel(
 
     outcome: Outcome = run_in_thread(main)
     return outcome
-
-
-class PanelAsker(Asker):
-    """Asks questions of a file, each of the panel."""
-
-    def __init__(self, panel: Panel, servers: Mapping[str, Server], config: BatchConfig) -> None:
-        super().__init__(next(iter(servers.values())), config)
-        self._panel, self._servers = panel, servers
-
-    async def answer(
-        self, question: Asked, there: Sequence[Response], ledger: Ledger, learned: Voting | None = None
-    ) -> Answered | None:
-        """Answer a question of which these responses are there already."""
-        servers = {name: server.for_question() for name, server in self._servers.items()}
-        voting = self._config.sampling.voting
-        return await super().answer(question, there, ledger, replace(voting, **self._panel.held(voting, servers)))
