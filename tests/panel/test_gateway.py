@@ -55,6 +55,15 @@ def test_a_voter_that_is_down_is_left_out(tmp_path: Path) -> None:
     assert told["answer"] == "42" and set(told["by_voter"]) == {"large"} and told["failures"] > 0
 
 
+def test_whoever_was_dead_a_moment_ago_is_not_asked_by_the_next_vote(tmp_path: Path) -> None:
+    with FakeServer(wavering) as small, FakeServer(lambda request, number: DOWN, models=()) as large:
+        path = panel_file(tmp_path, small=small.base_url, large=large.base_url)
+        with gateway([], panel=str(path), patience=5.0) as url:
+            told = [post(url, asked()).json()["suffice"] for _ in range(3)]
+    assert len(large.requests) == 1
+    assert all(one["failures"] == 1 and one["stop_reason"] == "controller" for one in told)
+
+
 def test_what_is_no_question_to_vote_on_is_asked_once(tmp_path: Path) -> None:
     with FakeServer(lambda request, number: "Roses are red.") as small, FakeServer(sure) as large:
         path = panel_file(tmp_path, small=small.base_url, large=large.base_url)

@@ -102,6 +102,26 @@ def test_who_stands_in_for_the_dead_is_asked_no_more_than_could_change_the_answe
     assert outcome.over_one.samples == 5
 
 
+def test_where_nobody_listens_nobody_waits_as_long_as_there_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[int] = []
+
+    def no_back_off(failed: int) -> float:
+        waited.append(failed)
+        return 0.0
+
+    monkeypatch.setattr("suffice.live.servers.server.back_off", no_back_off)
+    with FakeServer(wavering) as small:
+        panel = Panel.read(panel_file(tmp_path, small=small.base_url, large="http://127.0.0.1:9/v1"))
+        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+        assert set(outcome.by_voter) == {"small"} and outcome.samples <= 5 and not waited
+        alone = Panel("alone", panel.voters[1:], panel.controller)
+        with pytest.raises(SampleError, match="large is left out"):
+            ask_panel(alone, [], QUESTION, sampling=Sampling(), model="both")
+    assert len(waited) > Sampling().retries  # as with one model
+
+
 def test_nothing_is_claimed_of_what_one_voter_would_say_with_more_draws(tmp_path: Path) -> None:
     with FakeServer(wavering) as small, FakeServer(always(42)) as large:
         panel = Panel.read(panel_file(tmp_path, small=small.base_url, large=large.base_url))

@@ -169,8 +169,10 @@ class PanelDraws:
         self._tally = Tally()
         self._places: Counter[str | None] = Counter()
         self._nothing_yet = True
+        others = len(panel.voters) > 1
         self._servers = {
-            name: replace(one.for_question(), longest_wait=server.longest_wait) for name, one in servers.items()
+            name: replace(one.for_question(), longest_wait=server.longest_wait, has_stand_in=others)
+            for name, one in servers.items()
         }
         each = iter(count() if numbers is None else numbers)  # which all voters take theirs from
         self._draws = {
@@ -246,6 +248,8 @@ class PanelDraws:
         """Leave the voter out; where a round brings nothing, others are asked in its place, if there are any."""
         if self._present != [name]:
             self._tally.absent.add(name)
+            if len(self._present) == 1:
+                self._servers[self._present[0]].has_stand_in = False
             if self._nothing_yet and not self._waiting:
                 chosen = await in_thread(self._controller.choose, self._tally) or self._present[:1]
                 self._ask(chosen[: self._tally.left])
