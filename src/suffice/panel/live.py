@@ -96,6 +96,18 @@ class Panel:
         by_price = [voter.name for voter in sorted(self.voters, key=lambda voter: voter.price)]
         return panel_controller(self.controller, by_price, DEFAULT_BUDGET)
 
+    @property
+    def in_turn(self) -> list[Voter]:
+        """The voters, first of all whom the controller asks first."""
+        first = self.decides.choose(Tally())[0]
+        return sorted(self.voters, key=lambda voter: voter.name != first)
+
+    def counted(self, response: Response, name: str, place: int = 0) -> Response:
+        """A response with its voter's name, and with what its vote weighs at this place among that voter's."""
+        voter = self.decides.voters.index(name)
+        weight = self.decides.weights[voter] * float(vote_sizes(np.array(place), np.array(voter)))
+        return replace(response, voter=name, signals={**response.signals, WEIGHT: weight})
+
     @staticmethod
     def read(path: str | Path) -> "Panel":
         """The panel of a TOML file: name, controller, and a [[voter]] table for each voter."""
@@ -165,6 +177,7 @@ class PanelDraws:
         follow_up: str | None = None,
     ) -> None:
         self.in_flight = 0
+        self._panel = panel
         self._controller = panel.decides
         self._tally = Tally()
         self._places: Counter[str | None] = Counter()
@@ -233,16 +246,11 @@ class PanelDraws:
         name = self._waiting.pop(task)
         arrived = task.result()
         self.in_flight -= 1
-        return await self._failed(arrived, name) if isinstance(arrived, Failure) else self._counted(arrived, name)
-
-    def _counted(self, response: Response, name: str) -> Response:
-        """A response with its voter's name, and with what its vote weighs."""
-        voter = self._controller.voters.index(name)
-        size = float(vote_sizes(np.array(self._places[name]), np.array(voter)))
-        self._places[name] += 1
+        if isinstance(arrived, Failure):
+            return await self._failed(arrived, name)
         self._nothing_yet = False
-        weight = self._controller.weights[voter] * size
-        return replace(response, voter=name, signals={**response.signals, WEIGHT: weight})
+        self._places[name] += 1
+        return self._panel.counted(arrived, name, self._places[name] - 1)
 
     async def _failed(self, failure: Failure, name: str) -> Failure:
         """Leave the voter out; where a round brings nothing, others are asked in its place, if there are any."""
