@@ -47,10 +47,6 @@ class PanelController(Controller):
         """How many more to draw, whoever is asked."""
         return len(self.choose(tally))
 
-    def is_quick(self, budget: int) -> bool:
-        """Arrays are."""
-        return True
-
 
 @dataclass(frozen=True, repr=False)
 class Cascade(PanelController):

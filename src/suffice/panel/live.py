@@ -3,7 +3,7 @@
 import asyncio
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
@@ -173,7 +173,7 @@ class PanelDraws:
         servers: Mapping[str, Server],
         server: Server,
         request: DrawRequest,
-        numbers: Iterable[int] | None = None,
+        numbers: Iterator[int],
         follow_up: str | None = None,
     ) -> None:
         self.in_flight = 0
@@ -182,21 +182,13 @@ class PanelDraws:
         self._tally = Tally()
         self._places: Counter[str | None] = Counter()
         self._nothing_yet = True
-        others = len(panel.voters) > 1
-        self._servers = {
-            name: replace(one.for_question(), longest_wait=server.longest_wait, has_stand_in=others)
-            for name, one in servers.items()
-        }
-        each = iter(count() if numbers is None else numbers)  # which all voters take theirs from
-        self._draws = {
-            voter.name: ServerDraws(
-                self._servers[voter.name],
-                replace(request, fields=voter.request(request.fields, server.wire)),
-                each,
-                follow_up,
-            )
-            for voter in panel.voters
-        }
+        self._servers = {name: one.for_question() for name, one in servers.items()}
+        self._draws: dict[str, ServerDraws] = {}
+        for voter in panel.voters:
+            own = self._servers[voter.name]
+            own.longest_wait, own.has_stand_in = server.longest_wait, len(servers) > 1
+            asked = replace(request, fields=voter.request(request.fields, server.wire))
+            self._draws[voter.name] = ServerDraws(own, asked, numbers, follow_up)
         self._waiting: dict[asyncio.Task[Response | Failure], str] = {}
 
     @property
@@ -226,16 +218,12 @@ class PanelDraws:
         """Start so many draws of whom the controller chooses; beyond those, of all voters in turn."""
         self._tally, self._nothing_yet = tally or Tally(), True
         self._places = Counter(self._tally.voters)
-        chosen = self._controller.choose(tally) if tally else []
-        return self._ask(islice(chain(chosen, cycle(self._present)), draws), single, streamed)
-
-    def _ask(self, names: Iterable[str], single: bool = False, streamed: bool = False) -> list[int]:
-        """Start a draw of each."""
+        chosen = self._controller.choose(self._tally)
         numbers = []
-        for name, draws in Counter(names).items():
-            numbers += self._draws[name].launch(draws, single=single, streamed=streamed)
-            self.in_flight += draws
-            for _ in range(draws):
+        for name, some in Counter(islice(chain(chosen, cycle(self._present)), draws)).items():
+            numbers += self._draws[name].launch(some, single=single, streamed=streamed)
+            self.in_flight += some
+            for _ in range(some):
                 self._waiting[asyncio.create_task(self._draws[name].next())] = name
         return numbers
 
@@ -259,8 +247,7 @@ class PanelDraws:
             if len(self._present) == 1:
                 self._servers[self._present[0]].has_stand_in = False
             if self._nothing_yet and not self._waiting:
-                chosen = await in_thread(self._controller.choose, self._tally) or self._present[:1]
-                self._ask(chosen[: self._tally.left])
+                self.launch(await in_thread(self._controller.next_round, self._tally) or 1, self._tally)
         return replace(failure, message=f"{name} is left out: {failure.message}")
 
     async def close(self) -> None:
@@ -314,7 +301,7 @@ def ask_panel(
             fields = {**request, **first.wire.fields(list(messages))}
             random = np.random.default_rng(None if seed is None else abs(seed))
             voting = replace(sampling.voting, **panel.held(sampling.voting, servers))
-            vote = voting.begin(first, fields, random, watch)
+            vote = voting.begin(first, fields, random, watch, numbers=count())
             return await vote.outcome(sampling.deadline_seconds)
 
     outcome: Outcome = run_in_thread(main)
