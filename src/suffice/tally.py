@@ -36,6 +36,8 @@ class Tally:
         self.answers: list[str | None] = []
         self.voters: list[str | None] = []
         """Who gave each answer; None where there is one voter, who needs no name."""
+        self.absent: set[str] = set()
+        """Voters who failed, and are not asked again."""
         self.round_ends: list[int] = []
         self.leader: str | None = None
         """The answer that a majority vote elects now; None while there are no votes."""

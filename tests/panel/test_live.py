@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,40 @@ def test_who_stands_in_for_the_dead_is_asked_as_often_as_the_vote_allows(tmp_pat
         panel = Panel.read(panel_file(tmp_path, spec, small=small.base_url, large=large.base_url))
         outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(budget=40), model="both")
     assert outcome.samples == 40 and sum(outcome.by_voter["large"].values()) == 40
+
+
+def test_who_stands_in_for_the_dead_is_asked_no_more_than_could_change_the_answer(tmp_path: Path) -> None:
+    replies = cycle([7, 7, 8, 7])
+    with (
+        FakeServer(lambda request, number: [boxed(next(replies)) for _ in range(request.get("n", 1))]) as small,
+        FakeServer(lambda request, number: DOWN) as large,
+    ):
+        spec = "cascade:first=4,then=5"
+        panel = Panel.read(panel_file(tmp_path, spec, small=small.base_url, large=large.base_url))
+        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+    assert outcome.by_round == (4, 1, 1) and outcome.stop_reason == "controller"
+    assert len(outcome.failures) == 1 and outcome.failures[0].startswith("large is left out: ")
+    assert outcome.over_one.samples == 5
+
+
+def test_where_nobody_listens_nobody_waits_as_long_as_there_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[int] = []
+
+    def no_back_off(failed: int) -> float:
+        waited.append(failed)
+        return 0.0
+
+    monkeypatch.setattr("suffice.live.servers.server.back_off", no_back_off)
+    with FakeServer(wavering) as small:
+        panel = Panel.read(panel_file(tmp_path, small=small.base_url, large="http://127.0.0.1:9/v1"))
+        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+        assert set(outcome.by_voter) == {"small"} and outcome.samples <= 5 and not waited
+        alone = Panel("alone", panel.voters[1:], panel.controller)
+        with pytest.raises(SampleError, match="large is left out"):
+            ask_panel(alone, [], QUESTION, sampling=Sampling(), model="both")
+    assert len(waited) > Sampling().retries  # as with one model
 
 
 def test_nothing_is_claimed_of_what_one_voter_would_say_with_more_draws(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from helpers.commands import fails, works
 from helpers.panels import made_voter, small_and_large, written
 
-from suffice import ControllerError, OptionError, PoolError, Tally, evaluate
+from suffice import ControllerError, OptionError, Plan, PoolError, Tally, evaluate
 from suffice.panel import (
     Cascade,
     PanelController,
@@ -52,6 +52,27 @@ def one_by_one(controller: PanelController, answers: dict[str, list[str | None]]
             tally.add(answers[voter][tally.voters.count(voter)], voter)
         tally.end_round()
     return tally, rounds
+
+
+def test_of_those_who_are_left_the_first_is_asked_as_plan_asks_one_model(fitted: PanelController) -> None:
+    tally = Tally()
+    tally.absent.add("large")
+    while voters := fitted.choose(tally):
+        assert set(voters) == {"small"} and len(voters) == Plan().next_round(tally)
+        for _ in voters:
+            tally.add("7", "small")
+    assert 1 < tally.draws < 8
+
+
+def test_a_cascade_goes_on_with_those_who_are_left() -> None:
+    cascade, tally = Cascade(("small", "middle", "large"), first=2, then=2), Tally()
+    tally.absent.add("middle")
+    asked = []
+    while voters := cascade.choose(tally):
+        asked += voters
+        for voter in voters:
+            tally.add(str(tally.draws), voter)
+    assert asked == ["small"] * 2 + ["large"] * 4
 
 
 def test_live_and_replay_decide_alike(fitted: PanelController) -> None:

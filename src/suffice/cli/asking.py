@@ -4,7 +4,7 @@ import gzip
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from json import dumps, loads
 from math import inf
 from pathlib import Path
@@ -28,7 +28,7 @@ from suffice.live.parse import json_schema_format
 from suffice.live.prompts import get_prompt
 from suffice.live.sample import run_in_thread
 from suffice.live.sampling import Sampling, priced
-from suffice.panel.live import Panel, PanelAsker, voters_servers
+from suffice.panel.live import Panel, voters_servers
 from suffice.paths import check_writable, is_there, writing_whole
 from suffice.report.progress import batch_bar
 from suffice.settings import setting
@@ -217,7 +217,9 @@ class Job:
 
         if upstream.panel:
             voters = await voters_servers(upstream.panel, upstream.settings, self._sampling, stack)
-            return PanelAsker(upstream.panel, voters, config)
+            voting = self._sampling.voting
+            held = replace(voting, **upstream.panel.held(voting, voters))
+            return Asker(next(iter(voters.values())), config, held)
         openai = need("openai", "")
         clients = [await stack.enter_async_context(openai.AsyncOpenAI(**one)) for one in upstream.settings]
         return Asker(self._sampling.server(clients, weights=upstream.weights), config)

@@ -32,7 +32,7 @@ from suffice.gateway.render import (
     standing,
 )
 from suffice.gateway.requests.options import Policies
-from suffice.gateway.requests.parse import ParsedRequest, Route, as_panel, parse, route_of
+from suffice.gateway.requests.parse import ParsedRequest, Route, as_panel, as_voter, parse, route_of
 from suffice.gateway.settings import Settings
 from suffice.gateway.votes.learning import ONCE, Learning
 from suffice.gateway.votes.scout import Scout, Scouted, translated_draw
@@ -98,8 +98,8 @@ class Pipeline:
         raw = await body_of(exchange.request, self.settings)
         parsed = await parse(self.policies, dialect, exchange, raw)
         route = route_of(parsed)
-        if self._panel(parsed):
-            parsed, route = as_panel(parsed, route)
+        panel = self._panel(parsed)
+        parsed = as_panel(parsed) if panel else parsed
         del raw  # it may be long, and is held no longer than it is needed
         if route.kind == "relay":
             exchange.line["no_vote"] = route.why
@@ -107,7 +107,7 @@ class Pipeline:
             parsed.check()
         parsed = replace(parsed, raw=b"") if route.kind == "vote" else parsed
         events = self.draw(parsed, route, exchange)
-        if parsed.client.streamed and route.kind != "relay":
+        if parsed.client.streamed and (panel or route.kind != "relay"):
             response = await render_stream(events, exchange.request, self._shape(parsed, exchange))
         else:
             response = await render_whole(events, exchange.request)
@@ -137,11 +137,11 @@ class Pipeline:
             server = self.upstreams.server(exchange.request, parsed.wire, parsed.client.model, ends)
             server.longest_wait = longest_wait(parsed.options.patience)
             scouted = None
-            shadow = None
-            if route.why == "shadow":
+            panel, shadow = self._panel(parsed), None
+            if route.why == "shadow" and not panel:
                 shadow = Shadow(parsed, self.learning, exchange.line, self._hold_seconds)
                 exchange.at_end.append(shadow.judge)
-            if route.kind == "relay" and not parsed.translated:
+            if route.kind == "relay" and not (parsed.translated or panel):
                 named = parsed.client.model or ""
                 seconds, face = parsed.options.deadline_seconds, parsed.dialect.face
                 passed = await relay(
@@ -153,7 +153,9 @@ class Pipeline:
                 return
             if route.kind != "vote":
                 thoughts: asyncio.Queue[Thought | None] = asyncio.Queue()
-                scouting = asyncio.create_task(self._scout(parsed, route, server, exchange, thoughts.put_nowait))
+                tell = thoughts.put_nowait
+                scout = self._scout_panel(panel, parsed, route, ends, exchange, tell) if panel else None
+                scouting = asyncio.create_task(scout or self._scout(parsed, route, server, exchange, tell))
                 scouting.add_done_callback(lambda _: thoughts.put_nowait(None))
                 try:
                     while thought := await thoughts.get():
@@ -193,13 +195,37 @@ class Pipeline:
         if parsed.translated:
             drawing = translated_draw(parsed, server, draw, extractor if is_scout else None, meter)
         else:
-            hold = self._hold_seconds
+            hold = self._hold_seconds if is_scout else 0.0
             scout = Scout(parsed, server, self.upstreams, exchange.request, extractor, draw, meter, hold, tell)
             drawing = scout.send()
         scouted = await _in_time_for(drawing, parsed, server, exchange, "scout" if is_scout else "once")
         if is_scout:
             metrics.SCOUTS.labels("yes" if scouted.extractor else "no").inc()
-        return scouted
+        return scouted if is_scout else replace(scouted, extractor=None)
+
+    async def _scout_panel(
+        self,
+        panel: Panel,
+        parsed: ParsedRequest,
+        route: Route,
+        ends: float,
+        exchange: Exchange,
+        tell: Callable[[Thought], None],
+    ) -> Scouted:
+        """What the first voter's single draw brings, or where its server is dead, that of the next."""
+        servers, last = self.upstreams.voters(exchange.request, parsed.wire, panel, ends), panel.in_turn[-1]
+        for voter in panel.in_turn:
+            server = servers[voter.name]
+            server.longest_wait, server.has_stand_in = longest_wait(parsed.options.patience), voter is not last
+            try:
+                scouted = await self._scout(as_voter(parsed, voter), route, server, exchange, tell)
+            except GatewayError:
+                if voter is last or not server.host.is_aside:
+                    raise
+            else:
+                said = scouted.response and panel.counted(scouted.response, voter.name)
+                return replace(scouted, response=said)
+        raise AssertionError
 
     @property
     def _hold_seconds(self) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 
 from suffice.controllers import Controller
 from suffice.panel.tallies import PanelTallies
+from suffice.planning import Plan
 from suffice.tally import DEFAULT_BUDGET, IntArray, Tally
 
 
@@ -32,17 +33,19 @@ class PanelController(Controller):
         return np.minimum(self.choose_many(tallies), tallies.budget - tallies.draws)
 
     def choose(self, tally: Tally) -> list[str]:
-        """Whom to ask next, a name for each draw."""
+        """Whom to ask next, a name for each draw; of those who are absent, nobody."""
+        if tally.absent:
+            return self.choose_present(tally, [voter for voter in self.voters if voter not in tally.absent])
         (draws,) = self.next_draws(PanelTallies.of(tally, self.voters, self.budget))
         return [voter for voter, number in zip(self.voters, draws, strict=True) for _ in range(number)]
+
+    def choose_present(self, tally: Tally, present: list[str]) -> list[str]:
+        """Whom to ask of these: the first, as often as `plan` asks a model that is alone."""
+        return present[:1] * Plan().next_round(tally)
 
     def decide(self, tally: Tally) -> int:
         """How many more to draw, whoever is asked."""
         return len(self.choose(tally))
-
-    def is_quick(self, budget: int) -> bool:
-        """Arrays are."""
-        return True
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,3 +101,16 @@ class Cascade(PanelController):
             asked[:, place] = open_yet
             differ &= ~open_yet
         return asked
+
+    def choose_present(self, tally: Tally, present: list[str]) -> list[str]:
+        """These in their order, and the last of them in the place of whoever is missing."""
+        beyond = tally.draws - self.first
+        if beyond < 0:
+            return present[:1] * -beyond
+        left = self.then * (len(self.voters) - 1) - beyond
+        if left <= 0 or tally.top(1)[0] >= self.agree * tally.draws:
+            return []
+        voter = present[min(1 + beyond // self.then, len(present) - 1)]
+        weighed = PanelTallies.of(tally, self.voters, self.budget).sums(self.weights)[0]
+        *_, second, first = sorted([0.0, 0.0, *weighed])
+        return [voter] if left * self.weights[self.voters.index(voter)] >= first - second else []

@@ -3,7 +3,7 @@
 import asyncio
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
@@ -16,8 +16,7 @@ import numpy as np
 from suffice.elections import Election
 from suffice.errors import OptionError
 from suffice.live import Outcome, Watch
-from suffice.live.batches.asker import Answered, Asker, BatchConfig, Ledger
-from suffice.live.batches.questions import Asked
+from suffice.live.ballots import in_thread
 from suffice.live.dialects import Wire
 from suffice.live.draws import Failure, ServerDraws, Unfinished
 from suffice.live.sample import run_in_thread
@@ -97,6 +96,18 @@ class Panel:
         by_price = [voter.name for voter in sorted(self.voters, key=lambda voter: voter.price)]
         return panel_controller(self.controller, by_price, DEFAULT_BUDGET)
 
+    @property
+    def in_turn(self) -> list[Voter]:
+        """The voters, first of all whom the controller asks first."""
+        first = self.decides.choose(Tally())[0]
+        return sorted(self.voters, key=lambda voter: voter.name != first)
+
+    def counted(self, response: Response, name: str, place: int = 0) -> Response:
+        """A response with its voter's name, and with what its vote weighs at this place among that voter's."""
+        voter = self.decides.voters.index(name)
+        weight = self.decides.weights[voter] * float(vote_sizes(np.array(place), np.array(voter)))
+        return replace(response, voter=name, signals={**response.signals, WEIGHT: weight})
+
     @staticmethod
     def read(path: str | Path) -> "Panel":
         """The panel of a TOML file: name, controller, and a [[voter]] table for each voter."""
@@ -166,24 +177,28 @@ class PanelDraws:
         servers: Mapping[str, Server],
         server: Server,
         request: DrawRequest,
-        numbers: Iterable[int] | None = None,
+        numbers: Iterator[int],
         follow_up: str | None = None,
     ) -> None:
         self.in_flight = 0
+        self._panel = panel
         self._controller = panel.decides
-        self._left_out: set[str] = set()
-        self._places: Counter[str] = Counter()
-        each = iter(count() if numbers is None else numbers)  # which all voters take theirs from
-        self._draws = {
-            voter.name: ServerDraws(
-                servers[voter.name],
-                replace(request, fields=voter.request(request.fields, server.wire)),
-                each,
-                follow_up,
-            )
-            for voter in panel.voters
-        }
+        self._tally = Tally()
+        self._places: Counter[str | None] = Counter()
+        self._nothing_yet = True
+        self._servers = {name: one.for_question() for name, one in servers.items()}
+        self._draws: dict[str, ServerDraws] = {}
+        for voter in panel.voters:
+            own = self._servers[voter.name]
+            own.longest_wait, own.has_stand_in = server.longest_wait, len(servers) > 1
+            asked = replace(request, fields=voter.request(request.fields, server.wire))
+            self._draws[voter.name] = ServerDraws(own, asked, numbers, follow_up)
         self._waiting: dict[asyncio.Task[Response | Failure], str] = {}
+
+    @property
+    def _present(self) -> list[str]:
+        """Who has not failed."""
+        return [name for name in self._controller.voters if name not in self._tally.absent]
 
     @property
     def unfinished(self) -> Unfinished:
@@ -200,26 +215,21 @@ class PanelDraws:
     @property
     def room(self) -> int:
         """How many more draws the servers could take now; none where one of them is busy."""
-        return min(one.room for name, one in self._draws.items() if name not in self._left_out)
+        return min(self._draws[name].room for name in self._present)
 
     def launch(
         self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
     ) -> list[int]:
         """Start so many draws of whom the controller chooses; beyond those, of all voters in turn."""
-        chosen = self._controller.choose(tally) if tally else []
+        self._tally, self._nothing_yet = tally or Tally(), True
+        self._places = Counter(self._tally.voters)
+        chosen = self._controller.choose(self._tally)
         numbers = []
-        for name, some in Counter(islice(chain(chosen, cycle(self._controller.voters)), draws)).items():
-            numbers += self._ask(name, some, single, streamed)
-        return numbers
-
-    def _ask(self, name: str, draws: int, single: bool = False, streamed: bool = False) -> list[int]:
-        """Start draws of a voter, or of the first that is still there."""
-        there = [one for one in self._controller.voters if one not in self._left_out]
-        name = name if name in there else there[0]
-        numbers = self._draws[name].launch(draws, single=single, streamed=streamed)
-        self.in_flight += draws
-        for _ in range(draws):
-            self._waiting[asyncio.create_task(self._draws[name].next())] = name
+        for name, some in Counter(islice(chain(chosen, cycle(self._present)), draws)).items():
+            numbers += self._draws[name].launch(some, single=single, streamed=streamed)
+            self.in_flight += some
+            for _ in range(some):
+                self._waiting[asyncio.create_task(self._draws[name].next())] = name
         return numbers
 
     async def next(self) -> Response | Failure:
@@ -229,21 +239,20 @@ class PanelDraws:
         name = self._waiting.pop(task)
         arrived = task.result()
         self.in_flight -= 1
-        return self._failed(arrived, name) if isinstance(arrived, Failure) else self._counted(arrived, name)
-
-    def _counted(self, response: Response, name: str) -> Response:
-        """A response with its voter's name, and with what its vote weighs."""
-        voter = self._controller.voters.index(name)
-        size = float(vote_sizes(np.array(self._places[name]), np.array(voter)))
+        if isinstance(arrived, Failure):
+            return await self._failed(arrived, name)
+        self._nothing_yet = False
         self._places[name] += 1
-        weight = self._controller.weights[voter] * size
-        return replace(response, voter=name, signals={**response.signals, WEIGHT: weight})
+        return self._panel.counted(arrived, name, self._places[name] - 1)
 
-    def _failed(self, failure: Failure, name: str) -> Failure:
-        """Leave the voter out, and ask another for what is missing; where there is none left, that is the end."""
-        if len(self._left_out | {name}) < len(self._draws):
-            self._left_out.add(name)
-            self._ask(name, 1)
+    async def _failed(self, failure: Failure, name: str) -> Failure:
+        """Leave the voter out; where a round brings nothing, others are asked in its place, if there are any."""
+        if self._present != [name]:
+            self._tally.absent.add(name)
+            if len(self._present) == 1:
+                self._servers[self._present[0]].has_stand_in = False
+            if self._nothing_yet and not self._waiting:
+                self.launch(await in_thread(self._controller.next_round, self._tally) or 1, self._tally)
         return replace(failure, message=f"{name} is left out: {failure.message}")
 
     async def close(self) -> None:
@@ -297,24 +306,8 @@ def ask_panel(
             fields = {**request, **first.wire.fields(list(messages))}
             random = np.random.default_rng(None if seed is None else abs(seed))
             voting = replace(sampling.voting, **panel.held(sampling.voting, servers))
-            vote = voting.begin(first, fields, random, watch)
+            vote = voting.begin(first, fields, random, watch, numbers=count())
             return await vote.outcome(sampling.deadline_seconds)
 
     outcome: Outcome = run_in_thread(main)
     return outcome
-
-
-class PanelAsker(Asker):
-    """Asks questions of a file, each of the panel."""
-
-    def __init__(self, panel: Panel, servers: Mapping[str, Server], config: BatchConfig) -> None:
-        super().__init__(next(iter(servers.values())), config)
-        self._panel, self._servers = panel, servers
-
-    async def answer(
-        self, question: Asked, there: Sequence[Response], ledger: Ledger, learned: Voting | None = None
-    ) -> Answered | None:
-        """Answer a question of which these responses are there already."""
-        servers = {name: server.for_question() for name, server in self._servers.items()}
-        voting = self._config.sampling.voting
-        return await super().answer(question, there, ledger, replace(voting, **self._panel.held(voting, servers)))

@@ -21,10 +21,7 @@ class PanelOutcomes:
 
 
 def run_panel(
-    episodes: PanelEpisodes,
-    controller: PanelController,
-    rows: IntArray | None = None,
-    begun: IntArray | None = None,
+    episodes: PanelEpisodes, controller: PanelController, rows: IntArray | None = None, begun: IntArray | None = None
 ) -> PanelOutcomes:
     """Run a controller over all episodes; or over these rows, after so many draws of each voter."""
     rows = np.arange(len(episodes)) if rows is None else rows

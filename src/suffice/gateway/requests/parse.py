@@ -15,6 +15,7 @@ from suffice.gateway.errors import GatewayError
 from suffice.gateway.requests.options import Policies, RequestOptions, check_samples, read_options, samples_asked
 from suffice.live.dialects import CHAT, ClientRequest, Dialect, FieldError, Wire
 from suffice.live.dialects.translate import TRANSLATED, request_to_chat
+from suffice.panel.live import Voter
 
 SUFFIXES = ("+vote", "+once")
 """By the end of a model's name a client forces a vote, or a single sample."""
@@ -155,8 +156,8 @@ def route_of(parsed: ParsedRequest) -> Route:
     return Route("vote", asked=False) if wanted else Route("relay", "no answer")
 
 
-def as_panel(parsed: ParsedRequest, route: Route) -> tuple[ParsedRequest, Route]:
-    """A request as a panel is asked: what nobody would vote on is answered by the first voter, once."""
+def as_panel(parsed: ParsedRequest) -> ParsedRequest:
+    """A request as a panel is asked."""
     why = parsed.client.obstacle or ("tools" if parsed.client.has_tools else None)
     if why or parsed.options.extractor.structure:
         raise GatewayError(
@@ -167,9 +168,14 @@ def as_panel(parsed: ParsedRequest, route: Route) -> tuple[ParsedRequest, Route]
         name = min(named)
         raise GatewayError(400, f"a panel decides by itself: leave {name} out", param=f"suffice.{name}")
     options = replace(parsed.options, learn=False, flow=None, elect="majority")
-    if route.kind == "relay":
-        options = replace(options, controller="once", budget=1)
-    return replace(parsed, options=options), Route("vote", asked=route.kind == "vote" and route.asked)
+    return replace(parsed, options=options)
+
+
+def as_voter(parsed: ParsedRequest, voter: Voter) -> ParsedRequest:
+    """A request as one voter is asked: with its model and its prompt."""
+    fields = voter.request(parsed.fields, parsed.wire)
+    changed = {name: value for name, value in fields.items() if value is not parsed.fields.get(name)}
+    return replace(parsed, fields=fields, raw=with_members(parsed.raw, changed))
 
 
 def _obstacle(parsed: ParsedRequest) -> str | None:

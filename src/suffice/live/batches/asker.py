@@ -179,9 +179,10 @@ class Asker:
 
     weight = 1.0
 
-    def __init__(self, server: Server, config: BatchConfig) -> None:
+    def __init__(self, server: Server, config: BatchConfig, voting: Voting | None = None) -> None:
         self._server = server
         self._config = config
+        self._voting = voting or config.sampling.voting
 
     @property
     def at_once(self) -> int:
@@ -206,7 +207,7 @@ class Asker:
         self, question: Asked, there: Sequence[Response], ledger: Ledger, learned: Voting | None = None
     ) -> Answered | None:
         """Answer a question of which these responses are there already; None where a limit on spending cut it short."""
-        vote = (learned or self._config.sampling.voting).begin(
+        vote = (learned or self._voting).begin(
             self._server.for_question(),
             self._config.request(question),
             question_random(0, question.id),

@@ -96,6 +96,8 @@ class Server:
     """The moment by which there must be an answer: whoever would have to wait for longer is told at once."""
     longest_wait: float = math.inf
     """So many seconds a request waits at most, all its tries together, where the server refuses for now."""
+    has_stand_in: bool = False
+    """Whether somebody else is asked where nobody answers here: then that is a failure at once."""
     retried: int = 0
     """How many requests were tried again."""
     begun: float = field(default_factory=time.monotonic)
@@ -228,6 +230,8 @@ class Server:
         while True:
             host, started = self.host, math.inf
             try:
+                if self.has_stand_in and host.is_aside:
+                    raise ConnectionRefusedError("nobody answered there a moment ago")
                 async with self._place(host, draws, turn_by) as started:
                     if host is not self.host:  # the question went on elsewhere while this waited
                         continue
@@ -292,6 +296,8 @@ class Server:
     def _wait(self, host: Host, error: Exception, failed: int, turn_by: float) -> float | None:
         """How many seconds to wait before another try here; None where there is no point in one."""
         if isinstance(error, TooLongError | PausedError):
+            return None
+        if self.has_stand_in and isinstance(error, ConnectionRefusedError):
             return None
         if not isinstance(error, StatusError):
             return back_off(failed)
