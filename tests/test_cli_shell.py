@@ -266,7 +266,7 @@ def test_a_refused_key_says_where_keys_come_from() -> None:
     refusal = Reply({"error": {"message": "Incorrect API key provided: none."}}, 401)
     with FakeServer(lambda request, number: refusal) as server:
         done = suffice("ask", "What is 2 + 2?", "--base-url", server.base_url, "--model", "fake")
-    assert done.returncode == 1 and "its key is read from OPENAI_API_KEY" in done.stderr
+    assert done.returncode == 2 and "its key is read from OPENAI_API_KEY" in done.stderr
     with FakeServer(lambda request, number: refusal, models=[]) as server:
         said = fails("ask", "What is 2 + 2?", "--base-url", server.base_url)
     assert f"{server.base_url} refuses the key, which is read from OPENAI_API_KEY" in said and "--model" not in said
