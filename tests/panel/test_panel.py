@@ -23,8 +23,7 @@ from suffice.panel import (
     panel_controller,
     save_panel,
 )
-from suffice.panel.episodes import draw_panel
-from suffice.panel.run import run_panel
+from suffice.panel.episodes import draw_panel, run_panel
 from suffice.panel.voters import aligned, joined
 from suffice.pools import Pool
 

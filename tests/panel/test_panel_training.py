@@ -16,9 +16,9 @@ from suffice import OptionError
 from suffice.experiments import Bench
 from suffice.experiments.panels import panels
 from suffice.panel import LearnedPanel, load_panel, save_panel
+from suffice.panel.episodes import run_panel
 from suffice.panel.learned import PanelEnv, PanelJob, PanelVecEnv, learn_panel, train_panel
 from suffice.panel.process import PanelProcess, panel_process
-from suffice.panel.run import run_panel
 from suffice.pools import Pool
 from suffice.training.setting import Setting
 

@@ -9,9 +9,8 @@ import numpy as np
 from suffice.controllers import Controller, get_controller
 from suffice.errors import ControllerError
 from suffice.panel.controllers import Cascade, PanelController
-from suffice.panel.episodes import PanelBatch, draw_panel
+from suffice.panel.episodes import PanelBatch, PanelOutcomes, draw_panel, run_panel
 from suffice.panel.fitted import load_panel
-from suffice.panel.run import PanelOutcomes, run_panel
 from suffice.panel.voters import PoolVoter, aligned
 from suffice.panel.weights import learn_weights
 from suffice.replay.compare import Difference, paired

@@ -15,8 +15,8 @@ import numpy as np
 from suffice.controllers.files import BROKEN, FORMAT, NetworkController, read_tensors, write_tensors
 from suffice.errors import ControllerError
 from suffice.panel.controllers import PanelController
+from suffice.panel.episodes import run_panel
 from suffice.panel.process import PanelProcess, ends_of, features, panel_process, standing
-from suffice.panel.run import run_panel
 from suffice.panel.tallies import PanelTallies
 from suffice.panel.voters import PoolVoter
 from suffice.paths import is_there

@@ -10,9 +10,9 @@ import numpy as np
 from suffice.controllers.files import tensors_of
 from suffice.errors import whole_number
 from suffice.executors import AnyExecutor, Link, Task, get_executor
+from suffice.panel.episodes import run_panel
 from suffice.panel.fitted import LearnedPanel, card_of
 from suffice.panel.process import PanelProcess, features, panel_process
-from suffice.panel.run import run_panel
 from suffice.panel.voters import PoolVoter
 from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray
 from suffice.training.env import BoolArray, Copies
