@@ -69,6 +69,8 @@ _FEW, _GROUNDS = 20, 40
 """Words of a response that names one of two things by the way, and of a yes or no with its grounds."""
 _SIGNS = 4
 """Characters of a word, where words have no spaces around them."""
+_LABEL = 8
+"""Who allows no more tokens has asked for a label, and not for a text or a name."""
 _FILLED = 10
 """Words that fill a place with an answer; where there are more, it is a text that stands there."""
 _SPAN = 4
@@ -230,6 +232,7 @@ class AutoExtractor(Extractor):
         self._reader: Reader = READERS.get(reader)
         self._messages: Messages | None = None
         self._asked = True
+        self._for_a_label = False
 
     def wants_answer(self, messages: Messages) -> bool | None:
         """As its reader sees it."""
@@ -239,6 +242,7 @@ class AutoExtractor(Extractor):
         """The one that knows what was asked."""
         known = self._copy(most_tokens)
         known._messages, known._asked = messages, asked
+        known._for_a_label = most_tokens is not None and most_tokens <= _LABEL
         known.takes_cut &= not read_request(messages).boxed  # what ends before the box has not come to its answer
         return known
 
@@ -261,7 +265,7 @@ class AutoExtractor(Extractor):
         if not text:
             return None
         found = self._reader.has_answer(self._messages or [], text)
-        if found and self.takes_cut:  # who allows a few tokens has asked for no text
+        if found and self._for_a_label:
             found = replace(found, certain=True)
         if self._messages is None:
             return found if boxed(text) else self._any(text) or found
