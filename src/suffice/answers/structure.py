@@ -87,7 +87,8 @@ class Structure(Extractor):
         said = leaves(value)
         texts = {pointer: leaf for pointer, leaf in said.items() if isinstance(leaf, str) and is_text(leaf)}
         others = {pointer: spelled(leaf) for pointer, leaf in said.items() if pointer not in texts}
-        has_grounds = len(texts) == 1 and 0 < len(others) <= _FEW
+        is_data = any(isinstance(leaf, int | float) and not isinstance(leaf, bool) for leaf in said.values())
+        has_grounds = len(texts) == 1 and (is_data or 0 < len(others) <= _FEW)
         answers = has_grounds or any(ANSWERS.open(folded(pointer)) for pointer in others)
         is_text_mostly = sum(map(len, texts.values())) > sum(map(len, others.values()))
         return None if is_text_mostly and not answers else self

@@ -75,7 +75,7 @@ def _responses_request(body: Mapping[str, Any]) -> Fields:
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     text, reasoning = _object(body, "text"), _object(body, "reasoning")
     return {
-        "messages": _joined([*_system(told), *map(_from_item, _list(items, "input"))]),
+        "messages": _joined([*_system(told, "instructions"), *map(_from_item, _list(items, "input"))]),
         "tools": [_function_of(tool, "parameters") for tool in _list(body.get("tools") or [], "tools")],
         "tool_choice": _responses_choice(body.get("tool_choice")),
         "response_format": _response_format(text.get("format"), "text"),
@@ -156,7 +156,7 @@ def _messages_request(body: Mapping[str, Any]) -> Fields:
     tools = _list(body.get("tools") or [], "tools")
     choice, config = _object(body, "tool_choice"), _object(body, "output_config")
     return {
-        "messages": _joined([*_system(body.get("system")), *said]),
+        "messages": _joined([*_system(body.get("system"), "system"), *said]),
         "tools": [_function_of({"type": "function", **_untyped(tool)}, "input_schema") for tool in tools],
         "tool_choice": _messages_choice(choice),
         "parallel_tool_calls": False if choice.get("disable_parallel_tool_use") else None,
@@ -236,9 +236,9 @@ def _read_arguments(text: Any) -> Fields:
 # --- both
 
 
-def _system(told: Any) -> list[Fields]:
+def _system(told: Any, field: str) -> list[Fields]:
     """The message that says what the system is told, where it is anything."""
-    text = _plain(told, "system")
+    text = _plain(told, field)
     return [{"role": "system", "content": text}] if text else []
 
 
