@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
 
 import aiohttp
 
@@ -147,10 +148,10 @@ async def in_time(
     pieces: AsyncGenerator[bytes, None], ends: float, seconds: float, exchange: Exchange, face: Face | None
 ) -> AsyncGenerator[bytes, None]:
     """The pieces of a reply until the deadline; then, as where it breaks off, an error event in a dialect, or a cut."""
-    between = True
+    between, reading = True, Reading(ends)
     try:
         async with aclosing(pieces):
-            while (piece := await _next(pieces, ends)) is not None:
+            while (piece := await reading.next(pieces)) is not None:
                 between = piece.endswith((b"\n\n", b"\r\n\r\n"))
                 yield piece
     except (ConnectionError, TimeoutError, TooLongError) as cause:
@@ -160,8 +161,38 @@ async def in_time(
         if face is None:
             raise CutError from None
         yield (b"" if between else b"\n\n") + face.error_event(error.payload(face))
+    finally:
+        reading.end()
 
 
-async def _next(pieces: AsyncGenerator[bytes, None], ends: float) -> bytes | None:
-    async with asyncio.timeout(ends - time.monotonic()):
-        return await anext(pieces, None)
+class Reading:
+    """Reads pieces until a deadline with one timer for all of them: asyncio's would take one for each token."""
+
+    def __init__(self, ends: float) -> None:
+        self._late = False
+        self._task: asyncio.Task[Any] | None = None
+        seconds = max(0.0, ends - time.monotonic())
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+
+    async def next(self, pieces: AsyncGenerator[bytes, None]) -> bytes | None:
+        """The next piece, None where there is none; TimeoutError at the deadline."""
+        if self._late:
+            raise TimeoutError
+        self._task = asyncio.current_task()
+        try:
+            return await anext(pieces, None)
+        except asyncio.CancelledError:
+            if not self._late or (self._task and self._task.uncancel() > 0):
+                raise
+            raise TimeoutError from None
+        finally:
+            self._task = None
+
+    def end(self) -> None:
+        """Forget the deadline."""
+        self._timer.cancel()
+
+    def _expire(self) -> None:
+        self._late = True
+        if self._task:
+            self._task.cancel()
