@@ -111,15 +111,14 @@ def test_a_request_may_wish_for_an_election() -> None:
     assert "only the operator may name a file" in refused[0].text and "elect must be majority" in refused[2].text
 
 
-@pytest.mark.parametrize("translate", [True, False])
-def test_messages_weigh_where_they_are_drawn_as_chat_completions(translate: bool) -> None:
+def test_messages_have_no_log_probabilities_and_weigh_the_same() -> None:
     body = {"model": "fake", "max_tokens": 99, "messages": MESSAGES}
-    options = FIVE | {"elect": WEIGHTED, "translate": translate}
+    options = FIVE | {"elect": WEIGHTED}
     with FakeServer(seven_then_42(), logprob=surely_42) as upstream, gateway(upstream, **options) as url:
         told = httpx.post(f"{url}/v1/messages", json=body, trust_env=False).json()
-    assert (told["suffice"]["answer"], told["suffice"]["majority"]) == ("42" if translate else "7", "7")
+    assert (told["suffice"]["answer"], told["suffice"]["majority"]) == ("7", "7")
     assert told["content"][0]["text"] == boxed(told["suffice"]["answer"]) and "logprobs" not in json.dumps(told)
-    assert all(("logprobs" in request) is translate for request in upstream.requests)
+    assert not any("logprobs" in request for request in upstream.requests)
 
 
 def test_objects_are_elected_field_by_field_whatever_the_operator_weighs() -> None:

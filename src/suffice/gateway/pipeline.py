@@ -35,10 +35,10 @@ from suffice.gateway.requests.options import Policies
 from suffice.gateway.requests.parse import ParsedRequest, Route, as_panel, as_voter, parse, route_of
 from suffice.gateway.settings import Settings
 from suffice.gateway.votes.learning import ONCE, Learning
-from suffice.gateway.votes.scout import Scout, Scouted, translated_draw
+from suffice.gateway.votes.scout import Scout, Scouted
 from suffice.gateway.votes.shadow import Shadow
 from suffice.live import Moment, Outcome, Progress
-from suffice.live.dialects import Dialect, MalformedError
+from suffice.live.dialects import Dialect
 from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import DrawError, Server
 from suffice.live.tracing import TRACING
@@ -103,17 +103,13 @@ class Pipeline:
         del raw  # it may be long, and is held no longer than it is needed
         if route.kind == "relay":
             exchange.line["no_vote"] = route.why
-        if route.kind != "relay" or parsed.translated:
+        if route.kind != "relay":
             parsed.check()
         parsed = replace(parsed, raw=b"") if route.kind == "vote" else parsed
         events = self.draw(parsed, route, exchange)
         if parsed.client.streamed and (panel or route.kind != "relay"):
-            response = await render_stream(events, exchange.request, self._shape(parsed, exchange))
-        else:
-            response = await render_whole(events, exchange.request)
-        if parsed.translated:
-            response.headers["x-suffice-translated"] = "chat"
-        return response
+            return await render_stream(events, exchange.request, self._shape(parsed, exchange))
+        return await render_whole(events, exchange.request)
 
     def _panel(self, parsed: ParsedRequest) -> Panel | None:
         """The panel, where a request asks for it."""
@@ -141,7 +137,7 @@ class Pipeline:
             if route.why == "shadow" and not panel:
                 shadow = Shadow(parsed, self.learning, exchange.line, self._hold_seconds)
                 exchange.at_end.append(shadow.judge)
-            if route.kind == "relay" and not (parsed.translated or panel):
+            if route.kind == "relay" and not panel:
                 named = parsed.client.model or ""
                 seconds, face = parsed.options.deadline_seconds, parsed.dialect.face
                 passed = await relay(
@@ -183,22 +179,18 @@ class Pipeline:
         exchange: Exchange,
         tell: Callable[[Thought], None],
     ) -> Scouted:
-        """What a single draw brings: the client's own request, or where it is translated, one that says the same."""
+        """What a single draw brings: the client's own request."""
         exchange.account.send()
         meter = server.wire.meter()
         exchange.progress = lambda: Progress(1, 0, meter.generated)
         is_scout = route.kind == "scout"
         most = most_tokens(parsed.fields)
         extractor = parsed.options.extractor.for_request(parsed.messages, asked=False, most_tokens=most)
-        streamed = parsed.client.streamed and not parsed.translated
-        draw = DrawRequest(parsed.fields, streamed, signals=is_scout and parsed.options.voting.wants_signals)
-        if parsed.translated:
-            drawing = translated_draw(parsed, server, draw, extractor if is_scout else None, meter)
-        else:
-            hold = self._hold_seconds if is_scout else 0.0
-            scout = Scout(parsed, server, self.upstreams, exchange.request, extractor, draw, meter, hold, tell)
-            drawing = scout.send()
-        scouted = await _in_time_for(drawing, parsed, server, exchange, "scout" if is_scout else "once")
+        signals = is_scout and parsed.options.voting.wants_signals
+        draw = DrawRequest(parsed.fields, parsed.client.streamed, signals=signals)
+        hold = self._hold_seconds if is_scout else 0.0
+        scout = Scout(parsed, server, self.upstreams, exchange.request, extractor, draw, meter, hold, tell)
+        scouted = await _in_time_for(scout.send(), parsed, server, exchange, "scout" if is_scout else "once")
         if is_scout:
             metrics.SCOUTS.labels("yes" if scouted.extractor else "no").inc()
         return scouted if is_scout else replace(scouted, extractor=None)
@@ -287,7 +279,7 @@ class Pipeline:
         if scouted and outcome.given_up:
             yield _with(scouted.passed(), told)
             return
-        reply = _reply(parsed, outcome, exchange)
+        reply = reply_of(parsed, outcome, exchange.account.costs())
         if scouted and scouted.response and scouted.told:
             reply = parsed.dialect.face.continued(reply, scouted.response.reply)
         if assured:
@@ -360,13 +352,6 @@ def _unsure(reply: str, risk: float | None, told: dict[str, str]) -> GatewayErro
     """What is said instead of an answer that is not sure enough; feedback may name it all the same."""
     message = f"the answer is not sure enough for a risk of {risk:g}: ask elsewhere"
     return GatewayError(422, message, code="unsure", headers={**told, "x-suffice-reply": reply}, reply=reply)
-
-
-def _reply(parsed: ParsedRequest, outcome: Outcome, exchange: Exchange) -> dict[str, Any]:
-    try:
-        return reply_of(parsed, outcome, exchange.account.costs())
-    except MalformedError as error:
-        raise from_upstream(error, str(error)) from None
 
 
 def _with(passed: Passed, told: dict[str, str]) -> Passed:

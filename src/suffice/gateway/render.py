@@ -18,7 +18,6 @@ from suffice.gateway.requests.parse import ParsedRequest
 from suffice.live import Moment, Outcome, Progress
 from suffice.live.dialects import Face
 from suffice.live.dialects.base import as_json
-from suffice.live.dialects.translate import response_from_chat
 
 QUICK = 0.05
 """A vote that ends within so many seconds has its headers in a stream too."""
@@ -228,14 +227,10 @@ def _comment(facts: Mapping[str, Any]) -> bytes:
 def reply_of(parsed: ParsedRequest, outcome: Outcome, costs: Mapping[str, float]) -> dict[str, Any]:
     """What a vote came to, in the client's dialect: what the elected response says, and how it was elected."""
     face = parsed.dialect.face
-    chosen, responses = outcome.response or outcome.responses[0], outcome.responses
-    if parsed.translated:
-        name, asked = parsed.dialect.name, parsed.client.fields
-        chosen, *rest = (response_from_chat(name, one, asked) for one in (chosen, *responses))
-        responses = tuple(rest)
+    chosen = outcome.response or outcome.responses[0]
     if outcome.composed:
         chosen = face.rewritten(chosen, outcome.value)
-    reply = face.reply(chosen, responses, outcome.prompt_tokens, outcome.completion_tokens)
+    reply = face.reply(chosen, outcome.responses, outcome.prompt_tokens, outcome.completion_tokens)
     return {**reply, "suffice": {**summary(outcome), **costs}}
 
 

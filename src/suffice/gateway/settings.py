@@ -69,7 +69,6 @@ class Settings:
     compose: bool = setting(False, "Where no JSON that was drawn has all the elected fields, put one together.")
     allow_no_key: bool = setting(False, "Listen to others than this machine with no key.")
     forward_auth: bool = setting(False, "Send the client's Authorization to the upstream.")
-    translate: bool = setting(False, "Draw Responses and Messages as chat completions, for an upstream without.")
     learn: bool = setting(True, "Learn from votes how a model's answers repeat, as it does unless told otherwise.")
     audit: float = setting(0.0, "Draw this share of the votes to the full budget afterwards.", "SHARE")
     right: Any = setting(

@@ -13,8 +13,7 @@ from suffice.answers import get_extractor
 from suffice.gateway.door import Exchange
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.requests.options import Policies, RequestOptions, check_samples, read_options, samples_asked
-from suffice.live.dialects import CHAT, ClientRequest, Dialect, FieldError, Wire
-from suffice.live.dialects.translate import TRANSLATED, request_to_chat
+from suffice.live.dialects import ClientRequest, Dialect, Wire
 from suffice.panel.live import Voter
 
 SUFFIXES = ("+vote", "+once")
@@ -33,19 +32,20 @@ class ParsedRequest:
     """That of the model's name, which is ours."""
     samples: int
     """How many responses it asks for."""
-    wire: Wire
-    """What the upstream speaks: the same dialect, or another one that the request was translated into."""
-    fields: Mapping[str, Any]
-    """What goes into every draw, as the upstream takes it."""
     raw: bytes
     """The body as it came, less what is ours."""
     vote: str
     """When there is a vote, by what holds for its key and its model."""
 
     @property
-    def translated(self) -> bool:
-        """Whether the upstream is spoken to in another dialect than the client speaks."""
-        return self.wire is not self.dialect.wire
+    def wire(self) -> Wire:
+        """The protocol of the upstream, which is the client's."""
+        return self.dialect.wire
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The members that go into every draw."""
+        return self.client.fields
 
     @property
     def named(self) -> bool:
@@ -65,7 +65,7 @@ class ParsedRequest:
     def check(self) -> None:
         """Refuse what no draw can be asked for."""
         if self.client.mistake:
-            raise _field_error(self.client.mistake)
+            raise GatewayError(400, str(self.client.mistake), param=self.client.mistake.field)
         if self.options.extractor.reads_tools and not self.fields.get("tools"):
             message = '"suffice.answer" is about tool calls, and there are no "tools"'
             raise GatewayError(400, message, param="suffice.answer")
@@ -86,17 +86,11 @@ async def parse(policies: Policies, dialect: Dialect, exchange: Exchange, raw: b
     # A schema is checked in a process of its own, which takes its time.
     has_schema = bool(client.schema) or client.has_tools
     options = await asyncio.to_thread(read_options, *reading) if has_schema else read_options(*reading)
-    wire, fields = dialect.wire, client.fields
-    if settings.translate and dialect.name in TRANSLATED:
-        try:
-            wire, fields = CHAT.wire, request_to_chat(dialect.name, client.fields)
-        except FieldError as error:
-            raise _field_error(error) from None
     if "suffice" in body:
         raw = without_member(raw, "suffice")
     if suffix and model is not None and "model" in body:
         raw = with_members(raw, {"model": model})
-    return ParsedRequest(dialect, client, options, suffix, samples, wire, fields, raw, settings.vote)
+    return ParsedRequest(dialect, client, options, suffix, samples, raw, settings.vote)
 
 
 def split_model(model: str | None) -> tuple[str | None, str]:
@@ -107,10 +101,6 @@ def split_model(model: str | None) -> tuple[str | None, str]:
     """
     suffix = next((suffix for suffix in SUFFIXES if model and model.endswith(suffix)), "")
     return model and model.removesuffix(suffix), suffix
-
-
-def _field_error(error: FieldError) -> GatewayError:
-    return GatewayError(400, str(error), param=error.field)
 
 
 @dataclass(frozen=True)
@@ -175,7 +165,7 @@ def as_voter(parsed: ParsedRequest, voter: Voter) -> ParsedRequest:
     """A request as one voter is asked: with its model and its prompt."""
     fields = voter.request(parsed.fields, parsed.wire)
     changed = {name: value for name, value in fields.items() if value is not parsed.fields.get(name)}
-    return replace(parsed, fields=fields, raw=with_members(parsed.raw, changed))
+    return replace(parsed, client=replace(parsed.client, fields=fields), raw=with_members(parsed.raw, changed))
 
 
 def _obstacle(parsed: ParsedRequest) -> str | None:

@@ -22,7 +22,6 @@ from suffice.gateway.operations import metrics
 from suffice.gateway.requests.parse import ParsedRequest, with_members
 from suffice.live.dialects import MalformedError, Wire
 from suffice.live.dialects.base import UNREADABLE, Meter, StreamText, as_json
-from suffice.live.dialects.translate import response_from_chat
 from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import Server, TooLongError
 from suffice.live.signals import silenced
@@ -276,20 +275,3 @@ class LogprobStripper:
             return b"data: " + as_json(silenced(line[5:]))
         except UNREADABLE:
             return line
-
-
-async def translated_draw(
-    parsed: ParsedRequest, server: Server, draw: DrawRequest, extractor: Extractor | None, meter: Meter
-) -> Scouted:
-    """A single draw from an upstream that speaks another dialect, so that its reply can't be passed back as it is.
-
-    Where an extractor is given, it is a scout.
-    """
-    (response,) = await server.ask(draw, [0], meter)
-    face, streamed = parsed.dialect.face, parsed.client.streamed
-    told = response_from_chat(parsed.dialect.name, response, parsed.client.fields)
-    reply = face.reply(told, [told], response.prompt_tokens, response.tokens or 0)
-    kind = b"text/event-stream" if streamed else b"application/json"
-    body = b"".join(face.events(reply, usage_wanted=False)) if streamed else as_json(reply)
-    found = extractor.for_scout(response) if extractor else None
-    return Scouted(200, [(b"content-type", kind)], body, response=response, extractor=found)
