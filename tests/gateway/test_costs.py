@@ -159,3 +159,18 @@ def test_models_and_groups_are_bounded_whatever_clients_name() -> None:
     assert len(costs.groups) == MOST_GROUPS + 1 and costs.total()["requests"] == MOST_GROUPS + 9
     labels = {model_label(f"model {number}") for number in range(2 * MOST_MODELS)}
     assert len(labels) <= MOST_MODELS + 1 and "other" in labels
+
+
+def test_totals_are_of_all_requests_that_ask_a_model() -> None:
+    open_question = {"model": "fake", "messages": [{"role": "user", "content": "Autumn?"}]}
+
+    def script(request: dict[str, Any], number: int) -> str:
+        return always(request, number) if "6 * 7" in str(request) else "Leaves of amber, and none for sale. " * 10
+
+    with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url:
+        httpx.get(f"{url}/v1/models")
+        for body in (ASK, open_question, ASK | {"n": 2}):
+            post(url, body)
+        totals = httpx.get(f"{url}/v1/suffice/recent").json()["totals"]
+    told = [totals[name] for name in ("requests", "votes", "samples", "tokens", "over_one_samples", "once_tokens")]
+    assert told == [3, 1, 7, 70, 3, 40]

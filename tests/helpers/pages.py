@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from helpers.commands import suffice
-from helpers.gateways import gateway
 from suffice import imports
 from suffice.testing import FakeServer
 
@@ -140,9 +139,6 @@ def run(given: list[Command], folder: Path, *more: str) -> list[str]:
                 for name, value in command.variables:
                     own.setenv(name, value)
                 words = [word.replace("http://localhost:8000/v1", server.base_url) for word in command.words]
-                if words[0] == "top":
-                    url = stack.enter_context(gateway(server))
-                    words = [word.replace("http://localhost:8000", url) for word in words]
                 done = suffice(*words, *more)
             assert done.returncode == 0, f"{command}: {done.stderr}"
             printed.append(done.stdout)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 COMMANDS = (
-    *("ask", "run", "collect", "import", "serve", "top", "pools", "evaluate", "advise", "controllers"),
+    *("ask", "run", "collect", "import", "serve", "pools", "evaluate", "advise", "controllers"),
     *("train", "plan", "fit", "weigh", "calibrate", "reproduce", "panel", "keys"),
 )
 """In the order of the help. Each has a file, which is imported when the command is asked for."""
