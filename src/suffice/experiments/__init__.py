@@ -50,6 +50,6 @@ EXPERIMENTS = {
     "transfer": Experiment("Transfer between models", transfer, transfer_jobs),
     "budgets": Experiment("Budgets on average", budgets, budgets_jobs),
     "elections": Experiment("Elections by weight", elections),
-    "panel": Experiment("A panel of all models: the rule, what is fitted, and PPO", panels),
+    "panel": Experiment("A panel of all models: the rule, and what is fitted", panels),
 }
 """By name, in the order of `suffice reproduce all`."""

@@ -1,18 +1,12 @@
-"""Ours: a panel of all models that answered a benchmark; the rule, what is fitted and PPO, beside each model alone."""
+"""Ours: a panel of all models that answered a benchmark; the rule and what is fitted, beside each model alone."""
 
-import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 
-import numpy as np
-
-from suffice.errors import ControllerError
 from suffice.experiments.bench import Bench, benchmark_of, model_of
-from suffice.panel import PanelComparison, PanelController, PoolVoter, evaluate_panel, fit_panel, load_panel, save_panel
-from suffice.panel.evaluate import result_of
-from suffice.panel.fitted import SteppingPanel
+from suffice.panel import PanelComparison, PanelController, PoolVoter, evaluate_panel, fit_panel
 from suffice.panel.voters import joined
 from suffice.pools import Pool
 from suffice.tally import DEFAULT_BUDGET
@@ -20,18 +14,13 @@ from suffice.tally import DEFAULT_BUDGET
 VALUES = (0.2, 0.5, 1, 2, 3, 5, 7, 10, 20, 50)
 """What an answer is worth where nobody says: so many full votes of the dearest voter, on the questions trained on."""
 
-TRAINED = 10
-"""The one of these that networks are trained for."""
-
 
 @dataclass(frozen=True)
 class PanelFound:
-    """A panel on one benchmark: the networks' row is the mean over so many seeds, and these are their own."""
+    """A panel on one benchmark."""
 
     benchmark: str
     compared: PanelComparison
-    seeds: dict[int, tuple[float | None, float]]
-    """Accuracy and cost by seed."""
 
 
 def price_in_name(model: str) -> float | None:
@@ -74,48 +63,15 @@ def _panel(bench: Bench, benchmark: str, tested: Sequence[PoolVoter], trained: S
     dearest = max(map(_full_vote, trained))
     values = [bench.value] if bench.value else [number * dearest for number in VALUES]
     fitted = [fit_panel(trained, float(f"{value:.2g}"), budget=bench.budget, seed=bench.seed) for value in values]
-    learned = _learned(bench, trained, bench.value or float(f"{TRAINED * dearest:.2g}"))
-    controllers: list[str | PanelController] = ["cascade", *fitted, *learned]
+    controllers: list[str | PanelController] = ["cascade", *fitted]
     with bench.bar(f"replay of {benchmark}", 1) as advance:
         compared = evaluate_panel(
             tested, controllers, budget=bench.budget, repeats=bench.repeats, seed=bench.seed, progress=advance
         )
-    if not learned:
-        return PanelFound(benchmark, compared, {})
-    others, networks = compared.results[: -len(learned)], compared.results[-len(learned) :]
-    parts = {name: np.mean([one.by_question[name] for one in networks], axis=0) for name in networks[0].by_question}
-    mean = result_of(f"ppo:value={learned[0].card['value']:g}", None, compared.voters, [parts])
-    seeds = {one.card["seed"]: (told.accuracy, told.cost) for one, told in zip(learned, networks, strict=True)}
-    return PanelFound(benchmark, replace(compared, results=[*others, mean]), seeds)
+    return PanelFound(benchmark, compared)
 
 
 def _full_vote(voter: PoolVoter) -> float:
     """What a full vote of a voter costs on average."""
     counts = [fmean(filter(None, question.tokens or ())) for question in voter.pool if any(question.tokens or ())]
     return voter.price * DEFAULT_BUDGET * fmean(counts) / 1_000_000
-
-
-def _learned(bench: Bench, voters: Sequence[PoolVoter], value: float) -> list[SteppingPanel]:
-    """The networks of the bench's seeds: trained on all cores, or taken from an earlier run."""
-    from suffice.panel.learned import PanelJob, train_panel
-
-    pools = [(one.name, one.price, [(it.id, it.gold, it.answers, it.tokens) for it in one.pool]) for one in voters]
-    found = []
-    for seed in range(bench.seed, bench.seed + bench.seeds):
-        job = PanelJob(tuple(voters), value, bench.budget, steps=bench.steps, seed=seed)
-        key = hashlib.sha256(repr((pools, value, bench.budget, bench.steps, seed)).encode()).hexdigest()[:16]
-        path = bench.folders[0] / f"panel-{key}.safetensors"
-        try:
-            found.append(load_panel(path))
-            continue
-        except ControllerError:
-            if bench.only_cached:
-                continue
-        with bench.progress(1, bench.steps) as watch:
-            (trained,) = train_panel(job, 1, watch, bench.executor or "here")
-        if trained.card["steps"] < bench.steps:
-            raise KeyboardInterrupt
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_panel(trained, path)
-        found.append(trained)
-    return found

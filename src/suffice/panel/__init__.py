@@ -2,7 +2,7 @@
 
 from suffice.panel.controllers import Cascade, PanelController
 from suffice.panel.evaluate import PanelComparison, PanelResult, evaluate_panel, panel_controller
-from suffice.panel.fitted import FittedPanel, LearnedPanel, fit_panel, load_panel, save_panel
+from suffice.panel.fitted import FittedPanel, fit_panel, load_panel, save_panel
 from suffice.panel.tallies import PanelTallies
 from suffice.panel.voters import PoolVoter
 from suffice.panel.weights import learn_weights
@@ -10,7 +10,6 @@ from suffice.panel.weights import learn_weights
 __all__ = [
     "Cascade",
     "FittedPanel",
-    "LearnedPanel",
     "PanelComparison",
     "PanelController",
     "PanelResult",

@@ -1,22 +1,20 @@
-"""Controllers that go by steps: one that is fitted to recorded draws, by regression backwards, and a trained network.
+"""A controller that goes by steps, fitted to recorded draws by regression backwards.
 
 After the last step there is nothing more to gain; before it, what a step gains over stopping is regressed on how the
 vote stands, episodes being followed to their end by what was fitted for later steps.
 """
 
-from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from suffice.controllers.files import BROKEN, FORMAT, NetworkController, read_tensors, write_tensors
+from suffice.controllers.files import BROKEN, FORMAT, read_tensors, write_tensors
 from suffice.errors import ControllerError
 from suffice.panel.controllers import PanelController
 from suffice.panel.episodes import run_panel
-from suffice.panel.process import PanelProcess, ends_of, features, panel_process, standing
+from suffice.panel.process import ends_of, features, panel_process, standing
 from suffice.panel.tallies import PanelTallies
 from suffice.panel.voters import PoolVoter
 from suffice.paths import is_there
@@ -27,30 +25,28 @@ PULL = 10.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SteppingPanel(PanelController):
+class FittedPanel(PanelController):
     """Asks the voter whose next step gains most; stops where none gains anything."""
 
     voters: tuple[str, ...]
     weights: tuple[float, ...]
-    tensors: Mapping[str, FloatArray]
-    """The numbers of its file."""
-    card: Mapping[str, Any]
+    gains: FloatArray
+    """What a step of the voter gains over stopping, at [steps made by all, feature, voter]."""
+    value: float
+    """What a right answer is worth, in the money of the prices."""
     budget: int = DEFAULT_BUDGET
 
     def __str__(self) -> str:
-        seed = f",seed={self.card['seed']}" if "seed" in self.card else ""
-        return f"{self.card['way']}:value={self.card['value']:g}{seed}"
-
-    @abstractmethod
-    def gain(self, tallies: PanelTallies, level: IntArray) -> FloatArray:
-        """What a step of each voter gains over stopping, where voters have made so many steps together."""
+        return f"fitted:value={self.value:g}"
 
     def choose_many(self, tallies: PanelTallies) -> IntArray:
-        """The step that gains most."""
+        """The step that gains most; where more steps are made than were fitted, none gains anything."""
         ends = ends_of(tallies.budget)
         made = np.searchsorted(ends, tallies.draws, side="right") - 1
         level = made.sum(axis=1)
-        gain = self.gain(tallies, level)
+        stands = standing(tallies, self.weights)
+        gain = np.einsum("rf,rfj->rj", stands, self.gains[np.minimum(level, len(self.gains) - 1)])
+        gain[level >= len(self.gains)] = -np.inf
         gain[made >= len(ends) - 1] = -np.inf
         best = gain.argmax(axis=1)
         rows = np.arange(len(tallies))
@@ -59,38 +55,6 @@ class SteppingPanel(PanelController):
         reached = ends[np.minimum(made[rows, best] + 1, len(ends) - 1)]
         asked[rows, best] = np.where(goes_on, reached - tallies.draws[rows, best], 0)
         return asked
-
-
-class FittedPanel(SteppingPanel):
-    """By a line for each number of steps made.
-
-    The tensor `gains` has, at [steps made by all, feature, voter], what a step of the voter gains over stopping.
-    """
-
-    def gain(self, tallies: PanelTallies, level: IntArray) -> FloatArray:
-        """Where more steps are made than were fitted, nothing."""
-        gains = self.tensors["gains"]
-        stands = standing(tallies, self.weights)
-        gain: FloatArray = np.einsum("rf,rfj->rj", stands, gains[np.minimum(level, len(gains) - 1)])
-        gain[level >= len(gains)] = -np.inf
-        return gain
-
-
-class LearnedPanel(SteppingPanel):
-    """By a network that was trained by reinforcement learning."""
-
-    def gain(self, tallies: PanelTallies, level: IntArray) -> FloatArray:
-        """How much likelier each step is than to stop."""
-        *layers, (weights, biases) = NetworkController.layers_of(self.tensors, ())
-        values = standing(tallies, self.weights).astype(np.float32)
-        for hidden, bias in layers:
-            values = np.tanh(values @ hidden.T + bias)
-        scores: FloatArray = values @ weights.T + biases
-        return scores[:, 1:] - scores[:, :1]
-
-
-WAYS = {"fitted": FittedPanel, "ppo": LearnedPanel}
-"""How a controller came to be, by the name on its card."""
 
 
 def fit_panel(
@@ -123,7 +87,7 @@ def fit_panel(
     count, rows = len(episodes.voters), np.arange(len(episodes))
     levels = last * count
     gains = np.zeros((levels, features(count), count))
-    fitted = FittedPanel(episodes.voters, process.weights, {"gains": gains}, card_of(process, "fitted"), budget)
+    fitted = FittedPanel(episodes.voters, process.weights, gains, value, budget)
     for level in reversed(range(levels)):
         made = _steps(level, last, len(rows), count, random)
         tallies = process.tallies(rows, made)
@@ -140,12 +104,6 @@ def fit_panel(
             gains[level, :, voter] = later + beyond
         progress(1 / levels)
     return fitted
-
-
-def card_of(process: PanelProcess, way: str) -> dict[str, Any]:
-    """What a controller's card says of the process that it is for, and of how it came to be."""
-    about = {"voters": list(process.episodes.voters), "weights": list(process.weights), "value": process.value}
-    return {"kind": "panel", "format": FORMAT, "way": way, **about}
 
 
 def _steps(level: int, most: int, rows: int, voters: int, random: np.random.Generator) -> IntArray:
@@ -167,12 +125,13 @@ def _ridge(stands: FloatArray, gained: FloatArray, later: FloatArray, counts: Fl
     return beyond
 
 
-def save_panel(controller: SteppingPanel, path: Path) -> None:
+def save_panel(controller: FittedPanel, path: Path) -> None:
     """Write a controller and its card."""
-    write_tensors(path, dict(controller.tensors), controller.card)
+    about = {"voters": list(controller.voters), "weights": list(controller.weights), "value": controller.value}
+    write_tensors(path, {"gains": controller.gains}, {"kind": "panel", "format": FORMAT, **about})
 
 
-def load_panel(path: str | Path) -> SteppingPanel:
+def load_panel(path: str | Path) -> FittedPanel:
     """Read what `save_panel` wrote.
 
     >>> load_panel("no-such-file.safetensors")
@@ -186,6 +145,6 @@ def load_panel(path: str | Path) -> SteppingPanel:
         tensors, card = read_tensors(path)
         if card["kind"] != "panel" or card["format"] > FORMAT:
             raise ControllerError(f"{path}: this is no controller of a panel that this suffice knows")
-        return WAYS[card["way"]](tuple(card["voters"]), tuple(card["weights"]), tensors, card)
+        return FittedPanel(tuple(card["voters"]), tuple(card["weights"]), tensors["gains"], card["value"])
     except BROKEN:
         raise ControllerError(f"{path}: this is not a whole file; make one with suffice panel fit") from None

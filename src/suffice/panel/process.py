@@ -100,17 +100,9 @@ class PanelProcess:
     def _full(self) -> IntArray:
         return self.episodes.full_vote(self.weights)
 
-    def some(self, count: int, random: np.random.Generator) -> IntArray:
-        """Rows by chance, each question as often as any other."""
-        return random.choice(len(self.counts), count, p=self.counts / self.counts.sum())
-
     def tallies(self, rows: IntArray, made: IntArray) -> PanelTallies:
         """What has been seen after these steps."""
         return PanelTallies(self.episodes.answers[rows], self.ends[made])
-
-    def observe(self, rows: IntArray, made: IntArray) -> FloatArray:
-        """How votes stand after these steps."""
-        return standing(self.tallies(rows, made), self.weights).astype(np.float32)
 
     def worth(self, answer: IntArray, rows: IntArray) -> FloatArray:
         """What these answers are worth."""
@@ -118,20 +110,6 @@ class PanelProcess:
         right = trust * (answer == self.episodes.gold[rows]) + (1 - trust) * (answer == self._full[rows])
         worth: FloatArray = self.value * right
         return worth
-
-    def play(self, rows: IntArray, made: IntArray, actions: IntArray) -> tuple[IntArray, FloatArray, np.ndarray]:
-        """Stop (0), or let a voter (1, 2, …) make its next step: the steps then made, what was won, and which ended.
-
-        To ask a voter that has no step left is to stop.
-        """
-        last = len(self.ends) - 1
-        after = np.minimum(made + (np.arange(1, made.shape[1] + 1) == actions[:, None]), last)
-        ended = (after == made).all(axis=1) | (after == last).all(axis=1)
-        spent = self.episodes.spent(rows, self.ends[after]) - self.episodes.spent(rows, self.ends[made])
-        over = np.flatnonzero(ended)
-        won = -spent
-        won[over] += self.worth(self.tallies(rows[over], after[over]).leader(self.weights), rows[over])
-        return after, won, ended
 
 
 def panel_process(voters: Sequence[PoolVoter], value: float, budget: int, labels: bool, seed: int) -> PanelProcess:

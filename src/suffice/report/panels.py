@@ -72,9 +72,7 @@ def found_text(found: PanelFound) -> str:
     heads = ["", "accuracy", f"cost of {base.name}", "points to it", "the best alone for no more money"]
     heads += ["points to that", "rounds", f"samples: {' + '.join(compared.voters)}"]
     table = markdown_table(heads, lines)
-    told = ", ".join(f"{text_of(right)} % at {100 * cost / base.cost:.1f} %" for right, cost in found.seeds.values())
-    seeds = f"\nThe network is the mean over {len(found.seeds)} seeds, which have {told}.\n" if told else ""
-    return f"**{found.benchmark}**: {compared.questions} questions\n\n{table}{seeds}"
+    return f"**{found.benchmark}**: {compared.questions} questions\n\n{table}"
 
 
 def found_rows(found: PanelFound) -> list[dict[str, Any]]:

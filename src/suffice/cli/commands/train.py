@@ -1,6 +1,5 @@
 """The command that trains controllers."""
 
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +10,8 @@ from suffice import OptionError, Penalties
 from suffice.cli import options
 from suffice.cli.app import app, need, show, whole_numbers
 from suffice.cli.fields import Fields
-from suffice.cli.outputs import JsonFile, OutputFiles
+from suffice.cli.outputs import JsonFile
 from suffice.controllers.conditioned import Range
-from suffice.panel import PoolVoter, save_panel
 from suffice.report.files import training_json
 from suffice.report.progress import training_bar
 from suffice.report.tables import training_table
@@ -26,14 +24,12 @@ MISSED = 0.05
 
 @app.command()
 def train(
-    context: typer.Context,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the controller goes, as a .safetensors file.")],
     prices: options.Prices,
     outputs: JsonFile,
     process: Annotated[dict[str, Any], Fields(Setting, "target first budget top")],
     how: Annotated[dict[str, Any], Fields(TrainingJob, "algorithm preset mean_samples mean_rounds steps seed")],
-    chosen: options.Pools = [],  # noqa: B006
-    voters: options.Voters = [],  # noqa: B006
+    chosen: options.Pools,
     penalty_draw: options.PenaltyDraw = Penalties.draw,
     penalty_round: options.PenaltyRound = Penalties.round,
     actions: options.Actions = options.PAPER_ACTIONS,
@@ -44,15 +40,9 @@ def train(
     keep: str = setting("best", "The best network of each training, or the last, as in the paper.", "best|last"),
     ray: options.RayAddress = None,
 ) -> None:
-    """Train a controller on pools, or on voters that a panel asks; Ctrl-C keeps the best so far."""
+    """Train a controller on pools; Ctrl-C keeps the best so far."""
     training = need("suffice.training.runs", "train")
     outputs.check(out)
-    if bool(chosen) == bool(voters):
-        raise OptionError("give pools to train on, or voters of a panel with --voter")
-    if voters:
-        _check_for_voters(context)
-        _train_panel(options.load_voters(voters), prices.get("value_of_an_answer"), process | how, seeds, out, outputs)
-        return
     pools = tuple(options.load_pools(chosen))
     penalties = options.penalties_of(penalty_draw, penalty_round, pools, prices, outputs.quiet)
     setting = Setting(penalties, whole_numbers("actions", actions), **process)
@@ -88,37 +78,3 @@ def _budget_range(text: str) -> tuple[int, int]:
     if not (low.isdecimal() and high.isdecimal()):
         raise OptionError(f'must be two whole numbers with a dash between, as in 2-256, not "{text}"', "budgets")
     return int(low), int(high)
-
-
-def _check_for_voters(context: typer.Context) -> None:
-    """Refuse options that a panel's process has nothing to do with."""
-    known = ("out", "voters", "value_of_an_answer", "budget", "steps", "seeds", "seed", "json")
-    for parameter in context.command.params:
-        source = context.get_parameter_source(str(parameter.name))
-        if source and source.name == "COMMANDLINE" and parameter.name not in known:
-            raise OptionError(f"{parameter.opts[0]} is not for a panel, where money decides: leave it out with --voter")
-
-
-def _train_panel(
-    voters: list[PoolVoter], value: float | None, how: dict[str, Any], seeds: int, out: Path, outputs: OutputFiles
-) -> None:
-    """Train controllers of a panel, and keep the best."""
-    if value is None:
-        raise OptionError("--value-of-an-answer must be given: prices are weighed against it")
-    learned = need("suffice.panel.learned", "train")
-    job = learned.PanelJob(tuple(voters), value, **how)
-    with training_bar(seeds, job.steps) as watch:
-        trained = learned.train_panel(job, seeds, watch)
-    if not trained:
-        raise KeyboardInterrupt  # before there was anything to keep
-    save_panel(trained[0], out)
-    cards = [one.card for one in trained]
-    outputs.write(json=lambda: dumps({"seeds": cards}, indent=2) + "\n")
-    for card in [] if outputs.quiet else cards:
-        typer.echo(
-            f"seed {card['seed']}: {card['reward']:.4f} of the value of an answer, less costs, with "
-            f"{card['samples']:.1f} samples in {card['rounds']:.1f} rounds"
-        )
-    if any(card["steps"] < job.steps for card in cards):
-        typer.echo("Interrupted: these are the best so far.", err=True)
-    typer.echo(f"The controller of seed {cards[0]['seed']} is in {out}: use it as file:{out}", err=outputs.quiet)
