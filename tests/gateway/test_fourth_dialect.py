@@ -1,7 +1,7 @@
 """A dialect that nobody has, with the model and the stream flag in its path: its registration is all that it takes."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,11 +20,11 @@ from suffice.live.dialects import (
     Dialect,
     Face,
     FieldError,
-    MalformedError,
     Wire,
     register_dialect,
 )
-from suffice.live.dialects.base import event, events
+from suffice.live.dialects.base import event
+from suffice.live.dialects.sse import Delta, Ended, EventDecoder, Piece, data_of
 from suffice.response import Response
 
 
@@ -46,21 +46,14 @@ class ParleyWire(Wire):
     def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
         return dict(request)
 
-    def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
-        try:
-            reply = json.loads(body)
-            return [Response(reply["said"], "stop", tokens=reply["words"], prompt_tokens=1, reply=reply)]
-        except (ValueError, LookupError, TypeError):
-            raise MalformedError("no parley") from None
+    def responses(self, reply: dict[str, Any], draws: int) -> list[Response]:
+        return [Response(reply["said"], "stop", tokens=reply["words"], prompt_tokens=1, reply=reply)]
 
-    def joined(self, events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[Any]]:
-        return {"said": "".join(one["piece"] for one in events), "words": 1}, []
+    def deltas(self, event: dict[str, Any]) -> list[Delta]:
+        return [Ended()] if event.get("over") else [Piece("text", event["piece"])]
 
-    def is_piece(self, line: bytes) -> bool:
-        return b"piece" in line
-
-    def heard(self, event: dict[str, Any]) -> str:
-        return str(event["piece"])
+    def join(self, reply: dict[str, Any], event: dict[str, Any]) -> None:
+        reply |= {"said": reply.get("said", "") + event.get("piece", ""), "words": 1}
 
 
 class ParleyFace(Face):
@@ -81,11 +74,8 @@ class ParleyFace(Face):
     def rewritten(self, response: Response, value: Any) -> Response:
         return replace(response, reply={**response.reply, "said": json.dumps(value)})
 
-    def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
-        return [event({"piece": word}) for word in reply["said"].split(" ")]
-
-    def error_event(self, error: dict[str, Any]) -> bytes:
-        return event({"piece": "", **error})
+    def events(self, reply: dict[str, Any], usage_wanted: bool, told: int = 0) -> list[bytes]:
+        return [event({"piece": word}) for word in reply["said"].split(" ")] + [event({"over": True})]
 
 
 @pytest.fixture
@@ -123,7 +113,8 @@ def test_it_is_routed_voted_on_and_streamed() -> None:
         assert whole.json()["words"] == 4 * whole.json()["suffice"]["samples"]
         assert set(upstream.asked) == {"parley/ship:speak"}
         streamed = httpx.post(f"{url}/v1/parley/ship:murmur", json={**QUESTION, "suffice": {"budget": 8}})
-        pieces = [one["piece"] for one in events(streamed.content)]
+        data = [found for one in EventDecoder().feed(streamed.content) if (found := data_of(one))]
+        pieces = [json.loads(one)["piece"] for one in data[:-1]]
         assert " ".join(pieces) == r"So it is \boxed{42}" and streamed.headers["content-type"].startswith("text/event")
         once = httpx.post(f"{url}/v1/parley/ship+once:speak", json=QUESTION)
         assert once.headers["x-suffice-no-vote"] == "once" and upstream.asked[-1] == "parley/ship:speak"

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import suffice
 from suffice.live.dialects import DIALECTS, MalformedError, Wire
-from suffice.live.dialects.base import StreamText
 from suffice.testing import FakeServer, Reply, completion, message, response
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -44,14 +43,13 @@ def test_a_reply_is_read_and_its_stream_says_the_same(name: str) -> None:
     assert read.tool_calls is not None
     assert read.tool_calls[0]["function"] == {"name": "book", "arguments": '{"to": "Oslo"}'}
     told = face.reply(read, [read, read], 10, 20)
-    streamed = wire.read_stream(b": a comment\n\n" + b"".join(face.events(told, False)))
+    reader = wire.reader()
+    for event in (b": a comment\n\n", *face.events(told, False)):
+        reader.feed(event)
+    streamed = reader.response()
     assert streamed == suffice.Response(**{**vars(read), "tokens": 20, "prompt_tokens": 10})
     assert streamed.reply == told
-    stream_text, meter = StreamText(wire.heard), wire.meter()
-    for event in face.events(told, False):
-        stream_text.feed(event)
-        meter.feed(event)
-    assert stream_text.text == "It is 42." and meter.streamed and meter.generated == 3
+    assert reader.text == "It is 42." and reader.streamed and (reader.generated, reader.said) == (3, 2)
 
 
 @pytest.mark.parametrize(
@@ -90,10 +88,11 @@ def test_content_in_parts_is_read_like_text() -> None:
     deltas: list[dict[str, Any]] = [{"content": [part]} for part in PARTS] + [{"content": "!"}]
     chunks = [{"choices": [{"delta": delta}]} for delta in deltas] + [{"choices": [{"finish_reason": "stop"}]}]
     stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
-    streamed, stream_text = chat.read_stream(stream), StreamText(chat.heard)
-    stream_text.feed(stream)
+    reader = chat.reader()
+    reader.feed(stream)
+    streamed = reader.response()
     assert (whole.text, whole.reasoning) == ("42", "6 * 7")
-    assert (streamed.text, streamed.reasoning, stream_text.text) == ("42!", "6 * 7", "42!")
+    assert (streamed.text, streamed.reasoning, reader.text) == ("42!", "6 * 7", "42!")
 
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
@@ -104,7 +103,9 @@ def test_thoughts_are_read_by_either_name(field: str) -> None:
     assert read.reasoning == "6 * 7"
     chunks = [{"choices": [{"delta": {field: "6 * 7"}}]}, {"choices": [{"finish_reason": "stop", "delta": {}}]}]
     stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
-    assert DIALECTS["chat"].wire.read_stream(stream).reasoning == "6 * 7"
+    reader = DIALECTS["chat"].wire.reader()
+    reader.feed(stream)
+    assert reader.response().reasoning == "6 * 7"
 
 
 # --- whatever a server sends
@@ -151,10 +152,10 @@ def bodies(draw: Callable[[Any], Any]) -> bytes:
 def test_no_body_makes_a_reader_raise_anything_else(body: bytes, wire: Wire) -> None:
     with suppress(MalformedError):
         assert 0 < len(wire.read(body, 3)) <= 3
+    reader = wire.reader()
+    reader.feed(body)
     with suppress(MalformedError):
-        wire.read_stream(body)
-    for listener in (wire.meter(), StreamText(wire.heard)):
-        listener.feed(body)
+        reader.response()
 
 
 # --- the library

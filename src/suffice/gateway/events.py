@@ -20,6 +20,8 @@ class Thought:
     """A piece of what the model thinks before it says anything: it goes on as the upstream sent it."""
 
     piece: bytes
+    events: int
+    """The number of events in it."""
 
 
 @dataclass(frozen=True)

@@ -181,15 +181,15 @@ class Pipeline:
     ) -> Scouted:
         """What a single draw brings: the client's own request."""
         exchange.account.send()
-        meter = server.wire.meter()
-        exchange.progress = lambda: Progress(1, 0, meter.generated)
         is_scout = route.kind == "scout"
         most = most_tokens(parsed.fields)
         extractor = parsed.options.extractor.for_request(parsed.messages, asked=False, most_tokens=most)
         signals = is_scout and parsed.options.voting.wants_signals
         draw = DrawRequest(parsed.fields, parsed.client.streamed, signals=signals)
+        reader = server.wire.reader(signals)
+        exchange.progress = lambda: Progress(1, 0, reader.generated)
         hold = self._hold_seconds if is_scout else 0.0
-        scout = Scout(parsed, server, self.upstreams, exchange.request, extractor, draw, meter, hold, tell)
+        scout = Scout(parsed, server, self.upstreams, exchange.request, extractor, draw, reader, hold, tell)
         scouted = await _in_time_for(scout.send(), parsed, server, exchange, "scout" if is_scout else "once")
         if is_scout:
             metrics.SCOUTS.labels("yes" if scouted.extractor else "no").inc()

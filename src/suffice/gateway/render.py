@@ -102,7 +102,7 @@ async def _told(begun: list[Event | None], coming: "Coming", shape: StreamShape)
 
 def _thoughts_in(event: Event | None) -> int:
     """How many events of the upstream's a thought is passed on in."""
-    return event.piece.count(b"\n\n") if isinstance(event, Thought) else 0
+    return event.events if isinstance(event, Thought) else 0
 
 
 async def _pieces(event: Event | None, shape: StreamShape, thoughts: int) -> AsyncGenerator[bytes, None]:
@@ -115,8 +115,7 @@ async def _pieces(event: Event | None, shape: StreamShape, thoughts: int) -> Asy
     elif isinstance(event, Thought):
         yield event.piece
     elif isinstance(event, Elected):
-        reply, face, usage = event.reply, shape.face, shape.usage_wanted
-        for piece in face.events_after_thoughts(reply, usage, thoughts) if thoughts else face.events(reply, usage):
+        for piece in shape.face.events(event.reply, shape.usage_wanted, thoughts):
             yield piece
     else:
         async with aclosing(event.pieces):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import Any, NamedTuple, Protocol
 
-from suffice.live.dialects.base import Meter
+from suffice.live.dialects.base import StreamReader
 from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import DrawError, Server
 from suffice.live.tracing import TRACING
@@ -133,13 +133,13 @@ class ServerDraws(QueuedDraws):
         self._request = request
         self._follow_up = follow_up
         self._numbers = iter(count() if numbers is None else numbers)
-        self._meters: list[Meter] = []
+        self._readers: list[StreamReader] = []
         self._traced = TRACING.draws(server.wire, request.fields)
 
     @property
     def unfinished(self) -> Unfinished:
-        """By the meters of those that stream."""
-        arriving = sum(meter.generated for meter in self._meters)
+        """By the readers of those that stream."""
+        arriving = sum(reader.generated for reader in self._readers)
         return Unfinished(arriving, self._cancelled_tokens, self._runs_on, self._cancelled_prompts, self._untaken)
 
     @property
@@ -180,31 +180,31 @@ class ServerDraws(QueuedDraws):
             pieces = (self._draw(numbers[start : start + most], request) for start in range(0, len(numbers), most))
             return any(await asyncio.gather(*pieces))
         begun = time.monotonic()
-        meter = self._server.wire.meter()
-        self._meters.append(meter)
+        reader = self._server.wire.reader(request.signals)
+        self._readers.append(reader)
         try:
             with self._traced.asking(numbers):
-                responses = await self._server.ask(request, numbers, meter)
+                responses = await self._server.ask(request, numbers, reader)
         except DrawError as error:
             if error.refused and len(numbers) > 1:
                 return await self._draw_fewer(numbers, request, error)
             self._fail(numbers, error)
             return False
         except asyncio.CancelledError:
-            if not meter.sent:
+            if not reader.sent:
                 self._untaken += len(numbers)
                 raise
             self._cancelled_prompts += 1
             if request.streamed:
-                self._cancelled_tokens += meter.generated
+                self._cancelled_tokens += reader.generated
             else:
                 pace = self._server.capabilities.pace
                 self._cancelled_tokens += pace.tokens_in(time.monotonic() - begun, len(numbers))
                 self._runs_on = True
             raise
         finally:
-            self._meters.remove(meter)
-        self._runs_on |= request.streamed and not meter.streamed
+            self._readers.remove(reader)
+        self._runs_on |= request.streamed and not reader.streamed
         if self._follow_up:
             responses = await asyncio.gather(*map(self._asked_for_the_answer, responses))
         for number, response in zip(numbers, responses, strict=False):
@@ -221,7 +221,7 @@ class ServerDraws(QueuedDraws):
         asked = {"model": fields.get("model"), **wire.fields([*wire.messages(fields), *said])}
         short = DrawRequest({**asked, wire.limit: SHORT, "temperature": 0})
         try:
-            (final,) = await self._server.ask(short, [0], wire.meter())
+            (final,) = await self._server.ask(short, [0], wire.reader())
         except DrawError:
             return response
         return replace(

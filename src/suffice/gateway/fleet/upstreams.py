@@ -61,7 +61,7 @@ class Upstream:
         headers = self._headers(request.headers)
         headers["content-type"], headers["accept-encoding"] = "application/json", "identity"
 
-        async def post(path: str, draw: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
+        async def post(path: str, draw: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
             url = self._url(path, request)
             body = bytearray()
             begun = time.monotonic()

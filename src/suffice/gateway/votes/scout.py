@@ -6,8 +6,8 @@ Where it gives no answer it is the reply, byte for byte; where it does, the vote
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 
 import aiohttp
@@ -20,8 +20,9 @@ from suffice.gateway.fleet.relay import back, bounded
 from suffice.gateway.fleet.upstreams import Upstreams, unpacked
 from suffice.gateway.operations import metrics
 from suffice.gateway.requests.parse import ParsedRequest, with_members
-from suffice.live.dialects import MalformedError, Wire
-from suffice.live.dialects.base import UNREADABLE, Meter, StreamText, as_json
+from suffice.live.dialects import MalformedError
+from suffice.live.dialects.base import UNREADABLE, StreamReader, as_json
+from suffice.live.dialects.sse import Delta, EventDecoder, Piece
 from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import Server, TooLongError
 from suffice.live.signals import silenced
@@ -87,8 +88,8 @@ class Scout:
     http: Request
     extractor: Extractor
     draw: DrawRequest
-    meter: Meter
-    """Shows how far it is, where its reply streams."""
+    reader: StreamReader
+    """Reads its reply, where that streams."""
     hold: float
     """So many seconds a stream is held at most, from its first token."""
     tell: Callable[[Thought], None]
@@ -130,39 +131,35 @@ class Scout:
         """
         reply, has_signals = await self._open()
         about = reply.status, back(reply.raw_headers)
-        text, held = StreamText(self.server.wire.heard), bytearray()
-        stripper = LogprobStripper() if has_signals else None
-        thoughts = Thoughts(self.server.wire, self.tell)
+        reader, strip = self.reader, without_logprobs if has_signals else bytes
+        reasoning = ReasoningRelay(self.tell)
         pieces = Peeked(bounded(reply))
         hold = Hold(self.hold)
-        self.meter.restart()
+        reader.restart()
         try:
             while (piece := await pieces.next(hold.ends - time.monotonic())) is not None:
-                held += piece
-                text.feed(piece)
-                self.meter.feed(piece)
-                thoughts.feed(stripper.feed(piece) if stripper else piece)
-                said = self.meter.generated - thoughts.told
-                if hold.is_over(said) or self.extractor.is_hopeless(text.text):
+                for event, deltas in reader.feed(piece):
+                    reasoning.take(strip(event), deltas)
+                if hold.is_over(reader.said) or self.extractor.is_hopeless(reader.text):
                     break
             if not pieces.ended:
-                return Scouted(
-                    *about, bytes(thoughts.held), stripper.over(pieces.rest()) if stripper else pieces.rest()
-                )
+                rest = _stripped(reader.decoder, pieces.rest()) if has_signals else pieces.rest()
+                begun = b"" if has_signals else bytes(reader.decoder.rest)
+                return Scouted(*about, bytes(reasoning.held) + begun, rest)
         except (ConnectionError, TimeoutError, TooLongError) as error:
             await pieces.close()
-            if thoughts.told:
+            if reasoning.told:
                 raise from_upstream(error, str(error)) from None
             raise
         except BaseException:
             await pieces.close()
             raise
-        thoughts.held += stripper.rest if stripper else b""
+        body = bytes(reasoning.held) + strip(bytes(reader.decoder.rest))
         try:
-            response = self.server.wire.read_stream(bytes(held), has_signals)
+            response = reader.response()
         except MalformedError:
             response = None
-        return Scouted(*about, bytes(thoughts.held), response=response, told=thoughts.told > 0)
+        return Scouted(*about, body, response=response, told=reasoning.told > 0)
 
     async def _open(self) -> tuple[aiohttp.ClientResponse, bool]:
         """The beginning of the reply, and whether there are log probabilities in it that the client does not expect."""
@@ -219,59 +216,46 @@ class Peeked:
         await self._pieces.aclose()
 
 
-class Thoughts:
-    """Tells what a model thinks as it arrives, from the first thought on; all from the first word on is held."""
+class ReasoningRelay:
+    """Passes reasoning on as it arrives, with the events before and between; holds all from the first word on."""
 
-    def __init__(self, wire: Wire, tell: Callable[[Thought], None]) -> None:
+    def __init__(self, tell: Callable[[Thought], None]) -> None:
         self.held = bytearray()
         self.told = 0
-        """How many thoughts were told."""
-        self._wire = wire
+        """The number of events passed on."""
         self._tell = tell
-        self._meter = wire.meter()
-        self._looked_at = 0
+        self._waiting = 0
         self._over = False
 
-    def feed(self, piece: bytes) -> None:
-        """Take in what has arrived."""
-        self.held += piece
-        while not self._over and (end := self.held.find(b"\n\n", self._looked_at) + 2) > 1:
-            event = bytes(self.held[self._looked_at : end])
-            if self._wire.is_thought(event, begun=self.told > 0):
-                self._tell(Thought(bytes(self.held[:end])))  # with how the stream begins
-                del self.held[:end]
-                self._looked_at = 0
-                self.told += self._wire.is_thought(event, begun=False)
-            else:
-                self._looked_at = end
-                self._meter.feed(event)
-                self._over = self.told > 0 or self._meter.generated > 0
+    def take(self, event: bytes, deltas: Sequence[Delta]) -> None:
+        """Pass on or hold an event, as it came, by its deltas."""
+        self.held += event
+        if self._over:
+            return
+        self._waiting += 1
+        pieces = [delta for delta in deltas if isinstance(delta, Piece)]
+        if (self.told and not deltas) or (pieces and all(piece.kind == "reasoning" for piece in pieces)):
+            self._tell(Thought(bytes(self.held), self._waiting))
+            self.told += self._waiting
+            self._waiting = 0
+            self.held.clear()
+        else:
+            self._over = bool(self.told or pieces)
 
 
-class LogprobStripper:
-    """Takes the log probabilities out of a stream as it passes by."""
+async def _stripped(decoder: EventDecoder, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """The rest of a stream, event by event, without log probabilities."""
+    async with aclosing(pieces):
+        async for piece in pieces:
+            yield b"".join(map(without_logprobs, decoder.feed(piece)))
+    yield without_logprobs(bytes(decoder.rest))
 
-    def __init__(self) -> None:
-        self.rest = b""
-        """What is no whole line yet."""
 
-    def feed(self, piece: bytes) -> bytes:
-        """What is passed on of what has arrived."""
-        *lines, self.rest = (self.rest + piece).split(b"\n")
-        return b"".join(self._line(line) + b"\n" for line in lines)
-
-    async def over(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        """The pieces that are still to come."""
-        async with aclosing(pieces):
-            async for piece in pieces:
-                yield self.feed(piece)
-        yield self.rest
-
-    @staticmethod
-    def _line(line: bytes) -> bytes:
-        if not line.startswith(b"data:") or b"logprobs" not in line:
-            return line
-        try:
-            return b"data: " + as_json(silenced(line[5:]))
-        except UNREADABLE:
-            return line
+def without_logprobs(event: bytes) -> bytes:
+    """An event as if nobody had asked for log probabilities; as it is where it has none."""
+    if b"logprobs" not in event:
+        return event
+    lines = event.split(b"\n")
+    with suppress(*UNREADABLE):
+        lines = [b"data: " + as_json(silenced(line[5:])) if line.startswith(b"data:") else line for line in lines]
+    return b"\n".join(lines)

@@ -8,7 +8,7 @@ from typing import Any
 from suffice.answers import Evidence
 from suffice.gateway.requests.parse import ParsedRequest, route_of
 from suffice.gateway.votes.learning import Learning
-from suffice.gateway.votes.scout import Hold, Thoughts
+from suffice.gateway.votes.scout import Hold
 from suffice.live.dialects import MalformedError
 from suffice.live.vote import COMPLETE_WITHOUT, most_tokens
 from suffice.response import Response
@@ -25,6 +25,7 @@ class Shadow:
         self._learning = learning
         self._line = line
         self._seen = bytearray()
+        self._reader = parsed.wire.reader()
         self._hold = Hold(hold)
         self._passed_on = False
         """Whether a scout's stream would have been passed on before its end."""
@@ -33,14 +34,12 @@ class Shadow:
 
     async def over(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         """The pieces as they are."""
-        meter, thoughts = self._parsed.wire.meter(), Thoughts(self._parsed.wire, lambda _: None)
         async with aclosing(pieces):
             async for piece in pieces:
                 if len(self._seen) <= MOST_BYTES:
                     self._seen += piece
-                    meter.feed(piece)
-                    thoughts.feed(piece)
-                    self._passed_on |= self._hold.is_over(meter.generated - thoughts.told)
+                    self._reader.feed(piece)
+                    self._passed_on |= self._hold.is_over(self._reader.said)
                 yield piece
 
     def judge(self) -> None:
@@ -60,12 +59,10 @@ class Shadow:
         }
 
     def _read(self) -> Response | None:
-        wire, streamed = self._parsed.wire, self._parsed.client.streamed
         if not self._seen or len(self._seen) > MOST_BYTES:
             return None
         try:
-            seen = bytes(self._seen)
-            return wire.read_stream(seen, False) if streamed else wire.read(seen, 1, False)[0]
+            return self._reader.response() if self._reader.streamed else self._parsed.wire.read(bytes(self._seen), 1)[0]
         except MalformedError:
             return None
 

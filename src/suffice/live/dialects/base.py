@@ -2,12 +2,12 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from suffice.live.signals import Token, load, signals_of
+from suffice.live.dialects.sse import DONE, Delta, Ended, EventDecoder, Failed, Piece, TokenUsage, data_of
+from suffice.live.signals import load
 from suffice.response import Response
 
 
@@ -28,46 +28,71 @@ class FieldError(Exception):
         self.field = field
 
 
-class Meter:
-    """Counts the pieces of text in a stream as it arrives, also where it is cut off."""
+class StreamReader:
+    """Reads one stream as it arrives: counts its tokens and joins its reply."""
 
-    def __init__(self, is_piece: Callable[[bytes], bool]) -> None:
-        self.generated = 0
-        """Tokens so far: one for each piece of text."""
-        self.streamed = False
-        """Whether the server streams at all; where it does not, a draw that is cancelled may run on there."""
+    def __init__(self, wire: "Wire", signals: bool = False) -> None:
         self.sent = False
         """Whether a request is with the server, which may charge for it; one that failed is not."""
-        self._is_piece = is_piece
-        self._rest = b""
+        self._wire = wire
+        self._load = load if signals else json.loads
+        self.restart()
 
     def restart(self) -> None:
         """Begin again, with another request."""
-        self.generated, self._rest = 0, b""
+        self.decoder = EventDecoder()
+        self.generated = 0
+        """Tokens so far: one for each event with a piece of generated text."""
+        self.said = 0
+        """Those of them that are no reasoning."""
+        self.streamed = False
+        """Whether the server streams at all; where it does not, a draw that is cancelled may run on there."""
+        self._texts: list[str] = []
+        self._reply: dict[str, Any] = {}
+        self._ended = False
+        self._fault = ""
 
-    def feed(self, data: bytes) -> None:
-        """Take in what has arrived."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            if line.startswith(b"data:"):
-                self.streamed = True
-                self.generated += self._is_piece(line)
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self._texts)
 
+    def feed(self, data: bytes) -> list[tuple[bytes, list[Delta]]]:
+        """Take in what has arrived; return the events that it ends, as they came, each with its deltas."""
+        return [(event, self._read(data_of(event))) for event in self.decoder.feed(data)]
 
-class StreamText:
-    """Joins the pieces of text in a stream as it arrives."""
+    def response(self) -> Response:
+        """Return the response that the stream makes up; MalformedError where it is none or ends early."""
+        self.feed(b"\n\n")  # some servers leave the last line without its end
+        if self._fault or not self._ended:
+            raise MalformedError(self._fault or "a stream that ends before its response does")
+        try:
+            return self._wire.responses(self._reply, 1)[0]
+        except UNREADABLE:
+            raise MalformedError("no stream of a response") from None
 
-    def __init__(self, heard: Callable[[dict[str, Any]], str]) -> None:
-        self.text = ""
-        self._heard = heard
-        self._rest = b""
-
-    def feed(self, data: bytes) -> None:
-        """Take in what has arrived."""
-        whole, newline, self._rest = (self._rest + data).rpartition(b"\n")
-        with suppress(*UNREADABLE):
-            for one in events(whole + newline):
-                self.text += self._heard(one)
+    def _read(self, data: bytes) -> list[Delta]:
+        if not data:
+            return []
+        self.streamed = True
+        if data == DONE:
+            return []
+        try:
+            payload = self._load(data)
+            deltas = self._wire.deltas(payload)
+            self._wire.join(self._reply, payload)
+        except UNREADABLE:
+            self._fault = self._fault or malformed("no stream of a response", data).args[0]
+            return []
+        pieces = [delta for delta in deltas if isinstance(delta, Piece)]
+        self.generated += bool(pieces)
+        self.said += any(piece.kind != "reasoning" for piece in pieces)
+        self._texts += [piece.text for piece in pieces if piece.kind == "text"]
+        self._ended |= Ended() in deltas
+        for delta in deltas:
+            if isinstance(delta, Failed):
+                self._fault = f"an error in the stream: {delta.message[:200]}"
+        return deltas
 
 
 class Wire(ABC):
@@ -110,49 +135,31 @@ class Wire(ABC):
         """The body of a request that asks for log probabilities too, and for those of so many likeliest tokens."""
         return dict(request)
 
-    @abstractmethod
     def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
         """The responses in a reply, at most as many as were asked for; MalformedError where it is none.
 
         With `signals`, the log probabilities in it become signals, and are taken out of it.
         """
-
-    def read_stream(self, body: bytes, signals: bool = False) -> Response:
-        """The response that the events of a stream make up; of a server that does not stream, that of its reply."""
-        if body.lstrip()[:1] == b"{":
-            return self.read(body, 1, signals)[0]
         try:
-            reply, tokens = self.joined(events(body, load if signals else json.loads))
+            return self.responses(load(body) if signals else json.loads(body), draws)
         except UNREADABLE:
-            raise malformed("no stream of a response", body) from None
-        if reply is None:
-            raise MalformedError("a stream that ends before its response does")
-        return replace(self.read(json.dumps(reply).encode(), 1)[0], signals=signals_of(tokens))
+            raise malformed("no reply", body) from None
 
     @abstractmethod
-    def joined(self, events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[Token]]:
-        """The reply that events make up, None where they end before it does, and the tokens that came with them."""
+    def responses(self, reply: dict[str, Any], draws: int) -> list[Response]:
+        """The responses in a reply that is read; what is no reply may raise whatever reading it raises."""
 
-    def meter(self) -> Meter:
-        """What counts tokens in a stream while it arrives."""
-        return Meter(self.is_piece)
-
-    @abstractmethod
-    def is_piece(self, line: bytes) -> bool:
-        """Whether an event has a piece of what is generated: of text, of thoughts or of a tool call."""
+    def reader(self, signals: bool = False) -> StreamReader:
+        """A reader of one stream."""
+        return StreamReader(self, signals)
 
     @abstractmethod
-    def heard(self, event: dict[str, Any]) -> str:
-        """The text that an event adds."""
+    def deltas(self, event: dict[str, Any]) -> list[Delta]:
+        """What an event of a stream tells."""
 
-    def is_thought(self, event: bytes, begun: bool) -> bool:
-        """Whether an event of a stream is a thought of the model's, before anything is said.
-
-        Args:
-            event: The event, as it came.
-            begun: Whether there have been others before it.
-        """
-        return False
+    @abstractmethod
+    def join(self, reply: dict[str, Any], event: dict[str, Any]) -> None:
+        """Add an event to the reply that the stream makes up, which is empty at first."""
 
 
 @dataclass(frozen=True)
@@ -204,16 +211,18 @@ class Face(ABC):
         """The response, with this object as what it says, or with these calls as what it calls."""
 
     @abstractmethod
-    def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
-        """A stream that says the same as a reply, to its end."""
+    def events(self, reply: dict[str, Any], usage_wanted: bool, told: int = 0) -> list[bytes]:
+        """A stream that says the same as a reply, to its end.
+
+        Args:
+            reply: The reply.
+            usage_wanted: Whether the client asked for the usage, where the dialect leaves it out otherwise.
+            told: The number of events that the stream has begun with: the reasoning of another response.
+        """
 
     def continued(self, reply: dict[str, Any], begun: Mapping[str, Any]) -> dict[str, Any]:
         """A reply as the end of a stream that has begun as another, with its thoughts: it keeps that one's id."""
         return reply | {name: begun[name] for name in ("id", "created", "created_at") if name in begun}
-
-    def events_after_thoughts(self, reply: dict[str, Any], usage_wanted: bool, told: int) -> list[bytes]:
-        """The same for a stream that has begun with the thoughts of another response, in so many events."""
-        return self.events(reply, usage_wanted)
 
     def error(self, message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
         """An error, as OpenAI has it unless the dialect has another way."""
@@ -223,9 +232,9 @@ class Face(ABC):
         """Whether what a server sent as an error, with a message in it, can be passed on in this dialect."""
         return True
 
-    @abstractmethod
     def error_event(self, error: dict[str, Any]) -> bytes:
-        """An error as the end of a stream that has begun."""
+        """An error as the last event of a stream that has begun; nothing follows that could be taken for its end."""
+        return event(error)
 
 
 @dataclass(frozen=True)
@@ -274,19 +283,6 @@ def as_json(payload: Any) -> bytes:
 def event(payload: Mapping[str, Any], name: str | None = None) -> bytes:
     """An event of a stream, with a name where the dialect gives them names."""
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + as_json(payload) + b"\n\n"
-
-
-def events(body: bytes, load: Callable[[bytes], Any] = json.loads) -> list[dict[str, Any]]:
-    """The data of a stream's events."""
-    lines = [line[5:].strip() for line in body.split(b"\n") if line.startswith(b"data:")]
-    told = [line for line in lines if line and line != b"[DONE]"]
-    try:  # all at once takes a fraction of the time
-        found: list[dict[str, Any]] = load(b"[" + b",".join(told) + b"]")
-        if len(found) == len(told):
-            return found
-    except ValueError:
-        pass
-    return [load(line) for line in told]
 
 
 JSON_FORMS = ("json_object", "json_schema")
@@ -344,6 +340,16 @@ def usage_of(reply: Mapping[str, Any]) -> dict[str, Any]:
     """The usage that a reply tells, if any."""
     told = reply.get("usage")
     return told if isinstance(told, dict) else {}
+
+
+def usage_deltas(reply: Mapping[str, Any], prompt: str, completion: str, added: Sequence[str] = ()) -> list[Delta]:
+    """The usage in a reply or an event, by the names of its counts; `added` are tokens of the prompt beside it."""
+    usage = usage_of(reply)
+    counts = [count(usage.get(name)) for name in (prompt, completion)]
+    if counts == [None, None]:
+        return []
+    more = sum(count(usage.get(name)) or 0 for name in added)
+    return [TokenUsage(None if counts[0] is None else counts[0] + more, counts[1])]
 
 
 def only_response(

@@ -1,13 +1,13 @@
 """Chat completions, as OpenAI has them, and with the oddities of those who speak like it."""
 
 import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from suffice.live.dialects import base
-from suffice.live.signals import Token, load, signals_of, tokens_in
+from suffice.live.dialects.sse import Delta, Ended, Failed, Piece
+from suffice.live.signals import Token, signals_of, tokens_in
 from suffice.response import Response
 
 MOST_CALLS = 1000
@@ -42,59 +42,52 @@ class ChatWire(base.Wire):
         asked = {name: value for name, value in request.items() if value or name not in ("logprobs", "top_logprobs")}
         return {"logprobs": True, **({"top_logprobs": top} if top else {}), **asked}
 
-    def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
+    def responses(self, reply: dict[str, Any], draws: int) -> list[Response]:
         """A response a choice."""
-        try:
-            reply = load(body) if signals else json.loads(body)
-            choices = reply["choices"][:draws]
-            read = [_read_choice(choice) for choice in choices]
-            if signals:
-                tokens = [_take_tokens(choice) for choice in reply["choices"]]
-                read = [replace(one, signals=signals_of(told)) for one, told in zip(read, tokens, strict=False)]
-        except base.UNREADABLE:
-            raise base.malformed("no chat completion", body) from None
+        choices = reply["choices"][:draws]
+        read = [_read_choice(choice) for choice in choices]
         if not read:
             raise base.MalformedError("a chat completion with no choices")
+        signals = [signals_of(_take_tokens(choice)) for choice in reply["choices"]]
         usage = base.usage_of(reply)
         counts_one = "timings" in reply
         counts = _share_out(base.count(usage.get("completion_tokens")), read, counts_one)
         responses = [
-            replace(response, tokens=tokens, estimated=counts_one and place > 0, choice=choice, reply=reply)
-            for place, (response, tokens, choice) in enumerate(zip(read, counts, choices, strict=True))
+            replace(one, tokens=counts[place], estimated=counts_one and place > 0, signals=signals[place])
+            for place, one in enumerate(read)
         ]
-        responses[0] = replace(responses[0], prompt_tokens=base.count(usage.get("prompt_tokens")) or 0)
-        return responses
+        prompt_tokens = base.count(usage.get("prompt_tokens")) or 0
+        responses[0] = replace(responses[0], prompt_tokens=prompt_tokens)
+        return [replace(one, choice=choice, reply=reply) for one, choice in zip(responses, choices, strict=True)]
 
-    def joined(self, events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[Token]]:
-        """The deltas, joined."""
-        around: dict[str, Any] = {}
-        message: dict[str, Any] = {"role": "assistant", "content": None}
-        finish_reason, usage = None, None
-        tokens: list[Token] = []
-        for event in events:
-            if "error" in event:
-                raise base.MalformedError(f"an error in the stream: {str(event['error'])[:200]}")
-            around = around or {name: value for name, value in event.items() if name not in ("choices", "usage")}
-            usage = event.get("usage") or usage
-            for choice in event.get("choices") or ():
-                _add_delta(message, choice.get("delta") or {})
-                tokens += _take_tokens(choice)
-                finish_reason = choice.get("finish_reason") or finish_reason
-        choice = {"index": 0, "message": message, "finish_reason": finish_reason}
-        whole = {**around, "object": "chat.completion", "choices": [choice], "usage": usage}
-        return whole if finish_reason is not None else None, tokens
+    def deltas(self, event: dict[str, Any]) -> list[Delta]:
+        """Those of each choice, and the usage; a choice of a text completion is its own delta."""
+        found: list[Delta] = [Failed(str(event["error"]))] if event.get("error") else []
+        for choice in event.get("choices") or ():
+            delta = choice.get("delta") or choice
+            content = delta.get("content")
+            pieces: dict[Any, Any] = {
+                "reasoning": delta.get("reasoning_content") or delta.get("reasoning") or _thoughts(content),
+                "text": _text(content) or delta.get("text"),
+                "refusal": delta.get("refusal"),
+            }
+            found += [Piece(kind, text) for kind, text in pieces.items() if text]
+            found += [Piece("tool", _arguments(call)) for call in delta.get("tool_calls") or ()]
+            found += [Ended()] if choice.get("finish_reason") else []
+        return [*found, *base.usage_deltas(event, "prompt_tokens", "completion_tokens")]
 
-    def is_piece(self, line: bytes) -> bool:
-        """A chunk of text, of reasoning or of a tool call."""
-        return _PIECE.search(line) is not None
-
-    def heard(self, event: dict[str, Any]) -> str:
-        """The content of a chunk."""
-        return "".join(_text(choice["delta"].get("content")) or "" for choice in event.get("choices") or ())
-
-    def is_thought(self, event: bytes, begun: bool) -> bool:
-        """A chunk of reasoning, in either spelling, with no content."""
-        return _THOUGHT.search(event) is not None and _SAID.search(event) is None
+    def join(self, reply: dict[str, Any], event: dict[str, Any]) -> None:
+        """Join the deltas of the choices, which are one."""
+        if not reply:
+            choice = {"index": 0, "message": {"role": "assistant", "content": None}, "finish_reason": None}
+            reply |= {**event, "object": "chat.completion", "choices": [choice], "usage": None}
+        reply["usage"] = event.get("usage") or reply["usage"]
+        (choice,) = reply["choices"]
+        for piece in event.get("choices") or ():
+            _add_delta(choice["message"], piece.get("delta") or {})
+            choice["finish_reason"] = piece.get("finish_reason") or choice["finish_reason"]
+            if tokens := _take_tokens(piece):
+                choice.setdefault("logprobs", {"content": []})["content"] += tokens
 
 
 class ChatFace(base.Face):
@@ -146,13 +139,14 @@ class ChatFace(base.Face):
             ]
         return replace(response, choice={**response.choice, "message": message})
 
-    def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
-        """Chunks: the role, what is said, the end, and the usage where it is wanted."""
+    def events(self, reply: dict[str, Any], usage_wanted: bool, told: int = 0) -> list[bytes]:
+        """Chunks: the role, what is said, the end, and the usage where it is wanted; told are role and reasoning."""
         choice = reply["choices"][0]
-        message = dict(choice["message"])
+        message = choice["message"]
         around = {name: value for name, value in reply.items() if name not in ("choices", "usage", "suffice")}
         around["object"] = "chat.completion.chunk"
-        said = {name: value for name, value in message.items() if name != "role" and value is not None}
+        left_out = ("role", "reasoning", "reasoning_content") if told else ("role",)
+        said = {name: value for name, value in message.items() if name not in left_out and value is not None}
         if isinstance(said.get("tool_calls"), list):
             calls = base.objects(said["tool_calls"])
             said["tool_calls"] = [{"index": place, **call} for place, call in enumerate(calls)]
@@ -170,17 +164,7 @@ class ChatFace(base.Face):
         if usage_wanted:
             chunks = [{**chunk, "usage": None} for chunk in chunks]
             chunks.append({**around, "choices": [], "usage": reply["usage"]})
-        return [*map(base.event, chunks), b"data: [DONE]\n\n"]
-
-    def events_after_thoughts(self, reply: dict[str, Any], usage_wanted: bool, told: int) -> list[bytes]:
-        """Without the thoughts, and without the role, which has been told."""
-        choice = reply["choices"][0]
-        said = {name: value for name, value in choice["message"].items() if not name.startswith("reasoning")}
-        return self.events({**reply, "choices": [{**choice, "message": said}]}, usage_wanted)[1:]
-
-    def error_event(self, error: dict[str, Any]) -> bytes:
-        """The error as data, and the end."""
-        return base.event(error) + b"data: [DONE]\n\n"
+        return [*map(base.event, chunks[1:] if told else chunks), b"data: [DONE]\n\n"]
 
 
 CHAT = base.Dialect("chat", ChatFace(), ChatWire())
@@ -194,11 +178,6 @@ def _obstacle(body: Mapping[str, Any]) -> str | None:
         return "logprobs"
     modalities = body.get("modalities")
     return "modalities" if isinstance(modalities, list) and "audio" in modalities else None
-
-
-_THOUGHT = re.compile(rb'"reasoning(?:_content)?": ?"(?!")')
-_SAID = re.compile(rb'"content": ?"(?!")')
-_PIECE = re.compile(rb'"(?:content|reasoning_content|reasoning|arguments|text)": ?"(?!")')
 
 
 def _read_choice(choice: Any) -> Response:
@@ -223,7 +202,7 @@ def _take_tokens(choice: dict[str, Any]) -> list[Token]:
     """The tokens of a choice, or of a piece of one, which are no longer in it."""
     told = choice.get("logprobs")
     tokens = tokens_in(told.get("content")) if isinstance(told, dict) else []
-    if told is not None:
+    if tokens:
         choice["logprobs"] = None
     return tokens
 
@@ -282,6 +261,10 @@ def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
 def _parts(content: Any) -> list[Any]:
     """A piece of content as a list of parts."""
     return content if isinstance(content, list) else [content] if content else []
+
+
+def _arguments(call: Mapping[str, Any]) -> str:
+    return (call.get("function") or {}).get("arguments") or ""
 
 
 def _add_call(call: dict[str, Any], piece: dict[str, Any]) -> None:

@@ -1,11 +1,11 @@
 """Anthropic's Messages: a reply is a list of blocks, and a stream tells of each as it grows."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from suffice.live.dialects import base
-from suffice.live.signals import Token
+from suffice.live.dialects.sse import Delta, Ended, Failed, Opened, Piece
 from suffice.response import Response
 
 _FINISH = {
@@ -61,50 +61,52 @@ class MessagesWire(base.Wire):
         said = [{**one, "role": "tool"} if _is_result(one.get("content")) else one for one in given]
         return [{"role": "system", "content": system}, *said] if system else said
 
-    def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
+    def responses(self, reply: dict[str, Any], draws: int) -> list[Response]:
         """One response, whatever the number of its blocks."""
-        try:
-            reply = json.loads(body)
-            if not isinstance(reply["content"], list) or reply.get("type") == "error":
-                raise ValueError
-            blocks = base.objects(reply["content"])
-            text = "".join(block.get("text") or "" for block in blocks if block.get("type") == "text")
-            thoughts = "\n".join(block.get("thinking") or "" for block in blocks if block.get("type") == "thinking")
-            calls = [_call(block) for block in blocks if block.get("type") == "tool_use"]
-            finish = _FINISH.get(reply.get("stop_reason"), reply.get("stop_reason"))
-        except base.UNREADABLE:
-            raise base.malformed("no message", body) from None
+        if not isinstance(reply["content"], list) or reply.get("type") == "error":
+            raise ValueError
+        blocks = base.objects(reply["content"])
+        text = "".join(block.get("text") or "" for block in blocks if block.get("type") == "text")
+        thoughts = "\n".join(block.get("thinking") or "" for block in blocks if block.get("type") == "thinking")
+        calls = [_call(block) for block in blocks if block.get("type") == "tool_use"]
+        stop: Any = reply.get("stop_reason")
         usage = base.usage_of(reply)
         prompt_tokens = sum(base.count(usage.get(name)) or 0 for name in ("input_tokens", *_CACHED))
-        return [base.only_response(reply, text, thoughts, calls, finish, prompt_tokens)]
+        return [base.only_response(reply, text, thoughts, calls, _FINISH.get(stop, stop), prompt_tokens)]
 
-    def joined(self, events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[Token]]:
-        """The message that begins, with its blocks joined from their deltas."""
-        message: dict[str, Any] = {}
-        ended = False
-        for event in events:
-            kind = event.get("type")
-            if kind == "error":
-                raise base.MalformedError(f"an error in the stream: {str(event.get('error'))[:200]}")
-            ended |= kind == "message_stop"
-            if kind == "message_start":
-                message = {**event["message"], "content": []}
-            else:
-                _add_event(message, kind, event)
-        return message if ended else None, []
+    def deltas(self, event: dict[str, Any]) -> list[Delta]:
+        """Those of blocks, and the usage, which comes with the message as it begins and as it ends."""
+        kind = event.get("type")
+        if kind == "content_block_delta":
+            name, piece = _DELTAS.get(event["delta"]["type"], ("", None))
+            return [Piece(piece, event["delta"][name])] if piece else []
+        if kind == "content_block_start":
+            return [Opened()]
+        if kind == "error":
+            return [Failed(str(event.get("error")))]
+        if kind == "message_stop":
+            return [Ended()]
+        told = event["message"] if kind == "message_start" else event
+        return base.usage_deltas(told, "input_tokens", "output_tokens", _CACHED)
 
-    def is_piece(self, line: bytes) -> bool:
-        """A delta of a block."""
-        return b"content_block_delta" in line and b"signature_delta" not in line
-
-    def heard(self, event: dict[str, Any]) -> str:
-        """The text of a delta."""
-        return (event["delta"].get("text") or "") if event.get("type") == "content_block_delta" else ""
-
-    def is_thought(self, event: bytes, begun: bool) -> bool:
-        """A piece of thinking, or how its block ends."""
-        ends = b'"signature_delta"' in event or b'"content_block_stop"' in event or b'"ping"' in event
-        return b'"thinking_delta"' in event or (begun and ends)
+    def join(self, reply: dict[str, Any], event: dict[str, Any]) -> None:
+        """Join the deltas of each block to it."""
+        kind = event.get("type")
+        if kind == "message_start":
+            reply |= {**event["message"], "content": []}
+        elif kind == "content_block_start":
+            if len(reply["content"]) >= MOST_BLOCKS:
+                raise ValueError
+            reply["content"].append(dict(event["content_block"]))
+        elif kind == "content_block_delta":
+            _add_delta(reply["content"][event["index"]], event["delta"])
+        elif kind == "content_block_stop":
+            block = reply["content"][event["index"]]
+            if "partial_json" in block:
+                block["input"] = json.loads(block.pop("partial_json") or "{}")
+        elif kind == "message_delta":
+            told = {name: value for name, value in base.usage_of(event).items() if value is not None}
+            reply |= {**event["delta"], "usage": {**base.usage_of(reply), **told}}
 
 
 class MessagesFace(base.Face):
@@ -147,20 +149,22 @@ class MessagesFace(base.Face):
         ]
         return base.with_parts(response, "content", ["tool_use"], uses)
 
-    def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
-        """The message as it begins, each block as it grows, and how it ends."""
+    def events(self, reply: dict[str, Any], usage_wanted: bool, told: int = 0) -> list[bytes]:
+        """The message as it begins, each block as it grows, and its end; told are the beginning and thinking."""
         usage = {**reply["usage"], "output_tokens": 0}
         begun = {**reply, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
-        told: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]
-        told += _blocks_events(reply["content"])
-        return [base.event(event, event["type"]) for event in [*told, *_end_events(reply)]]
-
-    def events_after_thoughts(self, reply: dict[str, Any], usage_wanted: bool, told: int) -> list[bytes]:
-        """Without the beginning, which has been told, and with other blocks than the first, which is of thoughts."""
-        said = [block for block in base.objects(reply["content"]) if "thinking" not in str(block["type"])]
-        delta, stop = _end_events(reply)
-        delta |= {"suffice": reply["suffice"]} if "suffice" in reply else {}  # the message has begun without it
-        return [base.event(event, event["type"]) for event in [*_blocks_events(said, first=1), delta, stop]]
+        stop = {"stop_reason": reply.get("stop_reason"), "stop_sequence": reply.get("stop_sequence")}
+        end = {"type": "message_delta", "delta": stop, "usage": reply["usage"]}
+        blocks, start = base.objects(reply["content"]), [{"type": "message_start", "message": begun}]
+        if told:
+            blocks, start = [block for block in blocks if "thinking" not in str(block.get("type"))], []
+            end |= {"suffice": reply["suffice"]} if "suffice" in reply else {}  # the message has begun without it
+        grown = [
+            {**event, "index": place}
+            for place, block in enumerate(blocks, 1 if told else 0)
+            for event in _block_events(block)
+        ]
+        return [base.event(event, event["type"]) for event in [*start, *grown, end, {"type": "message_stop"}]]
 
     def error(self, message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
         """As Anthropic has it, and the code where there is one."""
@@ -172,23 +176,11 @@ class MessagesFace(base.Face):
         return body.get("type") == "error"
 
     def error_event(self, error: dict[str, Any]) -> bytes:
-        """The error by its own event."""
+        """An event of its own."""
         return base.event(error, "error")
 
 
 MESSAGES = base.Dialect("messages", MessagesFace(), MessagesWire())
-
-
-def _blocks_events(content: Any, first: int = 0) -> list[dict[str, Any]]:
-    """The blocks of a message as they grow, numbered from the first."""
-    blocks = enumerate(base.objects(content), first)
-    return [{**event, "index": place} for place, block in blocks for event in _block_events(block)]
-
-
-def _end_events(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """How a message ends."""
-    end = {"stop_reason": reply.get("stop_reason"), "stop_sequence": reply.get("stop_sequence")}
-    return [{"type": "message_delta", "delta": end, "usage": reply["usage"]}, {"type": "message_stop"}]
 
 
 def _obstacle(body: Mapping[str, Any]) -> str | None:
@@ -216,34 +208,20 @@ def _call(block: dict[str, Any]) -> dict[str, Any]:
     return {"id": block.get("id"), "type": "function", "function": function}
 
 
-_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
-
-
-def _add_event(message: dict[str, Any], kind: Any, event: dict[str, Any]) -> None:
-    """Join what an event adds to a message."""
-    if kind == "content_block_start":
-        if len(message["content"]) >= MOST_BLOCKS:
-            raise ValueError
-        message["content"].append(dict(event["content_block"]))
-    elif kind == "content_block_delta":
-        _add_delta(message["content"][event["index"]], event["delta"])
-    elif kind == "content_block_stop":
-        block = message["content"][event["index"]]
-        if "partial_json" in block:
-            block["input"] = json.loads(block.pop("partial_json") or "{}")
-    elif kind == "message_delta":
-        message |= event["delta"]
-        told = {name: value for name, value in base.usage_of(event).items() if value is not None}
-        message["usage"] = {**base.usage_of(message), **told}
+_DELTAS: dict[str, tuple[str, Any]] = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "reasoning"),
+    "input_json_delta": ("partial_json", "tool"),
+    "signature_delta": ("signature", None),
+}
+"""The field of each delta, and the kind of piece that it is."""
 
 
 def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:
     kind = delta.get("type")
     if kind in _DELTAS:
-        name = _DELTAS[kind]
+        name, _ = _DELTAS[kind]
         block[name] = (block.get(name) or "") + delta[name]
-    elif kind == "input_json_delta":
-        block["partial_json"] = block.get("partial_json", "") + delta["partial_json"]
     elif kind == "citations_delta":
         block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
 

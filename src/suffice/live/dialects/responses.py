@@ -1,21 +1,22 @@
 """OpenAI's Responses: a reply is a list of items, and a stream tells of each as it grows."""
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from suffice.live.dialects import base
-from suffice.live.signals import Token, load, signals_of, tokens_in
+from suffice.live.dialects.sse import Delta, Ended, Failed, Opened, Piece
+from suffice.live.signals import Token, signals_of, tokens_in
 from suffice.response import Response
 
 _FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _AT_THE_SERVER = ("previous_response_id", "conversation", "prompt", "background", "store")
 """Fields by which the server keeps what was said, or what will be: other draws would be kept beside the winner."""
 
-
+_LAST = ("response.completed", "response.incomplete")
+_PIECES: dict[str, Any] = {"output_text": "text", "refusal": "refusal"}
 LOGPROBS = "message.output_text.logprobs"
 
 
@@ -46,49 +47,39 @@ class ResponsesWire(base.Wire):
         asked = {name: value for name, value in request.items() if value or name != "top_logprobs"}
         return {**({"top_logprobs": top} if top else {}), **asked, "include": list(dict.fromkeys(wanted))}
 
-    def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
+    def responses(self, reply: dict[str, Any], draws: int) -> list[Response]:
         """One response, whatever the number of its items."""
-        try:
-            reply = load(body) if signals else json.loads(body)
-            if not isinstance(reply["output"], list) or reply.get("status") in ("failed", "cancelled"):
-                raise ValueError
-            items = base.objects(reply["output"])
-            text = "".join(_texts(items, "message", "content", "output_text"))
-            thoughts = "\n".join([*_texts(items, "reasoning", "content"), *_texts(items, "reasoning", "summary")])
-            calls = [_call(item) for item in items if item.get("type") in ("function_call", "custom_tool_call")]
-            finish = _finish(reply, bool(calls))
-            tokens = _take_tokens(reply) if signals else []
-        except base.UNREADABLE:
-            raise base.malformed("no response", body) from None
+        if not isinstance(reply["output"], list) or reply.get("status") in ("failed", "cancelled"):
+            raise ValueError
+        items = base.objects(reply["output"])
+        text = "".join(_texts(items, "message", "content", "output_text"))
+        thoughts = "\n".join([*_texts(items, "reasoning", "content"), *_texts(items, "reasoning", "summary")])
+        calls = [_call(item) for item in items if item.get("type") in ("function_call", "custom_tool_call")]
         prompt_tokens = base.count(base.usage_of(reply).get("input_tokens")) or 0
-        response = base.only_response(reply, text, thoughts, calls, finish, prompt_tokens)
-        return [replace(response, signals=signals_of(tokens))]
+        response = base.only_response(reply, text, thoughts, calls, _finish(reply, bool(calls)), prompt_tokens)
+        return [replace(response, signals=signals_of(_take_tokens(reply)))]
 
-    def joined(self, events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[Token]]:
-        """The whole that its last event has; its items where a server leaves them out there."""
-        items: list[Any] = []
-        whole = None
-        for event in events:
-            kind = event.get("type")
-            if kind in ("error", "response.failed") or "error" in event:
-                raise base.MalformedError(f"an error in the stream: {str(event)[:200]}")
-            if kind == "response.output_item.done":
-                items.append(event["item"])
-            if kind in ("response.completed", "response.incomplete"):
-                whole = {**event["response"], "output": event["response"].get("output") or items}
-        return whole, _take_tokens(whole) if whole else []
+    def deltas(self, event: dict[str, Any]) -> list[Delta]:
+        """By the type of the event, which names what grows."""
+        kind = str(event.get("type"))
+        if kind.endswith(".delta"):
+            grows = kind.split(".")[1]
+            return [Piece("reasoning" if grows.startswith("reasoning") else _PIECES.get(grows, "tool"), event["delta"])]
+        if kind == "response.output_item.added":
+            return [Opened()]
+        if kind in ("error", "response.failed") or event.get("error"):
+            return [Failed(str(event))]
+        if kind in _LAST:
+            return [*base.usage_deltas(event["response"], "input_tokens", "output_tokens"), Ended()]
+        return []
 
-    def is_piece(self, line: bytes) -> bool:
-        """A delta of whatever."""
-        return b'.delta"' in line
-
-    def heard(self, event: dict[str, Any]) -> str:
-        """The text of a delta."""
-        return event["delta"] if event.get("type") == "response.output_text.delta" else ""
-
-    def is_thought(self, event: bytes, begun: bool) -> bool:
-        """A piece of reasoning or of its summary, or how its item ends."""
-        return _THOUGHT.search(event) is not None or (begun and _END_OF_THOUGHT.search(event) is not None)
+    def join(self, reply: dict[str, Any], event: dict[str, Any]) -> None:
+        """Take the whole of the last event; the items from before it where a server leaves them out there."""
+        items = reply.setdefault("output", [])
+        if event.get("type") == "response.output_item.done":
+            items.append(event["item"])
+        elif event.get("type") in _LAST:
+            reply |= {**event["response"], "output": event["response"].get("output") or items}
 
 
 class ResponsesFace(base.Face):
@@ -131,25 +122,27 @@ class ResponsesFace(base.Face):
         calls = [_function_call(place, call) for place, call in enumerate(value)]
         return base.with_parts(response, "output", ["function_call", "custom_tool_call"], calls)
 
-    def events(self, reply: dict[str, Any], usage_wanted: bool) -> list[bytes]:
-        """The response as it begins, each item as it grows, and the whole."""
+    def events(self, reply: dict[str, Any], usage_wanted: bool, told: int = 0) -> list[bytes]:
+        """The response as it begins, each item as it grows, and the whole; told are the beginning and reasoning."""
         begun = {**reply, "status": "in_progress", "output": [], "usage": None}
         begun.pop("suffice", None)
-        told: list[dict[str, Any]] = [
-            {"type": "response.created", "response": begun},
-            {"type": "response.in_progress", "response": begun},
+        start = [{"type": f"response.{name}", "response": begun} for name in ("created", "in_progress")]
+        items = base.objects(reply["output"])
+        if told:
+            start, items = [], _without_thoughts(reply)
+        grown = [
+            {**event, "output_index": place}
+            for place, item in enumerate(items, 1 if told else 0)
+            for event in _item_events(item)
         ]
-        told += [*_items_events(reply["output"]), _end_event(reply)]
-        return _numbered(told)
+        end = {"type": _LAST[reply.get("status") == "incomplete"], "response": reply}
+        numbered = enumerate([*start, *grown, end], told)
+        return [base.event({**event, "sequence_number": number}, event["type"]) for number, event in numbered]
 
     def continued(self, reply: dict[str, Any], begun: Mapping[str, Any]) -> dict[str, Any]:
         """With the item of thoughts that the stream began with, and no other."""
         thoughts = [item for item in base.objects(begun["output"]) if item.get("type") == "reasoning"]
         return super().continued(reply, begun) | {"output": [*thoughts[:1], *_without_thoughts(reply)]}
-
-    def events_after_thoughts(self, reply: dict[str, Any], usage_wanted: bool, told: int) -> list[bytes]:
-        """Without the beginning, which has been told, and with other items than the first, which is of thoughts."""
-        return _numbered([*_items_events(_without_thoughts(reply), first=1), _end_event(reply)], told)
 
     def error_event(self, error: dict[str, Any]) -> bytes:
         """The error by its own event; once more as an object, which is what makes OpenAI's clients raise it."""
@@ -172,10 +165,6 @@ def _obstacle(body: Mapping[str, Any]) -> str | None:
     include = body.get("include")
     asks = body.get("top_logprobs") or (isinstance(include, list) and LOGPROBS in include)
     return "logprobs" if asks else None
-
-
-_THOUGHT = re.compile(rb'"type": ?"response\.reasoning_(?:summary_)?text\.delta"')
-_END_OF_THOUGHT = re.compile(rb'"type": ?"response\.(?:reasoning_\w+\.\w+|output_item\.done)"')
 
 
 def _finish(reply: dict[str, Any], calls: bool) -> str:
@@ -223,26 +212,9 @@ def _call(item: dict[str, Any]) -> dict[str, Any]:
     return {"id": item.get("call_id"), "type": "function", "function": function}
 
 
-def _items_events(output: Any, first: int = 0) -> list[dict[str, Any]]:
-    """The items of a response as they grow, numbered from the first."""
-    items = enumerate(base.objects(output), first)
-    return [{**event, "output_index": place} for place, item in items for event in _item_events(item)]
-
-
 def _without_thoughts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The items of a response but those of thoughts."""
     return [item for item in base.objects(reply["output"]) if item.get("type") != "reasoning"]
-
-
-def _end_event(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """How a response ends."""
-    end = "incomplete" if reply.get("status") == "incomplete" else "completed"
-    return {"type": f"response.{end}", "response": reply}
-
-
-def _numbered(told: Sequence[dict[str, Any]], first: int = 0) -> list[bytes]:
-    numbered = [{**event, "sequence_number": number} for number, event in enumerate(told, first)]
-    return [base.event(event, event["type"]) for event in numbered]
 
 
 def _item_events(item: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -108,7 +108,7 @@ def _poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post
     if dialect is not CHAT:
         create = _with_extras(create)
 
-    async def post(path: str, request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
+    async def post(path: str, request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
         body = bytearray()
         with _our_errors(package):
             async with create(**TRACING.in_request(request)) as reply:
@@ -116,7 +116,7 @@ def _poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post
                     _take(chunk, body, show)
         return bytes(body)
 
-    def post_blocking(request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
+    def post_blocking(request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
         body = bytearray()
         with _our_errors(package), create(**request) as reply:
             for chunk in reply.iter_bytes():
@@ -127,7 +127,7 @@ def _poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post
         return post
     executor = ThreadPoolExecutor(threads, "suffice-draw")
 
-    async def post_in_thread(path: str, request: dict[str, Any], show: Callable[[bytes], None]) -> bytes:
+    async def post_in_thread(path: str, request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
         traced = TRACING.in_request(request)  # here: threads do not know what is current
         return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, traced, show)
 
@@ -146,7 +146,7 @@ def _with_extras(create: Any) -> Any:
     return sent
 
 
-def _take(chunk: bytes, body: bytearray, show: Callable[[bytes], None]) -> None:
+def _take(chunk: bytes, body: bytearray, show: Callable[[bytes], object]) -> None:
     body += chunk
     show(chunk)
     if len(body) > server.MOST_BYTES:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from suffice.errors import OptionError
 from suffice.live.dialects import CHAT, MalformedError, Wire
-from suffice.live.dialects.base import Meter
+from suffice.live.dialects.base import StreamReader
 from suffice.live.servers.gate import LONGEST_WAIT, Limiter, PausedError, back_off
 from suffice.live.servers.hosts import TOPS, DrawRequest, Fleet, Host, ServerCapabilities
 from suffice.live.signals import OTHERS, with_others
@@ -32,7 +32,7 @@ RETURNS = 3
 BUSY = (429, 503)
 """With these a server asks everybody for a pause."""
 
-Post = Callable[[str, dict[str, Any], Callable[[bytes], None]], Awaitable[bytes]]
+Post = Callable[[str, dict[str, Any], Callable[[bytes], object]], Awaitable[bytes]]
 """Sends a request to a path and gives the body of the reply, pieces of which it shows as they arrive.
 
 It raises StatusError, ConnectionError, TimeoutError and TooLongError.
@@ -134,8 +134,8 @@ class Server:
         most = min(self.limiter.limit, self.host.limiter.limit, self.capabilities.most_at_once(request))
         return min(most, WITH_SIGNALS) if self._top(request) else most
 
-    async def ask(self, request: DrawRequest, numbers: Sequence[int], meter: Meter) -> list[Response]:
-        """One request for the question's draws of these numbers; the meter shows how far it is, where it streams."""
+    async def ask(self, request: DrawRequest, numbers: Sequence[int], reader: StreamReader) -> list[Response]:
+        """One request for the question's draws of these numbers; the reader shows how far it is, where it streams."""
         draws = len(numbers)
         fields = {name: value for name, value in request.fields.items() if name != "seed"}
         seed = request.fields.get("seed")
@@ -143,14 +143,14 @@ class Server:
         plain = self.wire.request(fields, draws, None if seed is None else seed + numbers[0], request.streamed)
 
         async def send_once(top: int | None) -> bytes:
-            meter.restart()
+            reader.restart()
             body = plain if top is None else self.wire.with_signals(plain, top)
             known = {name: value for name, value in body.items() if name not in self.capabilities.refused}
-            meter.sent = True
+            reader.sent = True
             try:
-                return await self.poster(self.host)(path, known, meter.feed)
+                return await self.poster(self.host)(path, known, reader.feed)
             except Exception:
-                meter.sent = False
+                reader.sent = False
                 raise
 
         async def send_handling_refused_stream_options() -> bytes:
@@ -163,9 +163,12 @@ class Server:
                 return await self.handling_refused_signals(request, send_once)
 
         def read(body: bytes) -> list[Response]:
-            if request.streamed:
-                return [self.wire.read_stream(body, request.signals)]
-            return self.wire.read(body, draws, request.signals)
+            if not request.streamed or body.lstrip().startswith(b"{"):
+                return self.wire.read(body, draws, request.signals)
+            if not reader.streamed:  # it came compressed, though nobody asked for that
+                reader.restart()
+                reader.feed(body)
+            return [reader.response()]
 
         async def send_and_read() -> list[Response]:
             begun, before = time.monotonic(), self.host.demand

@@ -1,0 +1,76 @@
+"""Server-sent events: the bytes of a stream as events, and the typed deltas that an event stands for."""
+
+import re
+from typing import Literal, NamedTuple
+
+MAX_EVENT_BYTES = 64 << 20  # what a whole reply may have: a longer event has no end
+DONE = b"[DONE]"
+
+_END_OF_EVENT = re.compile(rb"\r?\n\r?\n|\r\r")
+
+
+class Piece(NamedTuple):
+    """A piece of generated text, about one token."""
+
+    kind: Literal["text", "reasoning", "tool", "refusal"]
+    text: str
+
+
+class Opened(NamedTuple):
+    """A block or an item of the reply begins."""
+
+
+class TokenUsage(NamedTuple):
+    """Token counts so far; None for one that the event leaves out."""
+
+    prompt: int | None
+    completion: int | None
+
+
+class Ended(NamedTuple):
+    """The response is complete."""
+
+
+class Failed(NamedTuple):
+    """The server reports an error."""
+
+    message: str
+
+
+Delta = Piece | Opened | TokenUsage | Ended | Failed
+
+
+class EventDecoder:
+    r"""Splits the bytes of a stream into events as they arrive.
+
+    >>> decoder = EventDecoder()
+    >>> decoder.feed(b"data: 1\n\nda"), decoder.feed(b"ta: 2\r\n"), decoder.feed(b"\r\n")
+    ([b'data: 1\n\n'], [], [b'data: 2\r\n\r\n'])
+    """
+
+    def __init__(self) -> None:
+        self.rest = bytearray()
+        """The beginning of an event whose end has not arrived."""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the events that end in `data`, byte for byte, each with the empty line that ends it."""
+        searched = max(0, len(self.rest) - 3)
+        self.rest += data
+        events, start = [], 0
+        for end in _END_OF_EVENT.finditer(self.rest, searched):
+            events.append(bytes(self.rest[start : end.end()]))
+            start = end.end()
+        del self.rest[:start]
+        if len(self.rest) > MAX_EVENT_BYTES:
+            self.rest.clear()
+        return events
+
+
+def data_of(event: bytes) -> bytes:
+    r"""Return the data of an event; none for a comment.
+
+    >>> data_of(b'event: ping\r\ndata: {"a":\r\ndata: 1}\r\n\r\n')
+    b'{"a":\n1}'
+    """
+    lines = [line[5:].strip() for line in event.splitlines() if line.startswith(b"data:")]
+    return b"\n".join(lines)
