@@ -18,6 +18,7 @@ from helpers.commands import SUFFICE
 from helpers.live import until
 
 import suffice
+from suffice.live import Moment
 from suffice.live.prompts import WORKED, put
 from suffice.pools import load_pool
 
@@ -65,18 +66,19 @@ def busy_slots(local: suffice.LocalServer) -> int:
 def test_in_flow_cancelled_draws_free_their_slots(local: suffice.LocalServer) -> None:
     story = [{"role": "user", "content": "Tell me a very long story."}]
 
-    async def main() -> suffice.Outcome:
+    moments: list[Moment] = []
+    asked: dict[str, Any] = {"model": local.model, "flow": suffice.Flow(extra=2), "max_tokens": 1500}
+
+    async def main() -> None:
         async with openai.AsyncOpenAI(base_url=local.base_url, api_key="none") as client:
-            sampling = suffice.asample(client, story, model=local.model, flow=suffice.Flow(extra=2), max_tokens=1500)
-            task = asyncio.create_task(sampling)
+            task = asyncio.create_task(suffice.asample(client, story, watch=moments.append, **asked))
             assert await asyncio.to_thread(until, lambda: busy_slots(local) >= 4)
             task.cancel()
-            with pytest.raises(asyncio.CancelledError) as cancelled:
+            with pytest.raises(asyncio.CancelledError):
                 await task
-            outcome: suffice.Outcome = cancelled.value.outcome  # type: ignore[attr-defined]
-            return outcome
 
-    assert asyncio.run(main()).launched >= 4
+    asyncio.run(main())
+    assert moments[-1].outcome and moments[-1].outcome.launched >= 4
     assert until(lambda: busy_slots(local) == 0)
 
 

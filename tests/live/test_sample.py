@@ -16,6 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import suffice
+from suffice.live import Moment
 from suffice.live.servers import clients
 from suffice.live.servers.hosts import DrawRequest, ServerCapabilities
 from suffice.live.vote import COMPLETE_WITHOUT
@@ -135,26 +136,29 @@ def slow_after_the_first_round(request: dict[str, Any], number: int) -> Reply:
     return Reply(completion(["Could you say more?"] * request.get("n", 1)), delay=30 if number else 0)
 
 
-def test_cancelling_the_task_re_raises_with_the_outcome_and_hangs_up() -> None:
+def test_a_cancelled_vote_tells_its_outcome_and_hangs_up() -> None:
+    moments: list[Moment] = []
+
     async def main(server: FakeServer) -> None:
         async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
-            sampling = suffice.asample(client, QUESTION, model="fake", controller="esc:window=2")
-            task = asyncio.create_task(sampling)
+            controlled = {"model": "fake", "controller": "esc:window=2"}
+            task = asyncio.create_task(suffice.asample(client, QUESTION, watch=moments.append, **controlled))
             while len(server.requests) < 2:
                 await asyncio.sleep(0.01)
             task.cancel()
-            with pytest.raises(asyncio.CancelledError) as cancelled:
+            with pytest.raises(asyncio.CancelledError):
                 await task
-            outcome = cancelled.value.outcome  # type: ignore[attr-defined]
-            assert (outcome.samples, outcome.stop_reason) == (2, "cancelled")
             assert asyncio.all_tasks() == {asyncio.current_task()}, "no task is left behind"
 
     with FakeServer(slow_after_the_first_round) as server:
         asyncio.run(main(server))
         assert until(lambda: server.hung_up == 1 and server.connections == 0)
+    outcome = moments[-1].outcome
+    assert outcome and (outcome.samples, outcome.stop_reason) == (2, "cancelled")
 
 
-def test_ctrl_c_re_raises_with_the_outcome() -> None:
+def test_ctrl_c_is_raised_again_and_the_outcome_told() -> None:
+    moments: list[Moment] = []
     with FakeServer(slow_after_the_first_round) as server:
 
         def interrupt() -> None:
@@ -163,12 +167,12 @@ def test_ctrl_c_re_raises_with_the_outcome() -> None:
 
         begun: list[bool] = []
         threading.Thread(target=interrupt).start()
-        with pytest.raises(KeyboardInterrupt) as interrupted:
-            ask_sync(server, controller="esc:window=2")
+        with pytest.raises(KeyboardInterrupt):
+            ask_sync(server, controller="esc:window=2", watch=moments.append)
         assert begun == [True]
-        assert interrupted.value.outcome.stop_reason == "cancelled"  # type: ignore[attr-defined]
-        assert interrupted.value.outcome.samples == 2  # type: ignore[attr-defined]
         assert until(lambda: server.hung_up == 1)
+    outcome = moments[-1].outcome
+    assert outcome and (outcome.samples, outcome.stop_reason) == (2, "cancelled")
 
 
 @pytest.mark.parametrize("json_output", [True, False])

@@ -255,7 +255,8 @@ class Pipeline:
         moments: asyncio.Queue[Standing | None] = asyncio.Queue()
 
         def watch(moment: Moment) -> None:
-            moments.put_nowait(standing(moment, vote.progress.tokens))
+            if moment.outcome is None:
+                moments.put_nowait(standing(moment, vote.progress.tokens))
 
         watching = watch if parsed.client.streamed else None
         assured = await self.assurance.begin(parsed.client.model, options.topic) if self.assurance else None
@@ -310,10 +311,10 @@ class Pipeline:
                 raise from_upstream(error.cause, outcome.failures[-1], server.host.secret) from None
         except SufficeError as error:
             raise GatewayError(400, f"suffice.controller: {error}", param="suffice.controller") from None
-        except asyncio.CancelledError as cancelled:
+        except asyncio.CancelledError:
             exchange.line["kind"] = "cancelled"
             metrics.CANCELLATIONS.inc()
-            outcome = getattr(cancelled, "outcome", None)
+            outcome = vote.ended
             raise
         finally:
             metrics.IN_PROGRESS.dec()

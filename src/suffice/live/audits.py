@@ -1,12 +1,13 @@
 """Audits: votes that are drawn to the full budget after their stop, and what they prove of all others."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import scipy
 
 from suffice.live.outcome import Outcome
+from suffice.live.vote import Vote
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,26 @@ def agrees(early: Outcome, full: Outcome) -> bool:
         for outcome in (early, full)
     )
     return one == other
+
+
+async def draw_rest(vote: Vote, ready: Callable[[], Awaitable[None]] | None = None, at_once: int = 8) -> Outcome | None:
+    """Draw what is left of the budget after the stop, a few draws whenever it is ready.
+
+    The outcome of the full budget; None where it could not be drawn.
+    """
+    try:
+        while vote.tally.left:
+            if ready:
+                await ready()
+            before = vote.tally.draws
+            vote.launch(min(at_once, vote.tally.left))
+            while vote.draws.in_flight and vote.tally.left:  # a batch may have some from before the stop
+                await vote.count(await vote.draws.next())
+            if vote.tally.draws == before:
+                return None
+    finally:
+        await vote.draws.close()
+    return await vote.so_far("budget")
 
 
 @dataclass(frozen=True)

@@ -226,7 +226,7 @@ class AnswerBallot(Ballot):
         if self._election and majority is not None:
             self._answer = _weighed(self._election, responses)
         givers = [one for one in responses if one.answer == self._answer] if majority is not None else []
-        sure = self._sureness(_once(self.tally) if once else self.tally)
+        sure = self._sureness(leader_alone(self.tally) if once else self.tally)
         changed = majority is not None and self.tally.answers[0] != self._answer
         return BallotResult(
             self._answer, typical(self._alike(givers)), *sure, majority=majority, votes=len(givers), changed=changed
@@ -295,7 +295,10 @@ class FieldBallot(Ballot):
             return BallotResult(None, None, *self._sureness(self.tally))
         fields = {
             pointer: FieldOutcome(
-                one.value, one.votes, one.share, *self._sureness(_once(one.tally) if once else one.tally, one.leads)
+                one.value,
+                one.votes,
+                one.share,
+                *self._sureness(leader_alone(one.tally) if once else one.tally, one.leads),
             )
             for pointer, one in election.fields.items()
         }
@@ -382,8 +385,8 @@ def _least(figures: Iterable[float | None]) -> float | None:
     return min((figure for figure in figures if figure is not None), default=None)
 
 
-def _once(tally: Tally) -> Tally:
-    """A tally with the leader's vote alone."""
+def leader_alone(tally: Tally) -> Tally:
+    """Return a tally with one vote, the leader's."""
     one = Tally(tally.budget)
     one.add(tally.leader)
     return one

@@ -36,7 +36,8 @@ async def asample(
         messages: The conversation, as the client takes it.
         model: The model's name.
         api: `"responses"` lets an OpenAI client ask for Responses instead of chat completions.
-        watch: Is called with a `Moment` after each arrival and each decision.
+        watch: Is called with a `Moment` after each arrival and each decision, and at the end, also of a vote that was
+            cancelled, with its `outcome`.
         sampling: How to ask. Its fields can be given by name instead, or besides, and count more then: `controller`
             (who decides when it is enough), `budget` (the most draws), `answer` (how it is found in a response),
             `ignore`, `compare` and `compose` (for fields of JSON), `elect` and `signals` (votes that weigh), `right`
@@ -96,7 +97,8 @@ def sample(
         messages: The conversation, as the client takes it.
         model: The model's name.
         api: `"responses"` lets an OpenAI client ask for Responses instead of chat completions.
-        watch: Is called with a `Moment` after each arrival and each decision, in another thread.
+        watch: Is called with a `Moment` after each arrival and each decision, and at the end, also after Ctrl-C, with
+            its `outcome`; in another thread.
         sampling: How to ask; its fields can be given by name instead, as for `asample`: `controller`, `budget`,
             `answer`, `flow`, …
         settings: These, by name; all else goes into every request, as `temperature` does.
@@ -144,7 +146,7 @@ def with_async_client(client: Any, ask: Callable[[Any], Awaitable[Outcome]]) -> 
 def run_in_thread(main: Any) -> Any:
     """Run a coroutine function to its end, in a thread of its own: the caller may have an event loop running.
 
-    Ctrl-C cancels it and waits for what it leaves; the KeyboardInterrupt carries its outcome.
+    Ctrl-C cancels it, and is raised again once it has ended.
     """
     result: Future[Any] = Future()
     started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
@@ -166,11 +168,10 @@ def run_in_thread(main: Any) -> Any:
     thread.start()
     try:
         return result.result()
-    except KeyboardInterrupt as interrupt:
+    except KeyboardInterrupt:
         loop, task = started.result()
         loop.call_soon_threadsafe(task.cancel)
         thread.join()
-        interrupt.outcome = getattr(result.exception(), "outcome", None)  # type: ignore[attr-defined]
         raise
     finally:
         thread.join()

@@ -187,7 +187,6 @@ class Span(Traced):
                 self._span.set_attribute("suffice.cancelled", True)
             else:
                 self._fail(self._span, getattr(error, "cause", None) or error, str(error))
-            self.ended(getattr(error, "outcome", None))
             self._span.end()
             raise
         if not self._lasts:
@@ -205,8 +204,6 @@ class Span(Traced):
 
     def ended(self, outcome: Any) -> None:
         """What came of it. Tokens have names of ours here: by the conventions' they are on the draws, to be summed."""
-        if outcome is None:
-            return
         facts = {
             "suffice.samples": outcome.samples,
             "suffice.rounds": outcome.rounds,

@@ -3,8 +3,9 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from math import inf
 from sys import maxsize
@@ -17,8 +18,8 @@ from suffice.controllers import Controller
 from suffice.elections import Election
 from suffice.errors import SampleError
 from suffice.flow import Flow
-from suffice.live.ballots import ballot_for, in_thread
-from suffice.live.draws import Draws, Failure, ServerDraws
+from suffice.live.ballots import Ballot, BallotResult, ballot_for, in_thread, leader_alone
+from suffice.live.draws import Draws, Failure, ServerDraws, Unfinished
 from suffice.live.outcome import Outcome
 from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import Server
@@ -69,15 +70,6 @@ class Voting:
         judged = (self.calibration.signal.name,) if self.calibration and self.calibration.signal else ()
         return self.signals or any(name in NAMES for name in (*weighed, *judged))
 
-    def right(self, tally: Tally, responses: Sequence[Response]) -> tuple[float | None, bool | None]:
-        """How probable it is that the leader is right, and whether that is enough; None for what is not asked."""
-        if self.calibration is None:
-            return None, None
-        name = self.calibration.signal.name if self.calibration.signal else ""
-        known = [one.signals[name] for one in responses if name in one.signals] if name else []
-        right = self.calibration.right(tally, sum(known) / len(known) if known else None)
-        return right, None if self.threshold is None else right is not None and right >= self.threshold
-
     def begin(
         self,
         server: Server,
@@ -126,7 +118,7 @@ def most_tokens(fields: Mapping[str, Any]) -> int | None:
 
 @dataclass(frozen=True)
 class Moment:
-    """How a vote stands: after a response arrived, or, where `decision` is given, after the controller decided."""
+    """How a vote stands: after a response arrived, after a decision, or, where `outcome` is given, at its end."""
 
     tally: Tally
     in_flight: int
@@ -135,6 +127,8 @@ class Moment:
     certainty: float | None = None
     fields: Mapping[str, Tally] = field(default_factory=dict)
     """The tally of each field, where the answer has fields."""
+    outcome: Outcome | None = None
+    """The outcome, also of a vote that was cancelled."""
 
 
 class Progress(NamedTuple):
@@ -156,13 +150,13 @@ LONGEST_WAIT = 10.0
 """So many seconds a request waits at a server that refuses, where there is an end to patience."""
 
 SHORTEST_PATIENCE = 1.0
-"""So many seconds a vote may take in any case."""
+"""Seconds that a vote may take in any case."""
 
 MOMENT = 1e-3
-"""Seconds that a response takes at least, be it that nobody measured them."""
+"""Minimum duration of a response in seconds, also used when it was not measured."""
 
 ROUND = 1.25
-"""A round takes so many times what the longest response took that has been seen."""
+"""Duration of a round, as a multiple of the longest response so far."""
 
 LAST_ROUND = 2
 """So many times what the controller asks for is drawn where there is time for one round only.
@@ -177,8 +171,51 @@ LONG = 80
 Watch = Callable[[Moment], None]
 
 
+class TimeLimit:
+    """The end of a vote in time: its deadline, or the end of patience, counted from its first response."""
+
+    def __init__(self, deadline_seconds: float | None, patience: float) -> None:
+        self.timeout = asyncio.timeout(deadline_seconds)
+        self._patience = patience
+        self._patience_ends = inf
+
+    @property
+    def reached(self) -> str | None:
+        """The stop reason, if the vote ran out of time."""
+        if not self.timeout.expired():
+            return None
+        return "patience" if self.timeout.when() == self._patience_ends else "deadline"
+
+    def begin_patience(self, first_seconds: float) -> None:
+        """Limit the vote to a multiple of the seconds that its first response took."""
+        if self._patience and self._patience_ends == inf:
+            seconds = max(SHORTEST_PATIENCE, self._patience * first_seconds)
+            self._patience_ends = asyncio.get_running_loop().time() + seconds
+            self.timeout.reschedule(min(self._patience_ends, self.timeout.when() or inf))
+
+    def is_last_round(self, responses: Sequence[Response]) -> bool:
+        """Return whether patience leaves time for one more round at most."""
+        if self._patience_ends == inf:
+            return False
+        left = self._patience_ends - asyncio.get_running_loop().time()
+        return left // (ROUND * max(max(one.seconds for one in responses), MOMENT)) <= 1
+
+
+@dataclass
+class VoteRecord:
+    """The draws of one vote so far."""
+
+    responses: list[Response] = field(default_factory=list)
+    """Those that are in the tally, in its order."""
+    failures: list[Failure] = field(default_factory=list)
+    uncounted: dict[int, Response | Failure] = field(default_factory=dict)
+    """Arrived in flow, by number, before others whose turn it is."""
+    launched: int = 0
+    begun: float = field(default_factory=time.monotonic)
+
+
 class Vote:
-    """One question under way."""
+    """One question under way: `in_rounds` or `in_flow` draws, and the vote counts and decides."""
 
     def __init__(
         self,
@@ -188,27 +225,18 @@ class Vote:
         watch: Watch | None = None,
         span: Untraced = UNTRACED,
     ) -> None:
+        self.draws = draws
+        self.drawn = VoteRecord()
+        self.ended: Outcome | None = None
+        """The outcome, also of a vote that was cancelled; None while it goes on."""
+        self._voting = voting
         self._controller = voting.controller.for_question(random)
         self._prior = prior_of(self._controller)
         self.ballot = ballot_for(voting.extractor, voting.budget, self._prior, voting.election)
-        self._draws = draws
         self._watch = watch
         self._span = span
-        self._flow = voting.flow
-        self._greedy = voting.greedy
-        self._patience = voting.patience
-        self._deadline: asyncio.Timeout | None = None
-        self._ends = inf
-        self._weighs = voting.election is not None and not voting.extractor.structure
-        self._voting = voting
+        self._limit: TimeLimit | None = None
         self._scouted = False
-        self._unasked = not voting.asked
-        self._named = voting.named
-        self._launched = 0
-        self._uncounted: dict[int, Response | Failure] = {}
-        self._responses: list[Response] = []
-        self._failures: list[Failure] = []
-        self._begun = time.monotonic()
 
     @property
     def tally(self) -> Tally:
@@ -218,170 +246,105 @@ class Vote:
     @property
     def progress(self) -> Progress:
         """How far it is."""
-        tokens = sum(response.tokens or 0 for response in self._responses) + self._draws.unfinished.arriving
-        return Progress(self._launched, self.tally.draws, tokens)
+        tokens = sum(response.tokens or 0 for response in self.drawn.responses) + self.draws.unfinished.arriving
+        return Progress(self.drawn.launched, self.tally.draws, tokens)
 
     async def outcome(self, deadline_seconds: float | None = None) -> Outcome:
-        """Draw until the controller, the budget or the deadline stops it."""
+        """Draw until the controller, the budget or the deadline stops it.
+
+        If the task is cancelled, `ended` and the last `Moment` have the outcome of the draws that arrived.
+        """
         with self._span.within():
-            outcome = await self._until(deadline_seconds)
-            self._span.ended(outcome)
+            try:
+                stop_reason = await self._draw(deadline_seconds)
+            except asyncio.CancelledError:
+                await self._end("cancelled")
+                raise
+            outcome = await self._end(stop_reason)
+            if stop_reason == "failed":
+                last = self.drawn.failures[-1]
+                raise SampleError(f"all draws of a round failed, the last with: {last.message}", outcome, last.cause)
             return outcome
 
-    async def _until(self, deadline_seconds: float | None) -> Outcome:
+    async def _draw(self, deadline_seconds: float | None) -> str:
+        """Draw to the end; return the stop reason."""
         prepared = None
-        if not self._can_tell:
+        if not is_ready(self.tally.budget, self._prior):
             # The first confidence with a budget takes a while: it is prepared while the first responses are on the way.
             prepared = asyncio.create_task(in_thread(prepare, self.tally.budget, self._prior))
+        self._limit = limit = TimeLimit(deadline_seconds, self._voting.patience)
+        flow = self._voting.flow
         try:
-            async with asyncio.timeout(deadline_seconds) as deadline:
-                self._deadline = deadline
-                stop_reason = await (self._flowing(self._flow) if self._flow else self._rounds())
+            async with limit.timeout:
+                stop_reason = await (in_flow(self, flow) if flow else in_rounds(self))
                 if prepared:
                     await prepared
-        except asyncio.CancelledError as cancelled:
-            await self._draws.close()
-            cancelled.outcome = await self._so_far("cancelled")  # type: ignore[attr-defined]
-            raise
+                return stop_reason
         except TimeoutError:
-            if not deadline.expired():
+            if not limit.reached:
                 raise
-            stop_reason = "patience" if deadline.when() == self._ends else "deadline"
+            return limit.reached
         finally:
-            self._deadline = None  # an audit has all the time that it takes
-            await self._draws.close()
-        if stop_reason == "failed":
-            last = self._failures[-1]
-            message = f"all draws of a round failed, the last with: {last.message}"
-            raise SampleError(message, await self._so_far(stop_reason), last.cause)
-        return await self._so_far(stop_reason)
+            self._limit = None  # an audit has all the time that it takes
+            await self.draws.close()
+
+    async def _end(self, stop_reason: str) -> Outcome:
+        self.ended = outcome = await self.so_far(stop_reason)
+        self._span.ended(outcome)
+        if self._watch:
+            fields = await self._field_tallies()
+            self._watch(Moment(self.tally, 0, None, outcome.confidence, outcome.certainty, fields, outcome))
+        return outcome
+
+    async def so_far(self, stop_reason: str) -> Outcome:
+        """Hold the election on the draws that have arrived, and return its outcome."""
+        ballot, once = self.ballot, stop_reason == "repeats"
+        elect = partial(ballot.elect, self.drawn.responses, once)
+        elected = elect() if ballot.elects_at_once else await in_thread(elect)
+        return outcome_of(stop_reason, self._voting, ballot, elected, self.drawn, self.draws.unfinished)
 
     async def take(self, response: Response) -> None:
         """Begin with a response that was drawn before: the first of the first round."""
-        self._launched += 1
-        self._scouted = self._unasked = True
-        await self._count(response)
-        self.ballot.end_round()
+        self.drawn.launched += 1
+        self._scouted = True
+        self._voting = replace(self._voting, asked=False)
+        await self.count(response)
+        self.end_round()
 
-    async def rest(self, ready: Callable[[], Awaitable[None]] | None = None, at_once: int = 8) -> Outcome | None:
-        """Draw what is left of the budget after the stop, a few at a time, whenever that is convenient: an audit.
+    def launch(self, draws: int, *, single: bool = False, streamed: bool = False) -> list[int]:
+        """Start draws; return their numbers."""
+        numbers = self.draws.launch(draws, self.tally, single=single, streamed=streamed)
+        self.drawn.launched += len(numbers)
+        return numbers
 
-        The outcome of the full budget; None where it could not be drawn.
-        """
-        try:
-            while self.tally.left:
-                if ready:
-                    await ready()
-                before = self.tally.draws
-                self._launched += len(self._draws.launch(min(at_once, self.tally.left), self.tally))
-                while self._draws.in_flight and self.tally.left:  # a batch may have some from before the stop
-                    await self._take()
-                if self.tally.draws == before:
-                    return None
-        finally:
-            await self._draws.close()
-        return await self._so_far("budget")
-
-    async def _rounds(self) -> str:
-        """Rounds until there is no more to draw; the reason for that."""
-        while asked := await self._decide():
-            before = self.tally.draws
-            # What arrives in time counts, whatever else is late.
-            launched = self._draws.launch(asked, self.tally, single=self._rounds_left <= 1)
-            self._launched += len(launched)
-            while self._draws.in_flight:
-                await self._take()
-            if self.tally.draws == before:
-                return "failed"
-            self.ballot.end_round()
-            if pointless := await self._pointless():
-                return pointless
-        return self._enough()
-
-    def _begin_patience(self) -> None:
-        """Let the vote end in time, once it is known what one response takes."""
-        if self._patience and self._responses and self._deadline and self._ends == inf:
-            seconds = max(SHORTEST_PATIENCE, self._patience * self._responses[0].seconds)
-            self._ends = asyncio.get_running_loop().time() + seconds
-            self._deadline.reschedule(min(self._ends, self._deadline.when() or inf))
+    async def count(self, arrived: Response | Failure) -> None:
+        """Let a draw join the tally, or the failures."""
+        if isinstance(arrived, Failure):
+            self.drawn.failures.append(arrived)
+        else:
+            answer = await self.ballot.add(arrived)
+            self.drawn.responses.append(replace(arrived, answer=answer))
+            self._begin_patience()
+        if self._watch:
+            self._watch(Moment(self.tally, self.draws.in_flight, fields=await self._field_tallies()))
 
     @property
-    def _rounds_left(self) -> float:
-        """How many more rounds there is time for."""
-        if self._ends == inf:
-            return inf
-        left = self._ends - asyncio.get_running_loop().time()
-        return left // (ROUND * max(max(one.seconds for one in self._responses), MOMENT))
-
-    async def _flowing(self, flow: Flow) -> str:
-        """Draws in flight as the controller asks, and a decision on every arrival; the reason for the stop."""
-        awaited: deque[int] = deque()  # in the order in which they were started
-        failed_in_a_row = first = 0
-        while asked := await self._decide():
-            first = first or self.tally.draws + asked
-            spare = self._draws.room - max(0, asked - len(awaited)) if flow.is_auto else maxsize
-            wanted = flow.wanted(asked, self.tally, len(awaited), max(0, spare))
-            if wanted:
-                self._end_round()
-                awaited.extend(self._draws.launch(wanted, self.tally, streamed=spare > 0))
-                self._launched += wanted
-            for arrived in await self._arrivals(together=flow.is_auto):
-                failed_in_a_row = failed_in_a_row + 1 if isinstance(arrived, Failure) else 0
-                if failed_in_a_row > asked + (flow.extra or 0):
-                    self._failures.append(arrived)  # type: ignore[arg-type]
-                    return "failed"
-                self._uncounted[arrived.draw] = arrived
-            in_order = takewhile(self._uncounted.__contains__, list(awaited))
-            for draw in list(self._uncounted) if flow.order == "arrival" else in_order:
-                awaited.remove(draw)
-                await self._count(self._uncounted.pop(draw))
-            pointless = await self._pointless() if self.tally.draws >= first else None
-            if pointless:
-                self._end_round()
-                return pointless
-        self._end_round()
-        return self._enough()
-
-    async def _arrivals(self, together: bool) -> list[Response | Failure]:
-        """The next draw to arrive, and, where one decision is for all of them together, those that came with it."""
-        arrivals = [await self._draws.next()]
-        while together and self._draws.ready:
-            arrivals.append(await self._draws.next())
-        return arrivals
-
-    def _enough(self) -> str:
+    def enough(self) -> str:
+        """The stop reason once no more draws are asked for."""
         return "controller" if self.tally.left else "budget"
 
-    async def _pointless(self) -> str | None:
-        """Why more draws would tell nothing: there is no answer to vote on, or all are copies of one."""
-        if not self.tally.left:
-            return None
-        complete = sum(response.is_complete for response in self._responses)
-        if self.tally.leader is None and (complete >= COMPLETE_WITHOUT or self.tally.draws >= MOST_WITHOUT):
-            return "no answer"
-        if self._unasked and self.tally.draws >= COMPLETE_WITHOUT:
-            await self._field_tallies()  # which takes its time where there are many
-            if not self.ballot.agrees:
-                return "no answer"
-        return "repeats" if self._repeats() else None
-
-    def _repeats(self) -> bool:
-        """Whether all responses are the same to the letter, as at temperature 0 or from a cache."""
-        texts = {response.said for response in self._responses}
-        copies = len(self._responses) > 1 and len(texts) == 1
-        return copies and (self._greedy or (not self.ballot.may_repeat and len(next(iter(texts)) or "") >= LONG))
-
-    def _end_round(self) -> None:
+    def end_round(self) -> None:
+        """Mark the draws since the last round, if any, as a round."""
         if self.tally.round_ends[-1:] != [self.tally.draws] and self.tally.draws:
             self.ballot.end_round()
 
-    async def _decide(self) -> int:
+    async def decide(self) -> int:
         """The controller's word; from a thread where it may have to plan first."""
         asked = 0
         if self.tally.left:
             quick = self.ballot.quick and self._controller.is_quick(self.tally.budget)
             asked = self._asked() if quick else await in_thread(self._asked)
-            if self._rounds_left <= 1:
+            if self.is_last_round:
                 asked = min(LAST_ROUND * asked, self.tally.left)
         self._begin_patience()  # after a scout it begins here: that a plan was made first is no fault of the server
         sure = certain = None
@@ -392,6 +355,19 @@ class Vote:
             self._watch(Moment(self.tally, 0, asked, sure, certain, await self._field_tallies()))
         return asked
 
+    async def pointless(self) -> str | None:
+        """Why more draws would tell nothing: there is no answer to vote on, or all are copies of one."""
+        if not self.tally.left:
+            return None
+        complete = sum(response.is_complete for response in self.drawn.responses)
+        if self.tally.leader is None and (complete >= COMPLETE_WITHOUT or self.tally.draws >= MOST_WITHOUT):
+            return "no answer"
+        if not self._voting.asked and self.tally.draws >= COMPLETE_WITHOUT:
+            await self._field_tallies()  # which takes its time where there are many
+            if not self.ballot.agrees:
+                return "no answer"
+        return "repeats" if self._repeats() else None
+
     def _asked(self) -> int:
         if self._scouted and self.tally.rounds <= 2:
             # A scout is no decision of the controller's: its first round is whole only with what is missing of it, of
@@ -401,88 +377,131 @@ class Vote:
                 return min(missing, COMPLETE_WITHOUT - 1) if self.tally.rounds == 1 else missing
         return self.ballot.next_round(self._controller)
 
+    def _repeats(self) -> bool:
+        """Whether all responses are the same to the letter, as at temperature 0 or from a cache."""
+        texts = {response.said for response in self.drawn.responses}
+        copies = len(self.drawn.responses) > 1 and len(texts) == 1
+        long = not self.ballot.may_repeat and len(next(iter(texts), None) or "") >= LONG
+        return copies and (self._voting.greedy or long)
+
+    def _begin_patience(self) -> None:
+        if self._limit and self.drawn.responses:
+            self._limit.begin_patience(self.drawn.responses[0].seconds)
+
     @property
-    def _can_tell(self) -> bool:
-        return is_ready(self.tally.budget, self._prior)
-
-    async def _take(self) -> None:
-        """Count the next draw to arrive."""
-        await self._count(await self._draws.next())
-
-    async def _count(self, arrived: Response | Failure) -> None:
-        """Let a draw join the tally, or the failures."""
-        if isinstance(arrived, Failure):
-            self._failures.append(arrived)
-        else:
-            answer = await self.ballot.add(arrived)
-            self._responses.append(replace(arrived, answer=answer))
-            self._begin_patience()
-        if self._watch:
-            self._watch(Moment(self.tally, self._draws.in_flight, fields=await self._field_tallies()))
+    def is_last_round(self) -> bool:
+        """Whether there is time for one more round at most."""
+        return self._limit is not None and self._limit.is_last_round(self.drawn.responses)
 
     async def _field_tallies(self) -> Mapping[str, Tally]:
         return self.ballot.field_tallies if self.ballot.quick else await in_thread(lambda: self.ballot.field_tallies)
 
-    async def _so_far(self, stop_reason: str) -> Outcome:
-        ballot, once = self.ballot, stop_reason == "repeats"
-        at_once = ballot.elects_at_once
-        elected = (
-            ballot.elect(self._responses, once) if at_once else await in_thread(ballot.elect, self._responses, once)
-        )
-        tally = self.tally
-        ends = [*tally.round_ends] + [tally.draws] * (tally.round_ends[-1:] != [tally.draws] and tally.draws > 0)
-        given_up = stop_reason == "no answer" and self._unasked  # nothing is claimed of what nobody asked about
-        arrived = [one for one in self._uncounted.values() if isinstance(one, Response)]
-        unfinished = self._draws.unfinished
-        unused = unfinished.cancelled + sum(one.tokens or 0 for one in arrived)
-        prompts = [one.prompt_tokens for one in [*self._responses, *arrived]]
-        responses = [replace(one, answer=one.answer and ballot.name(one.answer)) for one in self._responses]
-        right, sure = self._right(once, leads=elected.answer == elected.majority and not given_up)
-        return Outcome(
-            answer=None if elected.answer is None else ballot.name(elected.answer),
-            response=elected.response or _first_whole(self._responses),
-            votes={ballot.name(answer): votes for answer, votes in tally.votes.items()},
-            share=elected.votes / max(tally.draws, 1),
-            confidence=None if given_up else elected.confidence,
-            certainty=None if given_up else elected.certainty,
-            by_round=tuple(end - start for start, end in zip([0, *ends], ends, strict=False)),
-            prompt_tokens=sum(prompts) + unfinished.prompts * max(prompts, default=0),
-            completion_tokens=sum(one.tokens or 0 for one in self._responses) + unused,
-            seconds=time.monotonic() - self._begun,
-            stop_reason=stop_reason,
-            failures=tuple(failure.message for failure in self._failures),
-            responses=tuple(responses),
-            evidence=ballot.evidence,
-            budget=tally.budget,
-            launched=self._launched,
-            untaken=unfinished.untaken,
-            cancelled_tokens=unused,
-            runs_on=unfinished.runs_on,
-            value=elected.value,
-            fields=elected.fields,
-            composed=elected.composed,
-            majority=None if elected.majority is None else ballot.name(elected.majority),
-            weighed=self._weighs,
-            changed=elected.changed and not given_up,
-            named=self._named,
-            right=right,
-            sure=sure,
-            calibrated=self._voting.calibration is not None,
-        )
 
-    def _right(self, once: bool, leads: bool) -> tuple[float | None, bool | None]:
-        """What a calibration says; nothing of what was taken against the vote, nor of objects: it knows neither."""
-        tally = self.tally
-        if not leads or self._voting.extractor.structure:
-            tally = Tally(tally.budget)
-        elif once:  # copies tell no more than one of them
-            tally = Tally(tally.budget)
-            tally.add_round([self.tally.leader])
-        givers = [one for one in self._responses if one.answer == tally.leader]
-        return self._voting.right(tally, givers)
+async def in_rounds(vote: Vote) -> str:
+    """Draw round by round, with a decision after each; return the stop reason."""
+    while asked := await vote.decide():
+        before = vote.tally.draws
+        vote.launch(asked, single=vote.is_last_round)  # what arrives in time counts, whatever else is late
+        while vote.draws.in_flight:
+            await vote.count(await vote.draws.next())
+        if vote.tally.draws == before:
+            return "failed"
+        vote.end_round()
+        if pointless := await vote.pointless():
+            return pointless
+    return vote.enough
+
+
+async def in_flow(vote: Vote, flow: Flow) -> str:
+    """Keep as many draws in flight as the controller asks for, with a decision on every arrival; return the reason."""
+    awaited: deque[int] = deque()  # in the order in which they were started
+    uncounted = vote.drawn.uncounted
+    failed_in_a_row = first = 0
+    while asked := await vote.decide():
+        first = first or vote.tally.draws + asked
+        spare = vote.draws.room - max(0, asked - len(awaited)) if flow.is_auto else maxsize
+        if wanted := flow.wanted(asked, vote.tally, len(awaited), max(0, spare)):
+            vote.end_round()
+            awaited.extend(vote.launch(wanted, streamed=spare > 0))
+        arrivals = [await vote.draws.next()]
+        while flow.is_auto and vote.draws.ready:  # one decision for all that came together
+            arrivals.append(await vote.draws.next())
+        for arrived in arrivals:
+            failed_in_a_row = failed_in_a_row + 1 if isinstance(arrived, Failure) else 0
+            if failed_in_a_row > asked + (flow.extra or 0):
+                await vote.count(arrived)
+                return "failed"
+            uncounted[arrived.draw] = arrived
+        in_order = takewhile(uncounted.__contains__, list(awaited))
+        for draw in list(uncounted) if flow.order == "arrival" else in_order:
+            awaited.remove(draw)
+            await vote.count(uncounted.pop(draw))
+        if vote.tally.draws >= first and (pointless := await vote.pointless()):
+            vote.end_round()
+            return pointless
+    vote.end_round()
+    return vote.enough
+
+
+def outcome_of(
+    stop_reason: str, voting: Voting, ballot: Ballot, elected: BallotResult, drawn: VoteRecord, unfinished: Unfinished
+) -> Outcome:
+    """Build the outcome of a vote that stopped, from what was elected and what was drawn."""
+    tally, responses = ballot.tally, drawn.responses
+    ends = [*tally.round_ends] + [tally.draws] * (tally.round_ends[-1:] != [tally.draws] and tally.draws > 0)
+    given_up = stop_reason == "no answer" and not voting.asked  # nothing is claimed of what nobody asked about
+    arrived = [one for one in drawn.uncounted.values() if isinstance(one, Response)]
+    unused = unfinished.cancelled + sum(one.tokens or 0 for one in arrived)
+    prompts = [one.prompt_tokens for one in [*responses, *arrived]]
+    # A calibration knows neither objects nor what was elected against the majority.
+    known = elected.answer == elected.majority and not given_up and not voting.extractor.structure
+    right = _right(voting, leader_alone(tally) if stop_reason == "repeats" else tally, responses) if known else None
+    sure = None
+    if voting.calibration and voting.threshold is not None:
+        sure = right is not None and right >= voting.threshold
+    return Outcome(
+        answer=None if elected.answer is None else ballot.name(elected.answer),
+        response=elected.response or _first_whole(responses),
+        votes={ballot.name(answer): votes for answer, votes in tally.votes.items()},
+        share=elected.votes / max(tally.draws, 1),
+        confidence=None if given_up else elected.confidence,
+        certainty=None if given_up else elected.certainty,
+        by_round=tuple(end - start for start, end in zip([0, *ends], ends, strict=False)),
+        prompt_tokens=sum(prompts) + unfinished.prompts * max(prompts, default=0),
+        completion_tokens=sum(one.tokens or 0 for one in responses) + unused,
+        seconds=time.monotonic() - drawn.begun,
+        stop_reason=stop_reason,
+        failures=tuple(failure.message for failure in drawn.failures),
+        responses=tuple(replace(one, answer=one.answer and ballot.name(one.answer)) for one in responses),
+        evidence=ballot.evidence,
+        budget=tally.budget,
+        launched=drawn.launched,
+        untaken=unfinished.untaken,
+        cancelled_tokens=unused,
+        runs_on=unfinished.runs_on,
+        value=elected.value,
+        fields=elected.fields,
+        composed=elected.composed,
+        majority=None if elected.majority is None else ballot.name(elected.majority),
+        weighed=voting.election is not None and not voting.extractor.structure,
+        changed=elected.changed and not given_up,
+        named=voting.named,
+        right=right,
+        sure=sure,
+        calibrated=voting.calibration is not None,
+    )
+
+
+def _right(voting: Voting, tally: Tally, responses: Sequence[Response]) -> float | None:
+    """Return the probability that the leader is right, by the calibration and the signal that it weighs."""
+    if voting.calibration is None:
+        return None
+    name = voting.calibration.signal.name if voting.calibration.signal else ""
+    signals = [one.signals[name] for one in responses if one.answer == tally.leader and name in one.signals]
+    return voting.calibration.right(tally, sum(signals) / len(signals) if signals else None)
 
 
 def _first_whole(responses: Sequence[Response]) -> Response | None:
-    """What stands for a vote without an answer: the first response that is complete and says something, or any."""
+    """Return what stands for a vote without an answer: the first complete response that says something, or any."""
     whole = [one for one in responses if one.is_complete and (one.said or one.tool_calls)]
     return next(iter([*whole, *responses]), None)

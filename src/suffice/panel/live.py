@@ -293,7 +293,7 @@ def ask_panel(
         own: Settings of clients for the voters that name no server.
         messages: The conversation.
         sampling: How to ask; the panel has its own controller.
-        watch: Is called with a `Moment` after each arrival and each decision, in another thread.
+        watch: Is called with a `Moment` after each arrival and each decision, and at the end; in another thread.
         request: Fields of every request, as temperature.
     """
     seed = request.get("seed")

@@ -16,6 +16,7 @@ from suffice.cli.fields import Fields
 from suffice.cli.options import Prices
 from suffice.cli.outputs import JsonFile
 from suffice.cli.servers import Servers, check_with_panel, is_key_refused, upstream_of, with_key
+from suffice.live import Moment
 from suffice.live.prompts import get_prompt, put
 from suffice.panel.live import ask_panel
 from suffice.planning import LARGEST_BUDGET
@@ -57,13 +58,20 @@ def ask(
     outputs.check()
     with (
         upstream_of(**servers) as upstream,
-        vote_display(console, outputs.quiet) as watch,
+        vote_display(console, outputs.quiet) as display,
         ExitStack() as stack,
     ):
         openai = need("openai", "")
         clients = [stack.enter_context(openai.OpenAI(**one)) for one in upstream.settings]
         asked = put(question.strip(), messages or get_prompt(upstream.prompt))
         outcome: suffice.Outcome | None
+        ended: list[suffice.Outcome] = []
+
+        def watch(moment: Moment) -> None:
+            display(moment)
+            if moment.outcome:
+                ended.append(moment.outcome)
+
         try:
             fields = upstream.fields(request | form)
             if upstream.panel:
@@ -72,8 +80,8 @@ def ask(
             else:
                 outcome = suffice.sample(clients, asked, sampling=sampling, watch=watch, **fields)
             code = 0
-        except KeyboardInterrupt as interrupt:
-            outcome, code = getattr(interrupt, "outcome", None), 130
+        except KeyboardInterrupt:
+            outcome, code = next(iter(ended), None), 130
         except suffice.SampleError as error:
             outcome, code = error.outcome, 2 if is_key_refused(str(error)) else 1
             typer.echo(with_key(f"suffice: {error}"), err=True)

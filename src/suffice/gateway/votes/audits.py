@@ -11,7 +11,7 @@ from suffice.errors import SufficeError
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.state import State
 from suffice.live import Outcome
-from suffice.live.audits import Audit
+from suffice.live.audits import Audit, draw_rest
 from suffice.live.servers.server import Server
 from suffice.live.vote import Vote
 
@@ -47,7 +47,7 @@ class AuditedVote(NamedTuple):
         """Draw the rest of the budget, a few draws whenever it is ready; None where it can't be had."""
         self.server.ends = math.inf
         try:
-            full = await self.vote.rest(ready)
+            full = await draw_rest(self.vote, ready)
         except SufficeError:
             return None
         return Audit.of(self.outcome, full, self.model, self.topic) if full else None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from suffice.controllers import question_random
 from suffice.errors import CapReachedError, SampleError
-from suffice.live.audits import Audit
+from suffice.live.audits import Audit, draw_rest
 from suffice.live.batches.questions import Asked
 from suffice.live.draws import Draws, Failure, ServerDraws, Unfinished
 from suffice.live.outcome import SETTLED, Outcome
@@ -232,7 +232,7 @@ class Asker:
 async def _audit(question: Asked, vote: Vote, outcome: Outcome) -> Line | None:
     """What the full budget elects, beside what the vote did; nothing where it could not be drawn."""
     try:
-        full = await vote.rest(at_once=outcome.budget)
+        full = await draw_rest(vote, at_once=outcome.budget)
     except CapReachedError:
         full = None
     if full is None:
