@@ -29,7 +29,9 @@ def pool(name: str) -> Pool:
     return Pool(name, tuple(replace(one, id=f"{name.split('__')[-1]}/{one.id}") for one in made.questions), name)
 
 
-sweeps, budgets = (importlib.import_module(f"suffice.experiments.{name}") for name in ("sweeps", "budgets"))
+sweeps, budgets, panels = (
+    importlib.import_module(f"suffice.experiments.{name}") for name in ("sweeps", "budgets", "panels")
+)
 
 ALPHA, BETA = (tuple(pool(f"{model}__{name}") for name in ("one", "two")) for model in ("alpha", "beta"))
 
@@ -183,6 +185,8 @@ def test_all_that_lasts_after_training_has_a_bar_that_comes_to_its_end(
     monkeypatch.setattr(budgets, "GRID", budgets.GRID[:1])
     monkeypatch.setattr(budgets, "FIXED_PENALTIES", budgets.FIXED_PENALTIES[:1])
     monkeypatch.setattr(planning_budgets, "COLUMNS", 6)
+    monkeypatch.setattr(panels, "VALUES", (1,))
+    monkeypatch.setattr("suffice.panel.process.EPISODES", 60)
     told: dict[str, float] = {}
 
     @contextmanager
@@ -191,10 +195,10 @@ def test_all_that_lasts_after_training_has_a_bar_that_comes_to_its_end(
         yield steps.append
         told[title] = sum(steps) / total
 
-    own = bench(tmp_path, only_cached=True, bar=bar)
+    own = bench(tmp_path, only_cached=True, bar=bar, prices={"alpha": 1, "beta": 2})
     put(tmp_path / "controllers", *EXPERIMENTS[name].jobs(own).values())
     EXPERIMENTS[name].run(own)
     replays = {"replay of alpha__two", "replay of beta__two"}
-    others = {"elections": {"elections"}, "budgets": {*replays, "penalties for budgets"}}
+    others = {"elections": {"elections"}, "budgets": {*replays, "penalties for budgets"}, "panel": {"replay of two"}}
     assert told.keys() == others.get(name, replays)
     assert list(told.values()) == pytest.approx([1] * len(told))

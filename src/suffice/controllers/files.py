@@ -146,6 +146,8 @@ def load_controller(path: str | Path) -> SavedController:
         tensors, card = read_tensors(path)
         if card["kind"] == "weights":
             raise ControllerError(f"{path}: these are weights, not a controller: give them as --elect file:{path}")
+        if card["kind"] == "panel":
+            raise ControllerError(f"{path}: this controller is for a panel: give it to suffice panel, or in its file")
         if card["format"] > FORMAT:
             raise ControllerError(f"{path}: this controller has format {card['format']}, newer than this suffice knows")
         import_rooms()

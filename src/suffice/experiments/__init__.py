@@ -9,6 +9,7 @@ from suffice.experiments.budgets import budgets, budgets_jobs
 from suffice.experiments.elections import elections
 from suffice.experiments.explain import explain, explain_jobs
 from suffice.experiments.methods import ablation, ablation_jobs, main, main_jobs
+from suffice.experiments.panels import panels
 from suffice.experiments.sweeps import frontier, frontier_jobs, scaling, scaling_jobs
 from suffice.experiments.transfer import transfer, transfer_jobs
 from suffice.training.setting import TrainingJob
@@ -49,5 +50,6 @@ EXPERIMENTS = {
     "transfer": Experiment("Transfer between models", transfer, transfer_jobs),
     "budgets": Experiment("Budgets on average", budgets, budgets_jobs),
     "elections": Experiment("Elections by weight", elections),
+    "panel": Experiment("A panel of all models: the rule, and what is fitted", panels),
 }
 """By name, in the order of `suffice reproduce all`."""

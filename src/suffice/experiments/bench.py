@@ -75,6 +75,10 @@ class Bench:
     bar: Bar = silent
     warn: Callable[[str], None] = lambda message: None
     cache: Path | Sequence[Path] | None = None
+    prices: Mapping[str, float] = field(default_factory=dict)
+    """Of models, for a million tokens: a panel's experiment has them for voters."""
+    value: float | None = None
+    """What a right answer is worth to a panel, in the money of the prices."""
     only_cached: bool = False
     """Train nothing: rows and curves are of the controllers that there are."""
     executor: AnyExecutor | None = None

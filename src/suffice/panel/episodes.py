@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from suffice.panel.controllers import Cascade
+from suffice.panel.controllers import PanelController
 from suffice.panel.tallies import PanelTallies
 from suffice.panel.voters import PoolVoter
 from suffice.pools import ABSENT, Episodes, Question, draw_episodes
@@ -34,15 +34,21 @@ class PanelEpisodes:
         """The most draws of each voter."""
         return int(self.answers.shape[2])
 
-    def spent(self, draws: IntArray) -> FloatArray:
+    def spent(self, rows: IntArray, draws: IntArray) -> FloatArray:
         """What so many draws of each voter cost."""
-        spent: FloatArray = np.take_along_axis(self.money, draws[..., None], axis=2)[..., 0].sum(axis=1)
+        spent: FloatArray = self.money[rows[:, None], np.arange(draws.shape[1]), draws].sum(axis=1)
         return spent
 
-    def full_vote(self) -> IntArray:
-        """What the panel elects when every voter has drawn all of its budget, and all weigh the same."""
-        tallies = PanelTallies(self.answers, np.full(self.answers.shape[:2], self.budget))
-        return tallies.leader((1.0,) * len(self.voters))
+    def full_vote(self, weights: Sequence[float]) -> IntArray:
+        """What the panel elects when every voter has drawn all of its budget."""
+        return PanelTallies(self.answers, np.full(self.answers.shape[:2], self.budget)).leader(weights)
+
+    @staticmethod
+    def joined(parts: Sequence["PanelEpisodes"]) -> "PanelEpisodes":
+        """Several as one."""
+        columns = ("answers", "money", "gold", "known")
+        arrays = (np.concatenate([getattr(one, name) for one in parts]) for name in columns)
+        return PanelEpisodes(parts[0].voters, *arrays)
 
 
 @dataclass(frozen=True)
@@ -107,18 +113,21 @@ class PanelOutcomes:
     cost: FloatArray
 
 
-def run_panel(episodes: PanelEpisodes, controller: Cascade) -> PanelOutcomes:
-    """Run a controller over all episodes."""
+def run_panel(
+    episodes: PanelEpisodes, controller: PanelController, rows: IntArray | None = None, begun: IntArray | None = None
+) -> PanelOutcomes:
+    """Run a controller over all episodes; or over these rows, after so many draws of each voter."""
+    rows = np.arange(len(episodes)) if rows is None else rows
+    begun = np.zeros((len(rows), len(episodes.voters)), np.intp) if begun is None else begun
     order = np.array([episodes.voters.index(name) for name in controller.voters])
-    draws = np.zeros(episodes.answers.shape[:2], np.intp)
-    rounds, answer = np.zeros((2, len(episodes)), np.intp)
-    running = np.arange(len(episodes))
+    draws, rounds, answer = begun.copy(), np.zeros(len(rows), np.intp), np.zeros(len(rows), np.intp)
+    running = np.arange(len(rows))
     while running.size:
-        tallies = PanelTallies(episodes.answers[np.ix_(running, order)], draws[np.ix_(running, order)])
-        asked = controller.choose_many(tallies)
+        tallies = PanelTallies(episodes.answers[np.ix_(rows[running], order)], draws[np.ix_(running, order)])
+        asked = controller.next_draws(tallies)
         stops = ~asked.any(axis=1)
         answer[running[stops]] = tallies.leader(controller.weights)[stops]
         running, asked = running[~stops], asked[~stops]
         draws[np.ix_(running, order)] += asked
         rounds[running] += 1
-    return PanelOutcomes(answer, draws, rounds, episodes.spent(draws))
+    return PanelOutcomes(answer, draws, rounds, episodes.spent(rows, draws))

@@ -1,16 +1,21 @@
 """Figures for controllers of a panel, and for each voter alone, over shared draws."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from suffice.controllers import Controller, get_controller
-from suffice.panel.controllers import Cascade, panel_controller
+from suffice.errors import ControllerError
+from suffice.panel.controllers import Cascade, PanelController
 from suffice.panel.episodes import PanelBatch, PanelOutcomes, draw_panel, run_panel
+from suffice.panel.fitted import load_panel
 from suffice.panel.voters import PoolVoter, aligned
+from suffice.panel.weights import learn_weights
 from suffice.replay.compare import Difference, paired
 from suffice.replay.run import replay
+from suffice.settings import read_arguments
 from suffice.tally import DEFAULT_BUDGET, FloatArray
 
 REPEATS = 20
@@ -24,8 +29,8 @@ ALONE = ("once", "sc", *(f"plan:penalty_draw={price:g}" for price in (0.003, 0.0
 class PanelResult:
     """One controller of a panel, or of a voter alone, as means over questions and repeats; shares in percent.
 
-    Accuracy is over the questions with a gold answer, None where there are none; agreement is with the full vote
-    of all voters; cost is money a question.
+    Accuracy is over the questions with a gold answer, None where there are none; agreement is with the panel's full
+    weighted vote; cost is money a question.
     """
 
     controller: str
@@ -54,6 +59,7 @@ class PanelComparison:
     """Controllers of one panel: the results, voters alone first, and what they are compared with."""
 
     voters: tuple[str, ...]
+    weights: tuple[float, ...]
     questions: int
     results: list[PanelResult]
 
@@ -69,9 +75,37 @@ class PanelComparison:
         return max(cheaper, key=lambda one: (one.accuracy or 0.0, one.agreement), default=None)
 
 
+def panel_controller(spec: str | PanelController, voters: Sequence[str], budget: int) -> PanelController:
+    """The controller that `cascade`, `cascade:key=value,…` or `file:PATH` describes, for these voters.
+
+    Args:
+        spec: The text, or a controller.
+        voters: Their names, the first to be asked first: a cascade goes by that.
+        budget: The most draws of each.
+
+    >>> panel_controller("cascade:first=2", ["small", "large"], 32).choose_many.__self__.first
+    2
+    """
+    name, _, rest = spec.partition(":") if isinstance(spec, str) else ("", "", "")
+    if isinstance(spec, PanelController):
+        found: Any = replace(spec, budget=budget)  # type: ignore[type-var]
+    elif name == "cascade":
+        try:
+            found = Cascade(tuple(voters), budget=budget, **read_arguments(Cascade, rest))
+        except (TypeError, ValueError) as error:
+            raise ControllerError(f'controller "{spec}": {error}') from None
+    elif name == "file":
+        found = replace(load_panel(rest), budget=budget)
+    else:
+        raise ControllerError(f'unknown controller of a panel "{spec}": there are cascade and file:PATH')
+    if sorted(found.voters) != sorted(voters):
+        raise ControllerError(f'"{spec}" is for the voters {", ".join(found.voters)}, not {", ".join(voters)}')
+    return found  # type: ignore[no-any-return]
+
+
 def evaluate_panel(
     voters: Sequence[PoolVoter],
-    controllers: Sequence[str | Cascade],
+    controllers: Sequence[str | PanelController],
     *,
     budget: int = DEFAULT_BUDGET,
     repeats: int = REPEATS,
@@ -83,7 +117,7 @@ def evaluate_panel(
 
     Args:
         voters: The voters, with pools and prices; the questions that all of them have are replayed.
-        controllers: Cascades, or strings that describe them.
+        controllers: `cascade`, `file:PATH`, or controllers.
         budget: The most draws of each voter.
         repeats: How often each question is replayed, each time with the responses in another order.
         seed: Chooses the draws.
@@ -99,10 +133,14 @@ def evaluate_panel(
     by_price = [voter.name for voter in sorted(voters, key=lambda voter: voter.price)]
     panels = [(str(spec), panel_controller(spec, by_price, budget)) for spec in controllers]
     singles = [(place, spec, get_controller(spec)) for place in range(len(voters)) for spec in alone]
+    fitted = next((one for _, one in panels if not isinstance(one, Cascade)), None)
     names = [voter.name for voter in voters]
+    weights = learn_weights(voters, labels=False)
+    if fitted:
+        weights = tuple(fitted.weights[fitted.voters.index(name)] for name in names)
     parts: list[list[dict[str, FloatArray]]] = []
     for batch in draw_panel(voters, budget, repeats, seed):
-        full = batch.panel.full_vote()
+        full = batch.panel.full_vote(weights)
         measured = [_measure(batch, full, _alone(batch, place, controller)) for place, _, controller in singles]
         measured += [_measure(batch, full, run_panel(batch.panel, controller)) for _, controller in panels]
         parts.append(measured)
@@ -110,8 +148,8 @@ def evaluate_panel(
     rows: list[tuple[str, str | None]] = [(spec, names[place]) for place, spec, _ in singles]
     rows += [(spec, None) for spec, _ in panels]
     found = zip(rows, zip(*parts, strict=True), strict=True)
-    results = [_result(spec, voter, names, some) for (spec, voter), some in found]
-    return PanelComparison(tuple(names), len(voters[0].pool), results)
+    results = [result_of(spec, voter, names, some) for (spec, voter), some in found]
+    return PanelComparison(tuple(names), weights, len(voters[0].pool), results)
 
 
 def _alone(batch: PanelBatch, voter: int, controller: Controller) -> PanelOutcomes:
@@ -119,7 +157,7 @@ def _alone(batch: PanelBatch, voter: int, controller: Controller) -> PanelOutcom
     ended = replay(batch.alone[voter], controller)
     draws = np.zeros(batch.panel.answers.shape[:2], np.intp)
     draws[:, voter] = ended.samples
-    cost = batch.panel.spent(draws)
+    cost = batch.panel.spent(np.arange(len(draws)), draws)
     return PanelOutcomes(batch.shared(voter, ended.answer), draws, ended.rounds, cost)
 
 
@@ -135,7 +173,7 @@ def _measure(batch: PanelBatch, full: np.ndarray, ended: PanelOutcomes) -> dict[
     return {name: values.reshape(-1, batch.alone[0].repeats).mean(axis=1) for name, values in columns.items()}
 
 
-def _result(
+def result_of(
     controller: str, voter: str | None, voters: Sequence[str], parts: Sequence[dict[str, FloatArray]]
 ) -> PanelResult:
     """The means of what was measured by question, in parts."""

@@ -26,7 +26,8 @@ from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import Server
 from suffice.live.servers.targets import KEY_ENV, Target, whole_url
 from suffice.live.vote import Voting
-from suffice.panel.controllers import Cascade, panel_controller
+from suffice.panel.controllers import PanelController
+from suffice.panel.evaluate import panel_controller
 from suffice.panel.tallies import vote_sizes
 from suffice.panel.voters import price_of
 from suffice.response import Response
@@ -90,7 +91,7 @@ class Panel:
         _ = self.decides
 
     @cached_property
-    def decides(self) -> Cascade:
+    def decides(self) -> PanelController:
         """The controller; a cascade goes from the cheapest voter to the dearest."""
         by_price = [voter.name for voter in sorted(self.voters, key=lambda voter: voter.price)]
         return panel_controller(self.controller, by_price, DEFAULT_BUDGET)

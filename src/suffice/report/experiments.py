@@ -11,6 +11,7 @@ from suffice.experiments.bench import benchmark_of, model_of
 from suffice.experiments.budgets import SLACK, WAYS, Kept
 from suffice.experiments.explain import Explained, rank_correlation
 from suffice.experiments.methods import COMPARED, LEARNED, LEARNED_METHODS, Measured, Methods
+from suffice.experiments.panels import PanelFound
 from suffice.experiments.sweeps import ROUND_PENALTY, Curves, SweepPoint, point
 from suffice.experiments.transfer import Transfer
 from suffice.paths import write_whole
@@ -31,6 +32,7 @@ from suffice.report.markdown import (
     text_of,
     with_spread,
 )
+from suffice.report.panels import found_rows, found_text, pictured
 from suffice.report.style import looks
 
 SAMPLES = {"accuracy": "acc. %", "rounds": "rounds", "samples": "samples"}
@@ -38,6 +40,11 @@ TOKENS = {"accuracy": "acc. %", "sequential_tokens": "seq. tokens", "total_token
 METHODS_OF_ROWS = {"ASC": "asc", "ESC": "esc", LEARNED: "rl"}
 NOTHING = "There are no controllers for it yet."
 SKIPPED = "Skipped: it needs pools of two models, named MODEL__BENCHMARK, and there are of one only."
+
+NO_PANEL = (
+    "Skipped: it needs pools of two models on the same questions, with counts of tokens, named MODEL__BENCHMARK, and a "
+    "price for each: --price MODEL=P."
+)
 
 
 def write_page(name: str, found: Any, bench: Bench) -> Page:
@@ -289,6 +296,17 @@ def _kept_cell(kept: Kept) -> str:
     return f"{mark}{samples} in {rounds}{mark}, {agreement} %{seeds}"
 
 
+def panel_page(found: Sequence[PanelFound], bench: Bench) -> Page:
+    """Ours: what a second model to ask is worth."""
+    if not found:
+        return Page(NO_PANEL, [])
+    files = {one.benchmark: f"panel_{one.benchmark}.png" for one in found}
+    for one in found:
+        draw_plots(pictured(one.compared), bench.out / files[one.benchmark])
+    text = "\n".join(found_text(one) + pictures([files[one.benchmark]]) for one in found)
+    return Page(text, [row for one in found for row in found_rows(one)])
+
+
 PAGES: dict[str, Callable[[Any, Bench], Page]] = {
     "main": main_page,
     "scaling": partial(sweeps_page, "scaling"),
@@ -298,6 +316,7 @@ PAGES: dict[str, Callable[[Any, Bench], Page]] = {
     "transfer": transfer_page,
     "budgets": budgets_page,
     "elections": elections_page,
+    "panel": panel_page,
 }
 
 

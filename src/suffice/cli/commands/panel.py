@@ -1,5 +1,6 @@
-"""The command for panels: replaying several voters on the same questions."""
+"""The commands for panels: replaying several voters on the same questions, and fitting a controller to them."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -7,8 +8,9 @@ import typer
 from suffice.cli import options
 from suffice.cli.app import CommandApp, Group, app, show
 from suffice.cli.outputs import Pictured
-from suffice.panel import evaluate_panel
+from suffice.panel import evaluate_panel, fit_panel, save_panel
 from suffice.panel.evaluate import REPEATS
+from suffice.paths import check_writable
 from suffice.report.panels import panel_json, panel_report, panel_sentences, panel_table, pictured
 from suffice.report.progress import progress_bar
 from suffice.settings import setting
@@ -24,7 +26,7 @@ def evaluate(
     outputs: Pictured,
     controllers: Annotated[
         list[str],
-        typer.Option("--controller", metavar="C…", help="Controllers of the panel: cascade[:key=value,…]."),
+        typer.Option("--controller", metavar="C…", help="Controllers of the panel: cascade[:key=value,…], file:PATH."),
     ] = ["cascade"],  # noqa: B006
     budget: int = setting(DEFAULT_BUDGET, "The most draws of each voter."),
     repeats: int = setting(REPEATS, "How often each question is replayed."),
@@ -45,3 +47,24 @@ def evaluate(
         show(panel_table(compared), "")
         for sentence in panel_sentences(compared):
             typer.echo(sentence)
+
+
+@panel.command()
+def fit(
+    voters: options.Voters,
+    value: Annotated[
+        float, typer.Option("--value-of-an-answer", help="What a right answer is worth, in the money of the prices.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the controller goes, as a .safetensors file.")],
+    budget: int = setting(DEFAULT_BUDGET, "The most draws of each voter."),
+    labels: bool = setting(True, "Whether to go by gold answers, where there are any."),
+    seed: int = setting(0, "Chooses the draws."),
+) -> None:
+    """Fit a controller to what voters said: whom to ask next, and when an answer is worth no more money."""
+    check_writable(out)
+    loaded = options.load_voters(voters)
+    with progress_bar("fitting", 1) as advance:
+        fitted = fit_panel(loaded, value, budget=budget, labels=labels, seed=seed, progress=advance)
+    save_panel(fitted, out)
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in zip(fitted.voters, fitted.weights, strict=True))
+    typer.echo(f"A vote weighs: {weights}. The controller is in {out}: use it as file:{out}")

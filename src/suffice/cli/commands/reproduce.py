@@ -12,6 +12,7 @@ from suffice.cli.app import app, need, new_console, show, whole_numbers
 from suffice.cli.fields import Fields
 from suffice.cli.outputs import ReportFile
 from suffice.experiments import EXPERIMENTS, Bench, forecast
+from suffice.panel.voters import price_of
 from suffice.report.layout import shown_page
 from suffice.report.progress import progress_bar, training_bar, waiting
 from suffice.report.reproduced import experiments_report
@@ -38,6 +39,10 @@ def reproduce(
     penalty_draw: options.PenaltyDraw = Penalties.draw,
     penalty_round: options.PenaltyRound = Penalties.round,
     actions: options.Actions = options.PAPER_ACTIONS,
+    price: list[str] = setting(
+        [], "What a million tokens cost, for a panel; else the billions in a model's name.", "MODEL=P…"
+    ),
+    value_of_an_answer: float | None = setting(None, "What a right answer is worth, in the money of the prices."),
     cache: list[Path] = setting(
         [], "Where trained controllers are kept; with the pages by default. Repeat to look in more.", "DIR"
     ),
@@ -64,6 +69,8 @@ def reproduce(
         bar=partial(progress_bar, standing=options.standing_of(cluster)),
         warn=lambda message: typer.echo(f"WARNING: {message}", err=True),
         cache=cache,
+        prices=dict(map(_priced, price)),
+        value=value_of_an_answer,
         executor=cluster,
     )
     bench.check(allow_overlap)
@@ -87,3 +94,11 @@ def reproduce(
     names_told = ("leave_one_out", "preset", "keep", "steps", "seeds", "repeats", "seed", "budget")
     settings = {"train": train, "test": test, **{name: getattr(bench, name) for name in names_told}}
     outputs.write(report=lambda: experiments_report(written, bench.used, settings))
+
+
+def _priced(text: str) -> tuple[str, float]:
+    """The model and the price of a value of --price."""
+    model, equals, price = text.partition("=")
+    if not (model and equals):
+        raise OptionError(f'must be MODEL=P, not "{text}"', "price")
+    return model, price_of(price, "price")

@@ -1,0 +1,77 @@
+"""Ours: a panel of all models that answered a benchmark; the rule and what is fitted, beside each model alone."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from suffice.experiments.bench import Bench, benchmark_of, model_of
+from suffice.panel import PanelComparison, PanelController, PoolVoter, evaluate_panel, fit_panel
+from suffice.panel.voters import joined
+from suffice.pools import Pool
+from suffice.tally import DEFAULT_BUDGET
+
+VALUES = (0.2, 0.5, 1, 2, 3, 5, 7, 10, 20, 50)
+"""What an answer is worth where nobody says: so many full votes of the dearest voter, on the questions trained on."""
+
+
+@dataclass(frozen=True)
+class PanelFound:
+    """A panel on one benchmark."""
+
+    benchmark: str
+    compared: PanelComparison
+
+
+def price_in_name(model: str) -> float | None:
+    """Billions of parameters, those that are active first, for a price that goes by them; None where none are named.
+
+    >>> price_in_name("qwen3-30b-a3b"), price_in_name("qwen2.5-coder-1.5b"), price_in_name("phi-4-reasoning")
+    (3.0, 1.5, None)
+    """
+    found = re.search(r"\ba(\d+(?:\.\d+)?)b\b", model) or re.search(r"\b(\d+(?:\.\d+)?)b\b", model)
+    return float(found[1]) if found else None
+
+
+def panels(bench: Bench) -> list[PanelFound]:
+    """A panel for each benchmark on which at least two models with a price answered the same questions."""
+    found = []
+    for benchmark in dict.fromkeys(map(benchmark_of, bench.test)):
+        pools = {model_of(pool): pool for pool in bench.test if benchmark_of(pool) == benchmark}
+        voters = [
+            (tested, trained)
+            for model, pool in pools.items()
+            if (tested := _voter(bench, model, [pool]))
+            and (trained := _voter(bench, model, bench.training_for(pool, model)))
+        ]
+        if len(voters) > 1 and all(map(_common, zip(*voters, strict=True))):
+            found.append(_panel(bench, benchmark, *zip(*voters, strict=True)))
+    return found
+
+
+def _voter(bench: Bench, model: str, pools: Sequence[Pool]) -> PoolVoter | None:
+    price = bench.prices.get(model) or price_in_name(model)
+    counted = all(question.tokens and None not in question.tokens for pool in pools for question in pool)
+    return PoolVoter(model, price, joined(model, pools)) if price and pools and counted else None
+
+
+def _common(voters: Sequence[PoolVoter]) -> bool:
+    return bool(set.intersection(*({question.id for question in voter.pool} for voter in voters)))
+
+
+def _panel(bench: Bench, benchmark: str, tested: Sequence[PoolVoter], trained: Sequence[PoolVoter]) -> PanelFound:
+    dearest = max(map(_full_vote, trained))
+    values = [bench.value] if bench.value else [number * dearest for number in VALUES]
+    fitted = [fit_panel(trained, float(f"{value:.2g}"), budget=bench.budget, seed=bench.seed) for value in values]
+    controllers: list[str | PanelController] = ["cascade", *fitted]
+    with bench.bar(f"replay of {benchmark}", 1) as advance:
+        compared = evaluate_panel(
+            tested, controllers, budget=bench.budget, repeats=bench.repeats, seed=bench.seed, progress=advance
+        )
+    return PanelFound(benchmark, compared)
+
+
+def _full_vote(voter: PoolVoter) -> float:
+    """What a full vote of a voter costs on average."""
+    counts = [fmean(filter(None, question.tokens or ())) for question in voter.pool if any(question.tokens or ())]
+    return voter.price * DEFAULT_BUDGET * fmean(counts) / 1_000_000
