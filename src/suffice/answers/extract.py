@@ -136,7 +136,7 @@ class RegexExtractor(TextExtractor):
             raise OptionError(f'the extractor "regex:{pattern}" is no regular expression: {error}') from None
         if groups != 1:
             raise OptionError(f'the extractor "regex:{pattern}" must have one group, not {groups}')
-        super().__init__(lambda text: SEARCHER.search(pattern, text), kind="slot")
+        super().__init__(lambda text: SEARCHER.run("search", pattern, text), kind="slot")
 
 
 @register_extractor("ask")

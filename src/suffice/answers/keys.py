@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from suffice.answers.extractor import Extractor, Read, get_extractor
 from suffice.answers.normalise import normalise, structure
-from suffice.killable import SECONDS, KillableWorker, TooSlowError
+from suffice.killable import SECONDS, KillableWorker
 
 MOMENT = 0.25
 """Seconds of processor time for a comparison in the quick lane; those of common answers take a tenth of that."""
@@ -33,8 +33,7 @@ class Lane:
         self._workers = workers
         self._own = threading.local()
         self._renew()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._renew)
+        os.register_at_fork(after_in_child=self._renew)
 
     def _renew(self) -> None:
         self._threads = ThreadPoolExecutor(self._workers, "suffice-compare", initializer=self._equip)
@@ -48,10 +47,8 @@ class Lane:
 
     def _compare(self, a: str, b: str) -> bool | None:
         worker: KillableWorker = self._own.worker
-        try:
-            return worker.equal(structure(a), structure(b), self._seconds)
-        except TooSlowError:
-            return None
+        equal: bool | None = worker.run("equal", structure(a), structure(b), seconds=self._seconds)
+        return equal
 
 
 QUICK = Lane(MOMENT, workers=2)

@@ -33,13 +33,13 @@ class Schema:
             self.text = json.dumps(document)
         except (TypeError, ValueError, RecursionError):
             raise OptionError("must be JSON", "schema") from None
-        fault = VALIDATOR.schema_fault(self.text)
-        if fault:
-            raise OptionError(fault, "schema")
+        fault = VALIDATOR.run("schema_fault", self.text)
+        if fault or fault is None:
+            raise OptionError(fault or "takes too long to check", "schema")
 
     def allows(self, value: Any) -> bool:
         """Whether a value is valid; not where that takes too long to tell."""
-        return VALIDATOR.allows(self.text, value)
+        return VALIDATOR.run("allows", self.text, value) is True
 
 
 def read_object(response: Response) -> Any:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -18,6 +19,9 @@ LARGE = 256 << 20
 
 LONGEST = 8.0
 """So many times as long as its time may be spent until a task ends all the same."""
+
+_MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
+"""Bytes in what the system counts peak memory in."""
 
 DONE, AGAIN = 0, 3
 """How the process that does the tasks ends: as there are no more, or since another one is to go on."""
@@ -121,11 +125,6 @@ def main() -> None:
     """Do tasks of one kind until there are no more."""
     _prepare(sys.argv[1])
     print("true", flush=True)
-    if not hasattr(os, "fork"):
-        _serve()
-        return
-    import resource
-
     with suppress(ValueError, OSError):  # not on this system
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for number in (signal.SIGPROF, signal.SIGALRM):
@@ -146,36 +145,25 @@ def _serve() -> int:
     """Do tasks until there are no more, or until too much memory was needed."""
     tasks: dict[str, Callable[..., Any]] = {one.__name__: one for one in (search, equal, schema_fault, allows)}
     for line in sys.stdin:
-        message = json.loads(line)
-        result = None
-        _limit(message["seconds"])
+        task, seconds, arguments = json.loads(line)
+        _limit(seconds)
         try:
-            result = tasks[message["task"]](**message["arguments"])
+            result = tasks[task](*arguments)
         except MemoryError:
             return 1
-        except Exception:  # noqa: S110 - whatever a formula sets off, it is not equal
-            pass
+        except Exception:  # whatever a formula sets off, it is not equal
+            result = False
         _limit(0)
-        print(json.dumps({"number": message["number"], "result": result}), flush=True)
-        if _peak() > LARGE:
+        print(json.dumps(result), flush=True)
+        if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_UNIT > LARGE:
             return AGAIN
     return DONE
 
 
 def _limit(seconds: float) -> None:
     """Let the system kill this process after so many seconds of its time; 0 for never."""
-    if hasattr(signal, "setitimer"):  # elsewhere the parent's own timer remains
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        signal.setitimer(signal.ITIMER_REAL, LONGEST * seconds)
-
-
-def _peak() -> int:
-    """The most bytes of memory that this process had."""
-    if not hasattr(os, "fork"):
-        return 0
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST * seconds)
 
 
 if __name__ == "__main__":
