@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suffice.answers import Keys, candidates, get_extractor, has_answer, wants_answer
+from suffice.answers import Keys, get_extractor, has_answer, wants_answer
 from suffice.response import Response
 
 
@@ -232,11 +232,6 @@ def test_what_is_cut_before_its_box_has_no_answer() -> None:
     assert known.extract(Response("1+1=", finish_reason="length")) is None
 
 
-def test_candidates_are_read_without_a_request() -> None:
-    assert next((one.answer, one.kind) for one in candidates(r"So \boxed{7}.")) == ("7", "boxed")
-    assert {one.kind for one in candidates("She sold 48 + 24 = 72 clips.")} >= {"conclusion"}
-
-
 @pytest.mark.parametrize("broken", [[], [{}], [{"role": "user"}], asked(None), asked([{"type": "text"}, 3]), asked(5)])
 def test_a_request_without_text_asks_for_nothing(broken: list[Any]) -> None:
     assert wants_answer(broken) is None
@@ -256,7 +251,6 @@ def test_long_texts_are_read_to_their_end(piece: str) -> None:
     for one in (request, *map(asked, ASKED)):
         found = has_answer(one, text)
         assert found is None or len(found.answer) <= 20_000
-    assert len(candidates(text)) <= 3
 
 
 @settings(max_examples=100, deadline=None)

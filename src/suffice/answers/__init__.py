@@ -19,7 +19,7 @@ from suffice.answers.extractor import (
 )
 from suffice.answers.keys import Keys, answer_key
 from suffice.answers.normalise import normalise
-from suffice.answers.reader import Reader, candidates, has_answer, register_reader, wants_answer
+from suffice.answers.reader import has_answer, wants_answer
 from suffice.answers.structure import Structure, ToolExtractor
 
 __all__ = [
@@ -29,18 +29,15 @@ __all__ = [
     "Keys",
     "Kind",
     "Read",
-    "Reader",
     "Structure",
     "TextExtractor",
     "ToolExtractor",
     "answer_key",
-    "candidates",
     "extract",
     "extractor_names",
     "get_extractor",
     "has_answer",
     "normalise",
     "register_extractor",
-    "register_reader",
     "wants_answer",
 ]

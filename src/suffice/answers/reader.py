@@ -1,10 +1,8 @@
-"""The seam: whether a request wants an answer, what a response offers for one, and which it is.
+"""Whether a request wants an answer, and which one a response gives; the extractor `auto` on top of that.
 
-Another way to see it, a classifier or a model, is one class, a `Reader`, registered under a name of its own; the
-extractor `auto` reads by it.
+Answers are read by shape: slots, closed sets, short wholes, the value at the end. A few words tell what is a text.
 """
 
-from abc import ABC, abstractmethod
 from dataclasses import replace
 
 from suffice.answers.conclusion import RANGE, concluded, is_amount, named, value_in
@@ -18,51 +16,7 @@ from suffice.answers.short import whole
 from suffice.answers.structure import Structure
 from suffice.answers.values import date, numbers
 from suffice.answers.words import ASIDE, folded, is_unspaced, within
-from suffice.errors import OptionError
-from suffice.registry import Registry
 from suffice.response import Response
-
-
-class Reader(ABC):
-    """Sees whether there is one answer, and what it is.
-
-    >>> class Loud(Reader):
-    ...     def wants_answer(self, request):
-    ...         return None
-    ...
-    ...     def candidates(self, response):
-    ...         return [Evidence(word, "short") for word in response.split() if word.isupper()]
-    ...
-    ...     def has_answer(self, request, response):
-    ...         return next(iter(self.candidates(response)), None)
-    >>> Loud().has_answer([], "I say NO").answer
-    'I'
-    """
-
-    @abstractmethod
-    def wants_answer(self, request: Messages) -> bool | None:
-        """Whether a request's messages ask for one answer: surely, surely not, or None where a response will show."""
-
-    @abstractmethod
-    def candidates(self, response: str) -> list[Evidence]:
-        """What a response may give as its answer, by itself, likeliest first."""
-
-    @abstractmethod
-    def has_answer(self, request: Messages, response: str) -> Evidence | None:
-        """The answer that a response gives to a request; None where there is nothing to vote on."""
-
-    def is_hopeless(self, request: Messages, begun: str) -> bool:
-        """Whether a response that has begun like this can have no answer any more."""
-        return False
-
-
-READERS = Registry[Reader]("reader", "suffice.readers", OptionError)
-register_reader = READERS.register
-"""Make a `Reader` usable by name, as `--answer auto:reader=NAME`.
-
->>> register_reader("example-shapes")(lambda: Shapes()) is not None
-True
-"""
 
 _LONGEST = 20_000
 _FEW, _GROUNDS = 20, 40
@@ -79,72 +33,76 @@ _ENOUGH, _MORE = 400, 1600
 """Characters after which a response to a question is too long to be its answer, and to come to a name at its end."""
 
 
-@register_reader("shapes")
-class Shapes(Reader):
-    """Reads by shape: slots, closed sets, short wholes, the value at the end; and a few words for what is a text."""
+def wants_answer(request: Messages) -> bool | None:
+    """Whether a request's messages ask for one answer: surely, surely not, or None where a response will show.
 
-    def wants_answer(self, request: Messages) -> bool | None:
-        """True where the request names the place of its answer or all that it may be; False for a text."""
-        asked = read_request(request)
-        if asked.makes_text:
-            return None if asked.boxed or any(slot.close or slot.is_answer for slot in asked.slots) else False
-        return True if asked.shows_place and not asked.json else None  # in JSON, a response shows its fields
+    It is sure where the request names the place of its answer or all that it may be, and surely not for a text.
 
-    def candidates(self, response: str) -> list[Evidence]:
-        """A box, the whole of a short response, the value that it comes to."""
-        text = bounded(response, _LONGEST)
-        found = ("boxed", boxed(text)), ("short", whole(text, UNKNOWN)), ("conclusion", concluded(text, UNKNOWN))
-        return [Evidence(answer, kind) for kind, answer in found if answer]  # type: ignore[arg-type]
+    >>> ask = lambda text: wants_answer([{"role": "user", "content": text}])
+    >>> ask("Is 91 prime? Answer yes or no."), ask("Write a poem on 91."), ask("Is 91 prime?")
+    (True, False, None)
+    """
+    asked = read_request(request)
+    if asked.makes_text:
+        return None if asked.boxed or any(slot.close or slot.is_answer for slot in asked.slots) else False
+    return True if asked.shows_place and not asked.json else None  # in JSON, a response shows its fields
 
-    def has_answer(self, request: Messages, response: str) -> Evidence | None:
-        """By what the request shows, and else by what the response is."""
-        asked, text = read_request(request) if request else UNKNOWN, bounded(response, _LONGEST)
-        if inside := boxed(text):
-            return None if asked.makes_text and not asked.boxed else Evidence(_boxed(inside, asked), "boxed", True)
-        if is_json(unfenced(text)) and (asked.json or "{" in text):
-            label = chosen(text, asked.labels) if asked.labels and text.count('":') == 1 else None
-            return Evidence(label, "option", True) if label else None
-        for slot in asked.slots:
-            said = slot.read(text)
-            by_the_way = not (slot.close or slot.is_answer) and len(text.split()) > _GROUNDS  # as "Sources: …" is
-            if said is not None and len(said.split()) <= _FILLED and not by_the_way:
-                return Evidence(_spelled(said, asked), "slot", slot.sure and not asked.makes_text) if said else None
-        if asked.makes_text or not text.strip() or _is_step(text, asked):
-            return None
-        if closed := _chosen(text, asked):
-            said, label = folded(unmarked(unfenced(text))), folded(closed)
-            shown = bool(asked.letters) or asked.verdict or asked.only or said.startswith(label) or said.endswith(label)
-            return Evidence(closed, "option", shown)
-        if (asked.value or asked.times) and (value := concluded(text, asked)):
-            estimated = RANGE.search(text) or "~" in text or "≈" in text
-            return Evidence(value, "conclusion", asked.sum and not estimated)
-        one_word = len(text.split()) == 1 and asked.text != ""
-        found = self._open(text, asked) if asked.asks and (one_word or not asked.value) else None
-        return found or _span(text, asked)
 
-    def _open(self, text: str, asked: Request) -> Evidence | None:
-        """What is read of a response where the request shows no more than that it asks: agreement decides on it."""
-        if asked.alternatives and len(text.split()) <= _FEW and (one := chosen(text, asked.alternatives)):
-            return Evidence(one, "option", True)
-        short = whole(text, asked)
-        few = len(text.split()) <= _GROUNDS and not (short and date(short))
-        value = concluded(text, asked) if asked.figures and few else None
-        said_again = is_asking(asked.question) and value in numbers(asked.question)
-        if value and not said_again:
-            return Evidence(value, "conclusion")
-        if len(text.split()) <= _GROUNDS and (said := verdict(text)):
-            return Evidence(said, "option")
-        if short:
-            return Evidence(short, "short", asked.only and _is_word(text))
-        ended = named(text, asked) if len(text) <= _MORE else None
-        return Evidence(ended, "conclusion") if ended else None
+def has_answer(request: Messages, response: str) -> Evidence | None:
+    """The answer that a response gives to a request; None where there is nothing to vote on.
 
-    def is_hopeless(self, request: Messages, begun: str) -> bool:
-        """Where there is no place to come to, what is long is no answer."""
-        asked = read_request(request)
-        if asked.shows_place or asked.value or asked.figures:
-            return False
-        return len(begun) > _ENOUGH
+    >>> has_answer([{"role": "user", "content": "How many are 3 + 4?"}], "Three and four are 7.")
+    Evidence(answer='7', kind='conclusion', certain=True)
+    """
+    asked, text = read_request(request) if request else UNKNOWN, bounded(response, _LONGEST)
+    if inside := boxed(text):
+        return None if asked.makes_text and not asked.boxed else Evidence(_boxed(inside, asked), "boxed", True)
+    if is_json(unfenced(text)) and (asked.json or "{" in text):
+        label = chosen(text, asked.labels) if asked.labels and text.count('":') == 1 else None
+        return Evidence(label, "option", True) if label else None
+    for slot in asked.slots:
+        said = slot.read(text)
+        by_the_way = not (slot.close or slot.is_answer) and len(text.split()) > _GROUNDS  # as "Sources: …" is
+        if said is not None and len(said.split()) <= _FILLED and not by_the_way:
+            return Evidence(_spelled(said, asked), "slot", slot.sure and not asked.makes_text) if said else None
+    if asked.makes_text or not text.strip() or _is_step(text, asked):
+        return None
+    if closed := _chosen(text, asked):
+        said, label = folded(unmarked(unfenced(text))), folded(closed)
+        shown = bool(asked.letters) or asked.verdict or asked.only or said.startswith(label) or said.endswith(label)
+        return Evidence(closed, "option", shown)
+    if (asked.value or asked.times) and (value := concluded(text, asked)):
+        estimated = RANGE.search(text) or "~" in text or "≈" in text
+        return Evidence(value, "conclusion", asked.sum and not estimated)
+    one_word = len(text.split()) == 1 and asked.text != ""
+    found = _open(text, asked) if asked.asks and (one_word or not asked.value) else None
+    return found or _span(text, asked)
+
+
+def _open(text: str, asked: Request) -> Evidence | None:
+    """What is read of a response where the request shows no more than that it asks: agreement decides on it."""
+    if asked.alternatives and len(text.split()) <= _FEW and (one := chosen(text, asked.alternatives)):
+        return Evidence(one, "option", True)
+    short = whole(text, asked)
+    few = len(text.split()) <= _GROUNDS and not (short and date(short))
+    value = concluded(text, asked) if asked.figures and few else None
+    said_again = is_asking(asked.question) and value in numbers(asked.question)
+    if value and not said_again:
+        return Evidence(value, "conclusion")
+    if len(text.split()) <= _GROUNDS and (said := verdict(text)):
+        return Evidence(said, "option")
+    if short:
+        return Evidence(short, "short", asked.only and _is_word(text))
+    ended = named(text, asked) if len(text) <= _MORE else None
+    return Evidence(ended, "conclusion") if ended else None
+
+
+def is_hopeless(request: Messages, begun: str) -> bool:
+    """Whether a response that has begun like this has no answer any more: it is long, and has no place to come to."""
+    asked = read_request(request)
+    if asked.shows_place or asked.value or asked.figures:
+        return False
+    return len(begun) > _ENOUGH
 
 
 def _chosen(text: str, asked: Request) -> str | None:
@@ -188,37 +146,6 @@ def _spelled(said: str, asked: Request) -> str:
     return _chosen(said, asked) or amount or said
 
 
-_SHAPES = Shapes()
-
-
-def wants_answer(request: Messages) -> bool | None:
-    """Whether a request's messages ask for one answer: surely, surely not, or None where a response will show.
-
-    >>> ask = lambda text: wants_answer([{"role": "user", "content": text}])
-    >>> ask("Is 91 prime? Answer yes or no."), ask("Write a poem on 91."), ask("Is 91 prime?")
-    (True, False, None)
-    """
-    return _SHAPES.wants_answer(request)
-
-
-def candidates(response: str) -> list[Evidence]:
-    r"""What a response may give as its answer, by itself, likeliest first.
-
-    >>> [(one.answer, one.kind) for one in candidates(r"So it is \boxed{7}.")][0]
-    ('7', 'boxed')
-    """
-    return _SHAPES.candidates(response)
-
-
-def has_answer(request: Messages, response: str) -> Evidence | None:
-    """The answer that a response gives to a request; None where there is nothing to vote on.
-
-    >>> has_answer([{"role": "user", "content": "How many are 3 + 4?"}], "Three and four are 7.")
-    Evidence(answer='7', kind='conclusion', certain=True)
-    """
-    return _SHAPES.has_answer(request, response)
-
-
 @register_extractor("auto")
 class AutoExtractor(Extractor):
     """What a person would call the response's answer, read in the light of the request where that is known.
@@ -228,15 +155,14 @@ class AutoExtractor(Extractor):
 
     quick = True
 
-    def __init__(self, reader: str = "shapes") -> None:
-        self._reader: Reader = READERS.get(reader)
+    def __init__(self) -> None:
         self._messages: Messages | None = None
         self._asked = True
         self._for_a_label = False
 
     def wants_answer(self, messages: Messages) -> bool | None:
-        """As its reader sees it."""
-        return self._reader.wants_answer(messages)
+        """By what the request shows."""
+        return wants_answer(messages)
 
     def for_request(self, messages: Messages, *, asked: bool = True, most_tokens: int | None = None) -> "AutoExtractor":
         """The one that knows what was asked."""
@@ -256,15 +182,15 @@ class AutoExtractor(Extractor):
         return structured.for_scout(scout) if fits and isinstance(structured.value(scout), dict | list) else None
 
     def is_hopeless(self, begun: str) -> bool:
-        """As its reader sees it."""
-        return self._messages is not None and self._reader.is_hopeless(self._messages, begun)
+        """By its length, where the request is known."""
+        return self._messages is not None and is_hopeless(self._messages, begun)
 
     def evidence(self, response: Response) -> Evidence | None:
-        """What the reader sees, or else what is stated anywhere, where somebody asked for a vote."""
+        """What is read by shape, or else what is stated anywhere, where somebody asked for a vote."""
         text = self.whole(response)
         if not text:
             return None
-        found = self._reader.has_answer(self._messages or [], text)
+        found = has_answer(self._messages or [], text)
         if found and self._for_a_label:
             found = replace(found, certain=True)
         if self._messages is None:
@@ -272,7 +198,7 @@ class AutoExtractor(Extractor):
         return found or (self._any(text) if self._asked else None)
 
     def _any(self, text: str) -> Evidence | None:
-        refuses = ASIDE.open(folded(text)) or (self._messages and self._reader.wants_answer(self._messages) is False)
+        refuses = ASIDE.open(folded(text)) or (self._messages and wants_answer(self._messages) is False)
         said = None if refuses or is_json(unfenced(text)) else stated(text)
         return Evidence(said, "conclusion", True) if said else None
 
