@@ -4,6 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, ClassVar
 
 from suffice.live.dialects.sse import DONE, Delta, Ended, EventDecoder, Failed, Piece, TokenUsage, data_of
@@ -336,57 +337,59 @@ def count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
+CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
+"""Tokens of the prompt that Anthropic's `input_tokens` leaves out."""
+
+
 def usage_of(reply: Mapping[str, Any]) -> dict[str, Any]:
     """The usage that a reply tells, if any."""
     told = reply.get("usage")
     return told if isinstance(told, dict) else {}
 
 
-def usage_deltas(reply: Mapping[str, Any], prompt: str, completion: str, added: Sequence[str] = ()) -> list[Delta]:
-    """The usage in a reply or an event, by the names of its counts; `added` are tokens of the prompt beside it."""
+def token_usage(reply: Mapping[str, Any]) -> TokenUsage | None:
+    """Return the token counts of a reply or an event, in whichever dialect's words; None if it has none.
+
+    >>> token_usage({"usage": {"input_tokens": 1, "cache_read_input_tokens": 30, "output_tokens": 10}})
+    TokenUsage(prompt=31, completion=10)
+    """
     usage = usage_of(reply)
-    counts = [count(usage.get(name)) for name in (prompt, completion)]
-    if counts == [None, None]:
-        return []
-    more = sum(count(usage.get(name)) or 0 for name in added)
-    return [TokenUsage(None if counts[0] is None else counts[0] + more, counts[1])]
+    prompt, cached = count(usage.get("prompt_tokens")), [count(usage.get(name)) or 0 for name in CACHED]
+    if prompt is None and (uncached := count(usage.get("input_tokens"))) is not None:
+        prompt = uncached + sum(cached)
+    completion = count(usage.get("completion_tokens", usage.get("output_tokens")))
+    return None if prompt is completion is None else TokenUsage(prompt, completion)
 
 
-def only_response(
-    reply: dict[str, Any], text: str, thoughts: str, calls: list[Any], finish: str, prompt_tokens: int
-) -> Response:
-    """The response of a reply that has one alone, and counts its tokens as those of the output."""
+def only_response(reply: dict[str, Any], text: str, thoughts: str, calls: list[Any], finish: str | None) -> Response:
+    """Return the response of a reply that has one alone."""
+    usage = token_usage(reply) or TokenUsage(None, None)
     return Response(
         whole_characters(text) or None,
         finish,
-        tokens=count(usage_of(reply).get("output_tokens")),
+        tokens=usage.completion,
         reasoning=whole_characters(thoughts) or None,
         tool_calls=calls or None,
-        prompt_tokens=prompt_tokens,
+        prompt_tokens=usage.prompt or 0,
         reply=reply,
     )
 
 
 def usage_of_all(responses: Sequence[Response]) -> dict[str, Any]:
     """The usage of all requests, summed field by field."""
-    total: dict[str, Any] = {}
-    for reply in {id(response.reply): response.reply for response in responses}.values():
-        _add_usage(total, usage_of(reply))
-    return total
+    replies = {id(response.reply): response.reply for response in responses}.values()
+    return reduce(_added, map(usage_of, replies), {})
 
 
-def _add_usage(total: dict[str, Any], usage: Mapping[str, Any]) -> None:
+def _added(total: dict[str, Any], usage: Mapping[str, Any]) -> dict[str, Any]:
     """Add numbers to numbers of the same name, at any depth."""
+    total = dict(total)
     for name, value in usage.items():
         before = total.get(name)
         if isinstance(value, dict):
-            total[name] = before if isinstance(before, dict) else {}
-            _add_usage(total[name], value)
-        elif _is_number(value) and (before is None or _is_number(before)):
-            total[name] = (before or 0) + value
+            total[name] = _added(before if isinstance(before, dict) else {}, value)
         elif before is None:
             total[name] = value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+        elif isinstance(value, int | float) and isinstance(before, int | float) and not isinstance(value, bool):
+            total[name] = before + value
+    return total

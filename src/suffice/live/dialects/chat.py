@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from suffice.live.dialects import base
-from suffice.live.dialects.sse import Delta, Ended, Failed, Piece
+from suffice.live.dialects.sse import Delta, Ended, Failed, Piece, TokenUsage
 from suffice.live.signals import Token, signals_of, tokens_in
 from suffice.response import Response
 
@@ -49,16 +49,21 @@ class ChatWire(base.Wire):
         if not read:
             raise base.MalformedError("a chat completion with no choices")
         signals = [signals_of(_take_tokens(choice)) for choice in reply["choices"]]
-        usage = base.usage_of(reply)
+        usage = base.token_usage(reply) or TokenUsage(None, None)
         counts_one = "timings" in reply
-        counts = _share_out(base.count(usage.get("completion_tokens")), read, counts_one)
-        responses = [
-            replace(one, tokens=counts[place], estimated=counts_one and place > 0, signals=signals[place])
-            for place, one in enumerate(read)
+        counts = _share_out(usage.completion, read, counts_one)
+        return [
+            replace(
+                response,
+                tokens=counts[place],
+                estimated=counts_one and place > 0,
+                signals=signals[place],
+                prompt_tokens=0 if place else usage.prompt or 0,
+                choice=choices[place],
+                reply=reply,
+            )
+            for place, response in enumerate(read)
         ]
-        prompt_tokens = base.count(usage.get("prompt_tokens")) or 0
-        responses[0] = replace(responses[0], prompt_tokens=prompt_tokens)
-        return [replace(one, choice=choice, reply=reply) for one, choice in zip(responses, choices, strict=True)]
 
     def deltas(self, event: dict[str, Any]) -> list[Delta]:
         """Those of each choice, and the usage; a choice of a text completion is its own delta."""
@@ -72,9 +77,10 @@ class ChatWire(base.Wire):
                 "refusal": delta.get("refusal"),
             }
             found += [Piece(kind, text) for kind, text in pieces.items() if text]
-            found += [Piece("tool", _arguments(call)) for call in delta.get("tool_calls") or ()]
+            found += [Piece("tool", str(call.get("function"))) for call in delta.get("tool_calls") or ()]
             found += [Ended()] if choice.get("finish_reason") else []
-        return [*found, *base.usage_deltas(event, "prompt_tokens", "completion_tokens")]
+        usage = base.token_usage(event)
+        return [*found, usage] if usage else found
 
     def join(self, reply: dict[str, Any], event: dict[str, Any]) -> None:
         """Join the deltas of the choices, which are one."""
@@ -261,10 +267,6 @@ def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
 def _parts(content: Any) -> list[Any]:
     """A piece of content as a list of parts."""
     return content if isinstance(content, list) else [content] if content else []
-
-
-def _arguments(call: Mapping[str, Any]) -> str:
-    return (call.get("function") or {}).get("arguments") or ""
 
 
 def _add_call(call: dict[str, Any], piece: dict[str, Any]) -> None:

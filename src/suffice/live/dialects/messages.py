@@ -17,8 +17,6 @@ _FINISH = {
     "pause_turn": "length",
     "refusal": "content_filter",
 }
-_CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
-"""Tokens of the prompt that `input_tokens` leaves out."""
 
 _CLIENT_TOOLS = ("custom", "bash_", "text_editor_", "memory_")
 """How the types of tools begin that the client runs; all others the server runs, or nobody knows."""
@@ -70,9 +68,7 @@ class MessagesWire(base.Wire):
         thoughts = "\n".join(block.get("thinking") or "" for block in blocks if block.get("type") == "thinking")
         calls = [_call(block) for block in blocks if block.get("type") == "tool_use"]
         stop: Any = reply.get("stop_reason")
-        usage = base.usage_of(reply)
-        prompt_tokens = sum(base.count(usage.get(name)) or 0 for name in ("input_tokens", *_CACHED))
-        return [base.only_response(reply, text, thoughts, calls, _FINISH.get(stop, stop), prompt_tokens)]
+        return [base.only_response(reply, text, thoughts, calls, _FINISH.get(stop, stop))]
 
     def deltas(self, event: dict[str, Any]) -> list[Delta]:
         """Those of blocks, and the usage, which comes with the message as it begins and as it ends."""
@@ -86,8 +82,8 @@ class MessagesWire(base.Wire):
             return [Failed(str(event.get("error")))]
         if kind == "message_stop":
             return [Ended()]
-        told = event["message"] if kind == "message_start" else event
-        return base.usage_deltas(told, "input_tokens", "output_tokens", _CACHED)
+        usage = base.token_usage(event["message"] if kind == "message_start" else event)
+        return [usage] if usage else []
 
     def join(self, reply: dict[str, Any], event: dict[str, Any]) -> None:
         """Join the deltas of each block to it."""
@@ -134,7 +130,7 @@ class MessagesFace(base.Face):
     ) -> dict[str, Any]:
         """The chosen message as it came, with the usage of all."""
         usage = base.usage_of_all(responses)
-        cached = sum(base.count(usage.get(name)) or 0 for name in _CACHED)
+        cached = sum(base.count(usage.get(name)) or 0 for name in base.CACHED)
         tokens = {"input_tokens": max(0, prompt_tokens - cached), "output_tokens": completion_tokens}
         return {**chosen.reply, "usage": {**usage, **tokens}}
 

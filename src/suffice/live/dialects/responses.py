@@ -55,8 +55,7 @@ class ResponsesWire(base.Wire):
         text = "".join(_texts(items, "message", "content", "output_text"))
         thoughts = "\n".join([*_texts(items, "reasoning", "content"), *_texts(items, "reasoning", "summary")])
         calls = [_call(item) for item in items if item.get("type") in ("function_call", "custom_tool_call")]
-        prompt_tokens = base.count(base.usage_of(reply).get("input_tokens")) or 0
-        response = base.only_response(reply, text, thoughts, calls, _finish(reply, bool(calls)), prompt_tokens)
+        response = base.only_response(reply, text, thoughts, calls, _finish(reply, bool(calls)))
         return [replace(response, signals=signals_of(_take_tokens(reply)))]
 
     def deltas(self, event: dict[str, Any]) -> list[Delta]:
@@ -70,7 +69,8 @@ class ResponsesWire(base.Wire):
         if kind in ("error", "response.failed") or event.get("error"):
             return [Failed(str(event))]
         if kind in _LAST:
-            return [*base.usage_deltas(event["response"], "input_tokens", "output_tokens"), Ended()]
+            usage = base.token_usage(event["response"])
+            return [usage, Ended()] if usage else [Ended()]
         return []
 
     def join(self, reply: dict[str, Any], event: dict[str, Any]) -> None:
@@ -219,51 +219,38 @@ def _without_thoughts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _item_events(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """How an item begins, grows and ends."""
-    kind = item.get("type")
-    begun: dict[str, Any]
-    grown: Iterator[dict[str, Any]]
-    if kind == "message":
-        begun, grown = {"content": []}, _part_events(item.get("content"))
-    elif kind == "function_call":
-        begun, grown = {"arguments": ""}, _growth("response.function_call_arguments", "arguments", item)
-    elif kind == "custom_tool_call":
-        begun, grown = {"input": ""}, _growth("response.custom_tool_call_input", "input", item)
-    elif kind == "reasoning":
-        begun = {name: [] for name in ("summary", "content") if item.get(name)}
-        grown = chain(_summary_events(item.get("summary")), _thought_events(item.get("content")))
-    else:
-        begun, grown = {}, iter(())
+    begun: dict[str, Any] = {name: [] for name in ("summary", "content") if item.get(name)}
+    grown = [*_part_events("summary", item.get("summary")), *_part_events("content", item.get("content"))]
+    if item.get("type") in _CALLS:
+        event, name = _CALLS[item["type"]]
+        begun, grown = {name: ""}, [*_growth(event, name, item)]
     status = {"status": "in_progress"} if "status" in item else {}
     yield {"type": "response.output_item.added", "item": {**item, **begun, **status}}
     yield from ({"item_id": item.get("id"), **event} for event in grown)
     yield {"type": "response.output_item.done", "item": item}
 
 
+_CALLS = {
+    "function_call": ("function_call_arguments", "arguments"),
+    "custom_tool_call": ("custom_tool_call_input", "input"),
+}
+_PARTS = {"refusal": "refusal", "summary_text": "reasoning_summary_text", "reasoning_text": "reasoning_text"}
+"""The events by which parts grow that are no text of a message."""
+
+
 def _growth(event: str, name: str, whole: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A text that grows, in one piece."""
-    logprobs: dict[str, Any] = {"logprobs": []} if event == "response.output_text" else {}
-    yield {"type": f"{event}.delta", "delta": whole.get(name) or "", **logprobs}
+    logprobs: dict[str, Any] = {"logprobs": []} if event == "output_text" else {}
+    yield {"type": f"response.{event}.delta", "delta": whole.get(name) or "", **logprobs}
     named = {"name": whole["name"]} if "name" in whole else {}
-    yield {"type": f"{event}.done", name: whole.get(name) or "", **named, **logprobs}
+    yield {"type": f"response.{event}.done", name: whole.get(name) or "", **named, **logprobs}
 
 
-def _part_events(content: Any) -> Iterator[dict[str, Any]]:
-    for place, part in enumerate(content if isinstance(content, list) else ()):
-        name = "refusal" if part.get("type") == "refusal" else "text"
-        yield {"type": "response.content_part.added", "content_index": place, "part": {**part, name: ""}}
-        event = "response.refusal" if name == "refusal" else "response.output_text"
-        yield from ({**grown, "content_index": place} for grown in _growth(event, name, part))
-        yield {"type": "response.content_part.done", "content_index": place, "part": part}
-
-
-def _summary_events(summary: Any) -> Iterator[dict[str, Any]]:
-    event = "response.reasoning_summary"
-    for place, part in enumerate(summary if isinstance(summary, list) else ()):
-        yield {"type": f"{event}_part.added", "summary_index": place, "part": {**part, "text": ""}}
-        yield from ({**grown, "summary_index": place} for grown in _growth(f"{event}_text", "text", part))
-        yield {"type": f"{event}_part.done", "summary_index": place, "part": part}
-
-
-def _thought_events(content: Any) -> Iterator[dict[str, Any]]:
-    for place, part in enumerate(content if isinstance(content, list) else ()):
-        yield from ({**grown, "content_index": place} for grown in _growth("response.reasoning_text", "text", part))
+def _part_events(within: str, parts: Any) -> Iterator[dict[str, Any]]:
+    """How the parts of an item grow, one after the other."""
+    event = "response.reasoning_summary_part" if within == "summary" else "response.content_part"
+    for place, part in enumerate(base.objects(parts)):
+        name, at = "refusal" if part.get("type") == "refusal" else "text", {f"{within}_index": place}
+        yield {"type": f"{event}.added", **at, "part": {**part, name: ""}}
+        yield from ({**grown, **at} for grown in _growth(_PARTS.get(part.get("type", ""), "output_text"), name, part))
+        yield {"type": f"{event}.done", **at, "part": part}
