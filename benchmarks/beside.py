@@ -437,7 +437,7 @@ def main() -> None:
     fixed, best_fixed = fixed_draws(
         [*map(load_pool, TESTED_ON), *(pool for model in MODELS for pool in by_model[model])]
     )
-    slow, quick = (PRESETS["ppo", preset] for preset in ("paper", "fast"))
+    slow, quick = (PRESETS[preset] for preset in ("paper", "fast"))
     reward_plan, paper_row = _mean(plan, "reward"), PAPER["qwen3-1.7b"]["RL-guided"]
     per_round = fmean(float(row["samples"]) / float(row["rounds"]) for row in learned)
     shares = {target: by_gold(accuracy, samples) for target, (accuracy, _, samples) in PAPER_TARGETS.items()}

@@ -1,4 +1,4 @@
-"""Runs the paper's experiments and writes docs/results.md from them; it says how long it will take, and can be stopped.
+"""Runs the paper's experiments and writes docs/results.md from them; it can be stopped.
 
     python benchmarks/results.py [POOLS] [--cache DIR]… [--only-cached] [--pages bundled/main qwen3/scaling …]
 
@@ -19,7 +19,7 @@ from pictures import draw_surface
 
 from suffice import get_controller, load_pool
 from suffice.cli.commands.reproduce import TEST_POOLS, TRAINING_POOLS
-from suffice.experiments import EXPERIMENTS, Bench, forecast
+from suffice.experiments import EXPERIMENTS, Bench
 from suffice.experiments.sweeps import FIGURES, Curves, SweepPoint
 from suffice.report.experiments import write_page
 from suffice.report.markdown import markdown_table
@@ -71,7 +71,6 @@ def main() -> None:
         for what in experiments
         if options.pages is None or f"{bench.out.name}/{what}" in options.pages
     ]
-    print(forecast((bench, EXPERIMENTS[what].jobs(bench).values()) for bench, what in runs), flush=True)
     for bench, what in runs:
         found = EXPERIMENTS[what].run(bench)
         if what in ("scaling", "frontier") and options.only_cached:

@@ -101,13 +101,13 @@ class Annealed(BaseCallback):
 
     def _on_step(self) -> bool:
         model: Any = self.model
-        model.ent_coef = PRESETS["ppo", "fast"].entropy * max(model._current_progress_remaining, 0)
+        model.ent_coef = PRESETS["fast"].entropy * max(model._current_progress_remaining, 0)
         return True
 
 
 def trained(pool: Pool, usual: Usual | None, seed: int, steps: int) -> PPO:
     """The last network of a run of the fast preset."""
-    preset = PRESETS["ppo", "fast"]
+    preset = PRESETS["fast"]
     env = SamplingVecEnv(SignalSupply(pool, seed, usual), preset.copies)
     width = SETTING.top + 2 + (2 * len(SIGNALS) if usual else 0)
     env.observation_space = gymnasium.spaces.Box(0, 1, (width,), np.float32)

@@ -100,7 +100,7 @@ class Runs:
 
     def __init__(self, jobs: Sequence[TrainingJob]) -> None:
         self.jobs = jobs
-        self.preset = PRESETS["ppo", jobs[0].preset]
+        self.preset = PRESETS[jobs[0].preset]
         self.models: list[Any] = [new_model(job, self.preset) for job in jobs]
         self.watchers = [Watcher(job, self.preset, Link()) for job in jobs]
         self.random = [np.random.default_rng([job.seed, 7]) for job in jobs]

@@ -277,7 +277,7 @@ def test_controllers_are_the_same_though_a_node_dies_in_the_sweep(nodes: Nodes, 
     from suffice.training.runs import train
     from suffice.training.setting import TrainingJob
 
-    job = TrainingJob((make_pool("a" * 40, "ab" * 20, "aab" * 14),), steps=2_000, algorithm="a2c")
+    job = TrainingJob((make_pool("a" * 40, "ab" * 20, "aab" * 14),), steps=2_000)
     there = though_a_node_dies(nodes, tmp_path, lambda executor: train(job, seeds=2, executor=executor))
     here = train(job, seeds=2, executor="here")
     assert [one.seed for one in there] == [one.seed for one in here]

@@ -9,16 +9,16 @@ from suffice import Penalties
 from suffice.executors import Here
 from suffice.executors.processes import Processes
 from suffice.planning import budgets as planning_budgets
-from suffice.training import conditioned, imitation, learner
+from suffice.training import imitation, learner
 from suffice.training.learner import PRESETS
 
 
 def train_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would train in processes does in this one, which has loaded torch, on few copies."""
     monkeypatch.setattr(Processes, "run", Here.run)
-    fast = PRESETS["ppo", "fast"]
+    fast = PRESETS["fast"]
     few = replace(fast, copies=8, options=fast.options | {"batch_size": 512})
-    monkeypatch.setitem(PRESETS, ("ppo", "fast"), few)
+    monkeypatch.setitem(PRESETS, "fast", few)
 
 
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,8 +40,6 @@ def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def few_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One network for many budgets has few examples of the planner, and is watched on few questions."""
+    """One network for many budgets has few examples of the planner."""
     monkeypatch.setattr(imitation, "STATES_A_DRAW", 10)
     monkeypatch.setattr(imitation, "EPISODES", 100)
-    monkeypatch.setattr(conditioned, "WATCHED_QUESTIONS", 10)
-    monkeypatch.setattr(conditioned, "WATCHED_PENALTIES", conditioned.WATCHED_PENALTIES[:1])

@@ -18,7 +18,7 @@ from suffice.training.setting import TrainingJob
 def quick_policy(seed: int) -> QuickPolicy:
     """The policy of the paper's preset, with weights that have moved away from the start."""
     job = TrainingJob((make_pool("ab" * 20),), preset="paper", seed=seed)
-    policy = learner.new_model(job, learner.PRESETS["ppo", "paper"]).policy
+    policy = learner.new_model(job, learner.PRESETS["paper"]).policy
     assert isinstance(policy, QuickPolicy)
     return policy
 

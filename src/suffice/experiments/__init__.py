@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from suffice.experiments.bench import Bench, forecast
+from suffice.experiments.bench import Bench
 from suffice.experiments.budgets import budgets, budgets_jobs
 from suffice.experiments.elections import elections
 from suffice.experiments.explain import explain, explain_jobs
@@ -14,7 +14,7 @@ from suffice.experiments.sweeps import frontier, frontier_jobs, scaling, scaling
 from suffice.experiments.transfer import transfer, transfer_jobs
 from suffice.training.setting import TrainingJob
 
-__all__ = ["EXPERIMENTS", "Bench", "Experiment", "forecast"]
+__all__ = ["EXPERIMENTS", "Bench", "Experiment"]
 
 
 Jobs = Mapping[Any, TrainingJob]

@@ -1,4 +1,4 @@
-"""The ground of the paper's experiments: which pools train and test, the controllers trained on them, and how long."""
+"""The ground of the paper's experiments: which pools train and test, and the controllers trained on them."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from suffice import settings
 from suffice.controllers import Controller, LearnedController, load_controller, save_controller
 from suffice.errors import ControllerError, OptionError, PoolError, whole_number
-from suffice.executors import AnyExecutor, get_executor
+from suffice.executors import AnyExecutor
 from suffice.jsonl import quoted
 from suffice.penalties import Penalties
 from suffice.pools import Pool, get_pools
@@ -62,8 +62,7 @@ class Bench:
     leave_one_out: bool = settings.setting(False, "Train for each test pool on the same model's others.")
     setting: Setting = Setting()
     """What controllers are trained for, and where an experiment doesn't change it, measured by."""
-    algorithm: str = settings.setting(TrainingJob.algorithm, "The learning algorithm.", "ppo|dqn|a2c")
-    preset: str = settings.setting(TrainingJob.preset, "How the algorithm is run.", "fast|paper")
+    preset: str = settings.setting(TrainingJob.preset, "How PPO is run.", "fast|paper")
     steps: int = settings.setting(TrainingJob.steps, "Decisions to learn from, for each controller.")
     seeds: int = settings.setting(5, "How many controllers rows and curves are means of.")
     repeats: int = settings.setting(DEFAULT_REPEATS, "How often each question is replayed.")
@@ -104,9 +103,8 @@ class Bench:
                 "actions": ", ".join(map(str, setting.actions)),
                 "first round": setting.first,
                 "budget": setting.budget,
-                "algorithm": algorithm,
             }
-            for setting, algorithm in ((self.setting, self.algorithm), (Setting(), TrainingJob.algorithm))
+            for setting in (self.setting, Setting())
         )
         return [f"{name} {value}" for name, value in own.items() if value != paper[name]]
 
@@ -166,7 +164,7 @@ class Bench:
         own = self.setting
         setting = replace(own, penalties=penalties or own.penalties, target=target or own.target)
         seed += self.seed
-        return TrainingJob(training, setting, self.algorithm, self.preset, self.steps, seed, mean_samples, mean_rounds)
+        return TrainingJob(training, setting, self.preset, self.steps, seed, mean_samples, mean_rounds)
 
     def missing(self, jobs: Iterable[TrainingJob]) -> dict[str, TrainingJob]:
         """Of these jobs those that no controller is there of, each once, by what tells them apart."""
@@ -246,7 +244,7 @@ def _path(folder: Path, job: TrainingJob, keep: str) -> Path:
 def job_key(job: TrainingJob) -> str:
     """What tells one training run from another, for a file name."""
     pools = [(pool.name, pool.sha256) for pool in job.pools]
-    identity: tuple[Any, ...] = (pools, job.setting, job.algorithm, job.preset, job.steps, job.seed)
+    identity: tuple[Any, ...] = (pools, job.setting, "ppo", job.preset, job.steps, job.seed)
     if job.mean_samples or job.mean_rounds:
         identity = (*identity, job.mean_samples, job.mean_rounds)
     return hashlib.sha256(repr(identity).encode()).hexdigest()[:16]
@@ -257,64 +255,6 @@ def _named(job: TrainingJob) -> str:
     setting = job.setting
     pools, actions = ", ".join(pool.name for pool in job.pools), "+".join(map(str, setting.actions))
     return (
-        f"the controller of seed {job.seed} ({job.algorithm} on {pools}, penalties {setting.penalties.draw:g} and "
+        f"the controller of seed {job.seed} (on {pools}, penalties {setting.penalties.draw:g} and "
         f"{setting.penalties.round:g}, actions {actions}, budget {setting.budget})"
     )
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """How many controllers experiments need, how many of them are yet to be trained, so many at once, and how long.
-
-    >>> print(Forecast(needed=30, missing=0, workers=2, seconds=0))
-    All 30 controllers are there from earlier runs: the replays take minutes.
-    >>> print(Forecast(needed=30, missing=24, workers=2, seconds=1080))
-    Training 24 of 30 controllers, 2 at once, takes about 18 minutes; the replays come on top.
-    """
-
-    needed: int
-    missing: int
-    workers: int
-    seconds: float
-
-    def __str__(self) -> str:
-        if not self.missing:
-            return f"All {self.needed} controllers are there from earlier runs: the replays take minutes."
-        return (
-            f"Training {self.missing} of {self.needed} controllers, {self.workers} at once, takes about "
-            f"{_spoken(self.seconds)}; the replays come on top."
-        )
-
-
-def forecast(wanted: Iterable[tuple[Bench, Iterable[TrainingJob]]]) -> Forecast:
-    """What jobs on benches take together: told from a second or two of each kind of training, on this machine."""
-    from suffice.training.learner import seconds_for
-    from suffice.training.runs import check_job
-
-    needed: set[str] = set()
-    missing: dict[str, TrainingJob] = {}
-    workers = 1
-    for bench, some in wanted:
-        jobs = list(some)
-        absent = bench.missing(jobs)
-        needed |= {job_key(job) for job in jobs}
-        if bench.only_cached:
-            needed -= set(absent)
-        else:
-            missing |= absent
-        workers = get_executor(bench.executor or "processes").workers
-    kinds: dict[tuple[str, str, bool], list[TrainingJob]] = {}
-    for job in missing.values():
-        kinds.setdefault((job.algorithm, job.preset, bool(job.mean_samples)), []).append(job)
-    seconds = 0.0
-    for jobs in kinds.values():
-        check_job(jobs[0])
-        seconds += -(-len(jobs) // workers) * seconds_for(jobs[0])
-    return Forecast(len(needed), len(missing), workers, seconds)
-
-
-def _spoken(seconds: float) -> str:
-    """A time in the unit that suits it."""
-    if seconds < 90:
-        return f"{max(seconds, 2):.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 90 * 60 else f"{seconds / 3600:.1f} hours"

@@ -1,14 +1,25 @@
-"""Imitating the planner: what it holds of the states that episodes pass through, and a network that learns it."""
+"""One network for all budgets and penalties, which imitates the planner in the states that episodes pass through."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
 from torch.nn import Linear, ReLU, Sequential
 
-from suffice.controllers.conditioned import ARRAYS, CONDITIONS, FEATURES, TOP, Range, conditions, features
+from suffice.controllers.conditioned import (
+    ARRAYS,
+    CONDITIONS,
+    FEATURES,
+    TOP,
+    ConditionedController,
+    Range,
+    conditions,
+    features,
+)
+from suffice.executors import Link
 from suffice.penalties import Penalties
 from suffice.planning.approximate import Fitted, cached_confidence, confidence_of, drawing_worths, fit_model
 from suffice.planning.model import EXACT_BUDGET, UNIVERSAL, build_model
@@ -16,6 +27,8 @@ from suffice.planning.regression import Basis
 from suffice.planning.simulation import simulate
 from suffice.planning.values import level_worths
 from suffice.tally import FloatArray, IntArray
+from suffice.training import learner
+from suffice.training.setting import TrainingJob
 
 EPISODES = 1500
 """Simulated for each budget and pair of penalties."""
@@ -39,6 +52,9 @@ SHARPNESS = 0.01
 LIKENESS = 0.02
 """The weight, at the start, of acting alike where it hardly matters: that leads the way to what does."""
 
+LEAST_ROUND = 1e-3
+"""Price of a round in the imitated plans, even where rounds are free: they take time."""
+
 LARGE_BUDGETS = (56, 64, 80, 96, 112, 128, 160, 192, 224, 256)
 """Above the exact budgets these are planned: plans take seconds there."""
 
@@ -49,6 +65,43 @@ class PlannerExamples:
 
     inputs: FloatArray
     worths: FloatArray
+
+
+def learn_by_imitation(job: TrainingJob, link: Link | None = None) -> learner.Trained:
+    """Train one network for the job's ranges. Its pools only measure it; an interrupt keeps nothing."""
+    torch.set_num_threads(1)  # the network is so small that threads only get into each other's way
+    link = link or Link()
+
+    def tell(note: str) -> None:
+        link.check()
+        link.tell(learner.Watched(0, 0.0, 0.0, 0.0, note))
+
+    within = job.ranges or Range()
+    made = []
+    for budget, examples in planner_examples(within, job.setting.actions, LEAST_ROUND, job.lessons, job.seed):
+        tell(f"planning at a budget of {budget}")
+        made.append(examples)
+    inputs, worths = (np.concatenate(parts) for parts in zip(*((one.inputs, one.worths) for one in made), strict=True))
+    actor = imitate(PlannerExamples(inputs, worths), job.seed, tell)
+    controller = ConditionedController(learner.weights_of(actor), _card(job, within), job.setting.penalties)
+    results = learner.measure(controller, job.pools, job.setting)
+    figures = learner.figures(results)
+    about = {"steps": EPOCHS * len(inputs), **figures, "target_reward": figures["reward"]}
+    card = {**controller.card, **about, "rules": learner.figures_of_rules(job)}
+    return learner.Trained(ConditionedController(controller.layers, card, job.setting.penalties), results)
+
+
+def _card(job: TrainingJob, within: Range) -> dict[str, Any]:
+    ranges = asdict(within)
+    return {
+        "kind": "conditioned",
+        "ranges": {"budget": ranges["budgets"], "penalty_draw": ranges["draw"], "penalty_round": ranges["round"]},
+        "top": TOP,
+        "lessons": job.lessons,
+        "algorithm": "imitation",
+        "activation": "relu",
+        **learner.common_card(job),
+    }
 
 
 def random_penalties(random: np.random.Generator, within: Range) -> Penalties:
@@ -136,18 +189,18 @@ def _worths(
     return found
 
 
-def imitate(examples: PlannerExamples, seed: int, tell: Callable[[str], None]) -> tuple[Sequential, Sequential]:
-    """A network that acts as the planner would, by what it thereby loses, and one that tells what a state is worth."""
+def imitate(examples: PlannerExamples, seed: int, tell: Callable[[str], None]) -> Sequential:
+    """Train a network to act as the planner would, weighing each action by its loss against the planner's best."""
     torch.manual_seed(seed)
     inputs = torch.as_tensor(examples.inputs)
     worths = torch.as_tensor(examples.worths)
-    value = worths.max(dim=1).values
-    losses = (value[:, None] - worths).clamp(max=0.5)
-    actor, critic = _network(worths.shape[1]), _network(1)
-    weights = [*actor.parameters(), *critic.parameters()]
+    losses = (worths.max(dim=1, keepdim=True).values - worths).clamp(max=0.5)
+    sizes = (FEATURES + CONDITIONS, *HIDDEN)
+    hidden = [part for size, next_ in pairwise(sizes) for part in (Linear(size, next_), ReLU())]
+    actor = Sequential(*hidden, Linear(sizes[-1], worths.shape[1]))
     batch = min(BATCH, len(inputs))
     rounds = len(inputs) // batch
-    optimiser = torch.optim.Adam(weights, lr=RATE)
+    optimiser = torch.optim.Adam(actor.parameters(), lr=RATE)
     rate = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=EPOCHS * rounds, pct_start=0.1)
     for epoch in range(EPOCHS):
         tell(f"imitating the planner, {epoch + 1} of {EPOCHS}")
@@ -157,12 +210,11 @@ def imitate(examples: PlannerExamples, seed: int, tell: Callable[[str], None]) -
             alike = -(likely * scores.log_softmax(dim=1)).sum(dim=1).mean()
             loss = (scores.softmax(dim=1) * lost).sum(dim=1).mean()
             likeness = likeness_after((epoch + number / rounds) / EPOCHS)
-            error = torch.nn.functional.mse_loss(critic(inputs[rows])[:, 0], value[rows])
             optimiser.zero_grad()
-            (loss + likeness * alike + error).backward()
+            (loss + likeness * alike).backward()
             optimiser.step()
             rate.step()
-    return actor, critic
+    return actor
 
 
 def likeness_after(done: float) -> float:
@@ -172,9 +224,3 @@ def likeness_after(done: float) -> float:
     (True, True, 0.0)
     """
     return LIKENESS * (1 - done)
-
-
-def _network(outputs: int) -> Sequential:
-    sizes = (FEATURES + CONDITIONS, *HIDDEN)
-    hidden = [part for size, next_ in pairwise(sizes) for part in (Linear(size, next_), ReLU())]
-    return Sequential(*hidden, Linear(sizes[-1], outputs))

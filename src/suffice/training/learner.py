@@ -1,17 +1,15 @@
 """One training run: a Stable-Baselines3 algorithm on the array environment, watched by replays."""
 
 import platform
-import time
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import torch
-from stable_baselines3 import A2C, DQN, PPO
-from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import VecEnv
@@ -54,15 +52,10 @@ FINAL_SEED = 2_000_000
 FINAL_REPEATS = 100
 """Training episodes, the choice of the best moment and the reported figures are each on draws of their own."""
 
-PROBE_STEPS = 2000
-FINAL_REPLAYS = 8
-"""To tell how long a run takes: steps that are timed; best and last network are each replayed twice at the end, and two
-rules beside them."""
-
 
 @dataclass(frozen=True)
 class Preset:
-    """How an algorithm is run: environments side by side, and its own options."""
+    """How PPO is run: environments side by side, and its own options."""
 
     copies: int
     options: dict[str, Any]
@@ -76,30 +69,18 @@ class Preset:
     policy_options: dict[str, Any] = field(default_factory=dict)
 
 
-_PAPER = {"learning_rate": 1e-5}
-_FAST: dict[str, Any] = {"entropy": 0.02, "annealed": True, "sharpness": 4.0}
 PRESETS = {
-    ("ppo", "paper"): Preset(1, _PAPER, policy=QuickPolicy, policy_options={"optimizer_kwargs": {"fused": True}}),
-    ("a2c", "paper"): Preset(1, _PAPER, policy=QuickPolicy),
-    ("dqn", "paper"): Preset(1, _PAPER),
-    ("ppo", "fast"): Preset(256, {"learning_rate": 1e-3, "n_steps": 64, "batch_size": 4096}, **_FAST),
-    ("a2c", "fast"): Preset(256, {"learning_rate": 1e-3, "n_steps": 16, "normalize_advantage": True}, **_FAST),
-    ("dqn", "fast"): Preset(
-        64,
-        {
-            "learning_rate": 1e-3,
-            "buffer_size": 200_000,
-            "batch_size": 1024,
-            "learning_starts": 10_000,
-            "train_freq": 4,
-            "gradient_steps": 2,
-            "target_update_interval": 8192,
-            "exploration_fraction": 0.3,
-        },
+    "paper": Preset(
+        1, {"learning_rate": 1e-5}, policy=QuickPolicy, policy_options={"optimizer_kwargs": {"fused": True}}
+    ),
+    "fast": Preset(
+        256,
+        {"learning_rate": 1e-3, "n_steps": 64, "batch_size": 4096},
+        entropy=0.02,
         annealed=True,
+        sharpness=4.0,
     ),
 }
-ALGORITHMS: dict[str, type[BaseAlgorithm]] = {"ppo": PPO, "dqn": DQN, "a2c": A2C}
 
 
 @dataclass(frozen=True)
@@ -141,7 +122,7 @@ def learn(job: TrainingJob, link: Link | None = None) -> Trained:
 
     The link is told how the policy stands, as `Watched`.
     """
-    preset = PRESETS[job.algorithm, job.preset]
+    preset = PRESETS[job.preset]
     watcher = Watcher(job, preset, link or Link())
     model = new_model(job, preset)
     watcher.watch(model)
@@ -211,29 +192,27 @@ def target_reward(controller: LearnedController, job: TrainingJob, seed: int, re
     return float(np.mean(rewards))
 
 
-def new_model(job: TrainingJob, preset: Preset) -> BaseAlgorithm:
-    """An algorithm at its start, on the job's process."""
+def new_model(job: TrainingJob, preset: Preset) -> PPO:
+    """PPO at its start, on the job's process."""
     setting = job.setting
     setting = replace(setting, penalties=Penalties(setting.penalties.draw, _round_penalty(job)))
     env = SamplingVecEnv(Supply(job.pools, setting, job.seed), preset.copies)
-    return model_in(env, job.algorithm, preset, job.seed)
+    return model_in(env, preset, job.seed)
 
 
-def model_in(env: VecEnv, algorithm: str, preset: Preset, seed: int) -> BaseAlgorithm:
-    """An algorithm at its start, in any environment."""
+def model_in(env: VecEnv, preset: Preset, seed: int) -> PPO:
+    """PPO at its start, in any environment."""
     options = dict(preset.options)
-    if algorithm != "dqn":
-        options["gae_lambda"] = GAE_LAMBDA
     if preset.annealed:
         rate = options["learning_rate"]
         # The last round of steps may pass the end, where what remains is below 0.
         options["learning_rate"] = lambda remaining: rate * max(remaining, 0)
     torch.set_num_threads(1)  # the network is so small that threads only get into each other's way
-    made: Any = ALGORITHMS[algorithm]
-    model: BaseAlgorithm = made(
+    model = PPO(
         preset.policy,
         env,
         gamma=GAMMA,
+        gae_lambda=GAE_LAMBDA,
         policy_kwargs={"net_arch": list(HIDDEN), **preset.policy_options},
         seed=seed,
         device="cpu",
@@ -264,7 +243,7 @@ class PolicyWatcher(BaseCallback):
         self.next_look = 0
         self.best_reward = -np.inf
 
-    def watch(self, model: BaseAlgorithm) -> None:
+    def watch(self, model: PPO) -> None:
         """Let the model learn its steps, measured before, on the way and after; an interrupt ends it there."""
         self.consider(model)
         try:
@@ -277,14 +256,14 @@ class PolicyWatcher(BaseCallback):
         return not self.link.stop.is_set()
 
     def _on_rollout_start(self) -> None:
+        model: Any = self.model
         if self.entropy:
-            model: Any = self.model
             model.ent_coef = self.entropy * max(model._current_progress_remaining, 0)
         if self.num_timesteps >= self.next_look:
-            self.link.tell(self.consider(self.model))
+            self.link.tell(self.consider(model))
 
     @abstractmethod
-    def consider(self, model: BaseAlgorithm) -> Watched:
+    def consider(self, model: PPO) -> Watched:
         """Measure the present policy and keep it if it is the best."""
 
 
@@ -298,12 +277,12 @@ class Watcher(PolicyWatcher):
         self.best_penalties = self.penalties
         self.curve: list[tuple[int, float, float, float]] = []
 
-    def consider(self, model: BaseAlgorithm) -> Watched:
+    def consider(self, model: PPO) -> Watched:
         """Measure the present policy, keep it if it is the best, and mend the penalties if means are asked for."""
         job = replace(self.job, setting=replace(self.job.setting, penalties=self.penalties))
         for_means = job.mean_samples or job.mean_rounds
         self.next_look = model.num_timesteps + job.steps // (WATCHES_FOR_MEANS if for_means else WATCHES)
-        controller = LearnedController(network(model), _card(job, model))
+        controller = LearnedController(network(model), _card(job))
         repeats = max(5, WATCH_EPISODES // number_of_questions(job))
         results = measure(controller, job.pools, job.setting, WATCH_SEED, repeats)
         metrics = ("reward", "samples", "rounds", "agreement")
@@ -322,7 +301,7 @@ class Watcher(PolicyWatcher):
         self.curve.append((model.num_timesteps, round(reward, 5), round(samples, 3), round(rounds, 3)))
         return Watched(model.num_timesteps, reward, samples, rounds)
 
-    def _mend_penalties(self, model: BaseAlgorithm, over: tuple[float, float]) -> None:
+    def _mend_penalties(self, model: PPO, over: tuple[float, float]) -> None:
         """The dual step: what is drawn too often gets dearer, what is drawn too seldom cheaper."""
         floors = (LEAST_DRAW_PENALTY, LEAST_ROUND_PENALTY)
         now = (self.penalties.draw, self.penalties.round)
@@ -340,10 +319,14 @@ def number_of_questions(job: TrainingJob) -> int:
     return sum(len(pool.questions) for pool in job.pools)
 
 
-def network(model: BaseAlgorithm) -> list[tuple[FloatArray, FloatArray]]:
+def network(model: PPO) -> list[tuple[FloatArray, FloatArray]]:
     """The layers that choose the action."""
     policy: Any = model.policy
-    modules = policy.q_net.q_net if isinstance(model, DQN) else [*policy.mlp_extractor.policy_net, policy.action_net]
+    return weights_of([*policy.mlp_extractor.policy_net, policy.action_net])
+
+
+def weights_of(modules: Iterable[torch.nn.Module]) -> list[tuple[FloatArray, FloatArray]]:
+    """Weights and biases of the linear layers."""
     return [
         (module.weight.detach().numpy().copy(), module.bias.detach().numpy().copy())
         for module in modules
@@ -351,7 +334,7 @@ def network(model: BaseAlgorithm) -> list[tuple[FloatArray, FloatArray]]:
     ]
 
 
-def _card(job: TrainingJob, model: BaseAlgorithm) -> dict[str, Any]:
+def _card(job: TrainingJob) -> dict[str, Any]:
     setting = job.setting
     return {
         "kind": "learned",
@@ -361,7 +344,8 @@ def _card(job: TrainingJob, model: BaseAlgorithm) -> dict[str, Any]:
         "training_round_penalty": _round_penalty(job),
         "means": {"samples": job.mean_samples, "rounds": job.mean_rounds},
         "preset": job.preset,
-        "activation": "relu" if isinstance(model, DQN) else "tanh",
+        "algorithm": "ppo",
+        "activation": "tanh",
         **common_card(job),
     }
 
@@ -374,30 +358,7 @@ def common_card(job: TrainingJob) -> dict[str, Any]:
         "actions": list(job.setting.actions),
         "first": job.setting.first,
         "target": job.setting.target,
-        "algorithm": job.algorithm,
         "seed": job.seed,
         "pools": [{"name": pool.name, "sha256": pool.sha256} for pool in job.pools],
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
     }
-
-
-def seconds_for(job: TrainingJob) -> float:
-    """About how long a run takes: a round of its steps and a look at the policy are timed, which takes a second or two.
-
-    The first of each is not: it brings what is loaded late.
-    """
-    preset = PRESETS[job.algorithm, job.preset]
-    model = new_model(job, preset)
-    if job.algorithm == "dqn":
-        model.learning_starts = 0  # type: ignore[attr-defined]
-    watcher = Watcher(job, preset, Link())
-    for _ in range(2):
-        before = model.num_timesteps
-        begun = time.perf_counter()
-        model.learn(PROBE_STEPS, reset_num_timesteps=False)
-        stepped = time.perf_counter()
-        watcher.consider(model)
-        looked = time.perf_counter()
-    looks = WATCHES_FOR_MEANS if job.mean_samples or job.mean_rounds else WATCHES
-    looks += round(FINAL_REPLAYS * FINAL_REPEATS * number_of_questions(job) / WATCH_EPISODES)
-    return job.steps * (stepped - begun) / (model.num_timesteps - before) + looks * (looked - stepped)

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from suffice.controllers.conditioned import TOP
+from suffice.controllers.conditioned import TOP, Range
 from suffice.errors import OptionError, whole_number
 from suffice.executors import AnyExecutor, Task, get_executor
 from suffice.replay import mean_over_pools
-from suffice.training.conditioned import learn_conditioned
-from suffice.training.learner import ALGORITHMS, PRESETS, Trained, Watched, learn
-from suffice.training.setting import TrainingJob, check_keep
+from suffice.training.imitation import learn_by_imitation
+from suffice.training.learner import PRESETS, Trained, Watched, learn
+from suffice.training.setting import Setting, TrainingJob, check_keep
 
 Watch = Callable[[int, Watched], None]
 """Is told how the policy of a run stands, with the number of its job."""
@@ -18,9 +18,7 @@ Watch = Callable[[int, Watched], None]
 
 def check_job(job: TrainingJob) -> None:
     """Refuse what can't be trained, before any work."""
-    if job.algorithm not in ALGORITHMS:
-        raise OptionError(f'must be one of {", ".join(ALGORITHMS)}, not "{job.algorithm}"', "algorithm")
-    if (job.algorithm, job.preset) not in PRESETS:
+    if job.preset not in PRESETS:
         raise OptionError(f'must be fast or paper, not "{job.preset}"', "preset")
     whole_number("steps", job.steps)
     whole_number("seed", job.seed, least=0)
@@ -31,20 +29,20 @@ def check_job(job: TrainingJob) -> None:
     if job.mean_rounds is not None and not 1 < job.mean_rounds < budget:
         raise OptionError(f"must lie between 1 and the budget of {budget}, not {job.mean_rounds:g}", "mean_rounds")
     if job.ranges:
-        _check_ranges(job)
+        _check_ranges(job, job.ranges)
     else:
         job.setting.check(job.pools)
 
 
-def _check_ranges(job: TrainingJob) -> None:
-    """Refuse what one network for all is not trained for."""
-    setting, within = job.setting, job.within
-    usual = ("ppo", "fast", "running", None, None)
-    if (job.algorithm, job.preset, setting.target, job.mean_samples, job.mean_rounds) != usual:
-        raise OptionError("one network for many budgets is trained by PPO, fast, for the running target, with no means")
+def _check_ranges(job: TrainingJob, within: Range) -> None:
+    """Refuse options that imitation does not have."""
+    setting = job.setting
+    usual = (TrainingJob.preset, TrainingJob.steps, Setting.target, None, None)
+    if (job.preset, job.steps, setting.target, job.mean_samples, job.mean_rounds) != usual:
+        raise OptionError("one network for many budgets imitates plans: it has no preset, steps, target or means")
     if setting.top != TOP:
         raise OptionError(f"must be {TOP} where one network serves many budgets, not {setting.top}", "top")
-    whole_number("lessons", job.lessons, least=0)
+    whole_number("lessons", job.lessons)
     within.check(setting.penalties)
     within.check_budget(setting.budget)
     for pool in job.pools:
@@ -96,4 +94,4 @@ def learn_each(
 def _learn(job: TrainingJob, *pools_and_link: Any) -> Trained:
     """A task of a job: its pools are arguments of their own, so that an executor sends those that jobs share once."""
     *pools, link = pools_and_link
-    return (learn_conditioned if job.ranges else learn)(replace(job, pools=tuple(pools)), link)
+    return (learn_by_imitation if job.ranges else learn)(replace(job, pools=tuple(pools)), link)

@@ -71,8 +71,7 @@ class TrainingJob:
     pools: tuple[Pool, ...]
     """Given as anything that stands for pools: one or several, names and paths among them."""
     setting: Setting = Setting()
-    algorithm: str = settings.setting("ppo", "The learning algorithm.", "ppo|dqn|a2c")
-    preset: str = settings.setting("fast", "How the algorithm is run.", "fast|paper")
+    preset: str = settings.setting("fast", "How PPO is run.", "fast|paper")
     steps: int = settings.setting(1_000_000, "Decisions to learn from, for each controller.")
     seed: int = settings.setting(0, "The first seed.")
     mean_samples: float | None = settings.setting(
@@ -83,17 +82,12 @@ class TrainingJob:
     )
     """Where a mean is given, the penalty for it is found on the way, from the setting's on."""
     ranges: Range | None = None
-    """Where given, one network for all of these; the setting's budget and penalties are those that its card is for."""
+    """Where given, one network for all of these imitates plans; its card is for the setting's budget and penalties."""
     lessons: int = 24
-    """With ranges: pairs of penalties for each budget whose plans are imitated first; 0 for none."""
+    """With ranges: pairs of penalties for each budget whose plans are imitated."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pools", tuple(get_pools(self.pools)))
-
-    @property
-    def within(self) -> Range:
-        """The ranges of one network for all."""
-        return self.ranges or Range()
 
     def excess(self, samples: float, rounds: float) -> tuple[float, float]:
         """By which share the samples and the rounds are over what was asked for; 0 where nothing was."""

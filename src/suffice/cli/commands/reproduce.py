@@ -11,7 +11,7 @@ from suffice.cli import options
 from suffice.cli.app import app, need, new_console, show, whole_numbers
 from suffice.cli.fields import Fields
 from suffice.cli.outputs import ReportFile
-from suffice.experiments import EXPERIMENTS, Bench, forecast
+from suffice.experiments import EXPERIMENTS, Bench
 from suffice.panel.voters import price_of
 from suffice.report.layout import shown_page
 from suffice.report.progress import progress_bar, training_bar, waiting
@@ -29,7 +29,7 @@ def reproduce(
     what: Annotated[str, typer.Argument(metavar="WHAT", help=", ".join(EXPERIMENTS) + " or all.")],
     outputs: ReportFile,
     process: Annotated[dict[str, Any], Fields(Setting, "first budget")],
-    how: Annotated[dict[str, Any], Fields(Bench, "leave_one_out algorithm preset steps keep seeds repeats seed")],
+    how: Annotated[dict[str, Any], Fields(Bench, "leave_one_out preset steps keep seeds repeats seed")],
     train: list[str] = setting(
         TRAINING_POOLS, "Pools to train on: for each test pool those of its model, if any.", "POOL…"
     ),
@@ -75,8 +75,8 @@ def reproduce(
     )
     bench.check(allow_overlap)
     names = list(EXPERIMENTS) if what == "all" else [what]
-    if jobs := [job for name in names for job in EXPERIMENTS[name].jobs(bench).values()]:
-        typer.echo(forecast([(bench, jobs)]), err=True)
+    if missing := bench.missing(job for name in names for job in EXPERIMENTS[name].jobs(bench).values()):
+        typer.echo(f"{len(missing)} controllers are to be trained.", err=True)
     written = {}
     try:
         for name in names:

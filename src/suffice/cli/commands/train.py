@@ -28,13 +28,13 @@ def train(
     prices: options.Prices,
     outputs: JsonFile,
     process: Annotated[dict[str, Any], Fields(Setting, "target first budget top")],
-    how: Annotated[dict[str, Any], Fields(TrainingJob, "algorithm preset mean_samples mean_rounds steps seed")],
+    how: Annotated[dict[str, Any], Fields(TrainingJob, "preset mean_samples mean_rounds steps seed")],
     chosen: options.Pools,
     penalty_draw: options.PenaltyDraw = Penalties.draw,
     penalty_round: options.PenaltyRound = Penalties.round,
     actions: options.Actions = options.PAPER_ACTIONS,
     budgets: str | None = setting(
-        None, "One network for all these budgets, and for all penalties of its range.", "2-256"
+        None, "One network for all these budgets and all penalties, which imitates plans.", "2-256"
     ),
     seeds: int = setting(5, "How many controllers to train; the best is kept."),
     keep: str = setting("best", "The best network of each training, or the last, as in the paper.", "best|last"),
@@ -49,7 +49,7 @@ def train(
     ranges = None if budgets is None else Range(_budget_range(budgets))
     job = TrainingJob(pools, setting, **how, ranges=ranges)
     cluster = options.on_ray(ray)
-    with training_bar(seeds, job.steps, options.standing_of(cluster)) as watch:
+    with training_bar(seeds, 1 if ranges else job.steps, options.standing_of(cluster)) as watch:
         trained = training.train(job, seeds, watch, cluster or "processes", keep)
     if not trained:
         raise KeyboardInterrupt  # before there was anything to keep
@@ -67,7 +67,7 @@ def train(
             "worth using. Train longer, with more seeds, or on pools with more agreement."
         )
         typer.secho(message, fg="red", bold=True, err=True)
-    if any(one.controller.card["steps"] < job.steps for one in trained):
+    if not ranges and any(one.controller.card["steps"] < job.steps for one in trained):
         typer.echo("Interrupted: these are the best so far.", err=True)
     typer.echo(f"The controller of seed {trained[0].seed} is in {out}: use it as file:{out}", err=outputs.quiet)
 
