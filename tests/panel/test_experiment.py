@@ -13,6 +13,7 @@ from suffice.experiments.panels import panels
 from suffice.pools import Pool
 from suffice.training.setting import Setting
 
+
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.panel.process.EPISODES", 600)

@@ -75,13 +75,22 @@ class SamplingEnv(gymnasium.Env[FloatArray, np.int64]):
         return self.tally.state(self.setting.top).astype(np.float32)
 
 
-class Copies(VecEnv):
-    """Episodes in step that share all attributes, since they are rows of the same arrays."""
+class SamplingVecEnv(VecEnv):
+    """Many episodes of the same process in step, each a look-up in tables that were made beforehand.
 
-    def __init__(self, copies: int, observations: Any, actions: int) -> None:
+    The copies share all attributes, since they are rows of the same arrays.
+    """
+
+    def __init__(self, supply: "Supply", copies: int) -> None:
+        self.setting = supply.setting
+        self.penalties = supply.setting.penalties
+        """What draws and rounds cost now: training for means changes it on the way."""
         self.render_mode = None
+        self._supply = supply
+        self._draws_by_action = self.setting.draws_by_action
         self._infos: list[dict[str, Any]] = [{} for _ in range(copies)]
-        super().__init__(copies, observations, gymnasium.spaces.Discrete(actions))
+        actions = gymnasium.spaces.Discrete(len(self._draws_by_action))
+        super().__init__(copies, observation_space(self.setting), actions)
 
     def close(self) -> None:
         """Nothing to release."""
@@ -101,18 +110,6 @@ class Copies(VecEnv):
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
         """The copies are never wrapped."""
         return [False] * len(list(self._get_indices(indices)))
-
-
-class SamplingVecEnv(Copies):
-    """Many episodes of the same process in step, each a look-up in tables that were made beforehand."""
-
-    def __init__(self, supply: "Supply", copies: int) -> None:
-        self.setting = supply.setting
-        self.penalties = supply.setting.penalties
-        """What draws and rounds cost now: training for means changes it on the way."""
-        self._supply = supply
-        self._draws_by_action = self.setting.draws_by_action
-        super().__init__(copies, observation_space(self.setting), len(self._draws_by_action))
 
     def reset(self) -> FloatArray:
         """Begin an episode in every copy."""

@@ -1,7 +1,6 @@
 """One training run: a Stable-Baselines3 algorithm on the array environment, watched by replays."""
 
 import platform
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
@@ -12,7 +11,6 @@ import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
-from stable_baselines3.common.vec_env import VecEnv
 
 from suffice.controllers.base import Controller
 from suffice.controllers.conditioned import ConditionedController
@@ -197,11 +195,6 @@ def new_model(job: TrainingJob, preset: Preset) -> PPO:
     setting = job.setting
     setting = replace(setting, penalties=Penalties(setting.penalties.draw, _round_penalty(job)))
     env = SamplingVecEnv(Supply(job.pools, setting, job.seed), preset.copies)
-    return model_in(env, preset, job.seed)
-
-
-def model_in(env: VecEnv, preset: Preset, seed: int) -> PPO:
-    """PPO at its start, in any environment."""
     options = dict(preset.options)
     if preset.annealed:
         rate = options["learning_rate"]
@@ -214,7 +207,7 @@ def model_in(env: VecEnv, preset: Preset, seed: int) -> PPO:
         gamma=GAMMA,
         gae_lambda=GAE_LAMBDA,
         policy_kwargs={"net_arch": list(HIDDEN), **preset.policy_options},
-        seed=seed,
+        seed=job.seed,
         device="cpu",
         **options,
     )
@@ -232,22 +225,25 @@ def _round_penalty(job: TrainingJob) -> float:
     return max(given, LEAST_ROUND_PENALTY) if job.preset == "fast" else given
 
 
-class PolicyWatcher(BaseCallback):
-    """Measures the present policy now and then, tells the link of it, and keeps the best."""
+class Watcher(BaseCallback):
+    """Measures the present policy now and then, tells the link of it, and keeps the best by the job's own target."""
 
-    def __init__(self, steps: int, link: Link, entropy: float = 0.0) -> None:
+    def __init__(self, job: TrainingJob, preset: Preset, link: Link) -> None:
         super().__init__()
-        self.steps = steps
-        self.entropy = entropy
+        self.job = job
+        self.entropy = preset.entropy
         self.link = link
         self.next_look = 0
         self.best_reward = -np.inf
+        self.penalties = job.setting.penalties
+        self.best_penalties = self.penalties
+        self.curve: list[tuple[int, float, float, float]] = []
 
     def watch(self, model: PPO) -> None:
         """Let the model learn its steps, measured before, on the way and after; an interrupt ends it there."""
         self.consider(model)
         try:
-            model.learn(self.steps, callback=self)
+            model.learn(self.job.steps, callback=self)
         except KeyboardInterrupt:
             self.link.stop.set()  # no other run begins
         self.consider(model)
@@ -261,21 +257,6 @@ class PolicyWatcher(BaseCallback):
             model.ent_coef = self.entropy * max(model._current_progress_remaining, 0)
         if self.num_timesteps >= self.next_look:
             self.link.tell(self.consider(model))
-
-    @abstractmethod
-    def consider(self, model: PPO) -> Watched:
-        """Measure the present policy and keep it if it is the best."""
-
-
-class Watcher(PolicyWatcher):
-    """Keeps the policy that does best by the job's own target."""
-
-    def __init__(self, job: TrainingJob, preset: Preset, link: Link) -> None:
-        super().__init__(job.steps, link, preset.entropy)
-        self.job = job
-        self.penalties = job.setting.penalties
-        self.best_penalties = self.penalties
-        self.curve: list[tuple[int, float, float, float]] = []
 
     def consider(self, model: PPO) -> Watched:
         """Measure the present policy, keep it if it is the best, and mend the penalties if means are asked for."""
