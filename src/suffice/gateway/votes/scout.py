@@ -154,9 +154,10 @@ class Scout:
         except BaseException:
             await pieces.close()
             raise
-        body = bytes(reasoning.held) + strip(bytes(reader.decoder.rest))
-        try:
-            response = reader.response()
+        rest = bytes(reader.decoder.rest)
+        body = bytes(reasoning.held) + strip(rest)
+        try:  # a server that does not stream sends a whole reply
+            response = reader.response() if reader.streamed else self.server.wire.read(rest, 1, has_signals)[0]
         except MalformedError:
             response = None
         return Scouted(*about, body, response=response, told=reasoning.told > 0)
