@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from suffice.live.dialects.base import StreamReader
 from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import DrawError, Server
-from suffice.live.tracing import TRACING
+from suffice.live.tracing import DrawSpans
 from suffice.response import Response
 from suffice.tally import Tally
 
@@ -134,7 +134,7 @@ class ServerDraws(QueuedDraws):
         self._follow_up = follow_up
         self._numbers = iter(count() if numbers is None else numbers)
         self._readers: list[StreamReader] = []
-        self._traced = TRACING.draws(server.wire, request.fields)
+        self._traced = DrawSpans(server.wire, request.fields)
 
     @property
     def unfinished(self) -> Unfinished:

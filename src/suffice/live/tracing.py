@@ -1,13 +1,12 @@
 """Traces in OpenTelemetry: a span for each vote and each draw, an event for each decision.
 
-Until `trace` is called there are none: `Untraced` stands in their place, and nothing of OpenTelemetry is imported.
+Until `trace` is called there are none, and nothing of OpenTelemetry is imported.
 """
 
 import asyncio
 import importlib
 from collections.abc import AsyncIterator, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -25,49 +24,156 @@ _REQUEST = {
 }
 """What is told of a request, and its name in the conventions."""
 
-_NOTHING: AbstractContextManager[None] = nullcontext()
-
 Headers = TypeVar("Headers", bound=MutableMapping[str, str])
 
 
-class Untraced:
-    """Stands where nobody traces, and does nothing."""
+class Span:
+    """A span of OpenTelemetry's: of a vote, a draw or a request that is passed on. Without one, nothing is recorded."""
 
-    def within(self) -> AbstractContextManager[None]:
-        """What is started in here is a part of it, and its end is the span's."""
-        return _NOTHING
+    def __init__(self, span: Any = None, *, lasts: bool = False) -> None:
+        self._span = span
+        self._lasts = lasts
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Make the span the parent of what is started in here."""
+        if self._span is None:
+            yield
+            return
+        with TRACING.api.use_span(self._span, record_exception=False, set_status_on_exception=False):
+            yield
+
+    @contextmanager
+    def within(self) -> Iterator[None]:
+        """Make it current and end it on exit, unless it lasts; an error ends it as such in any case."""
+        try:
+            with self.current():
+                yield
+        except BaseException as error:
+            self.failed(getattr(error, "cause", None) or error, str(error))
+            self.end()
+            raise
+        if not self._lasts:
+            self.end()
 
     def decided(self, tally: Tally, asked: int, sure: float | None = None, certain: float | None = None) -> None:
-        """The controller decided."""
+        """Add an event: the votes of the leading answers, the draws so far, and how many more are asked for."""
+        if self._span is None:
+            return
+        answers = sorted(tally.votes, key=lambda one: -tally.votes[one])[:LEADING]
+        facts = {
+            "suffice.votes": [count for count in tally.top(LEADING) if count],
+            "suffice.draws": tally.draws,
+            "suffice.rounds": tally.rounds,
+            "suffice.decision": asked,
+            "suffice.confidence": sure,
+            "suffice.certainty": certain,
+            "suffice.answers": answers if TRACING.texts else None,
+        }
+        self._span.add_event("suffice.decision", {name: value for name, value in facts.items() if value is not None})
 
     def ended(self, outcome: Any) -> None:
-        """The vote came to an outcome."""
+        """Set what came of a vote. Tokens have names of ours: those of the conventions are on the draws."""
+        facts = {
+            "suffice.samples": outcome.samples,
+            "suffice.rounds": outcome.rounds,
+            "suffice.launched": outcome.launched,
+            "suffice.failures": len(outcome.failures),
+            "suffice.stop_reason": outcome.stop_reason,
+            "suffice.input_tokens": outcome.prompt_tokens,
+            "suffice.output_tokens": outcome.completion_tokens,
+            "suffice.confidence": outcome.confidence,
+            "suffice.certainty": outcome.certainty,
+            "suffice.answer": outcome.answer if TRACING.texts else None,
+        }
+        self.set(facts)
 
     def brought(self, response: Response | None, upstream: str) -> None:
-        """A single draw came in."""
+        """Set what a draw brought, where it could be read, and from where."""
+        if self._span is not None:
+            self.set(_place(upstream) | (_brought(response) if response else {}))
 
-    def replied(self, status: int) -> None:
-        """An upstream replied with this status."""
+    def replied(self, status: int, *, error_from: int = 400) -> None:
+        """Set the status of a reply."""
+        self.set({"http.response.status_code": status})
+        if status >= error_from:
+            self._fail(str(status))
+
+    def failed(self, error: BaseException | None, message: str) -> None:
+        """Set the kind of an error; its message may quote a question, and is set only where texts are."""
+        if isinstance(error, asyncio.CancelledError):
+            self.set({"suffice.cancelled": True})
+            return
+        status = getattr(error, "status", None)
+        kind = str(status) if status else type(error).__name__ if error else "_OTHER"
+        self._fail(kind, message if TRACING.texts else f"failed: {kind}")
+
+    def _fail(self, kind: str, message: str | None = None) -> None:
+        self.set({"error.type": kind})
+        if self._span is not None:
+            self._span.set_status(TRACING.api.Status(TRACING.api.StatusCode.ERROR, message))
+
+    def set(self, facts: Mapping[str, Any]) -> None:
+        """Set attributes; those that are None are not known."""
+        if self._span is not None:
+            self._span.set_attributes({name: value for name, value in facts.items() if value is not None})
+
+    def end(self) -> None:
+        """End it."""
+        if self._span is not None:
+            self._span.end()
 
     def over(self, pieces: Any) -> Any:
-        """The pieces of a reply, to whose end it lasts."""
-        return pieces
+        """Return the pieces of a reply; the span ends after the last."""
+        return pieces if self._span is None else self._until_the_last(pieces)
+
+    async def _until_the_last(self, pieces: Any) -> AsyncIterator[Any]:
+        try:
+            async for piece in pieces:
+                yield piece
+        finally:
+            await pieces.aclose()
+            self.end()
+
+
+UNTRACED = Span()
+
+
+class DrawSpans:
+    """The spans of a vote's draws; where one request is for several, the server goes on from the first of them."""
+
+    def __init__(self, wire: Wire, fields: Mapping[str, Any]) -> None:
+        self._wire = wire
+        self._fields = fields
+        self._spans: dict[int, Span] = {}
 
     def launched(self, numbers: Sequence[int]) -> None:
-        """Draws of these numbers were started."""
+        """Begin a span for each."""
+        if TRACING.tracer is not None:
+            for number in numbers:
+                self._spans[number] = TRACING.draw(self._wire, self._fields, "draw", {"suffice.draw": number})
 
     def asking(self, numbers: Sequence[int]) -> AbstractContextManager[None]:
-        """One request for these draws is under way in here."""
-        return _NOTHING
+        """Let one request for these draws name the first."""
+        if len(numbers) > 1:
+            for number in numbers:
+                self._spans.get(number, UNTRACED).set({"gen_ai.request.choice.count": len(numbers)})
+        return self._spans.get(numbers[0], UNTRACED).current()
 
     def arrived(self, number: int, arrived: Any, upstream: str) -> None:
-        """A draw came in, or failed for good."""
+        """End the span of a draw, with what it brought or what it failed with."""
+        span = self._spans.pop(number, UNTRACED)
+        span.brought(arrived if isinstance(arrived, Response) else None, upstream)
+        if not isinstance(arrived, Response):
+            span.failed(arrived.cause, arrived.message)
+        span.end()
 
     def closed(self) -> None:
-        """What has not arrived never will."""
-
-
-UNTRACED = Untraced()
+        """End the others: they never arrive."""
+        for span in self._spans.values():
+            span.failed(asyncio.CancelledError(), "")
+            span.end()
+        self._spans.clear()
 
 
 class Tracing:
@@ -78,35 +184,33 @@ class Tracing:
         self.texts = False
         self.api: Any = None
 
-    def vote(self, wire: Wire, fields: Mapping[str, Any], controller: Any, budget: int) -> Untraced:
-        """A vote on what is said to a request."""
+    def vote(self, wire: Wire, fields: Mapping[str, Any], controller: Any, budget: int) -> Span:
+        """Begin the span of a vote on a request."""
         if self.tracer is None:
             return UNTRACED
         facts = {"suffice.budget": budget, "suffice.controller": repr(controller)[:100]}
-        kind = self.api.SpanKind.INTERNAL
-        return Span(self, _named("vote", fields), facts | _asked(wire, fields, operation="vote"), kind)
+        return self._begin(_named("vote", fields), "INTERNAL", facts | _asked(wire, fields, operation="vote"))
 
-    def draw(self, wire: Wire, fields: Mapping[str, Any], role: str) -> Untraced:
-        """A single draw with a name: a scout, or one that is passed back."""
+    def draw(self, wire: Wire, fields: Mapping[str, Any], role: str, more: Mapping[str, Any] | None = None) -> Span:
+        """Begin the span of one draw: a vote's, a scout, or one that is passed back."""
         if self.tracer is None:
             return UNTRACED
-        facts = {"suffice.role": role} | _asked(wire, fields, operation="chat")
-        return Span(self, _named("chat", fields), facts, self.api.SpanKind.CLIENT)
+        facts = {"suffice.role": role, **(more or {})} | _asked(wire, fields, operation="chat")
+        return self._begin(_named("chat", fields), "CLIENT", facts)
 
-    def relay(self, path: str, model: str | None) -> Untraced:
-        """A request that is passed on as it is, until the last piece of its reply."""
+    def relay(self, path: str, model: str | None) -> Span:
+        """Begin the span of a request that is passed on as it is, until the last piece of its reply."""
         if self.tracer is None:
             return UNTRACED
         facts = {"suffice.role": "relay", "url.path": path[:200]}
-        facts |= {"gen_ai.request.model": model[:200]} if model else {}
-        return Span(self, "relay", facts, self.api.SpanKind.CLIENT, lasts=True)
+        return self._begin("relay", "CLIENT", facts | ({"gen_ai.request.model": model[:200]} if model else {}), True)
 
-    def draws(self, wire: Wire, fields: Mapping[str, Any]) -> Untraced:
-        """The draws of a vote, each with a span of its own."""
-        return UNTRACED if self.tracer is None else DrawSpans(self, wire, fields)
+    def _begin(self, name: str, kind: str, facts: Mapping[str, Any], lasts: bool = False) -> Span:
+        started = self.tracer.start_span(name, kind=self.api.SpanKind[kind], attributes=facts)
+        return Span(started, lasts=lasts)
 
     def passed_on(self, headers: Headers) -> Headers:
-        """The headers of a request to a server, which then knows of what it is a part."""
+        """Return the headers of a request to a server with the current span in them."""
         if self.tracer is None:
             return headers
         propagator = importlib.import_module("opentelemetry.propagate").get_global_textmap()
@@ -117,7 +221,7 @@ class Tracing:
         return sent  # type: ignore[no-any-return]
 
     def in_request(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The same for a client that takes such headers as an option."""
+        """Do the same for a client that takes such headers as an option."""
         if self.tracer is None:
             return request
         return {**request, "extra_headers": self.passed_on(dict(request.get("extra_headers") or {}))}
@@ -147,140 +251,6 @@ def trace(provider: Any = None, *, texts: bool = False) -> None:
         raise missing("opentelemetry", "otel") from None
     TRACING.texts = texts
     TRACING.tracer = (provider or TRACING.api.get_tracer_provider()).get_tracer("suffice")
-
-
-class Traced(Untraced):
-    """Begins and ends spans."""
-
-    def __init__(self, tracing: Tracing) -> None:
-        self._api = tracing.api
-        self._tracer = tracing.tracer
-        self._texts = tracing.texts
-
-    def _fail(self, span: Any, error: BaseException | None, message: str) -> None:
-        """An error is told by its kind; what it says may be what somebody said."""
-        status = getattr(error, "status", None)
-        kind = str(status) if status else type(error).__name__ if error else "_OTHER"
-        span.set_attribute("error.type", kind)
-        told = message if self._texts else f"failed: {kind}"
-        span.set_status(self._api.Status(self._api.StatusCode.ERROR, told))
-
-
-class Span(Traced):
-    """The span of a vote, of a single draw, or of a request that is passed on."""
-
-    def __init__(self, tracing: Tracing, name: str, facts: dict[str, Any], kind: Any, *, lasts: bool = False) -> None:
-        super().__init__(tracing)
-        self._begin = partial(self._tracer.start_span, name, kind=kind, attributes=facts)
-        self._lasts = lasts
-        self._span: Any = self._api.INVALID_SPAN
-
-    @contextmanager
-    def within(self) -> Iterator[None]:
-        """Current in here, where it ends unless it lasts; an error ends it as such."""
-        self._span = self._begin()
-        try:
-            with self._api.use_span(self._span, record_exception=False, set_status_on_exception=False):
-                yield
-        except BaseException as error:
-            if isinstance(error, asyncio.CancelledError):
-                self._span.set_attribute("suffice.cancelled", True)
-            else:
-                self._fail(self._span, getattr(error, "cause", None) or error, str(error))
-            self._span.end()
-            raise
-        if not self._lasts:
-            self._span.end()
-
-    def decided(self, tally: Tally, asked: int, sure: float | None = None, certain: float | None = None) -> None:
-        """An event: the votes of the leading answers, how many draws there were, and how many more are asked for."""
-        votes = [count for count in tally.top(LEADING) if count]
-        facts = {"suffice.votes": votes, "suffice.draws": tally.draws, "suffice.rounds": tally.rounds}
-        facts |= {"suffice.decision": asked}
-        told: dict[str, Any] = {"suffice.confidence": sure, "suffice.certainty": certain}
-        if self._texts:
-            told |= {"suffice.answers": sorted(tally.votes, key=lambda one: -tally.votes[one])[:LEADING]}
-        self._span.add_event("suffice.decision", facts | {k: v for k, v in told.items() if v is not None})
-
-    def ended(self, outcome: Any) -> None:
-        """What came of it. Tokens have names of ours here: by the conventions' they are on the draws, to be summed."""
-        facts = {
-            "suffice.samples": outcome.samples,
-            "suffice.rounds": outcome.rounds,
-            "suffice.launched": outcome.launched,
-            "suffice.failures": len(outcome.failures),
-            "suffice.stop_reason": outcome.stop_reason,
-            "suffice.input_tokens": outcome.prompt_tokens,
-            "suffice.output_tokens": outcome.completion_tokens,
-            "suffice.confidence": outcome.confidence,
-            "suffice.certainty": outcome.certainty,
-            "suffice.answer": outcome.answer if self._texts else None,
-        }
-        self._span.set_attributes({name: value for name, value in facts.items() if value is not None})
-
-    def brought(self, response: Response | None, upstream: str) -> None:
-        """What came in, where it could be read."""
-        self._span.set_attributes(_place(upstream) | (_brought(response) if response else {}))
-
-    def replied(self, status: int) -> None:
-        """The status of the reply."""
-        self._span.set_attribute("http.response.status_code", status)
-        if status >= 400:
-            self._span.set_attribute("error.type", str(status))
-            self._span.set_status(self._api.Status(self._api.StatusCode.ERROR))
-
-    async def over(self, pieces: Any) -> AsyncIterator[Any]:
-        """The pieces of the reply, and at their end its own."""
-        try:
-            async for piece in pieces:
-                yield piece
-        finally:
-            await pieces.aclose()
-            self._span.end()
-
-
-class DrawSpans(Traced):
-    """The spans of a vote's draws; where one request is for several, the server goes on from the first of them."""
-
-    def __init__(self, tracing: Tracing, wire: Wire, fields: Mapping[str, Any]) -> None:
-        super().__init__(tracing)
-        self._facts = _asked(wire, fields, operation="chat")
-        self._name = _named("chat", fields)
-        self._spans: dict[int, Any] = {}
-
-    def launched(self, numbers: Sequence[int]) -> None:
-        """Begin a span for each."""
-        kind = self._api.SpanKind.CLIENT
-        for number in numbers:
-            facts = {**self._facts, "suffice.role": "draw", "suffice.draw": number}
-            self._spans[number] = self._tracer.start_span(self._name, kind=kind, attributes=facts)
-
-    def asking(self, numbers: Sequence[int]) -> AbstractContextManager[None]:
-        """Let what is sent name the first."""
-        if len(numbers) > 1:
-            for number in numbers:
-                self._spans[number].set_attribute("gen_ai.request.choice.count", len(numbers))
-        within: AbstractContextManager[None] = self._api.use_span(
-            self._spans[numbers[0]], record_exception=False, set_status_on_exception=False
-        )
-        return within
-
-    def arrived(self, number: int, arrived: Any, upstream: str) -> None:
-        """End its span, with what it brought or what it failed with."""
-        span = self._spans.pop(number)
-        span.set_attributes(_place(upstream))
-        if isinstance(arrived, Response):
-            span.set_attributes(_brought(arrived))
-        else:
-            self._fail(span, arrived.cause, arrived.message)
-        span.end()
-
-    def closed(self) -> None:
-        """End the others."""
-        for span in self._spans.values():
-            span.set_attribute("suffice.cancelled", True)
-            span.end()
-        self._spans.clear()
 
 
 def _named(operation: str, fields: Mapping[str, Any]) -> str:

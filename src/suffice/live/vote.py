@@ -24,7 +24,7 @@ from suffice.live.outcome import Outcome
 from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import Server
 from suffice.live.signals import NAMES
-from suffice.live.tracing import TRACING, UNTRACED, Untraced
+from suffice.live.tracing import TRACING, UNTRACED, Span
 from suffice.planning import is_ready, prepare, prior_of
 from suffice.response import Response
 from suffice.tally import DEFAULT_BUDGET, Tally
@@ -223,7 +223,7 @@ class Vote:
         draws: Draws,
         random: np.random.Generator,
         watch: Watch | None = None,
-        span: Untraced = UNTRACED,
+        span: Span = UNTRACED,
     ) -> None:
         self.draws = draws
         self.drawn = VoteRecord()

@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from suffice.errors import OptionError, install
 from suffice.gateway.settings import Settings
-from suffice.live.tracing import TRACING, trace
+from suffice.live.tracing import TRACING, Span, trace
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 """OpenTelemetry's own variables by which a collector is named."""
@@ -80,25 +80,10 @@ async def traces(settings: Settings) -> AsyncIterator[None]:
         yield
     finally:
         trace(False)
-        await _in_thread(provider.shutdown)
-
-
-async def _in_thread(work: Any) -> None:
-    """Wait for a while; a thread that takes longer does not keep the process from ending."""
-    done = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def run() -> None:
-        work()
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(done.set)
-
-    threading.Thread(target=run, name="suffice-traces", daemon=True).start()
-    try:
-        async with asyncio.timeout(FLUSH_SECONDS):
-            await done.wait()
-    except TimeoutError:
-        pass
+        # A daemon: a collector that hangs does not keep the process from ending.
+        flushing = threading.Thread(target=provider.shutdown, name="suffice-traces", daemon=True)
+        flushing.start()
+        await asyncio.to_thread(flushing.join, FLUSH_SECONDS)
 
 
 def begin_span(request: Request) -> Any:
@@ -121,8 +106,6 @@ def begin_span(request: Request) -> Any:
 
 def end_span(span: Any, status: int) -> None:
     """End it as the reply does; an error of the client's is none of this span's, by the conventions."""
-    span.set_attribute("http.response.status_code", status)
-    if status >= 500:
-        span.set_attribute("error.type", str(status))
-        span.set_status(TRACING.api.Status(TRACING.api.StatusCode.ERROR))
-    span.end()
+    reply = Span(span)
+    reply.replied(status, error_from=500)
+    reply.end()
