@@ -102,6 +102,7 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(write_pool: Callable[..., P
     assert "did you mean" in fails("pools", "gsm8k")
     assert "no such controller file" in fails("evaluate", POOL, "--controller", f"file:{tmp_path}/none.safetensors")
     assert "--budget" in fails("evaluate", POOL, "--budget", "many")
+    assert "--slots must be a whole number, at least 1, not 0" in fails("evaluate", POOL, "--slots", "0")
     assert "extra must be a whole number, at least 0" in fails("evaluate", POOL, "--flow", "extra=-1")
     assert "POOL" in fails("evaluate")
 
@@ -205,16 +206,17 @@ def test_evaluate_replays_flow_and_tells_the_clock(tmp_path: Path) -> None:
 def test_advise_honours_what_it_takes(tmp_path: Path) -> None:
     pool, written, table = "smollm2-135m__arithmetic", tmp_path / "a.json", tmp_path / "a.csv"
     options: list[str | Path] = ["--repeats", "2", "--budget", "16", "--seed", "3", "--min-agreement", "80"]
-    tried = ["--controller", "asc", "--controller", "esc"]
+    tried = ["--controller", "asc", "--controller", "esc", "--slots", "4"]
     files: list[str | Path] = ["--json", written, "--csv", table, "--figure", tmp_path / "front.png"]
     done = suffice("advise", pool, *options, *tried, "--max-mean-tokens", "1000000", *files)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].startswith("Use --")
     page = json.loads(written.read_text())
-    assert {name: page[name] for name in ("budget", "repeats", "seed", "min_agreement")} == {
+    assert {name: page[name] for name in ("budget", "repeats", "seed", "slots", "min_agreement")} == {
         "budget": 16,
         "repeats": 2,
         "seed": 3,
+        "slots": 4,
         "min_agreement": 80,
     }
     assert {choice["controller"] for choice in page["choices"]} == {"asc", "esc"}

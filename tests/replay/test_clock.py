@@ -1,11 +1,13 @@
 """Flow, replayed with a clock."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import suffice
-from suffice.replay.flow import flow_one
+from suffice.replay.flow import flow_one, rounds_one
 from suffice.replay.run import run
 
 SIZE = 12
@@ -26,16 +28,30 @@ def test_with_equal_lengths_and_nothing_extra_flow_is_rounds(
     assert flowed.launched == rounds.draws and flowed.spent == 7 * rounds.draws
 
 
-@given(ANSWERS, TOKENS, CONTROLLERS, st.integers(0, 4))
-def test_what_flow_takes_adds_up(answers: list[str | None], tokens: list[int], controller: str, extra: int) -> None:
+@given(ANSWERS, TOKENS, CONTROLLERS, st.integers(0, 4), st.sampled_from([None, 1, 2, 5]))
+def test_what_flow_takes_adds_up(
+    answers: list[str | None], tokens: list[int], controller: str, extra: int, slots: int | None
+) -> None:
     chosen = suffice.get_controller(controller)
     for order in ("launch", "arrival"):
-        one = flow_one(chosen, answers, tokens, suffice.Flow(order, extra))
+        one = flow_one(chosen, answers, tokens, suffice.Flow(order, extra), slots)
         assert one.tally.draws <= one.launched <= SIZE
         assert one.spent <= sum(tokens[: one.launched]) and one.latency <= sum(tokens)
+        if slots == 1:
+            assert one.spent == one.latency, "one slot is always busy"
         if order == "launch":
             assert one.tally.answers == answers[: one.tally.draws], "no bias to short responses"
             assert one.spent >= sum(tokens[: one.tally.draws])
+
+
+@given(ANSWERS, TOKENS, CONTROLLERS)
+def test_rounds_on_the_clock_are_the_rounds(answers: list[str | None], tokens: list[int], controller: str) -> None:
+    chosen = suffice.get_controller(controller)
+    clocked, plain = rounds_one(chosen, answers, tokens, None), run(chosen, answers)
+    ends = [0, *plain.round_ends]
+    assert clocked.tally.answers == plain.answers and clocked.spent == sum(tokens[: plain.draws])
+    assert clocked.latency == sum(max(tokens[a:b]) for a, b in zip(ends, plain.round_ends, strict=False))
+    assert rounds_one(chosen, answers, tokens, 1).latency == clocked.spent
 
 
 def test_a_cancelled_draw_is_spent_as_far_as_it_got() -> None:
@@ -44,11 +60,26 @@ def test_a_cancelled_draw_is_spent_as_far_as_it_got() -> None:
     assert (one.latency, one.launched, one.tally.draws, one.spent) == (10, 5, 4, 50)
 
 
-def test_evaluate_tells_the_clock_in_rounds_and_in_flow() -> None:
+def test_evaluate_tells_the_clock_in_both_modes() -> None:
     pool = suffice.load_pool("smollm2-135m__arithmetic")
     (rounds,) = suffice.evaluate(pool, "plan", repeats=3)
     assert (rounds.latency_tokens, rounds.spent_tokens) == (rounds.sequential_tokens, rounds.total_tokens)
     assert rounds.launched == rounds.samples
+    (clocked,) = suffice.evaluate(pool, "plan", repeats=3, slots=32)
+    few = replace(pool, questions=pool.questions[:4])
+    (rounds_of_many,), (clocked_of_many,) = (suffice.evaluate(few, "plan", repeats=20, slots=n) for n in (None, 32))
+    assert clocked_of_many.certainty == pytest.approx(rounds_of_many.certainty), "it is told of the same repeats"
+    for metric in (
+        "accuracy",
+        "agreement",
+        "samples",
+        "rounds",
+        "latency_tokens",
+        "spent_tokens",
+        "confidence",
+        "share",
+    ):
+        assert getattr(clocked, metric) == pytest.approx(getattr(rounds, metric)), metric
     (flow,) = suffice.evaluate(pool, "plan", repeats=3, flow=suffice.Flow("arrival", 4))
     assert flow.latency_tokens is not None and rounds.latency_tokens is not None
     assert flow.latency_tokens < 0.7 * rounds.latency_tokens and flow.launched > flow.samples

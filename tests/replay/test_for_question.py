@@ -63,14 +63,14 @@ def test_every_replay_and_the_live_loop_are_served_by_the_same(controller: Contr
     assert plain.tolist() == live
     assert len(set(plain.ravel().tolist())) > 1, "else nothing was chosen"
     settings = {"budget": 20, "repeats": 5, "seed": 3}
-    for other in ({}, {"flow": Flow()}):
+    for other in ({}, {"slots": 2}, {"flow": Flow()}):
         (result,) = evaluate(pool, controller, **settings, **other)  # type: ignore[arg-type]
         assert result.by_question["samples"].tolist() == plain.mean(axis=1).tolist(), other
 
 
 @pytest.mark.parametrize("controller", [Chooser(), MIXTURE], ids=["chooser", "mixture"])
-@pytest.mark.parametrize("options", [{}, {"flow": Flow()}], ids=["arrays", "clock"])
-def test_an_added_question_changes_no_other_s_result(controller: Controller, options: dict[str, Flow]) -> None:
+@pytest.mark.parametrize("options", [{}, {"slots": 4}], ids=["arrays", "clock"])
+def test_an_added_question_changes_no_other_s_result(controller: Controller, options: dict[str, int]) -> None:
     pool = load_pool(POOL)
     whole, part = (
         evaluate(Pool("some", questions), controller, repeats=4, **options)[0].by_question["samples"]  # type: ignore[arg-type]

@@ -118,6 +118,14 @@ def test_a_pool_that_anything_was_learned_from_is_named(
     assert f"WARNING: {option[-1]} was trained on {pool}: its figures" in done.stderr
 
 
+def test_slots_make_responses_wait(write_pool: Write) -> None:
+    path = write_pool({"id": "q", "gold": "1", "answers": ["1"] * 32, "tokens": [10] * 32})
+    latencies = [
+        tables(path, "--controller", "esc", "--slots", slots)["The clock"]["esc, toy"][0] for slots in ("1", "2", "5")
+    ]
+    assert latencies == ["50", "30", "10"]
+
+
 def test_a_pool_without_answers_says_so(write_pool: Write) -> None:
     pool = write_pool({"id": "q", "gold": None, "answers": [None] * 32, "tokens": [10] * 32}, name="mute.jsonl")
     said = works("evaluate", pool, "--controller", "sc", "--controller", "plan")

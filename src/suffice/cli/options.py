@@ -60,6 +60,9 @@ RayAddress = Annotated[
     str | None,
     typer.Option("--ray", metavar="ADDRESS", help="Work on a Ray cluster: auto, ray://HOST:PORT or local (extra ray)."),
 ]
+Slots = Annotated[
+    int | None, typer.Option(help="How many responses to a question the server works on at once; all by default.")
+]
 TokensPerSecond = Annotated[
     float | None, typer.Option(help="How quick a response is, for latency in seconds.", callback=_above_0)
 ]

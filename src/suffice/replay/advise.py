@@ -62,6 +62,7 @@ def advise(
     budget: int = DEFAULT_BUDGET,
     repeats: int = DEFAULT_REPEATS,
     seed: int = 0,
+    slots: int | None = None,
     progress: Callable[[float], None] = lambda share: None,
     executor: AnyExecutor = "here",
 ) -> Advice:
@@ -75,7 +76,7 @@ def advise(
         max_tokens: The most tokens for a question, on average: of what keeps to it the quickest is advised. One of the
             two is given.
         min_agreement: How often to agree with the vote of the full budget, in percent.
-        budget, repeats, seed, executor: As in `evaluate`.
+        budget, repeats, seed, slots, executor: As in `evaluate`.
         progress: Called with the share of the work that each step was.
 
     Raises:
@@ -93,7 +94,7 @@ def advise(
     variants = [variant for variant in every if not (variant.flow and variant.controller.needs_rounds)]
     variants.append(Variant.of("once", None))
     total = len(variants) * sum(len(pool.questions) for pool in loaded)
-    setting = Replay(budget, repeats, seed, confidence=False)
+    setting = Replay(budget, repeats, seed, confidence=False, slots=slots)
     found = replay_variants(loaded, variants, setting, lambda questions: progress(questions / total), executor)
     measured = zip(variants, zip(*found, strict=True), strict=True)
     *choices, once = (_choice(variant, results) for variant, results in measured)

@@ -86,6 +86,7 @@ def compare(
     seed: int = 0,
     penalties: Penalties = Penalties(),
     flow: Flow | None = None,
+    slots: int | None = None,
     elect: str | Election = "majority",
     progress: Callable[[float], None] = lambda share: None,
     executor: AnyExecutor = "here",
@@ -93,7 +94,7 @@ def compare(
     """Replay controllers over pools and what they are compared with, which is always in rounds and by majority.
 
     Args:
-        pools, controllers, budget, repeats, seed, executor: As in `evaluate`.
+        pools, controllers, budget, repeats, seed, slots, executor: As in `evaluate`.
         baseline: The controller that differences are against.
         penalties: What a draw and a round cost; learned controllers are measured against the exact planner with these.
         flow, elect: As in `evaluate`, for the controllers alone.
@@ -122,7 +123,7 @@ def compare(
         *(Variant.of(plan) for _, plan in planners),
         *(Variant.of(f"sc:draws={draws}") for draws in CHECKPOINTS if draws < budget),
     ]
-    setting = Replay(budget, repeats, seed, penalties)
+    setting = Replay(budget, repeats, seed, penalties, slots=slots)
     total = len(variants) * sum(len(pool.questions) for pool in loaded)
     found = replay_variants(loaded, variants, setting, lambda questions: progress(questions / total), executor)
     first = len(asked) + 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice.controllers import Controller, get_controller, question_random
 from suffice.elections import Election, check_signals, get_election
-from suffice.errors import OptionError
+from suffice.errors import OptionError, whole_number
 from suffice.executors import AnyExecutor, Link, Task, get_executor
 from suffice.flow import Flow
 from suffice.notebook import frame, table
@@ -19,7 +19,7 @@ from suffice.planning import LARGEST_BUDGET, prior_of
 from suffice.pools import AnyPool, Episodes, Pool, Question, check_draws, draw_episodes, get_pools
 from suffice.replay.fields import replay_fields
 from suffice.replay.reliability import Reliability, question_sums
-from suffice.replay.run import MEASURED, SHARES, Measures, Outcomes, replay, replay_flow
+from suffice.replay.run import MEASURED, SHARES, Measures, Outcomes, replay, replay_clocked
 from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET, FloatArray, Tally
 
@@ -122,6 +122,7 @@ def evaluate(
     penalties: Penalties = Penalties(),
     confidence: bool = True,
     flow: Flow | None = None,
+    slots: int | None = None,
     elect: str | Election = "majority",
     progress: Callable[[int], None] = lambda questions: None,
     executor: AnyExecutor = "here",
@@ -138,6 +139,7 @@ def evaluate(
         confidence: False leaves confidence and certainty out, which is quicker.
         flow: Where given there are no rounds: a decision on every arrival, and what is in flight at the stop is
             cancelled.
+        slots: How many responses to a question the server works on at once; all where it is None.
         elect: The election that accuracy is told of; it needs pools with the signals that it weighs with.
         progress: Called with how many questions each step took.
         executor: Where the work runs: "here", "processes" for all cores, "ray". The figures are the same.
@@ -155,7 +157,7 @@ def evaluate(
     """
     asked = [controllers] if isinstance(controllers, AnyController) else controllers
     variants = [Variant.of(controller, flow, elect) for controller in asked]
-    setting = Replay(budget, repeats, seed, penalties, confidence)
+    setting = Replay(budget, repeats, seed, penalties, confidence, slots)
     found = replay_variants(get_pools(pools), variants, setting, progress, executor)
     return [result for results in found for result in results]
 
@@ -185,6 +187,7 @@ class Replay:
     seed: int = setting(0, "Chooses the draws.")
     penalties: Penalties = Penalties()
     confidence: bool = True
+    slots: int | None = None
 
     @property
     def tells_confidence(self) -> bool:
@@ -193,6 +196,8 @@ class Replay:
 
     def check(self, pools: Sequence[Pool], variants: Sequence[Variant]) -> None:
         """Refuse what can't be replayed, before the work begins."""
+        if self.slots is not None:
+            whole_number("slots", self.slots)
         for pool in pools:
             check_draws(pool, self.budget, self.repeats, self.seed)
             for variant in variants:
@@ -202,8 +207,8 @@ class Replay:
                     variant.flow.check(chosen)
                 check_signals(variant.election, pool)
             structured = any(question.structured for question in pool.questions)
-            if structured and any(variant.flow for variant in variants):
-                raise OptionError(f"{pool.name} has structured answers, which are replayed in rounds alone")
+            if structured and (self.slots or any(variant.flow for variant in variants)):
+                raise OptionError(f"{pool.name} has structured answers, which are replayed in rounds and with no clock")
 
 
 _Measured = list[tuple[dict[str, FloatArray], FloatArray]]
@@ -293,9 +298,8 @@ def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, 
         return
     for variant in variants:
         link.check()
-        outcomes: Outcomes
-        if variant.flow:
-            outcomes = replay_flow(episodes, variant.controller, variant.flow)
+        if variant.flow or setting.slots:
+            outcomes: Outcomes = replay_clocked(episodes, variant.controller, variant.flow, setting.slots)
         else:
             outcomes = replay(episodes, variant.controller)
         prior = prior_of(variant.controller)

@@ -27,14 +27,34 @@ class Clocked:
     counted: Sequence[int]
 
 
-def flow_one(controller: Controller, answers: Sequence[str | None], tokens: Sequence[int], flow: Flow) -> Clocked:
+def rounds_one(
+    controller: Controller, answers: Sequence[str | None], tokens: Sequence[int], slots: int | None = None
+) -> Clocked:
+    """One question in rounds, each of which waits for its last response."""
+    tally = Tally(len(answers))
+    clock = _Clock(tokens, slots)
+    while asked := controller.next_round(tally):
+        clock.launch(asked)
+        while clock.under_way:
+            clock.next_arrivals()
+        tally.add_round(answers[tally.draws : tally.draws + asked])
+    return Clocked(tally, clock.now, clock.launched, tally.rounds, clock.spent(), range(tally.draws))
+
+
+def flow_one(
+    controller: Controller,
+    answers: Sequence[str | None],
+    tokens: Sequence[int],
+    flow: Flow,
+    slots: int | None = None,
+) -> Clocked:
     """One question, event by event: the truth that quicker ways must match.
 
     `answers` and `tokens` are those of the draws in the order in which they are started; the budget is their number.
     """
     flow.check(controller)
     tally = Tally(len(answers))
-    clock = _Clock(tokens)
+    clock = _Clock(tokens, slots)
     arrived: set[int] = set()
     counted: list[int] = []
     launches = 0
@@ -57,19 +77,26 @@ def flow_one(controller: Controller, answers: Sequence[str | None], tokens: Sequ
 
 
 class _Clock:
-    """Draws under way at a server; the time is counted in tokens."""
+    """Draws under way on a server with so many slots; the time is counted in tokens."""
 
-    def __init__(self, tokens: Sequence[int]) -> None:
+    def __init__(self, tokens: Sequence[int], slots: int | None) -> None:
         self.now = 0
         self.launched = 0
         self._tokens = tokens
+        self._free = [0] * min(slots or len(tokens), len(tokens))  # when each slot is free
         self._under_way: list[tuple[int, int]] = []  # when it arrives, and which
         self._started: list[int] = []
 
+    @property
+    def under_way(self) -> bool:
+        return bool(self._under_way)
+
     def launch(self, draws: int) -> None:
         for draw in range(self.launched, self.launched + draws):
-            heapq.heappush(self._under_way, (self.now + self._tokens[draw], draw))
-            self._started.append(self.now)
+            start = max(self.now, heapq.heappop(self._free))
+            heapq.heappush(self._free, start + self._tokens[draw])
+            heapq.heappush(self._under_way, (start + self._tokens[draw], draw))
+            self._started.append(start)
         self.launched += draws
 
     def next_arrivals(self) -> list[int]:
@@ -82,4 +109,4 @@ class _Clock:
 
     def spent(self) -> int:
         """The tokens generated until now, those of draws that are cancelled now among them."""
-        return sum(min(self._tokens[draw], self.now - start) for draw, start in enumerate(self._started))
+        return sum(max(0, min(self._tokens[draw], self.now - start)) for draw, start in enumerate(self._started))

@@ -12,7 +12,7 @@ from suffice.elections import LENGTH, Election, Majority
 from suffice.flow import Flow
 from suffice.planning import Prior, certainties, confidences
 from suffice.pools import Episodes
-from suffice.replay.flow import flow_one
+from suffice.replay.flow import flow_one, rounds_one
 from suffice.tally import NONE, FloatArray, IntArray, Standings, Tally
 
 
@@ -136,12 +136,13 @@ def _serves_all(controller: Controller) -> bool:
     return type(controller).for_question is Controller.for_question
 
 
-def replay_flow(episodes: Episodes, controller: Controller, flow: Flow) -> ClockedOutcomes:
-    """Each episode in flow, on a clock of tokens."""
+def replay_clocked(episodes: Episodes, controller: Controller, flow: Flow | None, slots: int | None) -> ClockedOutcomes:
+    """Each episode on a clock of tokens: in flow, or in rounds."""
     found = []
     order = np.full(episodes.answers.shape, NONE)
     for row, chosen in enumerate(controllers_of(episodes, controller)):
-        one = flow_one(chosen, episodes.row(row), episodes.tokens[row].tolist(), flow)
+        answers, tokens = episodes.row(row), episodes.tokens[row].tolist()
+        one = flow_one(chosen, answers, tokens, flow, slots) if flow else rounds_one(chosen, answers, tokens, slots)
         leader = episodes.question(row).code(one.tally.leader)
         found.append((leader, one.launches, one.tally.draws, one.spent, one.latency, one.launched))
         order[row, : one.tally.draws] = one.counted

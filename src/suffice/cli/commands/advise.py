@@ -35,6 +35,7 @@ def advise(
         float | None, typer.Option("--max-mean-tokens", help="The most tokens for a question, on average.")
     ] = None,
     min_agreement: float = setting(MIN_AGREEMENT, "How often to agree with the full vote, in percent."),
+    slots: options.Slots = None,
     tokens_per_second: options.TokensPerSecond = None,
     ray: options.RayAddress = None,
 ) -> None:
@@ -57,10 +58,11 @@ def advise(
             max_tokens=max_tokens,
             min_agreement=min_agreement,
             **draws,
+            slots=slots,
             progress=advance,
             executor=cluster or executor_for(pools, len(tried) * len(FLOWS), draws["repeats"], clocked=True),
         )
-    settings: dict[str, float | None] = {**draws, "min_agreement": min_agreement}
+    settings = {**draws, "slots": slots, "min_agreement": min_agreement}
     settings |= {"max_latency": max_latency, "max_tokens": max_tokens}
     outputs.write(
         json=lambda: advice_json(advice, **settings),

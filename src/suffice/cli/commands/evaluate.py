@@ -41,6 +41,7 @@ def evaluate(
     penalty_draw: options.PenaltyDraw = Penalties.draw,
     penalty_round: options.PenaltyRound = Penalties.round,
     flow: str | None = setting(None, ABOUT, METAVAR),
+    slots: options.Slots = None,
     elect: str = setting("majority", ELECT, "E"),
     tokens_per_second: options.TokensPerSecond = None,
     baseline: str = setting("sc", "The controller that changes and differences are against.", "C"),
@@ -52,8 +53,8 @@ def evaluate(
     """Replay controllers over pools, all on the same draws, and compare them."""
     flowing = get_flow(flow)
     if learn:
-        if flowing or outputs.csv:
-            raise OptionError("is for rounds, and writes no CSV", "learn")
+        if flowing or slots or outputs.csv:
+            raise OptionError("is for rounds with no clock, and writes no CSV", "learn")
         if elect != "majority":
             raise OptionError("tells samples and agreement, which an election by weight doesn't change", "learn")
         if len(controllers) > 1:
@@ -86,14 +87,15 @@ def evaluate(
             **draws,
             penalties=penalties,
             flow=flowing,
+            slots=slots,
             elect=elect,
             progress=advance,
-            executor=cluster or executor_for(pools, len(controllers), draws["repeats"], clocked=bool(flowing)),
+            executor=cluster or executor_for(pools, len(controllers), draws["repeats"], clocked=bool(flowing or slots)),
         )
     about: dict[str, Any] = {**draws, "penalty_draw": penalties.draw, "penalty_round": penalties.round, "elect": elect}
     about |= {"flow": str(flowing) if flowing else None, "warnings": warnings}
-    if tokens_per_second:
-        about["tokens_per_second"] = tokens_per_second
+    if slots or tokens_per_second:
+        about |= {"slots": slots, "tokens_per_second": tokens_per_second}
     judged = judge_pools(calibration, pools, draws["budget"], draws["seed"]) if calibration else {}
     if calibration:
         about["right"] = judged_json(calibration, judged, risk)
@@ -107,7 +109,7 @@ def evaluate(
         return
     for table in evaluation_tables(comparisons):
         show(table, "")
-    if flowing or tokens_per_second:
+    if flowing or slots or tokens_per_second:
         show(clock_table(comparisons, tokens_per_second), "")
     if calibration:
         show(judged_table(calibration, judged, risk), "")
