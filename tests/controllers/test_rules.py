@@ -6,8 +6,8 @@ import pytest
 from adaptive_consistency import BetaStoppingCriteria
 from scipy import integrate, stats
 
-from suffice import Tally, get_controller
-from suffice.controllers.boinf import BestOfInfinity, largest_probabilities
+from suffice import ControllerError, Tally, get_controller
+from suffice.controllers.rules import BestOfInfinity, largest_probabilities, log_likelihood_ratios
 
 
 def tally_of(votes: tuple[int, ...], none: int = 0, budget: int = 32) -> Tally:
@@ -92,11 +92,16 @@ def test_doubling_shares_are_of_the_answers_given() -> None:
     assert decide("doubling", answers(None, None)) == 2
 
 
-@pytest.mark.parametrize("votes", [(1,), (3, 1), (5, 4), (5, 5), (12, 3, 3, 1), (20, 2, 2, 2, 1, 1, 1, 1), (31, 1)])
+SMALL = [(1,), (3, 1), (5, 4), (5, 5), (12, 3, 3, 1), (20, 2, 2, 2, 1, 1, 1, 1), (31, 1)]
+LARGE = [(256, 255), (260, 240, 12), (400, 2, 1), (60, 59, 58, 57)]
+
+
+@pytest.mark.parametrize("votes", SMALL + LARGE)
 def test_boinf_quadrature_is_the_integral(votes: tuple[int, ...]) -> None:
     leader, others = stats.gamma(votes[0] + 1), [stats.gamma(shape) for shape in (*(v + 1 for v in votes[1:]), 1.3)]
+    low, high = leader.ppf([1e-13, 1 - 1e-13])
     expected, _ = integrate.quad(
-        lambda x: leader.pdf(x) * np.prod([other.cdf(x) for other in others]), 0, 120, epsabs=1e-12, limit=200
+        lambda x: leader.pdf(x) * np.prod([other.cdf(x) for other in others]), low, high, epsabs=1e-12, limit=400
     )
     assert largest_probabilities(np.array([votes]), 0.3)[0] == pytest.approx(expected, abs=1e-9)
 
@@ -132,3 +137,45 @@ def test_best_of_infinity_stops_at_a_factor_that_is_reached_exactly() -> None:
         tally.add_round(["7"] * int(votes[row, 0]))
         reached, missed = BestOfInfinity(float(factors[row])), BestOfInfinity(float(np.nextafter(factors[row], np.inf)))
         assert (reached.decide(tally), missed.decide(tally)) == (0, 1)
+
+
+def next_round(spec: str, votes: tuple[int, ...], budget: int) -> int:
+    return get_controller(spec).next_round(tally_of(votes, budget=budget))
+
+
+# What the package `consol` 0.3.0 draws next, with its mixture SPRT and as many trials as the budget.
+PACKAGE = [
+    (32, 0, 0, 3), (32, 1, 0, 2), (32, 2, 0, 1), (32, 3, 0, 0), (32, 2, 1, 2), (32, 3, 1, 1), (32, 4, 1, 0),
+    (32, 5, 2, 0), (32, 5, 5, 3), (32, 9, 6, 0), (32, 16, 15, 1), (256, 60, 60, 3), (256, 100, 95, 0),
+    (256, 126, 126, 3), (256, 127, 127, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("budget", "first", "second", "draws"), PACKAGE)
+def test_consol_draws_what_the_package_does(budget: int, first: int, second: int, draws: int) -> None:
+    assert next_round("consol", (first, second), budget) == draws
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 0), (3, 1), (5, 5), (12, 4)])
+def test_its_ratio_is_that_of_the_marginal_likelihoods(first: int, second: int) -> None:
+    density = stats.beta(3, 3)
+    seen, _ = integrate.quad(lambda p: p**first * (1 - p) ** second * density.pdf(p) / density.sf(0.5), 0.5, 1)
+    expected = np.log(seen) - (first + second) * np.log(0.5)
+    assert log_likelihood_ratios(np.array(first), np.array(second), 3) == pytest.approx(expected)
+
+
+def test_consol_needs_a_vote_and_takes_parameters_in_range() -> None:
+    tally = Tally(32)
+    tally.add_round([None] * 4)
+    assert get_controller("consol").decide(tally) == 3
+    for wrong in ("alpha=0", "beta=1", "prior=-1"):
+        with pytest.raises(ControllerError, match="must be above 0"):
+            get_controller(f"consol:{wrong}")
+
+
+@pytest.mark.parametrize("budget", [2, 8, 64, 512])
+@pytest.mark.parametrize("rule", ["consol", "boinf"])
+def test_rules_serve_any_budget(rule: str, budget: int) -> None:
+    assert 0 < next_round(rule, (), budget) <= budget
+    assert next_round(rule, (budget // 2, budget // 2 - 1), budget) in (0, 1, 2, 3)
+    assert next_round(rule, (budget,), budget) == 0

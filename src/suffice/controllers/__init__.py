@@ -1,6 +1,6 @@
 """Controllers: the interface, the published rules, the learned ones, and names for them."""
 
-from suffice.controllers import boinf, consol, rules
+from suffice.controllers import rules
 from suffice.controllers.base import ArrayController, Controller, question_random
 from suffice.controllers.conditioned import ConditionedController, shipped_controllers
 from suffice.controllers.files import FORMAT, SavedController, file_kind, load_controller, save_controller
@@ -14,8 +14,6 @@ __all__ = [
     "Controller",
     "LearnedController",
     "SavedController",
-    "boinf",
-    "consol",
     "controller_names",
     "file_kind",
     "get_controller",

@@ -103,11 +103,6 @@ def question_random(seed: int, question: str, repeat: int = 0) -> np.random.Gene
     return np.random.default_rng([seed, name, repeat + 1])
 
 
-ROOMS = ("suffice.planning",)
-"""Rooms that stand on this one and have controllers too: they register them when they are imported."""
-
-
-def import_rooms() -> None:
-    """Have all controllers of ours registered, before one is looked for by its name or in a file."""
-    for room in ROOMS:
-        importlib.import_module(room)
+def import_planner() -> None:
+    """Register the controllers of the planner, which stands on this room, before one is looked for by name or kind."""
+    importlib.import_module("suffice.planning")

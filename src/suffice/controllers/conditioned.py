@@ -190,20 +190,15 @@ class ConditionedController(NetworkController):
     @classmethod
     def from_file(cls, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> "ConditionedController":
         """The layers in order; ValueError where they don't fit each other and the card."""
-        width, numbers = FEATURES + CONDITIONS, [card["first"], *card["actions"]]
-        layers = cls.layers_of(tensors, numbers)
-        if len(layers) != 3:
-            raise ValueError
-        high, bound = np.full(width, LARGEST_INPUT), 0.0
+        numbers = [card["first"], *card["actions"]]
+        layers = cls.layers_of(tensors, FEATURES + CONDITIONS, numbers)
+        high, bound = np.full(FEATURES + CONDITIONS, LARGEST_INPUT), 0.0
         for weights, biases in layers:
-            if weights.dtype.kind != "f" or weights.shape != (*biases.shape, width):
-                raise ValueError
-            width = len(biases)
             # Inputs and what is hidden are never below 0, so a sum lies between these two.
             most, least = (np.maximum(side, 0) @ high + np.abs(biases) for side in (weights, -weights))
             high, bound = most, float(np.maximum(most, least).max())
         # Three layers and an input on the grid make multiples of 2⁻⁴⁰: up to 2¹³ they are exact in 53 bits.
-        if width != len(numbers) or not bound < 2**13:
+        if len(layers) != 3 or len(high) != len(numbers) or not bound < 2**13:
             raise ValueError
         try:
             return ConditionedController(layers, card, Penalties(**card["penalties"]))

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from suffice.controllers.base import ArrayController, import_rooms
+from suffice.controllers.base import ArrayController, import_planner
 from suffice.errors import ControllerError
 from suffice.paths import is_there, write_whole
 from suffice.tally import FloatArray
@@ -71,24 +71,29 @@ class NetworkController(SavedController):
 
     def tensors(self) -> dict[str, FloatArray]:
         """The weights and biases, layer by layer."""
-        return tensors_of(self.layers)
+        return {
+            f"layers.{number}.{name}": np.ascontiguousarray(tensor, np.float32)
+            for number, layer in enumerate(self.layers)
+            for name, tensor in zip(("weight", "bias"), layer, strict=True)
+        }
 
     @staticmethod
-    def layers_of(tensors: Mapping[str, FloatArray], numbers: Iterable[Any]) -> Layers:
-        """The layers of a file, in order; ValueError where it has others, or a number of its card is none above 0."""
+    def layers_of(tensors: Mapping[str, FloatArray], width: int, numbers: Iterable[Any]) -> Layers:
+        """The layers of a file, in order, for inputs of a width.
+
+        ValueError where one doesn't fit the one before, or a number of the card is none above 0.
+        """
         count = len(tensors) // 2
         if any(type(number) is not int or number < 1 for number in numbers) or count < 1 or len(tensors) != 2 * count:
             raise ValueError
-        return [(tensors[f"layers.{number}.weight"], tensors[f"layers.{number}.bias"]) for number in range(count)]
-
-
-def tensors_of(layers: Layers) -> dict[str, FloatArray]:
-    """A network as it is in a file: its weights and biases, layer by layer."""
-    return {
-        f"layers.{number}.{name}": np.ascontiguousarray(tensor, np.float32)
-        for number, layer in enumerate(layers)
-        for name, tensor in zip(("weight", "bias"), layer, strict=True)
-    }
+        layers = [(tensors[f"layers.{number}.weight"], tensors[f"layers.{number}.bias"]) for number in range(count)]
+        for weights, biases in layers:
+            if weights.dtype.kind != "f" or weights.shape != (*biases.shape, width):
+                raise ValueError
+            if not (np.isfinite(weights).all() and np.isfinite(biases).all()):
+                raise ValueError
+            width = len(biases)
+        return layers
 
 
 K = TypeVar("K", bound=type[SavedController])
@@ -150,7 +155,7 @@ def load_controller(path: str | Path) -> SavedController:
             raise ControllerError(f"{path}: this controller is for a panel: give it to suffice panel, or in its file")
         if card["format"] > FORMAT:
             raise ControllerError(f"{path}: this controller has format {card['format']}, newer than this suffice knows")
-        import_rooms()
+        import_planner()
         return _kinds[card["kind"]].from_file(tensors, card)
     except BROKEN:
         raise ControllerError(f"{path}: this is not a whole controller file; make one with suffice train") from None

@@ -39,19 +39,10 @@ class LearnedController(NetworkController):
     @classmethod
     def from_file(cls, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> "LearnedController":
         """The layers in order; ValueError where they don't fit each other and the card."""
-        layers = cls.layers_of(tensors, [card["budget"], card["top"], card["first"], *card["actions"]])
-        width = card["top"] + 2
-        for weights, biases in layers:
-            if weights.dtype.kind != "f" or biases.ndim != 1:
-                raise ValueError
-            if weights.shape != (len(biases), width) or not (np.isfinite(weights).all() and np.isfinite(biases).all()):
-                raise ValueError
-            width = len(biases)
-        if (
-            card["first"] >= card["budget"]
-            or width != len(card["actions"]) + 1
-            or card["activation"] not in ACTIVATIONS
-        ):
+        numbers = [card["budget"], card["top"], card["first"], *card["actions"]]
+        layers = cls.layers_of(tensors, card["top"] + 2, numbers)
+        outputs, known = len(layers[-1][1]), card["activation"] in ACTIVATIONS
+        if card["first"] >= card["budget"] or outputs != len(card["actions"]) + 1 or not known:
             raise ValueError
         return LearnedController(layers, card)
 

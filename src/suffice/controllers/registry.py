@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from suffice.controllers.base import Controller, import_rooms
+from suffice.controllers.base import Controller, import_planner
 from suffice.controllers.files import load_controller
 from suffice.errors import ControllerError
 from suffice.registry import Registry, classes_of
@@ -46,7 +46,7 @@ def controller_names() -> list[str]:
     >>> {"asc", "plan", "rl"} <= set(controller_names())
     True
     """
-    import_rooms()
+    import_planner()
     return _registry.names()
 
 
@@ -64,5 +64,5 @@ def get_controller(spec: str | Controller) -> Controller:
     """
     if isinstance(spec, Controller):
         return spec
-    import_rooms()
+    import_planner()
     return _registry.get(spec)
