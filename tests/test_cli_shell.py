@@ -21,7 +21,6 @@ from typer.testing import CliRunner
 from suffice import bundled_pools, controller_names
 from suffice.cli import app
 from suffice.cli.app import new_console, show
-from suffice.cli.commands import top
 from suffice.live.batches.batch import Spent
 from suffice.report import progress
 from suffice.report.layout import shown_page
@@ -190,14 +189,6 @@ def test_tables_fit_80_columns(
         works("controllers"),
         works("keys", "list", "--file", keys),
     ]
-    entry = {"kind": "vote", "controller": "plan", "status": 200, "samples": 12, "tokens": 1234567, "confidence": 0.99}
-    spent = {"requests": 12345, "votes": 1234, "samples": 123456, "over_one_samples": 112345, "tokens": 9912345}
-    group = {"model": "a-model-with-a-name", "key": "somebody", "evidence": "conclusion", **spent}
-    costs = {"said": "+3.1 samples a request", "groups": [group]}
-    told = {"totals": spent | {"over_one_tokens": 8912345}, "costs": costs, "recent": [entry]}
-    console = Console(width=80, record=True, file=StringIO())
-    console.print(top.screen("http://here", told))
-    shown.append(console.export_text())
     page = "## Title\n\n|  | one acc. % | two rounds |\n| --- | --- | --- |\n" + "| asc | 12.3 | 4.5 (+890 %) |\n" * 2
     wide = "|  |" + " one acc. % |" * 20 + "\n|" + " --- |" * 21 + "\n| asc |" + " 12.34 |" * 20 + "\n"
     show(*shown_page(f"{page}\n{wide}\n**bold** and ![a.png](a.png)", new_console().width))
@@ -205,7 +196,7 @@ def test_tables_fit_80_columns(
     for text in shown:
         assert max(map(len, text.splitlines())) <= 80 and "…" not in text, text
     assert shown[-1].count("12.34") == 20 and shown[-1].endswith("bold and a.png\n") and "|" not in shown[-1]
-    assert "1,234,567" in shown[-2] and "1000000" in shown[-3]
+    assert "1000000" in shown[-2]
 
 
 def test_a_wait_has_a_bar_on_a_terminal_and_none_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """For LangChain: any chat model or chain, asked just enough times (extra: langchain)."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from suffice.live.calls import vote_on
@@ -38,7 +37,7 @@ def just_enough(model: Any, *, sampling: Sampling | None = None, **settings: Any
     """
     from langchain_core.runnables import RunnableLambda
 
-    chosen = replace(sampling or Sampling(), **settings)
+    chosen = (sampling or Sampling()).replaced(**settings)
 
     async def asked(given: Any, config: Any) -> Any:
         messages: dict[int, Any] = {}

@@ -77,7 +77,7 @@ def suffice(
 
     question = question or sys.stdin.read()
     try:
-        sampling = Sampling(controller, budget, answer, concurrency=concurrency)
+        sampling = Sampling(controller=controller, budget=budget, answer=answer, concurrency=concurrency)
         found: Any = llm.get_model(model)
         settings = {name: value for name, value in found.Options(**dict(options)) if value is not None}
         key = llm.get_key(explicit_key=key, key_alias=found.needs_key, env_var=found.key_env_var) if key else None

@@ -3,8 +3,6 @@
 import asyncio
 import datetime
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from itertools import cycle
 from typing import Any, Literal
@@ -222,16 +220,3 @@ def test_what_can_t_be_a_format_is_refused() -> None:
         with pytest.raises(suffice.OptionError, match="ignore needs a JSON pointer"):
             parse_sync(server, response_format=Invoice, ignore=["lines"])
         assert server.served == 0
-
-
-def test_pydantic_is_imported_only_by_a_parse() -> None:
-    # The openai package is itself built on Pydantic: what is ours is looked at without either.
-    check = (
-        "import sys, types; sys.modules |= {'pydantic': None, 'openai': types.ModuleType('openai')}\n"
-        "import suffice; suffice.sample, suffice.parse\n"
-        "from suffice.live.parse import _Form; _Form({'type': 'object'})\n"
-        "try: _Form(int)\n"
-        "except suffice.OptionError as error: print(error)"
-    )
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True)
-    assert "response_format a model needs pydantic" in done.stdout, done.stderr

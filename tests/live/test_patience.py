@@ -56,7 +56,7 @@ def test_the_last_round_is_larger_and_what_arrives_in_time_counts() -> None:
 
 
 def test_a_patience_below_0_is_refused() -> None:
-    with pytest.raises(suffice.OptionError, match="patience must be 0 or more"):
+    with pytest.raises(suffice.OptionError, match="patience must be a number, at least 0"):
         suffice.Sampling(patience=-1)
 
 

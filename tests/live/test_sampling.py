@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import openai
@@ -23,8 +22,8 @@ pytestmark = pytest.mark.usefixtures("quick")
         ({"budget": 2.5}, "budget must be a whole number"),
         ({"concurrency": 0}, "concurrency must be a whole number, at least 1"),
         ({"retries": -1}, "retries must be a whole number, at least 0"),
-        ({"timeout_seconds": 0}, "timeout_seconds must be above 0"),
-        ({"deadline_seconds": -1}, "deadline_seconds must be above 0"),
+        ({"timeout_seconds": 0}, "timeout_seconds must be a number above 0"),
+        ({"deadline_seconds": -1}, "deadline_seconds must be a number above 0"),
         ({"answer": "nonsense"}, "unknown extractor"),
         ({"elect": "nonsense"}, "unknown election"),
         ({"flow": "order=size"}, "flow can't be .* order must be launch, arrival or auto"),
@@ -55,7 +54,7 @@ def test_settings_by_name_count_more_than_the_value_that_is_given() -> None:
 @pytest.mark.parametrize("function", [suffice.sample, suffice.asample, suffice.parse, suffice.aparse, just_enough, ask])
 def test_help_shows_the_settings_of_all_who_take_them(function: Callable[..., Any]) -> None:
     shown = inspect.signature(function).parameters
-    assert {field.name: field.default for field in fields(suffice.Sampling)}.items() <= {
+    assert {name: field.default for name, field in suffice.Sampling.model_fields.items()}.items() <= {
         name: one.default for name, one in shown.items()
     }.items()
 

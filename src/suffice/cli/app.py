@@ -11,8 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 import suffice
-from suffice.cli.arguments import Command, shown_plainly, spelled
-from suffice.cli.fields import with_fields
+from suffice.cli.command import Command, spelled, with_options
 from suffice.errors import OptionError, SufficeError, missing
 from suffice.imports import import_module
 
@@ -41,10 +40,6 @@ def arguments() -> list[str]:
 
 class Group(TyperGroup):
     """Turns our errors into one sentence and exit code 2."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """The options, as the help shows them."""
-        return shown_plainly(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The command and what is for it."""
@@ -113,13 +108,14 @@ class CommandApp(typer.Typer):
     def command(self, name: str | None = None, **settings: Any) -> Callable[[F], F]:
         """Add a command."""
         add = super().command(name, cls=Command, **settings)
-        return lambda command: add(with_fields(command))
+        return lambda command: add(with_options(command))
 
 
 app = CommandApp(
     cls=Root,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     help="Ask your LLM just enough times.",
 )
 

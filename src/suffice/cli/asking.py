@@ -16,7 +16,7 @@ from suffice import OptionError
 from suffice.answers import Structure
 from suffice.answers.structure import Schema
 from suffice.cli.app import need
-from suffice.cli.fields import Fields
+from suffice.cli.command import Fields
 from suffice.cli.options import costs_of
 from suffice.cli.servers import ServerChoice
 from suffice.flow import get_flow
@@ -47,8 +47,10 @@ SchemaFile = Annotated[
     Path | None,
     typer.Option("--schema", metavar="FILE", help="Ask for JSON of this schema, and vote on it field by field."),
 ]
-Price = Annotated[float, typer.Option("--price-per-million-tokens", help="What tokens of responses cost.")]
-PromptPrice = Annotated[float, typer.Option("--price-per-million-prompt-tokens", help="What tokens of prompts cost.")]
+Price = Annotated[float, typer.Option("--price-per-million-tokens", metavar="N", help="What tokens of responses cost.")]
+PromptPrice = Annotated[
+    float, typer.Option("--price-per-million-prompt-tokens", metavar="N", help="What tokens of prompts cost.")
+]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="Where the result goes; its journal is beside it.")]
 Questions = Annotated[
     Path, typer.Argument(metavar="QUESTIONS", help="A JSON line a question: id, question and, if known, gold.")
@@ -130,7 +132,7 @@ def weighed(settings: Mapping[str, Any], prices: Mapping[str, Any]) -> dict[str,
 
 def recorded(settings: Mapping[str, Any], names: str) -> dict[str, Any]:
     """These settings as a journal keeps them, to be gone on with by the same alone."""
-    found = {name: settings.get(name, getattr(Sampling, name)) for name in names.split()}
+    found = {name: settings.get(name, Sampling.model_fields[name].default) for name in names.split()}
     if found.get("flow"):
         found["flow"] = str(get_flow(found["flow"]))
     return found | {"ignore": list(found["ignore"])}

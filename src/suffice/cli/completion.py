@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import suffice
-from suffice.cli.arguments import still_open
 
+OPEN = "suffice.open"
+"""Where a context has the option that takes many values, and may take one more where the line ends now."""
 POOL_FILES = (".jsonl", ".jsonl.gz")
 CONTROLLER_FILES = (".safetensors",)
 
@@ -27,7 +28,7 @@ def controllers_and_files(incomplete: str) -> list[str]:
 def pools(ctx: Any, incomplete: str) -> list[str]:
     """Bundled pools and files; controllers too after one of them, since there may be more."""
     named = [one for one in suffice.bundled_pools() if one.startswith(incomplete)]
-    more = controllers(incomplete) if still_open(ctx) == "--controller" else []
+    more = controllers(incomplete) if ctx.meta.get(OPEN) == "--controller" else []
     return [*more, *named, *_files(incomplete, POOL_FILES)]
 
 

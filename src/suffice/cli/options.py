@@ -10,7 +10,7 @@ import typer
 import suffice
 from suffice import Costs, OptionError, Penalties
 from suffice.cli import completion
-from suffice.cli.fields import Fields
+from suffice.cli.command import Fields
 from suffice.executors import Executor, Ray
 from suffice.panel.voters import PoolVoter
 from suffice.replay.evaluate import DEFAULT_REPEATS, Replay
@@ -61,14 +61,15 @@ RayAddress = Annotated[
     typer.Option("--ray", metavar="ADDRESS", help="Work on a Ray cluster: auto, ray://HOST:PORT or local (extra ray)."),
 ]
 Slots = Annotated[
-    int | None, typer.Option(help="How many responses to a question the server works on at once; all by default.")
+    int | None,
+    typer.Option(metavar="N", help="How many responses to a question the server works on at once; all by default."),
 ]
 TokensPerSecond = Annotated[
-    float | None, typer.Option(help="How quick a response is, for latency in seconds.", callback=_above_0)
+    float | None, typer.Option(metavar="N", help="How quick a response is, for latency in seconds.", callback=_above_0)
 ]
 
-PenaltyDraw = Annotated[float, typer.Option(help="What a draw costs.")]
-PenaltyRound = Annotated[float, typer.Option(help="What a round costs.")]
+PenaltyDraw = Annotated[float, typer.Option(metavar="N", help="What a draw costs.")]
+PenaltyRound = Annotated[float, typer.Option(metavar="N", help="What a round costs.")]
 
 _UNTOLD = dict.fromkeys(one.name for one in fields(Costs))
 Prices = Annotated[dict[str, Any], Fields(Costs, defaults=_UNTOLD)]

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from suffice.cli.app import arguments, need
-from suffice.cli.arguments import OUTPUT
-from suffice.cli.fields import Fields
+from suffice.cli.command import OUTPUT, Fields
 from suffice.errors import OptionError
 from suffice.paths import check_writable, write_whole
 from suffice.report.html import Report, Section, report_html

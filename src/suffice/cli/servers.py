@@ -13,7 +13,7 @@ import typer
 import suffice
 from suffice import OptionError
 from suffice.cli.app import need
-from suffice.cli.fields import Fields
+from suffice.cli.command import Fields
 from suffice.live.prompts import suited
 from suffice.live.servers.targets import KEY_ENV, PLACEHOLDER_KEY, Target, read_targets, whole_url
 from suffice.panel.live import Panel

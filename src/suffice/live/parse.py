@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+
 from suffice.answers import Structure
 from suffice.answers.structure import Schema
 from suffice.errors import OptionError
@@ -123,14 +126,7 @@ def json_schema_format(schema: Mapping[str, Any], name: str = "") -> dict[str, A
 
 
 def _pydantic(model: Any) -> tuple[Any, dict[str, Any]]:
-    """What validates a Pydantic model, or any other type that Pydantic knows, and its JSON schema."""
-    try:
-        from pydantic import TypeAdapter
-        from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
-    except ModuleNotFoundError:
-        raise OptionError(
-            "a model needs pydantic: pip install pydantic, or give a JSON schema", "response_format"
-        ) from None
+    """Return the validator of a Pydantic model, or of any other type that Pydantic knows, and its JSON schema."""
     try:
         adapter = TypeAdapter(model)
         return adapter, adapter.json_schema()

@@ -3,16 +3,17 @@
 import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import cached_property
-from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from pydantic import model_validator
 
 from suffice.answers import Extractor, Read, get_extractor
 from suffice.controllers import Controller, get_controller
 from suffice.elections import LENGTH, Election, Majority, get_election
-from suffice.errors import OptionError, whole_number
+from suffice.errors import OptionError
 from suffice.flow import ABOUT, METAVAR, Flow, get_flow, paying_extra
 from suffice.live.dialects import CHAT, Dialect
 from suffice.live.servers.clients import server_of
@@ -20,9 +21,9 @@ from suffice.live.servers.gate import Limiter
 from suffice.live.servers.server import RETRIES, TIMEOUT, Server
 from suffice.live.signals import NAMES, OTHERS
 from suffice.live.vote import Voting
+from suffice.options import Options, Whole, option
 from suffice.penalties import Costs, Penalties
 from suffice.planning import Plan
-from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET
 
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class Sampling:
+class Sampling(Options):
     """How a question is asked just enough times: its fields are the keyword arguments of `sample` and its kin.
 
     What is wrong raises an OptionError here, or a ControllerError, and not by the first question.
@@ -46,46 +46,39 @@ class Sampling:
     suffice.errors.OptionError: budget must be a whole number, at least 1, not 0
     """
 
-    controller: str | Controller = setting("plan", "A controller, as NAME or NAME:key=value,….", "C")
-    budget: int = setting(DEFAULT_BUDGET, "The most draws for a question.")
-    answer: str | Extractor | Read = setting(
+    controller: str | Controller = option("plan", "A controller, as NAME or NAME:key=value,….", "C")
+    budget: Whole = option(DEFAULT_BUDGET, "The most draws for a question.", ge=1)
+    answer: str | Extractor | Read = option(
         "auto", "How to find the answer: auto, boxed, number, choice, line, json:PATH or regex:PATTERN.", "X"
     )
-    ignore: Sequence[str] = setting((), "Leave a field of the JSON out of the vote: /note.", "POINTER")
-    compare: Mapping[str, str] | None = setting(None, 'How fields of the JSON are compared: {"/city": "loose"}.')
-    compose: bool = setting(False, "Where no JSON that was drawn has all the elected fields, put one together.")
-    elect: str | Election = setting(
+    ignore: Sequence[str] = option((), "Leave a field of the JSON out of the vote: /note.", "POINTER")
+    compare: Mapping[str, str] | None = option(None, 'How fields of the JSON are compared: {"/city": "loose"}.')
+    compose: bool = option(False, "Where no JSON that was drawn has all the elected fields, put one together.")
+    elect: str | Election = option(
         "majority", "How the answer is elected: majority, weighted:signal=logprob,strength=0.4, …", "E"
     )
-    flow: Flow | str | bool | None = setting(None, ABOUT, METAVAR)
-    signals: bool = setting(False, "Ask for log probabilities, and keep what they tell of each response.")
-    right: Any = setting(
+    flow: Flow | str | bool | None = option(None, ABOUT, METAVAR)
+    signals: bool = option(False, "Ask for log probabilities, and keep what they tell of each response.")
+    right: Any = option(
         None, "A calibration, by suffice calibrate: tell how probable it is that the answer is right.", "FILE"
     )
-    risk: float | None = setting(
+    risk: float | None = option(
         None, "Mark what is not sure enough for so small a share of wrong answers; needs --right.", "SHARE"
     )
-    deadline_seconds: float | None = setting(None, "Stop after so many seconds with what there is.")
-    patience: float = setting(0.0, "After the first response, take at most so many times what it took; 0: no end.")
-    concurrency: int = setting(64, "The most draws in flight at once.")
-    retries: int = setting(RETRIES, "How often a request that failed is tried again.")
-    timeout_seconds: float = setting(TIMEOUT, "Give a request so many seconds before it is tried again.")
+    deadline_seconds: float | None = option(None, "Stop after so many seconds with what there is.", gt=0)
+    patience: float = option(0.0, "After the first response, take at most so many times what it took; 0: no end.", ge=0)
+    concurrency: Whole = option(64, "The most draws in flight at once.", ge=1)
+    retries: Whole = option(RETRIES, "How often a request that failed is tried again.", ge=0)
+    timeout_seconds: float = option(TIMEOUT, "Give a request so many seconds before it is tried again.", gt=0)
 
-    def __post_init__(self) -> None:
-        whole_number("budget", self.budget)
-        whole_number("concurrency", self.concurrency)
-        whole_number("retries", self.retries, least=0)
-        for name in ("deadline_seconds", "timeout_seconds"):
-            seconds = getattr(self, name)
-            if seconds is not None and not seconds > 0:
-                raise OptionError(f"must be above 0, not {seconds}", name)
+    @model_validator(mode="after")
+    def _check(self) -> Self:
         _ = self.threshold
         for doubt in self.calibration.doubts(str(self.controller), self.budget, self.risk) if self.calibration else ():
-            warnings.warn(doubt, stacklevel=3)
-        if not 0 <= self.patience < inf:
-            raise OptionError(f"must be 0 or more, not {self.patience}", "patience")
+            warnings.warn(doubt, stacklevel=4)
         if self.voting.flow:
             self.voting.flow.check(self.voting.controller)
+        return self
 
     @cached_property
     def extractor(self) -> Extractor:
@@ -181,7 +174,7 @@ def priced(settings: Mapping[str, Any], costs: Costs) -> dict[str, Any]:
     >>> priced({"flow": "auto"}, Costs(seconds_per_round=2, value_of_a_second=0.01, value_of_an_answer=1))["flow"]
     'order=auto,extra=4'
     """
-    plan = get_controller(settings.get("controller", Sampling.controller))
+    plan = get_controller(settings.get("controller", USUAL.controller))
     if not isinstance(plan, Plan):
         raise OptionError(f"needs the controller plan, which weighs prices, not {plan}", "value_of_a_second")
     if costs.value_of_a_second and not costs.seconds_per_round:
@@ -212,11 +205,11 @@ def split_settings(sampling: Sampling | None, settings: Mapping[str, Any]) -> tu
     Raises:
         OptionError: where a setting is wrong, or a field of the request is not the caller's to set.
     """
-    names = {field.name for field in fields(Sampling)}
-    own = {name: value for name, value in settings.items() if name in names}
-    request = {name: value for name, value in settings.items() if name not in names}
+    own = {name: value for name, value in settings.items() if name in Sampling.model_fields}
+    request = {name: value for name, value in settings.items() if name not in own}
     check_request(request)
-    return replace(sampling or USUAL, **own) if own else sampling or USUAL, request
+    sampling = sampling or USUAL
+    return sampling.replaced(**own) if own else sampling, request
 
 
 def check_request(request: Mapping[str, Any]) -> None:
@@ -232,6 +225,9 @@ def takes_sampling(function: F) -> F:
     signature = inspect.signature(function)
     *own, rest = signature.parameters.values()
     kind = inspect.Parameter.KEYWORD_ONLY
-    named = [inspect.Parameter(one.name, kind, default=one.default, annotation=one.type) for one in fields(Sampling)]
+    named = [
+        inspect.Parameter(name, kind, default=one.default, annotation=one.annotation)
+        for name, one in Sampling.model_fields.items()
+    ]
     function.__signature__ = signature.replace(parameters=[*own, *named, rest])  # type: ignore[attr-defined]
     return function

@@ -3,12 +3,13 @@
 from typing import Annotated
 
 import typer
+from typer import Option
 
 import suffice
 from suffice import OptionError
 from suffice.cli import options
 from suffice.cli.app import app, show
-from suffice.cli.fields import Fields
+from suffice.cli.command import Fields
 from suffice.cli.outputs import Outputs
 from suffice.replay.advise import DEFAULT_REPEATS, FLOWS, MIN_AGREEMENT, PLANS
 from suffice.replay.evaluate import Replay, executor_for
@@ -17,7 +18,6 @@ from suffice.report.html import apart
 from suffice.report.progress import progress_bar
 from suffice.report.replayed import advice_plot, advice_report
 from suffice.report.tables import advice_table, choice_options
-from suffice.settings import setting
 
 DRAWN = options.DRAWN | {"repeats": DEFAULT_REPEATS}
 
@@ -30,11 +30,15 @@ def advise(
         dict[str, int], Fields(Replay, "budget repeats seed", options.DRAWN | {"repeats": DEFAULT_REPEATS})
     ],
     controllers: options.Controllers = [],  # noqa: B006
-    max_latency: float | None = setting(None, "The longest wait, in tokens, or in seconds with --tokens-per-second."),
+    max_latency: float | None = Option(
+        None, metavar="N", help="The longest wait, in tokens, or in seconds with --tokens-per-second."
+    ),
     max_tokens: Annotated[
-        float | None, typer.Option("--max-mean-tokens", help="The most tokens for a question, on average.")
+        float | None, Option("--max-mean-tokens", metavar="N", help="The most tokens for a question, on average.")
     ] = None,
-    min_agreement: float = setting(MIN_AGREEMENT, "How often to agree with the full vote, in percent."),
+    min_agreement: float = Option(
+        MIN_AGREEMENT, metavar="N", help="How often to agree with the full vote, in percent."
+    ),
     slots: options.Slots = None,
     tokens_per_second: options.TokensPerSecond = None,
     ray: options.RayAddress = None,

@@ -12,7 +12,7 @@ import suffice
 from suffice import OptionError
 from suffice.cli import asking
 from suffice.cli.app import app, need
-from suffice.cli.fields import Fields
+from suffice.cli.command import Fields
 from suffice.cli.options import Prices
 from suffice.cli.outputs import JsonFile
 from suffice.cli.servers import Servers, check_with_panel, is_key_refused, upstream_of, with_key

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from suffice.cli import options
 from suffice.cli.app import app, show
@@ -17,20 +18,21 @@ from suffice.report.calibrated import (
     summary_sentence,
 )
 from suffice.report.progress import waiting
-from suffice.settings import setting
 
 
 @app.command()
 def calibrate(
     chosen: options.Pools,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the calibration goes, as .json.")],
+    out: Annotated[Path, Option(metavar="FILE", help="Where the calibration goes, as .json.")],
     outputs: Pictured,
     draws: options.DrawsOnce,
     labels: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Learn from so many questions with a gold answer; all by default."),
+        Option(metavar="N", min=1, help="Learn from so many questions with a gold answer; all by default."),
     ] = None,
-    controller: str = setting("plan", "Who stops the votes: what is learned holds for votes that stop like this.", "C"),
+    controller: str = Option(
+        "plan", metavar="C", help="Who stops the votes: what is learned holds for votes that stop like this."
+    ),
 ) -> None:
     """Learn from questions with a gold answer how often votes are right, and from what probability on to answer."""
     outputs.check(out)

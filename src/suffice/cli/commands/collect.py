@@ -4,17 +4,17 @@ from shlex import quote
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 import suffice
 from suffice import OptionError
 from suffice.cli import asking
 from suffice.cli.app import app, show
-from suffice.cli.fields import Fields
+from suffice.cli.command import Fields
 from suffice.cli.options import RayAddress
 from suffice.cli.servers import PlainServers, upstream_of, with_key
 from suffice.live.batches.batch import Spent
 from suffice.report.tables import pool_table
-from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET
 
 
@@ -28,12 +28,12 @@ def collect(
     ],
     request: asking.Request,
     servers: PlainServers,
-    samples: int = setting(128, "How many responses to each question."),
+    samples: int = Option(128, metavar="N", help="How many responses to each question."),
     schema: asking.SchemaFile = None,
     prompt: asking.Prompt = None,
     price: asking.Price = 0.0,
     prompt_price: asking.PromptPrice = 0.0,
-    keep_text: bool = setting(False, "Keep the responses' text in the pool."),
+    keep_text: bool = Option(False, "--keep-text", help="Keep the responses' text in the pool."),
     ray: RayAddress = None,
 ) -> None:
     """Make a pool: sample a server many times for each question; interrupted, it goes on where it was."""

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from typer import Option
 
 import suffice
 from suffice import OptionError, Penalties
@@ -24,7 +25,6 @@ from suffice.report.html import apart
 from suffice.report.progress import progress_bar
 from suffice.report.replayed import evaluation_report, learning_plot, learning_report, reliability_plots
 from suffice.report.tables import clock_table, evaluation_tables, independent, learning_table, quotable, saved_tokens
-from suffice.settings import setting
 
 IN_ROUNDS = ["once", "sc", "asc", "esc", "rl", "plan"]
 ELECT = "How the answer is elected: majority, weighted:signal=logprob,strength=0.4, …"
@@ -40,14 +40,18 @@ def evaluate(
     controllers: options.Controllers = [],  # noqa: B006
     penalty_draw: options.PenaltyDraw = Penalties.draw,
     penalty_round: options.PenaltyRound = Penalties.round,
-    flow: str | None = setting(None, ABOUT, METAVAR),
+    flow: str | None = Option(None, metavar=METAVAR, help=ABOUT),
     slots: options.Slots = None,
-    elect: str = setting("majority", ELECT, "E"),
+    elect: str = Option("majority", metavar="E", help=ELECT),
     tokens_per_second: options.TokensPerSecond = None,
-    baseline: str = setting("sc", "The controller that changes and differences are against.", "C"),
-    right: Path | None = setting(None, "A calibration: tell how true it is on the gold of these pools.", "FILE"),
-    risk: float | None = setting(None, "Tell what it answers at this risk; needs --right.", "SHARE"),
-    learn: bool = setting(False, "Replay each pool as traffic, in random order, with a plan that learns."),
+    baseline: str = Option("sc", metavar="C", help="The controller that changes and differences are against."),
+    right: Path | None = Option(
+        None, metavar="FILE", help="A calibration: tell how true it is on the gold of these pools."
+    ),
+    risk: float | None = Option(None, metavar="SHARE", help="Tell what it answers at this risk; needs --right."),
+    learn: bool = Option(
+        False, "--learn", help="Replay each pool as traffic, in random order, with a plan that learns."
+    ),
     ray: options.RayAddress = None,
 ) -> None:
     """Replay controllers over pools, all on the same draws, and compare them."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 import suffice
 from suffice import Penalties, Plan
@@ -21,7 +22,7 @@ from suffice.report.progress import waiting
 @app.command()
 def fit(
     chosen: options.Pools,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the controller goes, as .safetensors.")],
+    out: Annotated[Path, Option(metavar="FILE", help="Where the controller goes, as .safetensors.")],
     draws: options.DrawsOnce,
     penalty_draw: options.PenaltyDraw = Plan.penalty_draw,
     penalty_round: options.PenaltyRound = Plan.penalty_round,

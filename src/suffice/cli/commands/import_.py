@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 import suffice
 from suffice.cli.app import app, show
@@ -13,24 +14,33 @@ from suffice.importing.responses import TableColumns
 from suffice.paths import check_writable
 from suffice.report.progress import waiting
 from suffice.report.tables import pool_table
-from suffice.settings import setting
 
 
 @app.command("import")
 def import_(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files of one format, which make one pool.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the pool goes.")],
-    from_: str | None = setting(None, "The format; the file shows it by default.", "|".join(FORMATS)),
-    answer: str | None = setting(
-        None, "Find answers in the responses, as collect does; those in the file by default.", "X"
+    out: Annotated[Path, Option(metavar="FILE", help="Where the pool goes.")],
+    from_: str | None = Option(
+        None, "--from", metavar="|".join(FORMATS), help="The format; the file shows it by default."
     ),
-    gold: Path | None = setting(None, "The gold answers: a JSON line a question, with id and gold.", "FILE"),
-    suffix: str | None = setting(None, "What is between the question and the draw in a batch's custom ids.", "S"),
-    question_column: str = setting("question", "The column that names the question.", "NAME"),
-    answer_column: str = setting("answer", "The column with the answer.", "NAME"),
-    tokens_column: str | None = setting(None, "The column with the tokens; tokens, if there is one.", "NAME"),
-    gold_column: str | None = setting(None, "The column with the gold answer; gold, if there is one.", "NAME"),
-    fewest: int = setting(1, "Drop questions with fewer responses than this."),
+    answer: str | None = Option(
+        None, metavar="X", help="Find answers in the responses, as collect does; those in the file by default."
+    ),
+    gold: Path | None = Option(
+        None, metavar="FILE", help="The gold answers: a JSON line a question, with id and gold."
+    ),
+    suffix: str | None = Option(
+        None, metavar="S", help="What is between the question and the draw in a batch's custom ids."
+    ),
+    question_column: str = Option("question", metavar="NAME", help="The column that names the question."),
+    answer_column: str = Option("answer", metavar="NAME", help="The column with the answer."),
+    tokens_column: str | None = Option(
+        None, metavar="NAME", help="The column with the tokens; tokens, if there is one."
+    ),
+    gold_column: str | None = Option(
+        None, metavar="NAME", help="The column with the gold answer; gold, if there is one."
+    ),
+    fewest: int = Option(1, metavar="N", help="Drop questions with fewer responses than this."),
 ) -> None:
     """Make a pool of an Inspect log, lm-evaluation-harness samples, OpenAI batch output, or a CSV or Parquet table."""
     check_writable(out)

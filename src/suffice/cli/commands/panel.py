@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from suffice.cli import options
 from suffice.cli.app import CommandApp, Group, app, show
@@ -13,7 +14,6 @@ from suffice.panel.evaluate import REPEATS
 from suffice.paths import check_writable
 from suffice.report.panels import panel_json, panel_report, panel_sentences, panel_table, pictured
 from suffice.report.progress import progress_bar
-from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET
 
 panel = CommandApp(cls=Group, no_args_is_help=True, help="Several voters on one question: models, or prompts of one.")
@@ -26,11 +26,11 @@ def evaluate(
     outputs: Pictured,
     controllers: Annotated[
         list[str],
-        typer.Option("--controller", metavar="C…", help="Controllers of the panel: cascade[:key=value,…], file:PATH."),
+        Option("--controller", metavar="C…", help="Controllers of the panel: cascade[:key=value,…], file:PATH."),
     ] = ["cascade"],  # noqa: B006
-    budget: int = setting(DEFAULT_BUDGET, "The most draws of each voter."),
-    repeats: int = setting(REPEATS, "How often each question is replayed."),
-    seed: int = setting(0, "Chooses the draws."),
+    budget: int = Option(DEFAULT_BUDGET, metavar="N", help="The most draws of each voter."),
+    repeats: int = Option(REPEATS, metavar="N", help="How often each question is replayed."),
+    seed: int = Option(0, metavar="N", help="Chooses the draws."),
 ) -> None:
     """Replay controllers of a panel, and each voter alone, all on the same draws."""
     outputs.check()
@@ -53,12 +53,13 @@ def evaluate(
 def fit(
     voters: options.Voters,
     value: Annotated[
-        float, typer.Option("--value-of-an-answer", help="What a right answer is worth, in the money of the prices.")
+        float,
+        Option("--value-of-an-answer", metavar="N", help="What a right answer is worth, in the money of the prices."),
     ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the controller goes, as a .safetensors file.")],
-    budget: int = setting(DEFAULT_BUDGET, "The most draws of each voter."),
-    labels: bool = setting(True, "Whether to go by gold answers, where there are any."),
-    seed: int = setting(0, "Chooses the draws."),
+    out: Annotated[Path, Option(metavar="FILE", help="Where the controller goes, as a .safetensors file.")],
+    budget: int = Option(DEFAULT_BUDGET, metavar="N", help="The most draws of each voter."),
+    labels: bool = Option(True, "--labels", help="Whether to go by gold answers, where there are any."),
+    seed: int = Option(0, metavar="N", help="Chooses the draws."),
 ) -> None:
     """Fit a controller to what voters said: whom to ask next, and when an answer is worth no more money."""
     check_writable(out)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 import suffice
 from suffice import Plan
@@ -12,7 +13,6 @@ from suffice.cli.app import app, whole_numbers
 from suffice.paths import check_writable
 from suffice.replay.targets import HELD_OUT_SEED, meet
 from suffice.report.progress import waiting
-from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET
 
 ACTIONS = ",".join(map(str, Plan.actions))
@@ -22,14 +22,14 @@ ACTIONS = ",".join(map(str, Plan.actions))
 def plan(
     prices: options.Prices,
     chosen: Annotated[list[str], options.pool_argument("Pools to meet the means on; the model's own by default.")] = [],  # noqa: B006
-    mean_samples: float | None = setting(None, "Draw so many on average."),
-    mean_rounds: float | None = setting(None, "Take at most so many rounds on average."),
-    min_agreement: float | None = setting(None, "Agree with the full vote so often, in percent."),
-    budget: int = setting(DEFAULT_BUDGET, "The most draws for a question."),
+    mean_samples: float | None = Option(None, metavar="N", help="Draw so many on average."),
+    mean_rounds: float | None = Option(None, metavar="N", help="Take at most so many rounds on average."),
+    min_agreement: float | None = Option(None, metavar="N", help="Agree with the full vote so often, in percent."),
+    budget: int = Option(DEFAULT_BUDGET, metavar="N", help="The most draws for a question."),
     penalty_draw: options.PenaltyDraw = Plan.penalty_draw,
     penalty_round: options.PenaltyRound = Plan.penalty_round,
     actions: options.Actions = ACTIONS,
-    out: Path | None = setting(None, "Where the controller goes, as .safetensors.", "FILE"),
+    out: Path | None = Option(None, metavar="FILE", help="Where the controller goes, as .safetensors."),
 ) -> None:
     """Compute the best policy exactly, with no training: for penalties, or for means that it shall meet."""
     check_writable(out)

@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from suffice import OptionError, Penalties
 from suffice.cli import options
 from suffice.cli.app import app, need, new_console, show, whole_numbers
-from suffice.cli.fields import Fields
+from suffice.cli.command import Fields
 from suffice.cli.outputs import ReportFile
 from suffice.experiments import EXPERIMENTS, Bench
 from suffice.panel.voters import price_of
 from suffice.report.layout import shown_page
 from suffice.report.progress import progress_bar, training_bar, waiting
 from suffice.report.reproduced import experiments_report
-from suffice.settings import setting
 from suffice.training.setting import Setting
 
 MODELS = ("qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b")
@@ -30,21 +30,23 @@ def reproduce(
     outputs: ReportFile,
     process: Annotated[dict[str, Any], Fields(Setting, "first budget")],
     how: Annotated[dict[str, Any], Fields(Bench, "leave_one_out preset steps keep seeds repeats seed")],
-    train: list[str] = setting(
-        TRAINING_POOLS, "Pools to train on: for each test pool those of its model, if any.", "POOL…"
+    train: list[str] = Option(
+        TRAINING_POOLS, metavar="POOL…", help="Pools to train on: for each test pool those of its model, if any."
     ),
-    test: list[str] = setting(TEST_POOLS, "Pools to test on.", "POOL…"),
-    out: Path = setting(Path("reproduced"), "Where the pages, tables and pictures go.", "DIR"),
-    allow_overlap: bool = setting(False, "Let training and test share questions."),
+    test: list[str] = Option(TEST_POOLS, metavar="POOL…", help="Pools to test on."),
+    out: Path = Option(Path("reproduced"), metavar="DIR", help="Where the pages, tables and pictures go."),
+    allow_overlap: bool = Option(False, "--allow-overlap", help="Let training and test share questions."),
     penalty_draw: options.PenaltyDraw = Penalties.draw,
     penalty_round: options.PenaltyRound = Penalties.round,
     actions: options.Actions = options.PAPER_ACTIONS,
-    price: list[str] = setting(
-        [], "What a million tokens cost, for a panel; else the billions in a model's name.", "MODEL=P…"
+    price: list[str] = Option(
+        [], metavar="MODEL=P…", help="What a million tokens cost, for a panel; else the billions in a model's name."
     ),
-    value_of_an_answer: float | None = setting(None, "What a right answer is worth, in the money of the prices."),
-    cache: list[Path] = setting(
-        [], "Where trained controllers are kept; with the pages by default. Repeat to look in more.", "DIR"
+    value_of_an_answer: float | None = Option(
+        None, metavar="N", help="What a right answer is worth, in the money of the prices."
+    ),
+    cache: list[Path] = Option(
+        [], metavar="DIR", help="Where trained controllers are kept; with the pages by default. Repeat to look in more."
     ),
     ray: options.RayAddress = None,
 ) -> None:

@@ -6,19 +6,19 @@ from statistics import fmean
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 import suffice
 from suffice import OptionError
 from suffice.cli import asking
 from suffice.cli.app import app
-from suffice.cli.fields import Fields
+from suffice.cli.command import Fields
 from suffice.cli.options import RayAddress, Worth
 from suffice.cli.outputs import ReportFile
 from suffice.cli.servers import Servers, check_with_panel, upstream_of, with_key
 from suffice.live.batches.batch import Spent
 from suffice.report.questions import MOST_QUESTIONS, outcomes_report, report_line
 from suffice.report.votes import coverage_sentence, outcomes_summary
-from suffice.settings import setting
 
 _FIGURES = (
     *("samples", "rounds", "tokens", "seconds", "over_one", "changed", "samples_saved", "tokens_saved"),
@@ -41,12 +41,16 @@ def run(
     outputs: ReportFile,
     schema: asking.SchemaFile = None,
     prompt: asking.Prompt = None,
-    learn: bool = setting(False, "Let the plan learn from the questions that are answered."),
-    audit: float = setting(0.0, "Draw this share of the questions to the full budget too, to compare.", "SHARE"),
+    learn: bool = Option(False, "--learn", help="Let the plan learn from the questions that are answered."),
+    audit: float = Option(
+        0.0, metavar="SHARE", help="Draw this share of the questions to the full budget too, to compare."
+    ),
     price: asking.Price = 0.0,
     prompt_price: asking.PromptPrice = 0.0,
-    max_tokens_total: int | None = setting(None, "Start nothing more once so many tokens, prompts and all, are spent."),
-    max_cost: float | None = setting(None, "Start nothing more once so much money is spent."),
+    max_tokens_total: int | None = Option(
+        None, metavar="N", help="Start nothing more once so many tokens, prompts and all, are spent."
+    ),
+    max_cost: float | None = Option(None, metavar="N", help="Start nothing more once so much money is spent."),
     ray: RayAddress = None,
 ) -> None:
     """Answer a file of questions, each just enough times; interrupted, it goes on where it was."""

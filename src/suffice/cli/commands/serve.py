@@ -10,7 +10,7 @@ import typer
 import suffice
 from suffice import OptionError
 from suffice.cli.app import app, need
-from suffice.cli.fields import Fields
+from suffice.cli.command import Fields
 from suffice.cli.servers import Gguf
 from suffice.gateway.settings import Settings, with_file
 

@@ -4,18 +4,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 import suffice
 from suffice import OptionError, Penalties
 from suffice.cli import options
 from suffice.cli.app import app, need, show, whole_numbers
-from suffice.cli.fields import Fields
+from suffice.cli.command import Fields
 from suffice.cli.outputs import JsonFile
 from suffice.controllers.conditioned import Range
 from suffice.report.files import training_json
 from suffice.report.progress import training_bar
 from suffice.report.tables import training_table
-from suffice.settings import setting
 from suffice.training.setting import Setting, TrainingJob
 
 MISSED = 0.05
@@ -24,7 +24,7 @@ MISSED = 0.05
 
 @app.command()
 def train(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the controller goes, as a .safetensors file.")],
+    out: Annotated[Path, Option(metavar="FILE", help="Where the controller goes, as a .safetensors file.")],
     prices: options.Prices,
     outputs: JsonFile,
     process: Annotated[dict[str, Any], Fields(Setting, "target first budget top")],
@@ -33,11 +33,13 @@ def train(
     penalty_draw: options.PenaltyDraw = Penalties.draw,
     penalty_round: options.PenaltyRound = Penalties.round,
     actions: options.Actions = options.PAPER_ACTIONS,
-    budgets: str | None = setting(
-        None, "One network for all these budgets and all penalties, which imitates plans.", "2-256"
+    budgets: str | None = Option(
+        None, metavar="2-256", help="One network for all these budgets and all penalties, which imitates plans."
     ),
-    seeds: int = setting(5, "How many controllers to train; the best is kept."),
-    keep: str = setting("best", "The best network of each training, or the last, as in the paper.", "best|last"),
+    seeds: int = Option(5, metavar="N", help="How many controllers to train; the best is kept."),
+    keep: str = Option(
+        "best", metavar="best|last", help="The best network of each training, or the last, as in the paper."
+    ),
     ray: options.RayAddress = None,
 ) -> None:
     """Train a controller on pools; Ctrl-C keeps the best so far."""

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from typer import Option
 
 from suffice.cli import options
 from suffice.cli.app import app
@@ -15,18 +16,19 @@ from suffice.replay import Difference
 from suffice.replay import weigh as learn_weights
 from suffice.replay.weighing import Weighed
 from suffice.report.progress import waiting
-from suffice.settings import setting
 
 
 @app.command()
 def weigh(
     chosen: options.Pools,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the weights go, as .safetensors.")],
+    out: Annotated[Path, Option(metavar="FILE", help="Where the weights go, as .safetensors.")],
     outputs: JsonFile,
     draws: options.Draws,
-    signal: list[str] = setting([], "A signal to weigh by; repeat for more. By default all that the pools share.", "S"),
-    no_gold: bool = setting(False, "Learn from the majority of a question's responses, without gold."),
-    force: bool = setting(False, "Write the weights though their gain may be below zero."),
+    signal: list[str] = Option(
+        [], metavar="S", help="A signal to weigh by; repeat for more. By default all that the pools share."
+    ),
+    no_gold: bool = Option(False, "--no-gold", help="Learn from the majority of a question's responses, without gold."),
+    force: bool = Option(False, "--force", help="Write the weights though their gain may be below zero."),
 ) -> None:
     """Learn weights for elections from pools with signals, and show what they gain over the plain vote."""
     outputs.check(out)

@@ -4,25 +4,30 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator, Field
 
 from suffice.answers import Extractor, get_extractor
 from suffice.answers.structure import Schema
 from suffice.controllers import Controller, get_controller
 from suffice.elections import Election
 from suffice.errors import OptionError, SufficeError
-from suffice.flow import get_flow
+from suffice.flow import Flow, get_flow
 from suffice.gateway.errors import GatewayError
+from suffice.gateway.operations.costs import Account
 from suffice.gateway.policies import ClientPolicy
 from suffice.gateway.settings import Settings, read_file
 from suffice.live import Voting
 from suffice.live.dialects import ClientRequest
 from suffice.live.sampling import Sampling, election_of
+from suffice.options import Options, read_texts
 from suffice.paths import stamp_of
+from suffice.tally import DEFAULT_BUDGET
 
 LOOK_SECONDS = 1.0
 """How often it is looked at the file at most."""
@@ -33,7 +38,7 @@ class InForce(NamedTuple):
 
     settings: Settings
     max_samples: int | None
-    """The most samples that it may ask for, by policy."""
+    """The most samples that it may ask for, by its key and by policy."""
 
 
 class Policies:
@@ -47,14 +52,16 @@ class Policies:
         self._looked = time.monotonic()
         self._known = lru_cache(maxsize=1000)(self._merged)
 
-    def of(self, key: str | None, model: str | None) -> InForce:
-        """What holds for a request: a policy of the file, or what the operator set for all."""
+    def of(self, account: Account, model: str | None) -> InForce:
+        """What holds for a request: a policy of the file, of the key, or what the operator set for all."""
         if time.monotonic() - self._looked >= LOOK_SECONDS:
             self._look_again()
-        return self._known(key, model)
+        known = self._known(account.name, account.policy, model)
+        limits = [limit for limit in (account.max_samples, known.max_samples) if limit]
+        return known._replace(max_samples=min(limits, default=None))
 
-    def _merged(self, key: str | None, model: str | None) -> InForce:
-        policies = [one for one in self._policies if one.fits(key, model)]
+    def _merged(self, key: str | None, own: ClientPolicy | None, model: str | None) -> InForce:
+        policies = [one for one in (*self._policies, *([own] if own else [])) if one.fits(key, model)]
         given: dict[str, Any] = {}
         for policy in sorted(policies, key=lambda one: one.specificity):
             given |= policy.given
@@ -79,43 +86,65 @@ class Policies:
 LONGEST = 500
 """Characters of a controller or an answer that a request may name."""
 
+LARGEST = 1e9
+"""Numbers of a request are below it."""
 
-@dataclass(frozen=True)
-class RequestOptions(Sampling):
-    """How one request wants to be answered: how it is sampled, by names alone, and what else a request may say."""
+Name = Annotated[str, Field(max_length=LONGEST)]
 
-    controller: str = "plan"
-    answer: str = "auto"
-    elect: str = "majority"
-    deadline_seconds: float = 600.0
-    schema: Schema | None = None
+
+def _comparison(value: Any) -> Any:
+    pairs = value.items() if isinstance(value, dict) else [] if value is None else [("", value)]
+    if not all(how == "loose" and pointer.startswith("/") for pointer, how in pairs):
+        raise ValueError(f'must be an object like {{"/city": "loose"}}, not {value!r}')
+    return value
+
+
+def _flow(value: Any) -> Flow | None:
+    known = isinstance(value, Flow | bool | None) or (isinstance(value, str) and len(value) <= LONGEST)
+    try:
+        return get_flow(value if known else str(type(value)))
+    except OptionError:
+        raise ValueError(f"must be auto, true, false or a text like order=arrival,extra=2, not {value!r}") from None
+
+
+class ClientOptions(Options):
+    """The `suffice` object of a request's body, or its `x-suffice-*` headers."""
+
+    controller: Name = "plan"
+    budget: int = Field(DEFAULT_BUDGET, ge=1, lt=LARGEST)
+    answer: Name = "auto"
+    deadline_seconds: float = Field(600.0, gt=0, lt=LARGEST)
+    patience: float = Field(0.0, ge=0, lt=LARGEST)
+    flow: Annotated[Flow | None, BeforeValidator(_flow)] = None
+    compose: bool = False
+    ignore: Sequence[str] = ()
+    compare: Annotated[Mapping[str, str] | None, BeforeValidator(_comparison)] = None
+    learn: bool = True
+    """Whether the vote is held by what was learned, and learned from."""
+    topic: Name = ""
+    """The kind of request: what is learned is learned for each."""
+    watch: bool = False
+    """Whether a stream tells of the vote from the start, draws arriving and all, as our page wants it."""
+    elect: Name = "majority"
+
+
+class RequestOptions(ClientOptions):
+    """How one request is answered: by what its client says, and by what the operator set."""
+
+    signals: bool = False
+    json_schema: Schema | None = None
     """What an object must be like."""
     asked: bool = False
     """Whether the request says anything to us at all; and then whether a vote was asked for, by whomever."""
     wanted: frozenset[str] = frozenset()
     """What the request names of all this."""
-    learn: bool = True
-    """Whether the vote is held by what was learned, and learned from."""
-    topic: str = ""
-    """What kind of request it is: what is learned is learned for each."""
-    watch: bool = False
-    """Whether a stream tells of the vote from the start, draws arriving and all, as our page wants it."""
 
-    def __post_init__(self) -> None:
-        """Nothing is checked here: `read_options` does, with errors for the client."""
-
-    def check_flow(self) -> None:
-        """Refuse a flow that can't be, or not with this controller."""
-        flow = get_flow(self.flow)
-        if flow:
-            flow.check(_controller(self.controller))
-
-    @property
+    @cached_property
     def extractor(self) -> Extractor:
         """What finds the answer."""
         chosen = self.applied_to(_extractor(self.answer))
         structure = chosen.structure
-        return replace(structure, allows=self.schema.allows) if self.schema and structure else chosen
+        return replace(structure, allows=self.json_schema.allows) if self.json_schema and structure else chosen
 
     def applied_to(self, extractor: Extractor) -> Extractor:
         """An extractor that treats the fields of an object as the request says."""
@@ -125,16 +154,15 @@ class RequestOptions(Sampling):
     @property
     def voting(self) -> Voting:
         """How the vote is held."""
-        extractor = self.extractor
         return Voting(
             _controller(self.controller),
-            extractor,
+            self.extractor,
             self.budget,
-            get_flow(self.flow) if self.flow else None,
+            self.flow,
             self.asked,
             streamed=self.watch,
             signals=self.signals,
-            election=None if extractor.structure else _election(self.elect),
+            election=None if self.extractor.structure else _election(self.elect),
             patience=self.patience,
         )
 
@@ -157,72 +185,6 @@ def _election(name: str) -> Election | None:
     return election_of(name, get_extractor("auto"))
 
 
-@dataclass(frozen=True)
-class _Field:
-    """What a field of the options must be: how it is read from a header, what it must fulfil, and in words."""
-
-    read: Callable[[str], Any]
-    fits: Callable[[Any], bool]
-    wanted: str
-    kind: Callable[[Any], Any]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
-
-
-def _is_whole(value: Any, least: int) -> bool:
-    return _is_number(value) and value == int(value) and value >= least
-
-
-def _is_switch(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_flow(value: Any) -> bool:
-    try:
-        get_flow(value if _is_switch(value) else value[:LONGEST])
-    except (OptionError, TypeError):
-        return False
-    return True
-
-
-def _are_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
-
-
-def _is_comparison(value: Any) -> bool:
-    return isinstance(value, dict) and all(how == "loose" and one.startswith("/") for one, how in value.items())
-
-
-_COMPARISON = 'an object like {"/city": "loose"}'
-_TEXT = _Field(
-    str, lambda value: isinstance(value, str) and len(value) <= LONGEST, f"a string of at most {LONGEST}", str
-)
-_SWITCH = _Field(lambda text: {"true": True, "false": False}.get(text, text), _is_switch, "true or false", bool)
-_FIELDS = {
-    "controller": _TEXT,
-    "budget": _Field(int, lambda value: _is_whole(value, 1), "a whole number, at least 1 and below 1e9", int),
-    "answer": _TEXT,
-    "deadline_seconds": _Field(
-        float, lambda value: _is_number(value) and value > 0, "a number above 0 and below 1e9", float
-    ),
-    "patience": _Field(
-        float, lambda value: _is_number(value) and value >= 0, "a number, 0 or more and below 1e9", float
-    ),
-    "flow": _Field(str, _is_flow, "auto, true, false or a text like order=arrival,extra=2", get_flow),
-    "compose": _SWITCH,
-    "ignore": _Field(lambda text: [name.strip() for name in text.split(",")], _are_names, "a list of names", tuple),
-    "compare": _Field(
-        lambda text: dict(part.strip().split("=", 1) for part in text.split(",")), _is_comparison, _COMPARISON, dict
-    ),
-    "learn": _SWITCH,
-    "topic": _TEXT,
-    "watch": _SWITCH,
-    "elect": _TEXT,
-}
-
-
 def read_options(
     settings: Settings,
     client: ClientRequest,
@@ -231,33 +193,32 @@ def read_options(
     max_samples: int | None = None,
 ) -> RequestOptions:
     """What a request asks for in its `suffice` object or its headers; its key may allow less than the operator."""
-    wanted = {name: _checked(name, value) for name, value in (_in_headers(headers) | _in_body(body)).items()}
+    wanted = _in_headers(headers) | _in_body(body)
+    shared = RequestOptions.model_fields.keys() & Sampling.model_fields.keys()
+    operators = {name: getattr(settings.sampling, name) for name in shared}
+    # Wherever a response turns out to be JSON, so not checked against the answer.
+    operators |= {"compose": settings.compose}
     options = RequestOptions(
-        **{one.name: getattr(settings.sampling, one.name) for one in fields(Sampling)}
-        | {"compose": settings.compose}  # wherever a response turns out to be JSON, so not checked against the answer
-        | wanted,
-        asked=bool(wanted) or body.get("suffice") is not None,
-        wanted=frozenset(wanted),
+        **operators | wanted, asked=bool(wanted) or body.get("suffice") is not None, wanted=frozenset(wanted)
     )
-    options = replace(
-        options,
+    options = options.replaced(
         budget=min(options.budget, settings.most_draws, max_samples or settings.most_draws),
         deadline_seconds=min(options.deadline_seconds, settings.deadline_seconds),
     )
     if client.schema is not None and options.answer == "auto":
-        options = replace(options, answer="json")
+        options = options.replaced(answer="json")
     _check("answer", options.answer, settings.answer, lambda: options.extractor)
     if "elect" in wanted:
         _check("elect", options.elect, settings.elect, lambda: election_of(options.elect, options.extractor))
     if options.controller != "off":
         _check("controller", options.controller, settings.controller, lambda: _controller(options.controller))
-        if options.flow:
-            _check("flow", str(options.flow), "", options.check_flow)
+        if flow := options.flow:
+            _check("flow", str(flow), "", lambda: flow.check(_controller(options.controller)))
     if options.extractor.reads_tools and "answer" not in options.wanted and not body.get("tools"):
-        options = replace(options, answer="auto")
+        options = options.replaced(answer="auto")
     if options.extractor.structure:
         schema = _calls(body.get("tools")) if options.extractor.reads_tools else client.schema
-        options = replace(options, schema=_schema(json.dumps(schema or {})))
+        options = options.replaced(json_schema=_schema(json.dumps(schema or {})))
     return options
 
 
@@ -296,11 +257,11 @@ def relayed_body(raw: bytes) -> dict[str, Any]:
 
 
 def check_samples(samples: int, settings: Settings, max_samples: int | None) -> None:
-    """Refuse a request for more responses than the operator, or a policy, allows."""
+    """Refuse a request for more responses than the operator, or the key, allows."""
     if samples > settings.fan_out:
         raise GatewayError(400, f'"n" may be {settings.fan_out} at most here', param="n")
     if max_samples and samples > max_samples:
-        raise GatewayError(400, f'"n" may be {max_samples} at most here (max_samples)', param="n")
+        raise GatewayError(400, f'"n" may be {max_samples} at most with this key (max_samples)', param="n")
 
 
 def _calls(tools: Any) -> dict[str, Any]:
@@ -326,14 +287,11 @@ def _in_headers(headers: Mapping[str, str]) -> dict[str, Any]:
         if not header.startswith(_HEADER):
             continue
         name = header.removeprefix(_HEADER).replace("-", "_")
-        if name not in _FIELDS:
-            there_are = ", ".join(_HEADER + one.replace("_", "-") for one in _FIELDS)
+        if name not in ClientOptions.model_fields:
+            there_are = ", ".join(_HEADER + one.replace("_", "-") for one in ClientOptions.model_fields)
             raise GatewayError(400, f'there is no header "{header[:100]}"; there are {there_are}', param=header[:100])
-        try:
-            found[name] = _FIELDS[name].read(text)
-        except ValueError:
-            found[name] = text  # refused below, by name
-    return found
+        found[name] = text
+    return _checked(read_texts(ClientOptions, found))
 
 
 def _in_body(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -343,20 +301,19 @@ def _in_body(body: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise GatewayError(400, '"suffice" must be an object', param="suffice")
     for name in given:
-        if name not in _FIELDS:
+        if name not in ClientOptions.model_fields:
             shown = name[:100].encode(errors="replace").decode()
-            message = f'there is no "{shown}" in "suffice"; there are {", ".join(_FIELDS)}'
+            message = f'there is no "{shown}" in "suffice"; there are {", ".join(ClientOptions.model_fields)}'
             raise GatewayError(400, message, param=f"suffice.{shown}")
-    return {name: value for name, value in given.items() if value is not None}
+    return _checked({name: value for name, value in given.items() if value is not None})
 
 
-def _checked(name: str, value: Any) -> Any:
-    """A value of the right type."""
-    known = _FIELDS[name]
-    if not known.fits(value):
-        message = f"suffice.{name} must be {known.wanted}, not {value!r}"[:300]
-        raise GatewayError(400, message, param=f"suffice.{name}")
-    return known.kind(value)
+def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options as their types; refuse others by name."""
+    try:
+        return ClientOptions(**given).given if given else {}
+    except OptionError as error:
+        raise GatewayError(400, f"suffice.{error}"[:300], param=f"suffice.{error.argument}") from None
 
 
 def _check(name: str, value: str, operators: str, read: Callable[[], object]) -> None:

@@ -79,14 +79,13 @@ async def parse(policies: Policies, dialect: Dialect, exchange: Exchange, raw: b
     exchange.line["model"] = model[:100] if model is not None else None
     client = replace(client, model=model, fields={**client.fields, "model": model} if suffix else client.fields)
     samples = samples_asked(raw, body)
-    settings, max_samples = policies.of(exchange.key, model)
+    settings, max_samples = policies.of(exchange.account, model)
     check_samples(samples, settings, max_samples)
-    exchange.usage.samples = samples
+    exchange.account.expect(model, body, samples)
     reading = settings, client, body, exchange.request.headers, max_samples
     # A schema is checked in a process of its own, which takes its time.
     has_schema = bool(client.schema) or client.has_tools
     options = await asyncio.to_thread(read_options, *reading) if has_schema else read_options(*reading)
-    options = replace(options, topic=options.topic or exchange.key or "")
     if "suffice" in body:
         raw = without_member(raw, "suffice")
     if suffix and model is not None and "model" in body:
@@ -158,7 +157,7 @@ def as_panel(parsed: ParsedRequest) -> ParsedRequest:
     if named and parsed.options.controller != "off":
         name = min(named)
         raise GatewayError(400, f"a panel decides by itself: leave {name} out", param=f"suffice.{name}")
-    options = replace(parsed.options, learn=False, flow=None, elect="majority")
+    options = parsed.options.replaced(learn=False, flow=None, elect="majority")
     return replace(parsed, options=options)
 
 

@@ -1,0 +1,1 @@
+"""Accounts: keys, limits, prices, bills and usage."""
