@@ -94,19 +94,6 @@ class Spent:
             raise GaveUpError(f"nothing but failures, the last with: {message}; run again to go on")
 
 
-@dataclass
-class Drawn:
-    """What the journal has of a question: no text, only where it is."""
-
-    places: "array[int]" = field(default_factory=lambda: array("q"))
-    draws: "array[int]" = field(default_factory=lambda: array("q"))
-
-    def add(self, place: int, draw: int) -> None:
-        """One more response, at that place in the file."""
-        self.places.append(place)
-        self.draws.append(draw)
-
-
 class Batch:
     """Questions that share a journal, and those who ask them; it is the ledger of these."""
 
@@ -124,7 +111,9 @@ class Batch:
         self._journal = journal
         self._progress = progress
         self._step = 0
-        self._there: dict[str, Drawn] = defaultdict(Drawn)
+        # Of each question's responses no text is kept, only where it is in the journal.
+        self._places: dict[str, array[int]] = defaultdict(lambda: array("q"))
+        self._draws: dict[str, array[int]] = defaultdict(lambda: array("q"))
         self._outcomes: dict[str, int] = {}
         self._digests: dict[str, str] = {}
         self._lessons: dict[str, Partition | None] = {}
@@ -162,18 +151,20 @@ class Batch:
 
     def _remember(self, identity: str, place: int, entry: Line) -> None:
         response = Response(**entry["response"])
-        self._there[identity].add(place, response.draw)
+        self._places[identity].append(place)
+        self._draws[identity].append(response.draw)
         self.spent.add(response)
         self.spent.cut_off += entry["extracted"] is None and response.finish_reason == "length"
 
     def _remember_outcome(self, identity: str, place: int, outcome: Line) -> None:
         self._outcomes[identity] = place
         self._lessons[identity] = lesson_of(outcome)
-        self._there.pop(identity, None)  # nobody asks for its responses any more
+        for told in (self._places, self._draws):
+            told.pop(identity, None)  # nobody asks for its responses any more
 
     def read(self, question: Asked) -> Iterator[tuple[Response, str | None]]:
         """The responses to a question that the journal has, and what was extracted from each."""
-        for place in self._there[question.id].places:
+        for place in self._places[question.id]:
             entry = self._journal.at(place)
             yield Response(**entry["response"]), entry["extracted"]
 
@@ -187,11 +178,10 @@ class Batch:
         self._step = 1
 
         def wanting(question: Asked) -> bool:
-            return question.id not in self._there or len(self._there[question.id].draws) < samples
+            return len(self._draws.get(question.id, ())) < samples
 
         async def work(question: Asked, shard: Shard) -> None:
-            drawn = self._there[question.id].draws if question.id in self._there else ()
-            missing = sorted(set(range(samples)) - set(drawn))
+            missing = sorted(set(range(samples)) - set(self._draws.get(question.id, ())))
             await shard.collect(question, missing, self)
 
         await self._each(questions, wanting, work, lambda limit: math.ceil(limit / samples) + 1)
@@ -275,18 +265,18 @@ class Batch:
 
     def _check_same(self, questions: Sequence[Asked]) -> None:
         """Refuse questions that were others when the journal was begun; new ones are new work."""
-        gone = dict.fromkeys(self._digests)
+        gone, change = dict(self._digests), ""
         for question in questions if gone else ():
-            if gone.pop(question.id, self) is None and self._digests[question.id] != question.digest:
-                raise self._other_questions(question.id, "is another question now")
-        for identity in gone:
-            raise self._other_questions(identity, "is no longer asked")
-
-    def _other_questions(self, identity: str, change: str) -> OptionError:
-        return OptionError(
-            f"{self._journal.path} was begun with other questions: {quoted(identity)} {change}; "
-            "go on with those, or use another output"
-        )
+            if gone.pop(question.id, question.digest) != question.digest:
+                change = f"{quoted(question.id)} is another question now"
+                break
+        else:
+            change = f"{quoted(next(iter(gone)))} is no longer asked" if gone else ""
+        if change:
+            raise OptionError(
+                f"{self._journal.path} was begun with other questions: {change}; "
+                "go on with those, or use another output"
+            )
 
     async def _each(
         self,

@@ -4,16 +4,15 @@ import asyncio
 import json
 import os
 from collections.abc import Iterator
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
 from suffice.errors import OptionError
 
 FORMAT = "suffice-journal-2"
-
-
-BLOCK = 1 << 20
-"""So much is read at once in search of the last line's beginning."""
+BEGUN = b'{"format": "suffice-journal'
+"""What a journal begins with; a file that begins otherwise is left alone."""
 
 
 class Journal:
@@ -29,22 +28,19 @@ class Journal:
         self._broken: OptionError | None = None
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-            self._reader = path.open("rb")
         except OSError as error:
             raise OptionError(f"{path}: it can't be written: {error.strerror}") from None
         try:
             self._lock()
-            self._end = self._mended()
-            self._go_on(settings)
+            self._end = self._begin(settings)
+            self._reader = path.open("rb")
         except BaseException:
-            self.close()
+            os.close(self._file)
             raise
 
     def close(self) -> None:
         """Let the file go."""
-        if self._file >= 0:
-            os.close(self._file)
-        self._file = -1
+        os.close(self._file)
         self._reader.close()
 
     def entries(self) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -106,57 +102,40 @@ class Journal:
         except OSError:
             raise OptionError(f"{self.path}: another process is at work on it; wait for it, or end it") from None
 
-    def _mended(self) -> int:
-        """Where the last whole line ends; what is torn after it is cut off."""
-        end = size = self._reader.seek(0, os.SEEK_END)
-        while end:
-            start = max(0, end - BLOCK)
-            self._reader.seek(start)
-            found = self._reader.read(end - start).rfind(b"\n")
-            if found >= 0:
-                end = start + found + 1
-                break
-            end = start
-        self._reader.seek(0)
-        begun = b'{"format": "suffice-journal'
-        begins = self._reader.read(len(begun))
-        if not (begins == begun or begun.startswith(begins)):
-            raise OptionError(f"{self.path}, line 1: not a journal's; move the file away")
-        if end < size:
-            self._cut(end)
-        return end
+    def _begin(self, settings: dict[str, Any]) -> int:
+        """Write the first line, or go on with the same settings after the last whole line; return where it ends."""
+        first, end = b"", 0
+        if os.fstat(self._file).st_size:
+            with mmap(self._file, 0, access=ACCESS_READ) as data:
+                begins = data[: len(BEGUN)]
+                first, end = data[: data.find(b"\n") + 1], data.rfind(b"\n") + 1
+            if not BEGUN.startswith(begins):
+                raise self._foreign(1)
+        before = self._settings(first) if first else {}
+        if end > len(first):
+            _check_same(self.path, before, json.loads(json.dumps(settings)))
+            os.ftruncate(self._file, end)
+            return end
+        line = json.dumps({"format": FORMAT, "settings": settings}, ensure_ascii=False).encode() + b"\n"
+        os.ftruncate(self._file, 0)  # no entry has come yet
+        self._append(line)
+        return len(line)
 
-    def _cut(self, end: int) -> None:
-        os.ftruncate(self._file, end)
-        self._reader.close()  # it may have read what is no longer there
-        self._reader = self.path.open("rb")
-
-    def _go_on(self, settings: dict[str, Any]) -> None:
-        """Begin, or refuse to go on with other settings; where no entry has come yet, it is begun anew."""
-        if not self._end:
-            self._begin(settings)
-            return
-        self._reader.seek(0)
-        line = self._reader.readline()
+    def _settings(self, line: bytes) -> dict[str, Any]:
         first = self._read(line, 1)
         if not isinstance(first, dict) or first.get("format") != FORMAT or not isinstance(first.get("settings"), dict):
-            raise OptionError(f"{self.path}, line 1: not a journal's; move the file away")
-        if len(line) == self._end:
-            self._cut(0)
-            self._begin(settings)
-        else:
-            _check_same(self.path, first["settings"], json.loads(json.dumps(settings)))
-
-    def _begin(self, settings: dict[str, Any]) -> None:
-        line = json.dumps({"format": FORMAT, "settings": settings}, ensure_ascii=False).encode() + b"\n"
-        self._append(line)
-        self._end = len(line)
+            raise self._foreign(1)
+        settings: dict[str, Any] = first["settings"]
+        return settings
 
     def _read(self, line: bytes, number: int) -> Any:
         try:
             return json.loads(line)
         except ValueError:
-            raise OptionError(f"{self.path}, line {number}: not a journal's; move the file away") from None
+            raise self._foreign(number) from None
+
+    def _foreign(self, number: int) -> OptionError:
+        return OptionError(f"{self.path}, line {number}: not a journal's; move the file away")
 
 
 def _check_same(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
