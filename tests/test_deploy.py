@@ -136,7 +136,7 @@ def test_the_manifest_s_parts_fit_together(tmp_path: Path) -> None:
     assert of_kind("Service")["spec"]["ports"][0]["targetPort"] == port["name"]
     mounts = {mount["name"]: mount["mountPath"] for mount in container()["volumeMounts"]}
     assert set(mounts) == {volume["name"] for volume in pod()["volumes"]}
-    assert settings.api_key_file == f"{mounts['keys']}/keys"
+    assert settings.keys == f"{mounts['keys']}/keys"
     assert container()["args"][1].startswith(mounts["settings"])
     named = {one["name"] for one in container()["env"]}
     assert {target.key_env for target in settings.targets} <= named
@@ -192,3 +192,15 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
     there.write_text(there.read_text().replace("ProtectHome=yes", "ProtectHom=yes"))
     done = subprocess.run(["systemd-analyze", "verify", there], capture_output=True, text=True)
     assert "ProtectHom" in done.stderr
+
+
+def test_litellm_asks_the_gateway_with_a_key_of_its_own() -> None:
+    config = yaml.safe_load((DEPLOY / "litellm.yaml").read_text())
+    assert set(config) == {"model_list", "general_settings"}
+    assert config["general_settings"]["master_key"].startswith("os.environ/")
+    for model in config["model_list"]:
+        asked = model["litellm_params"]
+        assert asked["model"].startswith("openai/") and asked["api_base"] == "http://suffice:8000/v1"
+        assert asked["api_key"] == "os.environ/SUFFICE_KEY"
+        assert asked["timeout"] > Settings(upstream="http://127.0.0.1:9/v1").deadline_seconds
+        assert asked["max_retries"] == 0

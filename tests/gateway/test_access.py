@@ -9,6 +9,7 @@ import httpx
 import openai
 import pytest
 from helpers.gateways import ASK, MESSAGES, always, gateway, post
+from helpers.keys import key_file
 from helpers.live import boxed, until
 
 from suffice.testing import FakeServer, Reply, completion
@@ -93,11 +94,10 @@ def test_limits_on_size_and_numbers() -> None:
         assert max(request.get("n", 1) for request in upstream.requests) <= 3
 
 
-def test_keys_are_asked_for_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALICE", "sk-alice")
-    monkeypatch.setenv("BOB", "sk-bob")
+def test_keys_are_asked_for_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = key_file(tmp_path, alice="sk-alice", bob="sk-bob")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-upstream")
-    with FakeServer(always) as upstream, gateway(upstream, api_key_env=("ALICE", "BOB")) as url:
+    with FakeServer(always) as upstream, gateway(upstream, keys=keys) as url:
         for wrong in (
             {},
             {"authorization": "Bearer sk-eve"},
@@ -126,16 +126,6 @@ def test_keys_are_asked_for_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         assert upstream.headers[-1]["x-api-key"] == "sk-mine" and "authorization" not in upstream.headers[-1]
 
 
-def test_keys_may_come_from_a_file(tmp_path: Path) -> None:
-    keys = tmp_path / "keys"
-    keys.write_text("sk-alice\n\n  sk-bob  \n")
-    with FakeServer(always) as upstream, gateway(upstream, api_key_file=str(keys)) as url:
-        statuses = [
-            post(url, ASK, headers={"authorization": f"Bearer sk-{name}"}).status_code for name in ("bob", "eve")
-        ]
-    assert statuses == [200, 401]
-
-
 def test_other_web_sites_are_refused() -> None:
     with FakeServer(always) as upstream, gateway(upstream) as url:
         for site in ("cross-site", "same-site"):
@@ -144,11 +134,10 @@ def test_other_web_sites_are_refused() -> None:
         assert post(url, ASK, headers={"sec-fetch-site": "same-origin"}).status_code == 200
 
 
-def test_pages_of_named_sites_may_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALICE", "sk-alice")
+def test_pages_of_named_sites_may_ask(tmp_path: Path) -> None:
     site, other = "https://chat.example", "https://evil.example"
     asking = {"access-control-request-method": "POST", "access-control-request-headers": "authorization, x-odd"}
-    settings: Any = {"cors_origins": (site,), "api_key_env": ("ALICE",)}
+    settings: Any = {"cors_origins": (site,), "keys": key_file(tmp_path, alice="sk-alice")}
     with FakeServer(always) as upstream, gateway(upstream, **settings) as url:
         where = f"{url}/v1/chat/completions"
         preflight = httpx.options(where, headers={"origin": site, **asking})
@@ -297,7 +286,6 @@ def test_waiting_for_a_place_is_part_of_the_deadline() -> None:
         assert asyncio.run(two(url)) == [200, 504]
 
 
-def test_refusals_have_the_headers_that_clients_go_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALICE", "sk-alice")
-    with FakeServer(always) as upstream, gateway(upstream, api_key_env=("ALICE",)) as url:
+def test_refusals_have_the_headers_that_clients_go_by(tmp_path: Path) -> None:
+    with FakeServer(always) as upstream, gateway(upstream, keys=key_file(tmp_path, alice="sk-alice")) as url:
         assert post(url, ASK).headers["www-authenticate"] == "Bearer"

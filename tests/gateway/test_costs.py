@@ -2,13 +2,11 @@
 
 import json
 from itertools import cycle, islice
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from helpers.gateways import ASK, always, figures, gateway, post, under_way
-from helpers.keys import Desk
 from helpers.live import boxed, until
 
 from suffice.gateway.operations.costs import MOST_GROUPS, MOST_MODELS, SpendingByGroup, model_label
@@ -106,27 +104,6 @@ def test_what_a_vote_took_counts_when_its_client_hangs_up() -> None:
         series = f'suffice_{name}model="fake"}}'
         assert after[series] - before.get(series, 0) == taken
     assert told["totals"]["votes"] == 1
-
-
-def test_costs_are_told_by_key_to_those_who_may_see_names(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    ann, bob = desk.add("ann"), desk.add("bob")
-    prices = {"fake": {"input": 1, "output": 100}}
-    with FakeServer(always) as upstream, desk.gateway(upstream, prices=prices) as url:
-        before = figures(url)
-        for key in (ann, bob, bob):
-            post(url, ASK, headers=key)
-        after = figures(url)
-        seen, hidden = (
-            httpx.get(f"{url}/v1/suffice/recent", headers=key).json()["costs"]["groups"] for key in (desk.operator, ann)
-        )
-        usage = desk.usage(url)["bob"]
-    assert {(one["key"], one["over_one_samples"]) for one in seen} == {("ann", 3), ("bob", 6)}
-    assert [(one["key"], one["over_one_samples"]) for one in hidden] == [(None, 9)]
-    assert (usage["over_one_samples"], usage["over_one_tokens"]) == (6, 60)
-    assert usage["cost_over_one"] == pytest.approx(60 * 100 / 1e6)
-    series = 'suffice_over_one_cost_total{evidence="boxed",model="fake"}'
-    assert after[series] - before.get(series, 0) == pytest.approx(90 * 100 / 1e6)
 
 
 def test_audits_tell_how_often_one_response_agrees() -> None:

@@ -45,7 +45,7 @@ def questions() -> list[str]:
 def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     """What a gateway tells after requests of every kind."""
     desk = Desk(tmp_path_factory.mktemp("desk"))
-    team, hasty = desk.add("team"), desk.add("hasty", requests_per_minute=1)
+    team = desk.add("team")
     with FakeServer(always) as upstream, gateway(upstream, vote="shadow") as url:
         post(url, ASK)
     calibrate(easy_and_hard(easy=0.9)).save(tmp_path_factory.getbasetemp() / "right.json")
@@ -54,18 +54,14 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         for is_right in (True, False):
             told = {"id": post(url, ASK).json()["id"], "right": is_right}
             httpx.post(f"{url}/v1/suffice/feedback", json=told).raise_for_status()
-    with (
-        FakeServer(always) as upstream,
-        desk.gateway(upstream, vote="auto", prices={"fake": {"input": 1, "output": 2}}, audit=1.0) as url,
-    ):
+    with FakeServer(always) as upstream, desk.gateway(upstream, vote="auto", audit=1.0) as url:
         httpx.get(f"{url}/healthz")
         post(url, ASK)
         post(url, b"{", headers=team)
         for words in ("What is 6 * 7?", "And the last one?", "Write a poem about the sea."):
             post(url, {**ASK, "messages": [{"role": "user", "content": words}]}, headers=team)
-        assert [post(url, ASK, headers=hasty).status_code for _ in range(2)] == [200, 429]
         desk.path.write_text("nonsense")
-        assert until(lambda: 'result="refused"' in httpx.get(f"{url}/metrics").text)
+        assert until(lambda: post(url, ASK).status_code and 'result="refused"' in httpx.get(f"{url}/metrics").text)
         assert until(lambda: "suffice_audits_total{" in httpx.get(f"{url}/metrics").text)
         return _read(httpx.get(f"{url}/metrics").text)
 

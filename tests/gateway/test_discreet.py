@@ -5,11 +5,13 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from helpers.gateways import ASK, always, free_port, gateway, post
+from helpers.keys import key_file
 from helpers.live import KEY
 
 from suffice.gateway import Settings
@@ -166,7 +168,7 @@ def test_the_scout_s_stream_ends_at_the_deadline() -> None:
     assert reply.status_code in (200, 504) and b'"timeout"' in reply.content
 
 
-def test_behind_a_proxy_the_host_check_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_behind_a_proxy_the_host_check_says_what_to_do(tmp_path: Path) -> None:
     proxied = {"host": "llm.example:8443"}
     with FakeServer(always) as upstream:
         with gateway(upstream) as url:
@@ -181,7 +183,6 @@ def test_behind_a_proxy_the_host_check_says_what_to_do(monkeypatch: pytest.Monke
         with gateway(upstream, allow_hosts=("LLM.example",)) as url:
             assert post(url, ASK, headers=proxied).status_code == 200
             assert post(url, ASK, headers={"host": "evil.example"}).status_code == 403
-        monkeypatch.setenv("MINE", "sk-mine")
-        with gateway(upstream, api_key_env=("MINE",)) as url:
+        with gateway(upstream, keys=key_file(tmp_path, mine="sk-mine")) as url:
             assert post(url, ASK, headers=proxied | {"authorization": "Bearer sk-mine"}).status_code == 200
     assert Settings().allow_hosts == ()

@@ -4,12 +4,14 @@ import asyncio
 import json
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import anthropic
 import httpx
 import pytest
 from helpers.gateways import MESSAGES, always, gateway
+from helpers.keys import key_file
 from helpers.live import boxed
 
 import suffice
@@ -176,9 +178,8 @@ def test_results_of_tools_are_no_question() -> None:
         assert upstream.requests[0]["messages"] == turns
 
 
-def test_errors_have_anthropic_s_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALICE", "sk-alice")
-    settings: Any = {"api_key_env": ("ALICE",), "retries": 0, "max_body_bytes": 500}
+def test_errors_have_anthropic_s_shape(tmp_path: Path) -> None:
+    settings: Any = {"keys": key_file(tmp_path, alice="sk-alice"), "retries": 0, "max_body_bytes": 500}
     fault = {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}, "request_id": "req_1"}
     with FakeServer(lambda request, number: Reply(fault, 529)) as upstream, gateway(upstream, **settings) as url:
         key = {"x-api-key": "sk-alice"}

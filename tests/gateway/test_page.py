@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from helpers.browser import open_browser
-from helpers.commands import works
 from helpers.gateways import ASK, free_port, gateway, post
+from helpers.keys import key_file
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -228,9 +228,8 @@ def requests_of(browser: webdriver.Chrome) -> list[str]:
     return names
 
 
-def test_the_page_asks_for_a_key(browser: webdriver.Chrome, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALICE", "sk-alice")
-    with FakeServer(script) as upstream, gateway(upstream, api_key_env=("ALICE",)) as url:
+def test_the_page_asks_for_a_key(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    with FakeServer(script) as upstream, gateway(upstream, keys=key_file(tmp_path, alice="sk-alice")) as url:
         browser.get(url)
         wait(browser, lambda _: browser.find_element(By.ID, "key").is_displayed())
         picture(browser, "key")
@@ -238,27 +237,6 @@ def test_the_page_asks_for_a_key(browser: webdriver.Chrome, monkeypatch: pytest.
         browser.find_element(By.ID, "key").send_keys("sk-alice" + Keys.ENTER)
         wait(browser, lambda _: text(browser, "model") == "fake")
         assert not browser.find_element(By.ID, "key").is_displayed()
-
-
-def test_an_operator_sees_the_usage_by_key(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    keys = tmp_path / "keys.toml"
-    operator, alice = (
-        works("keys", "add", *options, "--file", keys).split()[-1]
-        for options in (["boss", "--operator"], ["alice", "--requests-per-minute", "100"])
-    )
-    settings: dict[str, Any] = {"keys": str(keys), "state": str(tmp_path)}
-    with FakeServer(script) as upstream, gateway(upstream, **settings) as url:
-        post(url, ASK, headers={"authorization": f"Bearer {alice}"})
-        for key, seen in ((alice, False), (operator, True)):
-            browser.get(url)
-            browser.execute_script("sessionStorage.clear()")
-            browser.refresh()
-            wait(browser, lambda _: browser.find_element(By.ID, "key").is_displayed())
-            browser.find_element(By.ID, "key").send_keys(key + Keys.ENTER)
-            wait(browser, lambda _: text(browser, "model") == "fake" and "vote, plan" in text(browser, "recent"))
-            assert browser.find_element(By.ID, "spent").is_displayed() is seen
-        wait(browser, lambda _: " of 100 requests a minute" in text(browser, "usage"))
-        picture(browser, "usage")
     browser.execute_script("sessionStorage.clear()")
 
 

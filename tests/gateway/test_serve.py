@@ -12,6 +12,7 @@ import openai
 import pytest
 from helpers.commands import fails
 from helpers.gateways import ASK, free_port, post, refuses
+from helpers.keys import key_file
 from helpers.live import until
 from helpers.serving import serving
 
@@ -29,10 +30,10 @@ def test_settings_come_from_a_file_options_go_before_it_and_sigterm_lets_what_is
     with FakeServer(slow) as upstream:
         config.write_text(
             f'upstream = "{upstream.base_url}"\ncontroller = "sc"\nbudget = 7\nmax_budget = 9\n'
-            'api_key_env = "ALICE"\ndeadline_seconds = 20\ncors_origins = ["https://chat.example"]\n'
+            f'keys = "{key_file(tmp_path, alice="sk-alice")}"\ndeadline_seconds = 20\ncors_origins = ["https://chat.example"]\n'
             "unready_seconds = 0\n"
         )
-        with serving("--config", str(config), "--budget", "5", ALICE="sk-alice") as (url, process):
+        with serving("--config", str(config), "--budget", "5") as (url, process):
             headers = {"authorization": "Bearer sk-alice"}
             told = post(url, ASK, headers=headers).json()["suffice"]
             assert told["samples"] == 5
@@ -63,14 +64,13 @@ def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
     assert "not TOML" in fails("serve", "--config", config)
     assert "can't be read" in fails("serve", "--config", tmp_path / "none.toml")
     assert "--host 0.0.0.0 lets others in" in fails("serve", *upstream, "--host", "0.0.0.0")
-    assert "the variable is not set" in fails("serve", *upstream, "--api-key-env", "NO_SUCH_VARIABLE")
     assert "unknown controller" in fails("serve", *upstream, "--controller", "nonsense")
     assert "--budget must be at least 1" in fails("serve", *upstream, "--budget", "0")
     assert "--upstream nonsense" in fails("serve", "--upstream", "nonsense")
     assert "not both" in fails("serve", *upstream, "--gguf", config)
     assert "--port" in fails("serve", *upstream, "--port", "99999")
     assert "--drain-seconds" in fails("serve", *upstream, "--drain-seconds", "inf")
-    assert "--forward-auth" in fails("serve", *upstream, "--forward-auth", "--api-key-env", "HOME")
+    assert "--forward-auth" in fails("serve", *upstream, "--forward-auth", "--keys", config)
     assert "can't be listened on" in fails("serve", *upstream, "--host", "203.0.113.1", "--allow-no-key")
     config.write_text("cors_origins = 'chat.example'")
     assert "suffice: cors_origins must be * or like" in fails("serve", *upstream, "--config", config)
@@ -78,8 +78,8 @@ def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
     assert "suffice: retries must be" in fails("serve", *upstream, "--config", config)
     config.write_text("flow = 'order=size'")
     assert "--flow can't be" in fails("serve", *upstream, "--config", config)
-    config.write_text("api_key_env = 5")
-    assert "api_key_env" in fails("serve", "--config", config)
+    config.write_text("keys = 5")
+    assert "keys must be text" in fails("serve", "--config", config)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -12,8 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from helpers.gateways import ASK, gateway
-from helpers.keys import Desk
-from helpers.live import boxed, until
+from helpers.live import boxed
 
 from suffice.gateway.operations.shared import COUNTERS, DRAWS, REQUESTS, SharedCounters, SharedLimiter, share
 from suffice.testing import FakeServer, Reply, completion
@@ -63,16 +62,6 @@ def test_limits_hold_over_all_workers(
         urls = [running.enter_context(gateway(upstream, **settings)) for _ in range(2)]
         assert all_at_once(urls, 12) == statuses
         assert upstream.most_in_flight == most
-
-
-def test_requests_a_minute_hold_over_all_workers(shared: Path, tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    ann = desk.add("ann", requests_per_minute=7)
-    with FakeServer(slow) as upstream, ExitStack() as running:
-        urls = [running.enter_context(desk.gateway(upstream)) for _ in range(2)]
-        assert all_at_once(urls, 20, ann) == {200: 7, 429: 13}
-        assert until(lambda: [desk.usage(url)["ann"]["requests"] for url in urls] == [7, 7])
-        assert desk.usage(urls[0])["ann"]["refused"] == 13
 
 
 def test_what_a_dead_worker_held_is_forgotten(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from helpers.commands import fails
 from helpers.gateways import ASK, figures, gateway, post
+from helpers.keys import key_file
 from helpers.labels import easy_and_hard
 from helpers.live import boxed
 from helpers.serving import serving
@@ -185,11 +186,10 @@ def test_feedback_that_is_none_is_refused(file: str, upstream: FakeServer) -> No
         assert httpx.post(f"{url}/v1/suffice/feedback", content=b"no", trust_env=False).status_code == 400
 
 
-def test_feedback_is_for_the_key_that_asked(file: str, upstream: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ONE", "key-one")
-    monkeypatch.setenv("OTHER", "key-other")
+def test_feedback_is_for_the_key_that_asked(file: str, upstream: FakeServer, tmp_path: Path) -> None:
+    keys = key_file(tmp_path, one="key-one", other="key-other")
     one, other = ({"authorization": f"Bearer key-{name}"} for name in ("one", "other"))
-    with gateway(upstream, right=file, api_key_env=("ONE", "OTHER")) as url:
+    with gateway(upstream, right=file, keys=keys) as url:
         reply = post(url, ASK, headers=one)
         assert say(url, reply, right=True).status_code == 401
         assert say(url, reply, other, right=True).status_code == 404
@@ -197,15 +197,12 @@ def test_feedback_is_for_the_key_that_asked(file: str, upstream: FakeServer, mon
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["in memory", "in files"])
-def test_replies_of_two_keys_may_have_the_same_id(
-    kept: bool, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ONE", "key-one")
-    monkeypatch.setenv("OTHER", "key-other")
+def test_replies_of_two_keys_may_have_the_same_id(kept: bool, file: str, tmp_path: Path) -> None:
+    keys = key_file(tmp_path, one="key-one", other="key-other")
     one, other = ({"authorization": f"Bearer key-{name}"} for name in ("one", "other"))
     same = lambda request, number: Reply({**completion([boxed(42)] * request.get("n", 1)), "id": "same"})  # noqa: E731
     state = {"state": str(tmp_path)} if kept else {}
-    with FakeServer(same) as server, gateway(server, right=file, api_key_env=("ONE", "OTHER"), **state) as url:
+    with FakeServer(same) as server, gateway(server, right=file, keys=keys, **state) as url:
         for key in (one, other):
             post(url, ASK, headers=key)
         assert all(say(url, "same", key, right=True).json()["taken"] for key in (one, other))

@@ -1,11 +1,9 @@
 """`suffice serve --workers 2`, a real process for all of these: what its workers share, who replaces them, the end."""
 
-import asyncio
 import json
 import os
 import signal
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -55,8 +53,6 @@ class Started:
     upstream: FakeServer
     desk: Desk
     ann: dict[str, str]
-    bob: dict[str, str]
-    few: dict[str, str]
     spans: Iterator[dict[str, Any]]
 
     def workers(self) -> list[int]:
@@ -76,13 +72,13 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     folder = tmp_path_factory.mktemp("workers")
     (folder / "mine.py").write_text(MINE)
     desk = Desk(folder)
-    ann, bob, few = desk.add("ann"), desk.add("bob"), desk.add("few", requests_per_minute=9)
+    ann = desk.add("ann")
     options = [*OPTIONS, "--keys", str(desk.path), "--state", str(desk.state)]
     with FakeServer(some_for_ever, remember=False) as upstream, collector() as (address, spans):
         variables = TRACED | {"OTEL_EXPORTER_OTLP_ENDPOINT": address}
         before = ["--import", str(folder / "mine.py")]
         with serving("--upstream", upstream.base_url, *options, before=before, **variables) as (url, process):
-            yield Started(url, process, upstream, desk, ann, bob, few, spans)
+            yield Started(url, process, upstream, desk, ann, spans)
 
 
 def test_workers_know_what_was_imported_and_share_their_metrics(started: Started) -> None:
@@ -92,44 +88,8 @@ def test_workers_know_what_was_imported_and_share_their_metrics(started: Started
         assert reply.status_code == 200, reply.text
         assert reply.json()["suffice"]["samples"] == 3
     assert started.figure('suffice_requests_total{outcome="vote"}') == before + 20
-    recent = httpx.get(f"{started.url}/v1/suffice/recent", headers=started.desk.operator, timeout=60)
+    recent = httpx.get(f"{started.url}/v1/suffice/recent", headers=started.ann, timeout=60)
     assert recent.json()["workers"] == 2
-
-
-def all_at_once(url: str, requests: int, headers: dict[str, str]) -> Counter[int]:
-    """The statuses of so many requests."""
-
-    async def main() -> Counter[int]:
-        async with httpx.AsyncClient(timeout=60, headers=headers, trust_env=False) as client:
-            asked = [client.post(f"{url}/v1/chat/completions", json=ASK) for _ in range(requests)]
-            return Counter(reply.status_code for reply in await asyncio.gather(*asked))
-
-    return asyncio.run(main())
-
-
-def test_they_share_limits_and_take_new_keys_at_a_hangup_without_dropping_a_request(started: Started) -> None:
-    url, desk = started.url, started.desk
-    assert until(lambda: len(started.workers()) == 2, 60)
-    assert all_at_once(url, 30, started.few) == {200: 9, 429: 21}
-    workers = started.workers()
-    ending, statuses = threading.Event(), list[int]()
-
-    def ask() -> None:
-        while not ending.is_set():
-            statuses.append(post(url, ASK, headers=started.bob).status_code)
-
-    asking = [threading.Thread(target=ask) for _ in range(2)]
-    for thread in asking:
-        thread.start()
-    new = desk.add("new")
-    started.process.send_signal(signal.SIGHUP)
-    taken = until(lambda: all_at_once(url, 4, new) == {200: 4}, 60)
-    ending.set()
-    for thread in asking:
-        thread.join()
-    assert taken and set(statuses) == {200} and started.workers() == workers
-    assert until(lambda: desk.usage(url)["bob"]["requests"] == len(statuses))
-    assert desk.usage(url)["few"]["refused"] == 21
 
 
 def test_what_a_worker_had_under_way_ends_with_it(started: Started) -> None:

@@ -5,10 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from helpers.gateways import gateway
-from suffice.gateway.accounts.keys import Limits, add_key
+from suffice.gateway.keys import add_key, digest_of
 from suffice.testing import FakeServer
 
 
@@ -17,23 +15,24 @@ def bearer(key: str) -> dict[str, str]:
 
 
 class Desk:
-    """A file of keys, with an operator's key in it."""
+    """A file of keys."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "keys.toml"
+        self.path = folder / "keys"
         self.state = folder / "state"
-        self.operator = bearer(add_key(self.path, "boss", Limits(), operator=True))
 
-    def add(self, name: str, **limits: Any) -> dict[str, str]:
+    def add(self, name: str) -> dict[str, str]:
         """The headers of a new key."""
-        return bearer(add_key(self.path, name, Limits(**limits)))
+        return bearer(add_key(self.path, name))
 
     @contextmanager
     def gateway(self, upstream: FakeServer, **settings: Any) -> Iterator[str]:
-        with gateway(upstream, keys=str(self.path), state=str(self.state), **settings) as url:
+        with gateway(upstream, keys=str(self.path), **settings) as url:
             yield url
 
-    def usage(self, url: str) -> dict[str, dict[str, Any]]:
-        reply = httpx.get(f"{url}/v1/suffice/usage", headers=self.operator)
-        assert reply.status_code == 200, reply.text
-        return {key["name"]: key for key in reply.json()["keys"]}
+
+def key_file(folder: Path, **secrets: str) -> str:
+    """The path of a file with these keys, by name."""
+    path = folder / "keys"
+    path.write_text("".join(f"{name} {digest_of(secret)}\n" for name, secret in secrets.items()))
+    return str(path)

@@ -16,8 +16,6 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from suffice.gateway.accounts.access import Accounts
-from suffice.gateway.accounts.store import UsageStore
 from suffice.gateway.door import OPEN, AccessLog, Door, Exchange, Handler, Places, body_of
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.events import Events
@@ -42,7 +40,7 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD")
 class Gateway:
     """One process of the gateway: it keeps counts, and nothing that an answer depends on."""
 
-    def __init__(self, settings: Settings, store: UsageStore | None = None, state: State | None = None) -> None:
+    def __init__(self, settings: Settings, state: State | None = None) -> None:
         self._settings = settings
         folder = shared_folder(settings.state)
         state = state or (FileState(folder) if folder else None)
@@ -50,8 +48,7 @@ class Gateway:
         self._places = Places(settings.max_requests, settings.max_queue, self._counters)
         cap = None if settings.over_one is None else OverOneCap(settings.over_one)
         self._log = AccessLog(settings.workers, cap)
-        self._accounts = Accounts(settings, self._counters, store)
-        self._door = Door(self._log, settings, asks_for_key=self._accounts.asks_for_key)
+        self._door = Door(self._log, settings)
         self._pipeline = Pipeline(settings, self._places, cap, self._counters, state)
         self._draining = False
         self.app = Starlette(
@@ -64,7 +61,6 @@ class Gateway:
                 self._asking("/v1/suffice/recent", self._tell_recent, ["GET"]),
                 self._asking("/v1/suffice/audits", self._tell_audits, ["GET"]),
                 self._asking("/v1/suffice/feedback", self._take_feedback, ["POST"]),
-                self._asking("/v1/suffice/usage", self._accounts.tell_usage, ["GET"]),
                 *(
                     self._asking(f"/v1{route}{{rest:path}}", self._relay, _METHODS, one.face)
                     for one in DIALECTS.values()
@@ -88,7 +84,7 @@ class Gateway:
 
     def _asking(self, path: str, handler: Handler, methods: Sequence[str], face: Face = CHAT.face) -> Route:
         """A route for those who may ask."""
-        return Route(path, self._door.guard(self._accounts.around(handler), face=face), methods=list(methods))
+        return Route(path, self._door.guard(handler, face=face), methods=list(methods))
 
     def drain(self) -> None:
         """Say that it is not ready, from now on; requests are answered all the same."""
@@ -101,7 +97,7 @@ class Gateway:
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         try:
-            async with traces(self._settings), self._pipeline.open(), self._accounts.open():
+            async with traces(self._settings), self._pipeline.open():
                 yield
         finally:
             if self._counters:
@@ -109,7 +105,7 @@ class Gateway:
 
     async def _relay(self, exchange: Exchange) -> Response:
         """Pass on whatever is no question to answer."""
-        request, account = exchange.request, exchange.account
+        request = exchange.request
         settings, pipeline = self._settings, self._pipeline
         raw = await body_of(request, settings)
         path = (request.scope.get("raw_path") or request.url.path.encode()).decode("ascii", "replace")
@@ -124,9 +120,8 @@ class Gateway:
             model = unquote(path.removeprefix("/models/"))
         elif body:
             samples = samples_asked(raw, body)
-            model_named = model or _deployment(path)
-            check_samples(samples, settings, pipeline.policies.of(account, model_named).max_samples)
-            account.expect(model_named, body, samples)
+            check_samples(samples, settings, pipeline.policies.of(exchange.key, model or _deployment(path)).max_samples)
+            exchange.usage.samples = samples
 
         async def passing() -> Events:
             seconds = settings.deadline_seconds
@@ -136,7 +131,7 @@ class Gateway:
         return await render_whole(passing(), request)
 
     async def _say_ok(self, exchange: Exchange) -> Response:
-        asks = "required" if self._accounts.asks_for_key else "none"
+        asks = "required" if self._settings.keys else "none"
         return PlainTextResponse("ok\n", headers={"x-suffice-key": asks})
 
     async def _ready(self, exchange: Exchange) -> Response:
@@ -152,8 +147,8 @@ class Gateway:
             for (model, topic), right in assurance.summary().items():
                 kinds.setdefault((model, topic), {"model": model, "topic": topic})["right"] = right
             told["kinds"] = list(kinds.values())
-        if not exchange.account.sees_all:  # models and topics are those of others too
-            told["kinds"] = []
+        if exchange.key:  # the models and topics of others
+            told["kinds"] = [kind for kind in told["kinds"] if kind["topic"] == exchange.key]
         return Response(as_json(told), media_type="application/json")
 
     async def _take_feedback(self, exchange: Exchange) -> Response:
@@ -163,13 +158,11 @@ class Gateway:
             told = json.loads(await body_of(exchange.request, self._settings))
         except (ValueError, RecursionError):
             raise GatewayError(400, "the body is not JSON") from None
-        taken = await self._pipeline.assurance.take(exchange.caller, told)
+        taken = await self._pipeline.assurance.take(exchange.key or "", told)
         return Response(as_json(taken), media_type="application/json")
 
     async def _tell_recent(self, exchange: Exchange) -> Response:
-        account = exchange.account
-        told = self._log.summary(names=account.sees_all)
-        told |= {"upstreams": self._pipeline.upstreams.summary(), "operator": account.operator}
+        told = self._log.summary(exchange.key) | {"upstreams": self._pipeline.upstreams.summary()}
         return Response(as_json(told), media_type="application/json")
 
 

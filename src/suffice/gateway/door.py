@@ -10,15 +10,17 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
+from suffice.gateway.access import KeyRing
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.events import CutError
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.costs import Account, SpendingByGroup
+from suffice.gateway.operations.costs import SpendingByGroup, UsageMeter
 from suffice.gateway.operations.shared import REQUESTS, WAITING, SharedCounters, SharedSemaphore
 from suffice.gateway.operations.traces import begin_span, end_span
 from suffice.gateway.settings import LOOPBACK, Settings
@@ -37,9 +39,9 @@ class Exchange:
 
     request: Request
     line: Line
-    account: Account = field(default_factory=Account)
-    caller: str = ""
-    """Whose key it came with; nothing where none is asked for."""
+    usage: UsageMeter = field(default_factory=UsageMeter)
+    key: str | None = None
+    """The name of its key; None if no key is asked for."""
     progress: Callable[[], Progress] | None = None
     """How far its vote is, for whoever watches."""
     span: Any = None
@@ -93,7 +95,7 @@ class AccessLog:
     def end(self, exchange: Exchange, status: int) -> None:
         """Write its line: its reply has been sent, with this status."""
         _, begun = self._under_way.pop(id(exchange))
-        exchange.account.end(exchange.line)
+        exchange.line |= exchange.usage.took
         for finish in exchange.at_end:
             finish()
         request, line = exchange.request, exchange.line
@@ -111,16 +113,18 @@ class AccessLog:
     def _count(self, entry: Line) -> None:
         self._recent.appendleft({name: value for name, value in entry.items() if name not in _TEXTS})
         self._requests += 1
+        if entry.get("key"):
+            metrics.KEY_REQUESTS.labels(entry["key"]).inc()
         self._costs.add(entry)
 
-    def summary(self, *, names: bool) -> dict[str, Any]:
-        """What the page shows: counts, and no text; names of keys where they may be seen."""
-        under_way = [told for told in map(_on_the_way, self._under_way.values()) if told and (names or not told["key"])]
+    def summary(self, caller: str | None) -> dict[str, Any]:
+        """Return sums over all requests, and no text of any; if keys are asked for, only the caller's are listed."""
+        under_way = [told for told in map(_on_the_way, self._under_way.values()) if told]
         return {
             "totals": self._costs.total() | {"requests": self._requests},
-            "costs": self._costs.summary(names=names),
-            "under_way": under_way[:RECENT],
-            "recent": [one if names else {**one, "key": None} for one in self._recent],
+            "costs": self._costs.summary(caller),
+            "under_way": [one for one in under_way if caller in (None, one["key"])][:RECENT],
+            "recent": [one for one in self._recent if caller in (None, one.get("key"))],
             "seconds": round(time.time() - self._begun, 1),
             "workers": self._workers,
         }
@@ -154,10 +158,10 @@ OPEN = "other"
 class Door:
     """Lets requests in until the end, and sees them out."""
 
-    def __init__(self, log: AccessLog, settings: Settings, *, asks_for_key: bool) -> None:
+    def __init__(self, log: AccessLog, settings: Settings) -> None:
         self._log = log
         self._settings = settings
-        self._asks_for_key = asks_for_key
+        self._keys = KeyRing(Path(settings.keys)) if settings.keys else None
         self._under_way: set[asyncio.Task[Any]] = set()
         self._ending = False
 
@@ -195,6 +199,7 @@ class Door:
         try:
             if exchange.line["kind"] != OPEN:
                 self._check_origin(exchange.request)
+                self._check_key(exchange)
             with self._until_end():
                 return await handler(exchange)
         except ClientDisconnect:
@@ -219,7 +224,7 @@ class Door:
         if request.headers.get("sec-fetch-site") in ("cross-site", "same-site") and not named:
             message = "requests of other web sites are not answered, unless cors_origins names them"
             raise GatewayError(403, message, kind="permission_error", code="foreign_site")
-        if self._asks_for_key or self._settings.host not in LOOPBACK:
+        if self._keys or self._settings.host not in LOOPBACK:
             return
         host = _host(request)
         if host not in LOOPBACK and host not in map(str.lower, self._settings.allow_hosts):
@@ -228,6 +233,16 @@ class Door:
                 "name it in allow_hosts if it is your proxy's, let the proxy send localhost, or ask for a key"
             )
             raise GatewayError(403, message, kind="permission_error", code="unknown_host")
+
+    def _check_key(self, exchange: Exchange) -> None:
+        """Refuse a request without a key, if keys are asked for; else note whose it is."""
+        if self._keys is None:
+            return
+        exchange.key = self._keys.name_of(exchange.request.headers)
+        if exchange.key is None:
+            message = "the key is missing or wrong: send it as Authorization: Bearer KEY, or as x-api-key"
+            raise GatewayError(401, message, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
+        exchange.line["key"] = exchange.key
 
     async def _stream(
         self, pieces: Any, response: Response, exchange: Exchange, face: Face

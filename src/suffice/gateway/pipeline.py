@@ -180,7 +180,6 @@ class Pipeline:
         tell: Callable[[Thought], None],
     ) -> Scouted:
         """What a single draw brings: the client's own request."""
-        exchange.account.send()
         is_scout = route.kind == "scout"
         most = most_tokens(parsed.fields)
         extractor = parsed.options.extractor.for_request(parsed.messages, asked=False, most_tokens=most)
@@ -227,13 +226,13 @@ class Pipeline:
     def _alone(
         self, parsed: ParsedRequest, scouted: Scouted, exchange: Exchange, told: dict[str, str], ends: float
     ) -> Passed:
-        """A single draw as the reply, charged."""
-        passed, account = scouted.passed(), exchange.account
+        """A single draw as the reply, with its tokens counted."""
+        passed = scouted.passed()
         if scouted.rest is None:
-            account.charge_reply(scouted.body)
-            return _with(passed, told | account.headers())
+            exchange.usage.read(scouted.body)
+            return _with(passed, told)
         face = parsed.dialect.face if passed.has_events else None
-        pieces = in_time(account.charging(passed.pieces), ends, parsed.options.deadline_seconds, exchange, face)
+        pieces = in_time(exchange.usage.over(passed.pieces), ends, parsed.options.deadline_seconds, exchange, face)
         return _with(replace(passed, pieces=pieces), told)
 
     async def _vote(
@@ -265,9 +264,8 @@ class Pipeline:
         random, numbers = np.random.default_rng(_seed(parsed)), count(1 if scouted else 0)
         vote = voting.begin(server, parsed.fields, random, watching, numbers=numbers)
         exchange.progress = lambda: vote.progress
-        draw = DrawRequest(parsed.fields, signals=voting.wants_signals)
         scout = scouted.response if scouted else None
-        holding = asyncio.create_task(self._hold(vote, scout, parsed, draw, server, exchange))
+        holding = asyncio.create_task(self._hold(vote, scout, parsed, server, exchange))
         holding.add_done_callback(lambda _: moments.put_nowait(None))
         try:
             while event := await moments.get():
@@ -276,15 +274,15 @@ class Pipeline:
         finally:
             await end(holding)
         self.learning.ended(key, vote, server, outcome, options.learn)
-        told = headers_of(outcome) | exchange.account.headers()
+        told = headers_of(outcome)
         if scouted and outcome.given_up:
             yield _with(scouted.passed(), told)
             return
-        reply = reply_of(parsed, outcome, exchange.account.costs())
+        reply = reply_of(parsed, outcome)
         if scouted and scouted.response and scouted.told:
             reply = parsed.dialect.face.continued(reply, scouted.response.reply)
         if assured:
-            assured.remember(str(reply.get("id")), exchange.caller, outcome)
+            assured.remember(str(reply.get("id")), exchange.key or "", outcome)
         if outcome.sure is False and self.settings.unsure == "error":
             raise _unsure(str(reply.get("id")), self.settings.risk, told)
         yield Elected(reply, told)
@@ -294,11 +292,10 @@ class Pipeline:
         vote: Vote,
         scout: Sample | None,
         parsed: ParsedRequest,
-        draw: DrawRequest,
         server: Server,
         exchange: Exchange,
     ) -> Outcome:
-        """Hold a vote to its end; whatever that is, it is charged, measured and logged."""
+        """Hold a vote to its end; whatever that is, it is measured and logged."""
         metrics.IN_PROGRESS.inc()
         outcome: Outcome | None = None
         try:
@@ -322,7 +319,6 @@ class Pipeline:
             metrics.UPSTREAM_QUESTIONS.labels(server.host.name).inc()
             exchange.line["upstream"] = server.host.name
             if outcome:
-                exchange.account.charge_vote(outcome, server.most_at_once(draw))
                 exchange.line |= line_of(outcome)
                 if self.settings.log_text:
                     exchange.line |= {"question": parsed.messages, "answer": outcome.answer}

@@ -223,14 +223,14 @@ def _comment(facts: Mapping[str, Any]) -> bytes:
     return b": suffice " + json.dumps(facts).encode() + b"\n\n"
 
 
-def reply_of(parsed: ParsedRequest, outcome: Outcome, costs: Mapping[str, float]) -> dict[str, Any]:
+def reply_of(parsed: ParsedRequest, outcome: Outcome) -> dict[str, Any]:
     """What a vote came to, in the client's dialect: what the elected response says, and how it was elected."""
     face = parsed.dialect.face
     chosen = outcome.response or outcome.responses[0]
     if outcome.composed:
         chosen = face.rewritten(chosen, outcome.value)
     reply = face.reply(chosen, outcome.responses, outcome.prompt_tokens, outcome.completion_tokens)
-    return {**reply, "suffice": {**summary(outcome), **costs}}
+    return {**reply, "suffice": summary(outcome)}
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:

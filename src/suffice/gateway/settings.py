@@ -1,6 +1,5 @@
 """What the operator sets."""
 
-import hashlib
 import json
 import os
 import re
@@ -14,8 +13,7 @@ from typing import Any, NamedTuple, get_type_hints
 from suffice.controllers import get_controller
 from suffice.errors import OptionError, SufficeError, percentage
 from suffice.flow import ABOUT, METAVAR
-from suffice.gateway.accounts.keys import Key, digest_of, read_keys
-from suffice.gateway.accounts.prices import read_prices
+from suffice.gateway.keys import read_keys
 from suffice.gateway.policies import ClientPolicy, read_policies
 from suffice.live.sampling import Sampling, get_calibration, priced, threshold_of
 from suffice.live.servers.targets import Target, read_targets, whole_url
@@ -58,14 +56,8 @@ class Settings:
     host: str = setting("127.0.0.1", "Where to listen.")
     port: int = setting(8000, "Where to listen.")
     workers: int = setting(1, "How many processes.")
-    api_key_env: tuple[str, ...] = setting(
-        (), "A variable with a key that clients must present; repeat for more.", "NAME"
-    )
-    api_key_file: str | None = setting(None, "A file with such keys, one a line.", "FILE")
-    keys: str | None = setting(None, "A TOML file of keys with names and limits: see suffice keys.", "FILE")
-    state: str | None = setting(
-        None, "Where what is learned is kept, and the usage of keys: that else in ~/.local/state.", "DIR"
-    )
+    keys: str | None = setting(None, "A file of keys that clients must present: see suffice keys.", "FILE")
+    state: str | None = setting(None, "Where what is learned is kept.", "DIR")
     compose: bool = setting(False, "Where no JSON that was drawn has all the elected fields, put one together.")
     allow_no_key: bool = setting(False, "Listen to others than this machine with no key.")
     forward_auth: bool = setting(False, "Send the client's Authorization to the upstream.")
@@ -83,7 +75,7 @@ class Settings:
     )
     max_mean_samples: float | None = setting(None, "Promise no more than so many samples a vote, in the mean.")
     over_one: float | None = setting(
-        None, "Keep tokens over one response to this share of the traffic's, over an hour: by the price.", "SHARE"
+        None, "Keep tokens over one response to this share of the traffic's, over an hour.", "SHARE"
     )
     deadline_seconds: float = setting(600.0, "The longest that a vote may take.")
     hold_seconds: float = setting(
@@ -103,14 +95,13 @@ class Settings:
     log_text: bool = setting(False, "Write questions and answers into the access log and traces.")
     config: str | None = setting(
         None,
-        "A TOML file with any of these settings, or with policy, prices, max_budget, max_queue, max_body_bytes, "
+        "A TOML file with any of these settings, or with policy, max_budget, max_queue, max_body_bytes, "
         "retries, upload_seconds, heartbeat_seconds, unready_seconds, cors_origins, otel.",
         "FILE",
     )
     policy: Any = setting(
         None, "What holds for some keys and models, as tables; read again when the file changes.", file_only=True
     )
-    prices: Any = setting(None, "What a million tokens of a model cost, its input and its output.", file_only=True)
     max_budget: int | None = setting(
         None, "The most draws that a request may ask for; the budget by default.", file_only=True
     )
@@ -136,7 +127,6 @@ class Settings:
 
     def __post_init__(self) -> None:
         _ = self.targets
-        object.__setattr__(self, "prices", read_prices(self.prices or {}))
         for name in ("budget", "max_body_bytes", "max_requests", "max_draws", "fan_out", "workers"):
             if getattr(self, name) < 1:
                 raise OptionError(f"must be at least 1, not {getattr(self, name)}", name)
@@ -157,7 +147,7 @@ class Settings:
         for origin in self.cors_origins:
             if origin != "*" and not re.fullmatch(r"https?://[^/\s]+", origin):
                 raise OptionError(f'must be * or like https://chat.example, not "{origin}"', "cors_origins")
-        if self.forward_auth and (self.api_key_env or self.api_key_file or self.keys):
+        if self.forward_auth and self.keys:
             raise OptionError(
                 "would send the gateway's own keys to the upstream: give one or the other", "forward_auth"
             )
@@ -255,57 +245,19 @@ class Settings:
         """The panel, where there is one."""
         return Panel.read(self.panel) if self.panel else None
 
-    @property
-    def usage_file(self) -> Path:
-        """Where the usage of keys is kept: by default in a folder of the user's that belongs to the file of keys."""
-        if self.state:
-            return Path(self.state) / "usage.db"
-        folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "suffice"
-        mark = hashlib.sha256(str(Path(self.keys or "").resolve()).encode()).hexdigest()[:12]
-        return folder / mark / "usage.db"
-
-    def unnamed_keys(self) -> tuple[str, ...]:
-        """The digests of the keys without a name that clients may present."""
-        named = []
-        for name in self.api_key_env:
-            if not os.environ.get(name):
-                raise OptionError(f"{name}: the variable is not set; put the key into it", "api_key_env")
-            named.append(os.environ[name].strip())
-        if self.api_key_file:
-            try:
-                lines = Path(self.api_key_file).read_text(encoding="utf-8").split("\n")
-            except (OSError, UnicodeDecodeError) as error:
-                raise OptionError(f"{self.api_key_file}: it can't be read: {error}", "api_key_file") from None
-            named += [line.strip() for line in lines if line.strip()]
-            if not named:
-                raise OptionError(f"{self.api_key_file}: there is no key in it", "api_key_file")
-        return tuple(map(digest_of, named))
-
     def check_safe(self) -> None:
         """Refuse to listen to the world with no key."""
-        keys = self.unnamed_keys()
         if self.keys:
-            self.named_keys()
-            _check_folder(self.usage_file.parent)
+            read_keys(Path(self.keys))
         if self.state:
             _check_folder(Path(self.state))
         for target in self.targets:
             _ = target.key
-        if self.host not in LOOPBACK and not self.allow_no_key and not keys and not self.keys:
+        if self.host not in LOOPBACK and not self.allow_no_key and not self.keys:
             raise OptionError(
-                f"{self.host} lets others in: ask for a key, or allow none (allow_no_key) if that is what you want",
+                f"{self.host} lets others in: ask for keys (keys), or allow none (allow_no_key) if you want that",
                 "host",
             )
-
-    def named_keys(self) -> tuple[Key, ...]:
-        """The keys of the file, all of which can be used."""
-        path = Path(self.keys or "")
-        keys = read_keys(path)
-        for key in keys:
-            self.check_policy(key.policy)
-            if key.limits.money_per_month and not self.prices:
-                raise OptionError(f"{path}: keys.{key.name} has money_per_month, and there are no prices")
-        return keys
 
 
 class AppliedCalibration(NamedTuple):

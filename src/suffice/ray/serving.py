@@ -31,13 +31,11 @@ def deployment(settings: "Settings | Mapping[str, Any]") -> Any:
     >>> deployment({"upstream": "http://localhost:8000/v1"})
     Traceback (most recent call last):
     ...
-    suffice.errors.OptionError: Serve may let others in: ask for a key, or allow none (allow_no_key) ...
+    suffice.errors.OptionError: Serve may let others in: ask for keys (keys), or allow none (allow_no_key) ...
     """
     chosen = settings_of(settings)
-    if not (chosen.allow_no_key or chosen.keys or chosen.api_key_env or chosen.api_key_file):
-        raise OptionError(
-            "Serve may let others in: ask for a key, or allow none (allow_no_key) if that is what you want"
-        )
+    if not (chosen.allow_no_key or chosen.keys):
+        raise OptionError("Serve may let others in: ask for keys (keys), or allow none (allow_no_key) if you want that")
     try:
         from ray import serve
     except ImportError:
@@ -107,14 +105,13 @@ class App:
         share_node(f"{node} {serve.get_replica_context().app_name}")
         from suffice.gateway import Gateway, Settings
         from suffice.gateway.operations.warming import warm_up
-        from suffice.ray.counters import ActorLink, SharedStore
 
         for name in self._modules:
             import_module(name)
         settings = Settings(**self._settings)
         settings.check_safe()
         warm_up(settings)
-        return Gateway(settings, SharedStore(node, ActorLink(settings.usage_file)) if settings.keys else None)
+        return Gateway(settings)
 
 
 def share_node(name: str) -> None:

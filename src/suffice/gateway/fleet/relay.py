@@ -39,21 +39,20 @@ async def relay(
     seconds: float,
     face: Face = CHAT.face,
 ) -> Passed:
-    """Pass a request on as it is, and its reply back, charged, until the deadline, which came after so many seconds."""
-    account, generates = exchange.account, path.endswith(_GENERATING)
-    account.send(generates=generates)
+    """Pass a request on as it is, and its reply back, until the deadline, which came after so many seconds."""
+    generates = path.endswith(_GENERATING)
     span = TRACING.relay(path, model)
     try:
         with span.within():
             async with asyncio.timeout(ends - time.monotonic()):
-                plain = account.reads_replies or generates
-                passed = await _relay_to_any(upstreams, exchange, path, raw, model, plain=plain)
+                passed = await _relay_to_any(upstreams, exchange, path, raw, model, plain=generates)
     except TimeoutError:
         raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
     span.replied(passed.status)
     if passed.status >= 400:
         return passed
-    pieces = in_time(account.charging(passed.pieces), ends, seconds, exchange, face if passed.has_events else None)
+    counted = exchange.usage.over(passed.pieces, generates=generates)
+    pieces = in_time(counted, ends, seconds, exchange, face if passed.has_events else None)
     return replace(passed, pieces=span.over(pieces))
 
 

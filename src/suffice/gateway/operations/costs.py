@@ -1,4 +1,4 @@
-"""What requests take: whom each is charged to, and what votes cost over one response, by model, key and evidence."""
+"""The tokens of requests, and what votes take over one response, by model, key and evidence."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -8,7 +8,6 @@ from typing import Any
 
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.replies import UsageReader
-from suffice.gateway.policies import ClientPolicy
 from suffice.live import Outcome
 from suffice.live.outcome import with_prompts
 from suffice.planning.promises import OverOneCap
@@ -18,58 +17,26 @@ MOST_GROUPS = 200
 
 
 CHARACTERS = 4
-"""So many make a token, where nobody counts them."""
-
-_SAID = ("messages", "input", "prompt", "system", "instructions")
-_NOT_SAID = {"data", "url", "image_url", "file_data", "id", "type", "role"}
+"""Characters of a token, where the upstream does not count them."""
 
 
-class Account:
-    """Whom a request is charged to. This one is nobody: the log says what its reply took, and nothing is counted."""
-
-    name: str | None = None
-    """That of its key, where it has one."""
-    policy: ClientPolicy | None = None
-    """What holds for it otherwise than for all."""
-    max_samples: int | None = None
-    """The most samples that a request may ask for, where the account has a limit of its own."""
-    reads_replies: bool = False
-    """Whether replies that are passed back must be readable on their way, and so not packed."""
-    operator: bool = False
-    """Whether whoever asks is an operator."""
-    sees_all: bool = True
-    """Whether whoever asks may see the names of others."""
+class UsageMeter:
+    """Counts the tokens of a reply that is passed back, for the request's line in the log."""
 
     def __init__(self) -> None:
-        self.charged = False
-        self._sent = False
-        self._samples = 1
-        self._prompt = 0
-        """What is sent, in tokens, where nobody counts them."""
-        self._took: dict[str, Any] = {}
+        self.samples = 1
+        """The number of responses that the request asks for."""
+        self.took: dict[str, Any] = {}
+        """Samples and tokens, by their names in the log."""
 
-    def expect(self, model: str | None, body: Mapping[str, Any], samples: int) -> None:
-        """Note what is asked for; GatewayError where the account may not ask for it."""
-        self._samples = samples
-        self._prompt = -(-_length(body) // CHARACTERS)
-
-    def send(self, *, generates: bool = True) -> None:
-        """Note that the upstream is being asked, and whether it is for tokens."""
-        self._sent = True
-        self._prompt = self._prompt if generates else 0
-
-    def charge_vote(self, outcome: Outcome, at_once: int) -> None:
-        """Charge a vote; the full budget would take requests of so many draws, each of which bills its prompt."""
-        self.charged = True
-
-    def charge_reply(self, body: bytes) -> None:
-        """Charge a reply that is here."""
+    def read(self, body: bytes, *, generates: bool = True) -> None:
+        """Count a whole reply; if it generates and the upstream does not count its tokens, they are estimated."""
         reader = UsageReader()
         reader.feed(body)
-        self._charge(reader)
+        self._count(reader, generates)
 
-    async def charging(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        """The pieces of a reply as they are, charged when they have passed."""
+    async def over(self, pieces: AsyncGenerator[bytes, None], *, generates: bool = True) -> AsyncGenerator[bytes, None]:
+        """Yield the pieces of a reply as they are, and count it at the end."""
         reader = UsageReader()
         try:
             async with aclosing(pieces):
@@ -77,50 +44,16 @@ class Account:
                     reader.feed(piece)
                     yield piece
         finally:
-            self._charge(reader)
+            self._count(reader, generates)
 
-    def _charge(self, reader: UsageReader) -> None:
+    def _count(self, reader: UsageReader, generates: bool) -> None:
         tokens, estimated = reader.tokens, reader.untold > 0
-        if tokens is None and self._prompt:  # nobody counts: an event of a stream is about a token
+        if tokens is None and generates and reader.size:  # an event of a stream is about a token
             said = max(1, reader.events - 3) if reader.events else reader.size // CHARACTERS
-            tokens, estimated = (self._prompt, said), True
+            tokens, estimated = (0, said), True
         prompt, completion = tokens or (0, 0)
-        self.charge_tokens(self._samples if prompt + completion else 0, prompt, completion, estimated=estimated)
-
-    def charge_tokens(self, samples: int, prompt: int, completion: int, *, estimated: bool) -> None:
-        """Charge a reply that took so many."""
-        self.charged = True
-        self._took = {"samples": samples} if samples else {}
-        self._took |= {"prompt_tokens": prompt, "tokens": completion} | ({"usage_estimated": True} if estimated else {})
-
-    def end(self, line: dict[str, Any]) -> None:
-        """Put what it took into its line in the log; who hung up before there was a reply has sent a prompt."""
-        if line["kind"] == "cancelled" and self._sent and not self.charged:
-            self._charge(UsageReader())
-        line |= self._took | self.costs()
-
-    def costs(self) -> dict[str, float]:
-        """What is said of it in a `suffice` object: what it and the full budget cost, where that is known."""
-        return {}
-
-    def headers(self) -> dict[str, str]:
-        """The same as headers."""
-        return {f"x-suffice-{name.replace('_', '-')}": f"{value:.8f}" for name, value in self.costs().items()}
-
-
-def _length(body: Mapping[str, Any]) -> int:
-    """How many characters of text a request says."""
-    length = 0
-    waiting = [body[name] for name in _SAID if name in body]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            length += len(one)
-        elif isinstance(one, list):
-            waiting += one
-        elif isinstance(one, dict):
-            waiting += [value for name, value in one.items() if name not in _NOT_SAID]
-    return length
+        self.took = {"samples": self.samples} if prompt + completion else {}
+        self.took |= {"prompt_tokens": prompt, "tokens": completion} | ({"usage_estimated": True} if estimated else {})
 
 
 @dataclass(frozen=True)
@@ -140,7 +73,6 @@ class Spending:
     over_one_samples: int = 0
     over_one_tokens: int = 0
     over_one_prompt_tokens: int = 0
-    cost_over_one: float = 0.0
     samples_saved: int = 0
     tokens_saved: int = 0
     would_vote: int = 0
@@ -251,18 +183,15 @@ class SpendingByGroup:
         """All of it."""
         return _told(sum(self.groups.values(), start=Spending()))
 
-    def summary(self, *, names: bool) -> dict[str, Any]:
-        """It in sentences, and by group, the dearest first; with the names of keys where they may be seen."""
-        groups: dict[Group, Spending] = {}
-        for (model, key, evidence), spent in self.groups.items():
-            group = (model, key if names else None, evidence)
-            groups[group] = groups.get(group, Spending()) + spent
+    def summary(self, caller: str | None) -> dict[str, Any]:
+        """Return it in sentences, and by group, the dearest first: if keys are asked for, the caller's own groups."""
+        groups = {group: spent for group, spent in self.groups.items() if caller in (None, group[1])}
         dearest = sorted(groups, key=lambda group: groups[group].most_tokens_over_one, reverse=True)
         rows = [
             {"model": model, "key": key, "evidence": evidence, **_told(groups[model, key, evidence])}
             for model, key, evidence in dearest
         ]
-        said = str(sum(groups.values(), start=Spending()))
+        said = str(sum(self.groups.values(), start=Spending()))
         sentences = {"said": said, "savings": self.asked_for.savings, "shadow": self.shadowed.foretold}
         return {**sentences, "cap": _of_cap(self.cap) if self.cap else "", "groups": rows}
 
@@ -288,12 +217,16 @@ def model_label(model: str | None) -> str:
 def _measure(entry: Mapping[str, Any], spent: Spending) -> None:
     """Tell Prometheus what a request took over one response, or, in the shadow, would have."""
     evidence, model = entry.get("evidence") or "none", model_label(entry.get("model"))
+    if key := entry.get("key"):
+        metrics.KEY_SAMPLES.labels(key).inc(spent.samples)
+        metrics.KEY_TOKENS.labels(key, "prompt").inc(entry.get("prompt_tokens", 0))
+        metrics.KEY_TOKENS.labels(key, "completion").inc(spent.tokens)
+        metrics.KEY_OVER_ONE_TOKENS.labels(key).inc(spent.over_one_tokens)
     metrics.ONCE_TOKENS.labels(model).inc(spent.once_tokens)
     if spent.votes:
         metrics.OVER_ONE_SAMPLES.labels(evidence, model).inc(spent.over_one_samples)
         metrics.OVER_ONE_TOKENS.labels(evidence, model).inc(spent.over_one_tokens)
         metrics.OVER_ONE_PROMPT_TOKENS.labels(evidence, model).inc(spent.over_one_prompt_tokens)
-        metrics.OVER_ONE_COST.labels(evidence, model).inc(spent.cost_over_one)
         metrics.CHANGED.labels(evidence, model).inc(spent.changed)
     if "would_vote" in entry:
         metrics.SHADOW_REQUESTS.labels("yes" if spent.would_vote else "no", evidence, model).inc()

@@ -20,7 +20,6 @@ _OF = ["evidence", "model"]
 OVER_ONE_SAMPLES = Counter("suffice_over_one_samples", "Samples that votes took over one response.", _OF)
 OVER_ONE_TOKENS = Counter("suffice_over_one_tokens", "Tokens of responses that votes took over one.", _OF)
 OVER_ONE_PROMPT_TOKENS = Counter("suffice_over_one_prompt_tokens", "Tokens of prompts that votes sent again.", _OF)
-OVER_ONE_COST = Counter("suffice_over_one_cost", "Money that votes cost over one response.", _OF)
 CHANGED = Counter("suffice_changed_votes", "Votes that elected another answer than the first response's.", _OF)
 SHADOW_REQUESTS = Counter(
     "suffice_shadow_requests", "Requests in the shadow, by whether auto would vote on them.", ["would_vote", *_OF]
@@ -69,14 +68,10 @@ PRICE_FACTOR = Gauge(
     "suffice_price_factor", "What multiplies the price of a draw to keep to --over-one.", multiprocess_mode="livemax"
 )
 CANCELLATIONS = Counter("suffice_cancellations", "Votes that ended because the client hung up.")
-COST = Counter("suffice_cost", "Money spent, at the prices of the models.")
-COST_FULL = Counter("suffice_cost_full", "What the budgets that clients asked for would have cost.")
 KEY_REQUESTS = Counter("suffice_key_requests", "Requests, by key.", ["key"])
 KEY_SAMPLES = Counter("suffice_key_samples", "Samples, by key.", ["key"])
 KEY_TOKENS = Counter("suffice_key_tokens", "Tokens of votes, scouts and relayed requests, by key.", ["key", "kind"])
 KEY_OVER_ONE_TOKENS = Counter("suffice_key_over_one_tokens", "Tokens over one response, by key.", ["key"])
-KEY_COST = Counter("suffice_key_cost", "Money spent, by key.", ["key"])
-KEY_REFUSED = Counter("suffice_key_refused", "Requests over a limit of their key.", ["key", "limit"])
 KEY_RELOADS = Counter("suffice_key_reloads", "Times that the file of keys was read again.", ["result"])
 
 

@@ -242,19 +242,6 @@ function showRecent(entry) {
     entry.seconds.toFixed(2)]);
 }
 
-const LIMITS = { requests_per_minute: "requests a minute", tokens_per_day: "tokens a day", max_samples: "samples a request",
-  money_per_month: "money a month" };
-
-// What each key has taken, for the operator.
-function showUsage(told) {
-  at("usage").replaceChildren(...told.keys.map((key) => {
-    const limits = Object.entries(key.limits).filter(([, most]) => most != null)
-      .map(([name, most]) => `${name in key.used ? `${numeral(key.used[name])} of ` : ""}${numeral(most)} ${LIMITS[name] ?? name}`);
-    return tableRow([key.name, limits.join(", ") || "none", key.requests, key.refused, key.samples, key.tokens,
-      key.over_one_tokens, key.cost ?? "", key.cost_over_one ?? ""]);
-  }));
-}
-
 function showUnderWay(entry) {
   const what = entry.kind === "vote" ? `vote, ${entry.controller}` : entry.path;
   const arrived = entry.asked == null ? "" : `asked ${entry.asked}, ${entry.arrived} in`;
@@ -278,7 +265,6 @@ function showCosts(totals, costs) {
     ["samples over one", totals.over_one_samples],
     ["tokens over one", totals.over_one_tokens],
     ["prompt tokens sent again", totals.over_one_prompt_tokens],
-    ...(totals.cost_over_one ? [["cost over one", totals.cost_over_one.toFixed(4)]] : []),
     ["answers changed", totals.changed],
     ["requests", totals.requests],
     ["votes", totals.votes],
@@ -289,8 +275,7 @@ function showCosts(totals, costs) {
   at("costs").hidden = !voted.length;
   at("groups").replaceChildren(...voted.map((one) => {
     const changed = `${one.changed} (${Math.round((100 * one.changed) / one.votes)} %)`;
-    const cost = one.cost_over_one ? one.cost_over_one.toFixed(4) : "—";
-    return tableRow([one.model || "—", one.evidence, one.key ?? "—", one.votes, one.over_one_samples, one.over_one_tokens, cost,
+    return tableRow([one.model || "—", one.evidence, one.key ?? "—", one.votes, one.over_one_samples, one.over_one_tokens,
       changed]);
   }));
 }
@@ -318,8 +303,6 @@ async function refresh() {
     at("worker").hidden = told.workers < 2;
     at("behind").hidden = told.upstreams.length < 2 && told.upstreams.every((one) => one.healthy);
     at("upstreams").replaceChildren(...told.upstreams.map(showUpstream));
-    at("spent").hidden = !told.operator;
-    if (told.operator) showUsage(await (await call("v1/suffice/usage")).json());
     showProof(await (await call("v1/suffice/audits")).json());
   } catch (error) {
     if (at("unlock").hidden) complain(error.message);

@@ -19,7 +19,6 @@ from suffice.elections import Election
 from suffice.errors import OptionError, SufficeError
 from suffice.flow import Flow, get_flow
 from suffice.gateway.errors import GatewayError
-from suffice.gateway.operations.costs import Account
 from suffice.gateway.policies import ClientPolicy
 from suffice.gateway.settings import Settings, read_file
 from suffice.live import Voting
@@ -38,7 +37,7 @@ class InForce(NamedTuple):
 
     settings: Settings
     max_samples: int | None
-    """The most samples that it may ask for, by its key and by policy."""
+    """The most samples that it may ask for, by policy."""
 
 
 class Policies:
@@ -52,16 +51,14 @@ class Policies:
         self._looked = time.monotonic()
         self._known = lru_cache(maxsize=1000)(self._merged)
 
-    def of(self, account: Account, model: str | None) -> InForce:
-        """What holds for a request: a policy of the file, of the key, or what the operator set for all."""
+    def of(self, key: str | None, model: str | None) -> InForce:
+        """What holds for a request: a policy of the file, or what the operator set for all."""
         if time.monotonic() - self._looked >= LOOK_SECONDS:
             self._look_again()
-        known = self._known(account.name, account.policy, model)
-        limits = [limit for limit in (account.max_samples, known.max_samples) if limit]
-        return known._replace(max_samples=min(limits, default=None))
+        return self._known(key, model)
 
-    def _merged(self, key: str | None, own: ClientPolicy | None, model: str | None) -> InForce:
-        policies = [one for one in (*self._policies, *([own] if own else [])) if one.fits(key, model)]
+    def _merged(self, key: str | None, model: str | None) -> InForce:
+        policies = [one for one in self._policies if one.fits(key, model)]
         given: dict[str, Any] = {}
         for policy in sorted(policies, key=lambda one: one.specificity):
             given |= policy.given
@@ -257,11 +254,11 @@ def relayed_body(raw: bytes) -> dict[str, Any]:
 
 
 def check_samples(samples: int, settings: Settings, max_samples: int | None) -> None:
-    """Refuse a request for more responses than the operator, or the key, allows."""
+    """Refuse a request for more responses than the operator, or a policy, allows."""
     if samples > settings.fan_out:
         raise GatewayError(400, f'"n" may be {settings.fan_out} at most here', param="n")
     if max_samples and samples > max_samples:
-        raise GatewayError(400, f'"n" may be {max_samples} at most with this key (max_samples)', param="n")
+        raise GatewayError(400, f'"n" may be {max_samples} at most here (max_samples)', param="n")
 
 
 def _calls(tools: Any) -> dict[str, Any]:

@@ -79,13 +79,14 @@ async def parse(policies: Policies, dialect: Dialect, exchange: Exchange, raw: b
     exchange.line["model"] = model[:100] if model is not None else None
     client = replace(client, model=model, fields={**client.fields, "model": model} if suffix else client.fields)
     samples = samples_asked(raw, body)
-    settings, max_samples = policies.of(exchange.account, model)
+    settings, max_samples = policies.of(exchange.key, model)
     check_samples(samples, settings, max_samples)
-    exchange.account.expect(model, body, samples)
+    exchange.usage.samples = samples
     reading = settings, client, body, exchange.request.headers, max_samples
     # A schema is checked in a process of its own, which takes its time.
     has_schema = bool(client.schema) or client.has_tools
     options = await asyncio.to_thread(read_options, *reading) if has_schema else read_options(*reading)
+    options = replace(options, topic=options.topic or exchange.key or "")
     if "suffice" in body:
         raw = without_member(raw, "suffice")
     if suffix and model is not None and "model" in body:

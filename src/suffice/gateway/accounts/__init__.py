@@ -1,1 +1,0 @@
-"""Accounts: keys, limits, prices, bills and usage."""
