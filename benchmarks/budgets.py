@@ -18,8 +18,9 @@ from matplotlib.ticker import MaxNLocator
 
 from suffice import Penalties, Plan, Pool, evaluate, load_pool
 from suffice.controllers.conditioned import Shipped
+from suffice.experiments.scaling import LABELS
 from suffice.replay import Result, mean_over_pools
-from suffice.report.figures import DPI, LABELS, ROW_HEIGHT, WIDTH
+from suffice.report.figures import DPI, ROW_HEIGHT, WIDTH
 from suffice.report.style import LOOKS
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -16,7 +16,7 @@ from statistics import fmean
 from pictures import draw_headline
 
 from suffice import Pool, difference, evaluate, load_pool
-from suffice.experiments.methods import mean_result
+from suffice.experiments.main import mean_result
 from suffice.replay import Result, mean_over_pools
 from suffice.report.files import table_csv
 

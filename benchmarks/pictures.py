@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib import pyplot
 
 from suffice.controllers import Controller
-from suffice.report.figures import AXES, ROW_HEIGHT, WIDTH, panels_grid, save_figure
+from suffice.report.figures import ROW_HEIGHT, WIDTH, panels_grid, save_figure
 from suffice.report.style import BLACK, BLUE, GREEN, LOOKS, ORANGE, RED
 from suffice.tally import Tally
 
@@ -71,7 +71,7 @@ def draw_methods(points: Mapping[str, tuple[float, float, float]], labels: tuple
     right.set_yticks(numbers, [f"{name}  {number}" for number, name in zip(numbers, points, strict=True)])
     right.invert_yaxis()
     lowest = min(agreement for _, _, agreement in points.values())
-    right.set(xlabel=AXES["agreement"], xlim=(min(90, lowest) - 6, 101))
+    right.set(xlabel="agreement with the full vote (%)", xlim=(min(90, lowest) - 6, 101))
     for axes in (left, right):
         axes.grid()
     save_figure(figure, path)

@@ -20,8 +20,8 @@ from pictures import draw_surface
 from suffice import get_controller, load_pool
 from suffice.cli.commands.reproduce import TEST_POOLS, TRAINING_POOLS
 from suffice.experiments import EXPERIMENTS, Bench
-from suffice.experiments.sweeps import FIGURES, Curves, SweepPoint
-from suffice.report.experiments import write_page
+from suffice.experiments.pages import write_page
+from suffice.experiments.scaling import FIGURES, Curves, SweepPoint
 from suffice.report.markdown import markdown_table
 from suffice.report.progress import progress_bar, training_bar
 

@@ -20,10 +20,8 @@ from typer.testing import CliRunner
 
 from suffice import bundled_pools, controller_names
 from suffice.cli import app
-from suffice.cli.app import new_console, show
 from suffice.live.batches.batch import Spent
 from suffice.report import progress
-from suffice.report.layout import shown_page
 from suffice.testing import FakeServer, Reply
 
 SMALL = "smollm2-135m__arithmetic"
@@ -189,14 +187,9 @@ def test_tables_fit_80_columns(
         works("controllers"),
         works("keys", "list", "--file", keys),
     ]
-    page = "## Title\n\n|  | one acc. % | two rounds |\n| --- | --- | --- |\n" + "| asc | 12.3 | 4.5 (+890 %) |\n" * 2
-    wide = "|  |" + " one acc. % |" * 20 + "\n|" + " --- |" * 21 + "\n| asc |" + " 12.34 |" * 20 + "\n"
-    show(*shown_page(f"{page}\n{wide}\n**bold** and ![a.png](a.png)", new_console().width))
-    shown.append(capsys.readouterr().out)
     for text in shown:
         assert max(map(len, text.splitlines())) <= 80 and "…" not in text, text
-    assert shown[-1].count("12.34") == 20 and shown[-1].endswith("bold and a.png\n") and "|" not in shown[-1]
-    assert "1000000" in shown[-2]
+    assert "1000000" in shown[-1]
 
 
 def test_a_wait_has_a_bar_on_a_terminal_and_none_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,10 +133,7 @@ def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
     assert len(trained) == 8, "for each model and seed the best network and the last"
     rows = read_csv(out / "main.csv")
     assert {row["seeds"] for row in rows if row["method"] == "RL-guided"} == {"2"}
-    report = tmp_path / "report.html"
-    assert "The paper's experiments" in works("reproduce", "all", "--seeds", "1", *options, "--report", report)
-    for title in ("Scaling curves", "Transfer between models", "Budgets on average", "Learning curves"):
-        assert f'"title":"{title}"' in report.read_text()
+    assert "The paper's experiments" in works("reproduce", "all", "--seeds", "1", *options)
     assert all(path.stat().st_mtime_ns == made for path, made in trained.items())
     pictures = {path.name for path in out.glob("*.png")}
     assert {

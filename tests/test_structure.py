@@ -32,8 +32,8 @@ STANDS_ON = {
     "replay": {"planning", "elections", "flow", "executors"},
     "training": {"replay"},
     "panel": {"training", "live"},
-    "experiments": {"panel"},
-    "report": {"experiments"},
+    "report": {"panel"},
+    "experiments": {"report"},
     "live": {"planning", "elections", "flow", "executors"},
     "gateway": {"panel"},
     "langchain": {"live"},
@@ -41,7 +41,7 @@ STANDS_ON = {
     "testing": {"replay", "live"},
     "ray": {"gateway", "executors"},
     "__main__": {"cli"},
-    "cli": {"report", "gateway", "testing", "ray", "importing"},
+    "cli": {"experiments", "gateway", "testing", "ray", "importing"},
 }
 """Each room and those right below it; it may know all below, and no other."""
 

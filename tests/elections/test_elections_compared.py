@@ -8,8 +8,7 @@ import pytest
 
 from suffice import Pool, evaluate, load_pool
 from suffice.experiments import Bench
-from suffice.experiments.elections import ElectionResult, elections, gain
-from suffice.report.elected import elections_page
+from suffice.experiments.elections import ElectionResult, elections, elections_page, gain
 
 MODEL = "qwen2.5-coder-0.5b"
 

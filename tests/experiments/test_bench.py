@@ -14,9 +14,10 @@ from helpers.pools import make_pool
 from suffice import OptionError, Penalties, Pool, PoolError, save_controller
 from suffice.controllers import LearnedController
 from suffice.experiments import EXPERIMENTS, Bench
+from suffice.experiments.ablation import ablation
 from suffice.experiments.bench import job_key
-from suffice.experiments.methods import ablation, main
-from suffice.experiments.sweeps import scaling
+from suffice.experiments.main import main
+from suffice.experiments.scaling import scaling
 from suffice.experiments.transfer import transfer
 from suffice.planning import budgets as planning_budgets
 from suffice.training.runs import train
@@ -30,7 +31,7 @@ def pool(name: str) -> Pool:
 
 
 sweeps, budgets, panels = (
-    importlib.import_module(f"suffice.experiments.{name}") for name in ("sweeps", "budgets", "panels")
+    importlib.import_module(f"suffice.experiments.{name}") for name in ("scaling", "budgets", "panel")
 )
 
 ALPHA, BETA = (tuple(pool(f"{model}__{name}") for name in ("one", "two")) for model in ("alpha", "beta"))

@@ -25,7 +25,7 @@ def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     """The experiments have two points to a curve, and training watches few episodes."""
     train_here(monkeypatch)
     sweeps, budgets, panels = (
-        importlib.import_module(f"suffice.experiments.{name}") for name in ("sweeps", "budgets", "panels")
+        importlib.import_module(f"suffice.experiments.{name}") for name in ("scaling", "budgets", "panel")
     )
     monkeypatch.setattr(sweeps, "PENALTIES", (0.0075, 0.03))
     for name in ("THRESHOLDS", "WINDOWS", "SIZES"):

@@ -9,7 +9,7 @@ from helpers.commands import fails, works
 from helpers.panels import made_voter, small_and_large, written
 
 from suffice.experiments import Bench
-from suffice.experiments.panels import panels
+from suffice.experiments.panel import panels
 from suffice.pools import Pool
 from suffice.training.setting import Setting
 

@@ -11,9 +11,6 @@ from helpers.browser import open_browser
 from helpers.commands import fails, works
 from helpers.live import until
 
-from suffice.report.html import report_html
-from suffice.report.markdown import Page
-from suffice.report.reproduced import experiments_report
 from suffice.testing import FakeServer
 
 Write = Callable[..., Path]
@@ -96,25 +93,6 @@ def test_advice_has_a_report(advised: tuple[Path, str]) -> None:
     assert f"Use {chosen}" in report.read_text()
     (panel,) = section(report, "Tokens against time")["panels"]
     assert [panel["series"][place]["name"] for place in (0, -1)] == ["front", "advised"], "the advised is on top"
-
-
-def test_one_experiment_has_a_report(tmp_path: Path) -> None:
-    names = ("trained", "tested", "penalty_draw", "seeds", "accuracy", "agreement", "rounds", "samples")
-    cells: list[tuple[object, ...]] = [
-        ("a", "a", 0.001, 1, 50, 99, 4, 20),
-        ("a", "b", 0.001, 1, 40, 98, 5, 22),
-        ("b", "a", 0.001, 1, 49, 97, 4, 19),
-        ("b", "b", 0.001, 1, 41, 99, 5, 23),
-    ]
-    rows = [dict(zip(names, row, strict=True)) for row in cells]
-    report = experiments_report({"transfer": Page("", rows)}, [], {"leave_one_out": True})
-    assert (report.title, report.sentence) == ("Transfer between models", "")
-    assert report.pools == ["a", "b"], "what was tested on can be chosen"
-    path = tmp_path / "report.html"
-    path.write_text(report_html(report, "suffice reproduce transfer"))
-    panels = section(path, "Transfer between models: the figures")["panels"]
-    assert [len(panel["rows"]) for panel in panels] == [4, 2, 2]
-    assert section(path, "Settings")["facts"] == [["leave one out", "yes"]]
 
 
 def test_learning_has_a_report(tmp_path: Path, write_pool: Write) -> None:

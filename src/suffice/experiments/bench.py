@@ -16,12 +16,15 @@ from suffice.penalties import Penalties
 from suffice.pools import Pool, get_pools
 from suffice.replay import DEFAULT_REPEATS, Result, evaluate
 from suffice.replay.evaluate import executor_for
+from suffice.report.markdown import Page
 from suffice.training.setting import KEPT, Setting, TrainingJob, check_keep
 
 if TYPE_CHECKING:
     from suffice.training.learner import Trained, Watched
 
 K = TypeVar("K")
+
+NOTHING = "There are no controllers for it yet."
 
 Training = tuple[Pool, ...]
 
@@ -46,6 +49,11 @@ def model_of(pool: Pool) -> str:
 def benchmark_of(pool: Pool) -> str:
     """The benchmark in a pool's name, MODEL__BENCHMARK."""
     return pool.name.split("__")[-1]
+
+
+def by_model(pools: Sequence[Pool]) -> dict[str, list[Pool]]:
+    """The pools of each model."""
+    return {model: [pool for pool in pools if model_of(pool) == model] for model in map(model_of, pools)}
 
 
 @dataclass(frozen=True)
@@ -81,8 +89,6 @@ class Bench:
     only_cached: bool = False
     """Train nothing: rows and curves are of the controllers that there are."""
     executor: AnyExecutor | None = None
-    used: list[LearnedController] = field(default_factory=list, compare=False)
-    """The learned controllers of the experiments so far."""
 
     def __post_init__(self) -> None:
         for name in ("train", "test"):
@@ -182,7 +188,6 @@ class Bench:
         if not self.only_cached and None in found.values():
             raise KeyboardInterrupt
         learned = {key: controller for key, controller in found.items() if controller}
-        self.used.extend(learned.values())
         return {name: learned[key] for name, key in names.items() if key in learned}
 
     def _train(self, jobs: Sequence[TrainingJob]) -> None:
@@ -258,3 +263,29 @@ def _named(job: TrainingJob) -> str:
         f"the controller of seed {job.seed} (on {pools}, penalties {setting.penalties.draw:g} and "
         f"{setting.penalties.round:g}, actions {actions}, budget {setting.budget})"
     )
+
+
+Jobs = Mapping[Any, TrainingJob]
+
+
+def no_jobs(bench: Bench) -> Jobs:
+    """For an experiment that trains nothing."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment under a name of `suffice reproduce`."""
+
+    title: str
+    run: Callable[[Bench], Any]
+    """Return the experiment's figures."""
+    page: Callable[[Any, Bench], Page]
+    """Present the figures: Markdown and rows; pictures are drawn into the bench's folder."""
+    jobs: Callable[[Bench], Jobs] = no_jobs
+    """Return the trainings that it needs."""
+
+    @property
+    def trains(self) -> bool:
+        """Whether it trains anything."""
+        return self.jobs is not no_jobs

@@ -3,16 +3,20 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
 from suffice.controllers import Controller
-from suffice.experiments.bench import Bench, Training, model_of
-from suffice.experiments.sweeps import PENALTIES, ROUND_PENALTY
+from suffice.experiments.bench import Bench, Experiment, Training, by_model, model_of
+from suffice.experiments.scaling import PENALTIES, ROUND_PENALTY
 from suffice.penalties import Penalties
 from suffice.planning import Plan
 from suffice.replay import Result, evaluate, mean_over_pools
 from suffice.replay.targets import SEARCH_REPEATS, meet
+from suffice.report.markdown import Page, cell, markdown_table, pictures, spread_columns
+from suffice.report.style import BLUE, ORANGE, RED, SKY
 from suffice.tally import DEFAULT_BUDGET
 from suffice.training.setting import TrainingJob
 
@@ -26,6 +30,9 @@ SLACK = 0.05
 """A budget counts as kept where no mean is over it by more than this share."""
 
 WAYS = ("PPO-Lagrangian", "PPO, best fixed", "plan, dual search", "plan, best fixed")
+
+BUDGET_MARKS = ((BLUE, "o"), (SKY, "^"), (RED, "*"), (ORANGE, "v"))
+"""Of the ways to keep to a budget, in their order: what learns in blues, what plans in reds."""
 
 Limits = tuple[float, float]
 """The most samples and the most rounds on average."""
@@ -147,3 +154,71 @@ def _trainings(bench: Bench) -> dict[str, Training]:
 
 def _names(training: Training) -> str:
     return ", ".join(pool.name for pool in training)
+
+
+def budgets_page(found: Sequence[Kept], bench: Bench) -> Page:
+    """The proposition: whether budgets on average are kept out of sample, and how often the answers agree."""
+    _draw(found, bench.out / "budgets.png")
+    text = (
+        "Penalties are found, or chosen among fixed ones, on the training pools, so that there are so many samples and "
+        "rounds on average. On test pools: samples in rounds, agreement with the full vote; **bold** where neither "
+        f"mean is over its budget by more than {100 * SLACK:g} %, and how many of the seeds keep to it where there are "
+        "several. Pools that are harder than the training pools take more than the mean, others less.\n"
+    )
+    for model, group in by_model(bench.test).items():
+        columns = [model, *(pool.name for pool in group)] if len(group) > 1 else [group[0].name]
+        cells: dict[tuple[tuple[float, float], str], dict[str, str]] = {}
+        for kept in found:
+            if kept.pool in columns:
+                row = cells.setdefault((kept.limits, kept.way), {})
+                row[kept.pool] = _kept_cell(kept)
+                row["way"] = kept.way + (f" of {kept.among}" if kept.among else "")
+                row["seeds"] = f"{len(kept.results)}" if "PPO" in kept.way else ""
+        lines = [
+            [f"{samples:g} in {rounds:g}", *(row.get(column, "–") for column in ("way", "seeds", *columns))]
+            for ((samples, rounds), _), row in sorted(cells.items(), key=lambda one: (one[0][0], WAYS.index(one[0][1])))
+        ]
+        heads = ["mean" if name == model else name.removeprefix(f"{model}__") for name in columns]
+        text += f"\n**{model}**\n\n" + markdown_table(["samples in rounds", "", "seeds", *heads], lines)
+    rows = [
+        {"samples_limit": kept.limits[0], "rounds_limit": kept.limits[1], "way": kept.way, "pool": kept.pool}
+        | {"seeds": len(kept.results), "among": kept.among, "kept": kept.met}
+        | spread_columns(kept.results, ("samples", "rounds", "agreement", "accuracy"))
+        for kept in found
+    ]
+    return Page(text + pictures(["budgets.png"]), rows)
+
+
+def _kept_cell(kept: Kept) -> str:
+    samples, rounds, agreement = (cell(metric, kept.results) for metric in ("samples", "rounds", "agreement"))
+    seeds = f" ({kept.met} of {len(kept.results)})" if len(kept.results) > 1 else ""
+    mark = "**" if kept.met == len(kept.results) else ""
+    return f"{mark}{samples} in {rounds}{mark}, {agreement} %{seeds}"
+
+
+def _draw(found: Sequence[Kept], path: Path) -> None:
+    """Samples over their limit against rounds over theirs, a panel a pool and a point a way and budget."""
+    from suffice.report.figures import INK, draw_legend, panels_grid, save_figure
+
+    pools = sorted(dict.fromkeys(kept.pool for kept in found), key=lambda pool: "__" in pool)  # models' means first
+    rows = -(-len(pools) // 2)
+    figure, grid = panels_grid(rows, 2)
+    for axes, pool in zip(grid.flat, pools, strict=False):
+        for way, (colour, marker) in zip(WAYS, BUDGET_MARKS, strict=True):
+            mine = [kept for kept in found if (kept.pool, kept.way) == (pool, way)]
+            if mine:
+                samples = [fmean(result.samples for result in kept.results) / kept.limits[0] for kept in mine]
+                rounds = [fmean(result.rounds for result in kept.results) / kept.limits[1] for kept in mine]
+                sizes = [5 * kept.limits[0] for kept in mine]
+                axes.scatter(samples, rounds, s=sizes, color=colour, marker=marker, alpha=0.8, label=way)
+        axes.axvline(1, color=INK, linewidth=0.8)
+        axes.axhline(1, color=INK, linewidth=0.8)
+        axes.set(title=pool, xlabel="samples, as a share of their limit", ylabel="rounds, as a share of theirs")
+        axes.grid()
+    for axes in grid.flat[len(pools) :]:
+        axes.set_visible(False)
+    draw_legend(figure)
+    save_figure(figure, path)
+
+
+EXPERIMENT = Experiment("Budgets on average", budgets, budgets_page, budgets_jobs)

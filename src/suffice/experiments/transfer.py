@@ -1,13 +1,17 @@
 """Figure 5 of the paper: controllers trained on one model's pools, tested on another's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from suffice.experiments.bench import Bench, model_of
-from suffice.experiments.methods import COMPARED, mean_result
-from suffice.experiments.sweeps import Curves, SweepPoint, draw_penalties, point
+from suffice.experiments.bench import NOTHING, Bench, Experiment, model_of
+from suffice.experiments.main import COMPARED, mean_result
+from suffice.experiments.scaling import Curves, SweepPoint, draw_curves, draw_penalties, point, seeds_told
 from suffice.replay import Difference, Result, difference
+from suffice.report.markdown import Page, gap_columns, gap_text, markdown_table, pictures, with_spread
+from suffice.report.style import looks
 from suffice.training.setting import TrainingJob
+
+SKIPPED = "Skipped: it needs pools of two models, named MODEL__BENCHMARK, and there are of one only."
 
 
 @dataclass(frozen=True)
@@ -69,3 +73,56 @@ def transfer(bench: Bench) -> Transfer | None:
         {target: {source: curve(source, target) for source in sources} for target in tested},
         {(target, source): compared(source, target) for target in tested for source in sources if source != target},
     )
+
+
+def transfer_page(found: Transfer | None, bench: Bench) -> Page:
+    """Figure 5."""
+    if found is None:
+        return Page(SKIPPED, [])
+    curves = {
+        tested: {name: points for name, points in some.items() if points} for tested, some in found.curves.items()
+    }
+    if not any(curves.values()):
+        return Page(NOTHING, [])
+    styles = {
+        source: (f"trained on {source}", colour, marker)
+        for source, (colour, marker) in zip(bench.models(), looks(bench.models()), strict=True)
+    }
+    panels = {f"tested on {tested}": some for tested, some in curves.items()}
+    draw_curves(panels, ("rounds", "samples"), "accuracy", bench.out / "transfer.png", styles)
+    penalty = f"{bench.setting.penalties.draw}"
+    matrix = [
+        [source, *(_transferred(some.get(source, []), penalty) for some in curves.values())]
+        for source in bench.models()
+    ]
+    table = markdown_table(["trained on", *(f"tested on {target}" for target in curves)], matrix)
+    compared = [(source, target, gaps) for (target, source), gaps in found.differences.items() if gaps]
+    lines = [[source, target, *(gap_text(gaps[one], one) for one in COMPARED)] for source, target, gaps in compared]
+    gaps_table = markdown_table(["trained on", "tested on", *COMPARED], lines)
+    rows = [
+        {"trained": source, "tested": target, "penalty_draw": float(p.parameter), "seeds": p.seeds, **p.row}
+        for target, some in curves.items()
+        for source, points in some.items()
+        for p in points
+    ]
+    more = [{"trained": source, "tested": target, **gap_columns(gaps)} for source, target, gaps in compared]
+    every = [p for some in curves.values() for points in some.values() for p in points]
+    text = (
+        f"{seeds_told(every, 'All')} Accuracy % / agreement % / samples / rounds, at a penalty of {penalty}:\n\n"
+        f"{table}\n"
+        "Against controllers trained on the tested model, with 95 % intervals over questions (paired bootstrap):\n\n"
+        f"{gaps_table}\n"
+    )
+    return Page(text + pictures(["transfer.png"]), rows, {"differences": more})
+
+
+def _transferred(points: Sequence[SweepPoint], penalty: str) -> str:
+    """The figures at one penalty, with their deviations over the seeds."""
+    found = next((p for p in points if p.parameter == penalty), None)
+    if found is None:
+        return "–"
+    metrics = ("accuracy", "agreement", "samples", "rounds")
+    return " / ".join(with_spread(found.figures[metric], found.deviations.get(metric), metric) for metric in metrics)
+
+
+EXPERIMENT = Experiment("Transfer between models", transfer, transfer_page, transfer_jobs)

@@ -6,7 +6,6 @@ from typing import Any
 
 from suffice.replay import Difference, Result
 from suffice.replay.evaluate import spread
-from suffice.report.html import Section
 
 
 @dataclass(frozen=True)
@@ -16,8 +15,6 @@ class Page:
     text: str
     rows: list[dict[str, Any]]
     more: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
-    plot: Section | None = None
-    """What a report plots, where that does not follow from the main table."""
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

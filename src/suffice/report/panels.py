@@ -4,11 +4,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from suffice.experiments.panels import PanelFound
 from suffice.panel import PanelComparison, PanelResult
 from suffice.report.html import Axis, Point, Report, Section, apart, figures, panel, percent, plot, table, words
 from suffice.report.layout import Columns
-from suffice.report.markdown import gap_columns, gap_text, markdown_table, text_of
+from suffice.report.markdown import gap_text, text_of
 
 NOTE = (
     "All on the same draws. Agreement is with the panel's full weighted vote; cost is money a question, and beside it "
@@ -54,38 +53,6 @@ def panel_json(compared: PanelComparison, **settings: Any) -> str:
         beside = {"cost_of_baseline": 100 * one.cost / base.cost, "accuracy_difference": gap and vars(gap)}
         rows.append(told | beside)
     return json.dumps({**settings, **about, "baseline": base.name, "results": rows}, indent=2) + "\n"
-
-
-def found_text(found: PanelFound) -> str:
-    """A panel on one benchmark: full votes alone, and each of its controllers beside the best alone for the money."""
-    compared, base, lines = found.compared, found.compared.baseline, []
-    for one in compared.results:
-        if one.voter and one.controller != "sc":
-            continue
-        alone = None if one.voter else compared.best_alone(one.cost)
-        share = f"{text_of(one.accuracy)} %", f"{100 * one.cost / base.cost:.1f} %"
-        beside = "" if alone is None else f"{alone.name}, {text_of(alone.accuracy)} %"
-        above = "" if alone is None else gap_text(one.difference(alone), "accuracy")
-        samples = " + ".join(f"{number:.1f}" for number in one.samples.values())
-        to_base = "" if one is base else gap_text(one.difference(base), "accuracy")
-        lines.append([one.name, *share, to_base, beside, above, f"{one.rounds:.1f}", samples])
-    heads = ["", "accuracy", f"cost of {base.name}", "points to it", "the best alone for no more money"]
-    heads += ["points to that", "rounds", f"samples: {' + '.join(compared.voters)}"]
-    table = markdown_table(heads, lines)
-    return f"**{found.benchmark}**: {compared.questions} questions\n\n{table}"
-
-
-def found_rows(found: PanelFound) -> list[dict[str, Any]]:
-    """The same for machines, with all that voters do alone."""
-    base = found.compared.baseline
-    return [
-        {"pool": found.benchmark, "method": one.voter or "panel", "parameter": one.controller}
-        | {"accuracy": one.accuracy, "agreement": one.agreement, "cost": one.cost}
-        | {"cost_share": 100 * one.cost / base.cost, "rounds": one.rounds, "samples": sum(one.samples.values())}
-        | {f"samples {name}": number for name, number in one.samples.items()}
-        | gap_columns({"difference": one.difference(base)})
-        for one in found.compared.results
-    ]
 
 
 def front(compared: PanelComparison) -> dict[str, list[PanelResult]]:

@@ -9,14 +9,12 @@ from typer import Option
 
 from suffice import OptionError, Penalties
 from suffice.cli import options
-from suffice.cli.app import app, need, new_console, show, whole_numbers
+from suffice.cli.app import app, need, whole_numbers
 from suffice.cli.command import Fields
-from suffice.cli.outputs import ReportFile
 from suffice.experiments import EXPERIMENTS, Bench
+from suffice.experiments.pages import write_index, write_page
 from suffice.panel.voters import price_of
-from suffice.report.layout import shown_page
 from suffice.report.progress import progress_bar, training_bar, waiting
-from suffice.report.reproduced import experiments_report
 from suffice.training.setting import Setting
 
 MODELS = ("qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b")
@@ -27,7 +25,6 @@ TEST_POOLS = [f"{MODELS[0]}__dapo", *(f"{model}__{name}" for model in MODELS for
 @app.command()
 def reproduce(
     what: Annotated[str, typer.Argument(metavar="WHAT", help=", ".join(EXPERIMENTS) + " or all.")],
-    outputs: ReportFile,
     process: Annotated[dict[str, Any], Fields(Setting, "first budget")],
     how: Annotated[dict[str, Any], Fields(Bench, "leave_one_out preset steps keep seeds repeats seed")],
     train: list[str] = Option(
@@ -51,11 +48,10 @@ def reproduce(
     ray: options.RayAddress = None,
 ) -> None:
     """Run the paper's experiments on any pools; interrupted, it goes on where it was."""
-    need("suffice.training.runs", "train,plot")
-    pages = need("suffice.report.experiments", "train,plot")
+    for module in ("suffice.training.runs", "suffice.report.figures"):
+        need(module, "train,plot")
     if what not in (*EXPERIMENTS, "all"):
         raise OptionError(f'WHAT must be one of {", ".join(EXPERIMENTS)} or all, not "{what}"')
-    outputs.check()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -79,23 +75,18 @@ def reproduce(
     names = list(EXPERIMENTS) if what == "all" else [what]
     if missing := bench.missing(job for name in names for job in EXPERIMENTS[name].jobs(bench).values()):
         typer.echo(f"{len(missing)} controllers are to be trained.", err=True)
-    written = {}
     try:
         for name in names:
             found = EXPERIMENTS[name].run(bench)
             with waiting(f"page of {name}"):
-                written[name] = pages.write_page(name, found, bench)
+                write_page(name, found, bench)
         if what == "all":
-            pages.write_index(names, bench)
+            write_index(names, bench)
     except KeyboardInterrupt:
         typer.echo("Interrupted: run the same command again to go on.", err=True)
         raise
-    page = (out / f"{'index' if what == 'all' else what}.md").read_text()
-    show(*shown_page(page, new_console().width))
+    typer.echo((out / f"{'index' if what == 'all' else what}.md").read_text())
     typer.echo(f"All of it is in {out}.")
-    names_told = ("leave_one_out", "preset", "keep", "steps", "seeds", "repeats", "seed", "budget")
-    settings = {"train": train, "test": test, **{name: getattr(bench, name) for name in names_told}}
-    outputs.write(report=lambda: experiments_report(written, bench.used, settings))
 
 
 def _priced(text: str) -> tuple[str, float]:

@@ -4,15 +4,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
-from suffice.experiments.bench import Bench, benchmark_of, model_of
+from suffice.experiments.bench import Bench, Experiment, benchmark_of, model_of
 from suffice.panel import PanelComparison, PanelController, PoolVoter, evaluate_panel, fit_panel
 from suffice.panel.voters import joined
 from suffice.pools import Pool
+from suffice.report.markdown import Page, gap_columns, gap_text, markdown_table, pictures, text_of
+from suffice.report.panels import pictured
 from suffice.tally import DEFAULT_BUDGET
 
 VALUES = (0.2, 0.5, 1, 2, 3, 5, 7, 10, 20, 50)
 """What an answer is worth where nobody says: so many full votes of the dearest voter, on the questions trained on."""
+
+
+NO_PANEL = (
+    "Skipped: it needs pools of two models on the same questions, with counts of tokens, named MODEL__BENCHMARK, and a "
+    "price for each: --price MODEL=P."
+)
 
 
 @dataclass(frozen=True)
@@ -75,3 +84,51 @@ def _full_vote(voter: PoolVoter) -> float:
     """What a full vote of a voter costs on average."""
     counts = [fmean(filter(None, question.tokens or ())) for question in voter.pool if any(question.tokens or ())]
     return voter.price * DEFAULT_BUDGET * fmean(counts) / 1_000_000
+
+
+def panel_page(found: Sequence[PanelFound], bench: Bench) -> Page:
+    """Ours: what a second model to ask is worth."""
+    from suffice.report.figures import draw_plots
+
+    if not found:
+        return Page(NO_PANEL, [])
+    files = {one.benchmark: f"panel_{one.benchmark}.png" for one in found}
+    for one in found:
+        draw_plots(pictured(one.compared), bench.out / files[one.benchmark])
+    text = "\n".join(_text(one) + pictures([files[one.benchmark]]) for one in found)
+    return Page(text, [row for one in found for row in _rows(one)])
+
+
+def _text(found: PanelFound) -> str:
+    """A panel on one benchmark: full votes alone, and each of its controllers beside the best alone for the money."""
+    compared, base, lines = found.compared, found.compared.baseline, []
+    for one in compared.results:
+        if one.voter and one.controller != "sc":
+            continue
+        alone = None if one.voter else compared.best_alone(one.cost)
+        share = f"{text_of(one.accuracy)} %", f"{100 * one.cost / base.cost:.1f} %"
+        beside = "" if alone is None else f"{alone.name}, {text_of(alone.accuracy)} %"
+        above = "" if alone is None else gap_text(one.difference(alone), "accuracy")
+        samples = " + ".join(f"{number:.1f}" for number in one.samples.values())
+        to_base = "" if one is base else gap_text(one.difference(base), "accuracy")
+        lines.append([one.name, *share, to_base, beside, above, f"{one.rounds:.1f}", samples])
+    heads = ["", "accuracy", f"cost of {base.name}", "points to it", "the best alone for no more money"]
+    heads += ["points to that", "rounds", f"samples: {' + '.join(compared.voters)}"]
+    table = markdown_table(heads, lines)
+    return f"**{found.benchmark}**: {compared.questions} questions\n\n{table}"
+
+
+def _rows(found: PanelFound) -> list[dict[str, Any]]:
+    """The same for machines, with all that voters do alone."""
+    base = found.compared.baseline
+    return [
+        {"pool": found.benchmark, "method": one.voter or "panel", "parameter": one.controller}
+        | {"accuracy": one.accuracy, "agreement": one.agreement, "cost": one.cost}
+        | {"cost_share": 100 * one.cost / base.cost, "rounds": one.rounds, "samples": sum(one.samples.values())}
+        | {f"samples {name}": number for name, number in one.samples.items()}
+        | gap_columns({"difference": one.difference(base)})
+        for one in found.compared.results
+    ]
+
+
+EXPERIMENT = Experiment("A panel of all models: the rule, and what is fitted", panels, panel_page)

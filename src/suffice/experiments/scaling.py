@@ -1,0 +1,233 @@
+"""Figures 2, 4 and 7 of the paper: sweeps of each method's parameter."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from suffice.controllers import Controller, LearnedController
+from suffice.experiments.bench import Bench, Experiment, by_model
+from suffice.penalties import Penalties
+from suffice.planning import Plan
+from suffice.pools import Pool
+from suffice.replay import Result, mean_over_pools
+from suffice.replay.evaluate import spread
+from suffice.report.html import Axis, Section, percent, plot
+from suffice.report.markdown import Page, pictures
+from suffice.report.style import LOOKS
+from suffice.training.setting import Setting, TrainingJob
+
+PENALTIES = (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)
+ROUND_PENALTY = 0.01
+"""What a round costs in the second sweep of learned controllers, where it costs nothing in the first."""
+
+THRESHOLDS = (0.6, 0.65, 0.75, 0.8, 0.87, 0.9, 0.92, 0.95, 0.98, 0.99)
+WINDOWS = (2, 3, 4, 5, 7)
+SIZES = (1, 2, 4, 8, 12, 16, 20, 24, 28, 32)
+FIGURES = ("accuracy", "agreement", "rounds", "samples", "sequential_tokens", "total_tokens")
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """One setting of a method: its parameter, its figures, and where there are several seeds, how far these differ.
+
+    `deviations` are standard deviations over the seeds; None where there is one seed, or the figure isn't known.
+    """
+
+    parameter: str
+    figures: Mapping[str, float | None]
+    deviations: Mapping[str, float | None] = field(default_factory=dict)
+    seeds: int = 1
+
+    @property
+    def row(self) -> dict[str, float | None]:
+        """Figures and deviations, for a table."""
+        return {
+            name: value
+            for metric in FIGURES
+            for name, value in ((metric, self.figures[metric]), (f"{metric}_std", self.deviations.get(metric)))
+        }
+
+
+Curves = Mapping[str, Sequence[SweepPoint]]
+"""The sweep of each method."""
+
+Jobs = Mapping[tuple[str, str, float, int], TrainingJob]
+"""By test pool, method, price of a draw and seed."""
+
+
+def point(parameter: str, runs: Sequence[Sequence[Result]]) -> SweepPoint:
+    """A setting's figures: of each seed the mean over its results, and of these mean and deviation."""
+    found = {metric: spread([mean_over_pools(run, metric) for run in runs]) for metric in FIGURES}
+    figures, deviations = ({metric: both[place] for metric, both in found.items()} for place in (0, 1))
+    return SweepPoint(parameter, figures, deviations, len(runs))
+
+
+def scaling_jobs(bench: Bench) -> Jobs:
+    """Controllers with the bench's price of a round, and with dear rounds."""
+    return sweep_jobs(bench, {"rl": bench.setting.penalties.round, "rl_rounds": ROUND_PENALTY})
+
+
+def scaling(bench: Bench) -> dict[str, Curves]:
+    """Sweeps of each method's parameter, by test pool."""
+    return swept(bench, ("sc", "asc", "esc"), scaling_jobs(bench))
+
+
+def draw_penalties(bench: Bench) -> list[float]:
+    """What a draw costs in a sweep: the paper's penalties, and the bench's own."""
+    return sorted({*PENALTIES, bench.setting.penalties.draw})
+
+
+def sweep_jobs(bench: Bench, sweeps: Mapping[str, float]) -> Jobs:
+    """For every test pool the sweeps of learned controllers, by what a round costs in them: all at once."""
+    return {
+        (pool.name, method, draw, seed): bench.job(bench.training_for(pool), Penalties(draw, round_), seed=seed)
+        for pool in bench.test
+        for method, round_ in sweeps.items()
+        for draw in draw_penalties(bench)
+        for seed in range(bench.seeds)
+    }
+
+
+def swept(bench: Bench, methods: Sequence[str], jobs: Jobs) -> dict[str, Curves]:
+    """Sweep rules, and the learned controllers of these jobs, on every test pool."""
+    learned: dict[str, dict[tuple[str, str], list[LearnedController]]] = {pool.name: {} for pool in bench.test}
+    for (pool, method, penalty, _), controller in bench.learned(jobs).items():
+        learned[pool].setdefault((method, f"penalty_draw={penalty}"), []).append(controller)
+    return {pool.name: _curves(bench, pool, methods, learned[pool.name]) for pool in bench.test}
+
+
+def _curves(
+    bench: Bench, pool: Pool, methods: Sequence[str], learned: Mapping[tuple[str, str], Sequence[Controller]]
+) -> Curves:
+    """The curve of each method on one pool."""
+    rules = {(method, parameter): [rule] for method in methods for parameter, rule in _sweep(bench, method).items()}
+    settings: dict[tuple[str, str], Sequence[str | Controller]] = {**rules, **learned}
+    results = iter(bench.evaluate(pool, [controller for runs in settings.values() for controller in runs]))
+    curves: dict[str, list[SweepPoint]] = {}
+    for (method, parameter), runs in settings.items():
+        curves.setdefault(method, []).append(point(parameter, [[next(results)] for _ in runs]))
+    return curves
+
+
+def _sweep(bench: Bench, method: str) -> dict[str, str | Controller]:
+    """The settings of a rule, or of the planner: at the learned controllers' price of a round, and with their actions
+    where the bench has its own."""
+    sizes = sorted({max(1, round(size * bench.budget / SIZES[-1])) for size in SIZES})
+    rules = {"sc": ("draws", sizes), "asc": ("threshold", THRESHOLDS), "esc": ("window", WINDOWS)}
+    if method in rules:
+        name, values = rules[method]
+        return {f"{name}={value}": f"{method}:{name}={value}" for value in values}
+    own = bench.setting
+    actions = Plan.actions if own.actions == Setting.actions else own.actions
+    return {f"penalty_draw={penalty}": Plan(penalty, own.penalties.round, actions) for penalty in draw_penalties(bench)}
+
+
+def sweeps_page(
+    name: str, drawn: Mapping[str, tuple[Sequence[str], str]], found: Mapping[str, Curves], bench: Bench
+) -> Page:
+    """The curves as rows and as pictures; of these `drawn` has the names, the costs and the quality."""
+    files = []
+    for model, pools in by_model(bench.test).items():
+        panels = {pool.name: found[pool.name] for pool in pools}
+        for suffix, (costs, quality) in drawn.items():
+            files.append(f"{name}_{model}_{suffix}.png")
+            draw_curves(panels, costs, quality, bench.out / files[-1])
+    rows = [
+        {"pool": pool, "method": method, "parameter": p.parameter, "seeds": p.seeds, **p.row}
+        for pool, curves in found.items()
+        for method, points in curves.items()
+        for p in points
+    ]
+    learned = {
+        method: [p for curves in found.values() for p in curves.get(method, [])] for method in ("rl", "rl_rounds")
+    }
+    caption = seeds_told(learned["rl"], "Learned controllers")
+    if learned["rl_rounds"]:
+        caption += f" {seeds_told(learned['rl_rounds'], f'Those with {ROUND_PENALTY} for a round')}"
+    return Page(f"{caption}\n{pictures(files)}", rows)
+
+
+def seeds_told(points: Sequence[SweepPoint], which: str) -> str:
+    """How many seeds the points of learned controllers are means of."""
+    counts = sorted({p.seeds for p in points})
+    if not counts:
+        return f"{which}: there are none."
+    if counts == [1]:
+        return f"{which} are of one seed."
+    many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+    return f"{which} are means over {many} seeds; bands and bars are ± one standard deviation over these."
+
+
+LABELS = {
+    "sc": "SC",
+    "asc": "ASC",
+    "esc": "ESC",
+    "rl": "RL-guided",
+    "rl_rounds": "RL-guided, rounds cost too",
+    "plan": "exact plan",
+}
+STYLES = {method: (label, *LOOKS[method]) for method, label in LABELS.items()}
+"""A label, a colour and a marker for each method."""
+
+
+AXES = {
+    "rounds": Axis(1, "rounds", log=True),
+    "samples": Axis(1, "samples", zero=True),
+    "sequential_tokens": Axis(1, "sequential tokens (thousands)", log=True),
+    "total_tokens": Axis(1, "total tokens (thousands)", zero=True),
+    "accuracy": percent(2, "accuracy"),
+    "agreement": percent(2, "agreement with the full vote"),
+}
+
+
+def draw_curves(
+    panels: Mapping[str, Curves],
+    costs: Sequence[str],
+    quality: str,
+    path: Path,
+    styles: Mapping[str, tuple[str, str, str]] = STYLES,
+) -> None:
+    """Draw a row of panels for each title: quality against each cost, a line a method.
+
+    Points that are means over seeds have a band and bars of one standard deviation.
+    """
+    from suffice.report.figures import draw_plots
+
+    def series(method: str, points: Sequence[SweepPoint], cost: str) -> Section:
+        label, colour, marker = styles[method]
+        scale = 1000 if cost.endswith("tokens") else 1
+        known = [p for p in points if p.figures[cost] is not None and p.figures[quality] is not None]
+        spreads = any(p.seeds > 1 for p in known)
+        rows: list[list[Any]] = [
+            ["", (p.figures[cost] or 0.0) / scale, p.figures[quality]]
+            + [(p.deviations.get(cost) or 0.0) / scale, p.deviations.get(quality) or 0.0] * spreads
+            for p in known
+        ]
+        name = label + " (± s.d. over seeds)" * spreads
+        look = {"colour": colour, "marker": marker, "line": True, "spread": spreads}
+        return {"name": name, **look, "points": rows}
+
+    def panel(title: str, curves: Curves, cost: str) -> Section:
+        return {"name": title, "series": [series(method, points, cost) for method, points in curves.items()]}
+
+    drawn = [
+        plot("", [AXES[cost]], [AXES[quality]], [panel(title, curves, cost) for title, curves in panels.items()])
+        for cost in costs
+    ]
+    draw_plots(drawn, path)
+
+
+DRAWN = {
+    "samples": (("rounds", "samples"), "accuracy"),
+    "tokens": (("sequential_tokens", "total_tokens"), "accuracy"),
+    "agreement": (("rounds", "samples"), "agreement"),
+}
+
+
+def scaling_page(found: Mapping[str, Curves], bench: Bench) -> Page:
+    """Figures 2, 4 and 7, and what a price for rounds does."""
+    return sweeps_page("scaling", DRAWN, found, bench)
+
+
+EXPERIMENT = Experiment("Scaling curves", scaling, scaling_page, scaling_jobs)
