@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count, cycle
 from pathlib import Path
 from typing import Any
@@ -117,7 +116,7 @@ def test_where_nobody_listens_nobody_waits_as_long_as_there_is_another(
         panel = Panel.read(panel_file(tmp_path, small=small.base_url, large="http://127.0.0.1:9/v1"))
         outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
         assert set(outcome.by_voter) == {"small"} and outcome.samples <= 5 and not waited
-        alone = Panel("alone", panel.voters[1:], panel.controller)
+        alone = Panel(voters=panel.voters[1:], controller=panel.controller)
         with pytest.raises(SampleError, match="large is left out"):
             ask_panel(alone, [], QUESTION, sampling=Sampling(), model="both")
     assert len(waited) > Sampling().retries  # as with one model
@@ -140,12 +139,12 @@ def test_a_panel_with_nobody_left_fails(tmp_path: Path) -> None:
 def test_two_prompts_of_one_model_are_two_voters(tmp_path: Path) -> None:
     replies = count()
     with FakeServer(lambda request, number: boxed(next(replies))) as server:
-        plain = Voter("plain", "one", server.base_url)
-        other = replace(plain, name="other", suffix="Think twice.", system="You are careful.")
-        both = Panel("both", (plain, other), "cascade:first=1,agree=1,then=0")
+        plain = Voter(name="plain", model="one", base_url=server.base_url)
+        other = plain.replaced(name="other", suffix="Think twice.", system="You are careful.")
+        both = Panel(voters=(plain, other), controller="cascade:first=1,agree=1,then=0")
         outcome = ask_panel(both, [], QUESTION, sampling=Sampling(), model="x")
         assert outcome.by_voter == {"plain": {"0": 1}}
-        ask_panel(Panel("both", (other,), "cascade:first=1"), [], QUESTION, sampling=Sampling(), model="x")
+        ask_panel(Panel(voters=(other,), controller="cascade:first=1"), [], QUESTION, sampling=Sampling(), model="x")
     asked = [request["messages"] for request in server.requests]
     assert asked[0] == QUESTION
     assert asked[1] == [
@@ -189,16 +188,16 @@ def test_a_bill_goes_by_the_voters_prices(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("", "must have voters"),
-        ('[[voter]]\nname = "a"\ncolour = "red"\n', 'no "colour"'),
-        ('[[voter]]\nmodel = "a"\n', "must have a name"),
-        ('[[voter]]\nname = "a"\nprice = -1\n', "price"),
+        ('[[voter]]\nname = "a"\ncolour = "red"\n', 'no setting "colour"'),
+        ('[[voter]]\nmodel = "a"\n', "a name of its own"),
+        ('[[voter]]\nname = "a"\nprice = -1\n', "price must be a number above 0, not -1"),
         ('[[voter]]\nname = "a"\nbase_url = "http://a/v1"\n', "no model"),
         ('controller = "plan"\n[[voter]]\nname = "a"\n', "cascade"),
         ('[[voter]]\nname = "a"\n[[voter]]\nname = "a"\n', "a name of its own"),
         ("voter = 3\n", "voter"),
-        ('[[voter]]\nname = ""\n', "must have a name"),
-        ('[[voter]]\nname = "a"\nmodel = "m"\nbase_url = 3\n', '"base_url" must be text in quotes, not 3'),
-        ('name = 3\n[[voter]]\nname = "a"\n', '"name" must be text in quotes'),
+        ('[[voter]]\nname = ""\n', "a name of its own"),
+        ('[[voter]]\nname = "a"\nmodel = "m"\nbase_url = 3\n', "base_url must be text, not 3"),
+        ('name = 3\n[[voter]]\nname = "a"\n', "name must be text, not 3"),
         ("not toml", "Expected"),
     ],
 )
@@ -210,7 +209,7 @@ def test_a_file_that_is_no_panel_is_refused_in_a_sentence(text: str, complaint: 
 
 
 def test_what_a_panel_does_not_do_it_says(tmp_path: Path) -> None:
-    panel = Panel("both", (Voter("a", "m", "http://127.0.0.1:9/v1"),))
+    panel = Panel(voters=(Voter(name="a", model="m", base_url="http://127.0.0.1:9/v1"),))
     for sampling in (
         Sampling(answer="json"),
         Sampling(elect="weighted:signal=length"),

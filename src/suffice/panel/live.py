@@ -5,7 +5,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, count, cycle, islice
 from pathlib import Path
@@ -26,10 +26,10 @@ from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import Server
 from suffice.live.servers.targets import KEY_ENV, Target, whole_url
 from suffice.live.vote import Voting
+from suffice.options import Options, option
 from suffice.panel.controllers import PanelController
 from suffice.panel.evaluate import panel_controller
 from suffice.panel.tallies import vote_sizes
-from suffice.panel.voters import price_of
 from suffice.response import Response
 from suffice.tally import DEFAULT_BUDGET, FloatArray, Tally
 
@@ -37,16 +37,15 @@ WEIGHT = "voter"
 """The signal of a response that says what its voter's vote weighs."""
 
 
-@dataclass(frozen=True)
-class Voter:
+class Voter(Options):
     """A model at a server with a prompt, and its price for a million tokens."""
 
-    name: str
+    name: str = ""
     model: str = ""
     base_url: str = ""
     """Where it is; where that is not said, the command's own server."""
     key_env: str = KEY_ENV
-    price: float = 1.0
+    price: float = option(1.0, "The price of a million tokens.", gt=0)
     suffix: str = ""
     """Said after the question."""
     system: str = ""
@@ -73,17 +72,17 @@ class Voter:
         return {**asked, **wire.fields([*first, *messages])}
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(Options):
     """Several voters under one name, which clients ask for as a model, and who decides whom to ask."""
 
-    name: str
-    voters: tuple[Voter, ...]
+    name: str = "panel"
+    voters: tuple[Voter, ...] = ()
     controller: str = "cascade"
 
-    def __post_init__(self) -> None:
+    def model_post_init(self, context: Any, /) -> None:
+        """Refuse voters that can't be told apart or asked."""
         names = [voter.name for voter in self.voters]
-        if not names or len(set(names)) < len(names):
+        if not all(names) or len({*names}) < max(len(names), 1):
             raise OptionError("must have voters, each with a name of its own: [[voter]]", "panel")
         for voter in self.voters:
             if voter.base_url and not voter.model:
@@ -112,13 +111,15 @@ class Panel:
     def read(path: str | Path) -> "Panel":
         """The panel of a TOML file: name, controller, and a [[voter]] table for each voter."""
         try:
-            return _panel(tomllib.loads(Path(path).read_text(encoding="utf-8")))
+            table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+            tables = table.pop("voter", [])
+            if not (isinstance(tables, list) and all(isinstance(one, dict) for one in tables)):
+                raise OptionError("must be a table: [[voter]]", "voter")
+            return Panel(**table, voters=tuple(Voter(**one) for one in tables))
         except (OSError, UnicodeDecodeError) as error:
             raise OptionError(f"{path}: it can't be read: {error}", "panel") from None
-        except (tomllib.TOMLDecodeError, TypeError, ValueError) as error:
+        except (tomllib.TOMLDecodeError, TypeError, OptionError) as error:
             raise OptionError(f"{path}: {error}", "panel") from None
-        except OptionError as error:
-            raise OptionError(f"{path} {error.complaint}", "panel") from None
 
     def check(self, voting: Voting) -> None:
         """Refuse votes that it can't hold."""
@@ -134,27 +135,6 @@ class Panel:
         self.check(voting)
         source = partial(PanelDraws, self, servers)
         return {"controller": self.decides, "flow": None, "election": VoterElection(), "source": source}
-
-
-def _panel(table: Mapping[str, Any]) -> Panel:
-    """The panel that a table describes; ValueError or TypeError where it is none."""
-    known = {field.name for field in fields(Voter)}
-    tables = table.get("voter", [])
-    if not (isinstance(tables, list) and all(isinstance(one, dict) for one in tables)):
-        raise ValueError("each voter must be a table: [[voter]]")
-    for one in tables:
-        if unknown := [name for name in one if name not in known]:
-            raise ValueError(f'a voter has no "{unknown[0]}"; there are {", ".join(sorted(known))}')
-        if not one.get("name"):
-            raise ValueError("every voter must have a name")
-    rest = {name: value for name, value in table.items() if name != "voter"}
-    for name, value in chain(rest.items(), *(one.items() for one in tables)):
-        if name != "price" and not isinstance(value, str):
-            raise ValueError(f'"{name}" must be text in quotes, not {value}')
-    voters = tuple(Voter(**one | {"price": price_of(one.get("price", 1), "panel")}) for one in tables)
-    if unknown := [name for name in rest if name not in ("name", "controller")]:
-        raise ValueError(f'there is no "{unknown[0]}"; there are name, controller and voter')
-    return Panel(**{"name": "panel"} | rest, voters=voters)
 
 
 @dataclass(frozen=True)
