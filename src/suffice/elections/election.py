@@ -4,8 +4,7 @@ They are asked for by `NAME`, `NAME:key=value,key=value` or `file:PATH`, the sam
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -59,15 +58,10 @@ class Election(ABC):
         return largest(codes, usual_where_unknown(np.where(answered, weights, np.nan)))
 
 
-E = TypeVar("E", bound=type[Election])
-
-
 registry = Registry[Election]("election", "suffice.elections", OptionError, classes_of(Election, "weights"))
 
-
-def register_election(name: str) -> Callable[[E], E]:
-    """Make an election usable by name; its parameters are the arguments of its constructor."""
-    return registry.register(name)
+register_election = registry.register
+"""Make an election usable by name; its parameters are the arguments of its constructor."""
 
 
 def get_election(spec: str | Election) -> Election:
@@ -91,9 +85,7 @@ def check_signals(election: Election, pool: Pool) -> None:
     """
     if election.signals and any(question.structured for question in pool.questions):
         raise PoolError(f"{pool.name} has structured answers, which are elected field by field and not by weight")
-    there = {name for question in pool.questions for name, column in question.signals.items() if _any_known(column)}
-    if any(_any_known(question.tokens or ()) for question in pool.questions):
-        there.add(LENGTH)
+    there = signals_in(pool)
     for name in election.signals:
         if name not in there:
             raise PoolError(
@@ -102,9 +94,11 @@ def check_signals(election: Election, pool: Pool) -> None:
             )
 
 
-def _any_known(column: Iterable[float | None]) -> bool:
-    """Whether any of the numbers is known."""
-    return any(value is not None for value in column)
+def signals_in(pool: Pool) -> set[str]:
+    """The signals that some response of a pool has, length among them where it tells tokens."""
+    columns = [(name, column) for question in pool.questions for name, column in question.signals.items()]
+    columns += [(LENGTH, question.tokens or ()) for question in pool.questions]
+    return {name for name, column in columns if any(value is not None for value in column)}
 
 
 def largest(codes: IntArray, weights: FloatArray) -> IntArray:

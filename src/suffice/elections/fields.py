@@ -275,7 +275,7 @@ def _compose(point: Point, pointer: str, nearest: Sequence[int], fields: dict[st
         }
         value = {name: one for name, one in named.items() if one is not MISSING}
     elif point.elements:
-        standing = [element.point for element in point.elements if element.point.stands]
+        standing = [element for element in point.elements if element.stands]
         value = [_compose(one, f"{pointer}/{number}", nearest, fields) for number, one in enumerate(standing)]
     else:
         fields |= _leaf_fields(point, pointer, response)
@@ -295,7 +295,7 @@ def _read_off(point: Point, pointer: str, response: int, fields: dict[str, Field
         return
     for name in part.fields:
         _read_off(point.fields[name], f"{pointer}/{escaped(name)}", response, fields)
-    placed = {element.slot.places[response]: element.point for element in point.elements}
+    placed = {element.places[response]: element for element in point.elements}
     for place in range(len(part.elements)):
         if place in placed:
             _read_off(placed[place], f"{pointer}/{place}", response, fields)

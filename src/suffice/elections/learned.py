@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from suffice.controllers.files import BROKEN, read_tensors, write_tensors
-from suffice.elections.election import LENGTH, Election, registry, standardised
+from suffice.elections.election import LENGTH, Election, registry, signals_in, standardised
 from suffice.elections.weights import exponential, signal_of
 from suffice.errors import OptionError
 from suffice.paths import is_there
@@ -88,12 +88,7 @@ registry.register("file", rest="PATH")(load_weights)
 
 def common_signals(pools: Sequence[Pool]) -> list[str]:
     """The signals that every pool has, length among them where every pool tells tokens."""
-
-    def had(pool: Pool) -> set[str]:
-        named = {name for question in pool.questions for name in question.signals}
-        return named | ({LENGTH} if any(question.tokens for question in pool.questions) else set())
-
-    shared = set.intersection(*map(had, pools))
+    shared = set.intersection(*map(signals_in, pools))
     return sorted(shared, key=lambda name: (name == LENGTH, name))
 
 

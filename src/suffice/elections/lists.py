@@ -55,10 +55,10 @@ class Slots:
         return slot
 
 
-def in_order(slots: Sequence[ListPlace]) -> list[int]:
-    """The numbers of slots in the order that most responses have them in, two by two."""
+def in_order(slots: Sequence[Sequence[int | None]]) -> list[int]:
+    """The numbers of slots, each given by its places, in the order that most responses have them in, two by two."""
     # NaN is neither before nor after anything.
-    places = np.array([[np.nan if place is None else place for place in slot.places] for slot in slots])
+    places = np.array([[np.nan if place is None else place for place in slot] for slot in slots])
     if len(slots) < 2:
         return list(range(len(slots)))
     before = (places[:, None] < places[None]).sum(axis=2)

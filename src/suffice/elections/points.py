@@ -8,7 +8,7 @@ from statistics import median
 from typing import Literal
 
 from suffice.answers.fields import LIST, MISSING, OBJECT, Part, escaped
-from suffice.elections.lists import LONGEST, ListPlace, align, in_order
+from suffice.elections.lists import LONGEST, align, in_order
 from suffice.tally import Tally
 
 LONG_TEXT = 40
@@ -31,8 +31,10 @@ class Point:
     tally: Tally
     kind: Kind = "voted"
     fields: "dict[str, Point]" = field(default_factory=dict)
-    elements: "list[Element]" = field(default_factory=list)
+    elements: "list[Point]" = field(default_factory=list)
     """Those that stand in their elected order, then the others."""
+    places: Sequence[int | None] = ()
+    """Of an element of a list, where it stands in each response's list."""
 
     def walk(self, pointer: str = "") -> "Iterator[tuple[str, Point]]":
         """This point and all that follow from what is elected, by JSON pointer."""
@@ -40,7 +42,7 @@ class Point:
         for name, point in self.fields.items():
             yield from point.walk(f"{pointer}/{escaped(name)}")
         for number, element in enumerate(self.elements):
-            yield from element.point.walk(f"{pointer}/{number}")
+            yield from element.walk(f"{pointer}/{number}")
 
     @property
     def is_open(self) -> bool:
@@ -95,7 +97,7 @@ class Point:
         """What isn't compared: how a scalar is written, and the order of a list."""
         part = self.choices[response]
         scalar = repr(part.value) if part and not part.parts else ""
-        return scalar + str([element.slot.places[response] for element in self.elements])
+        return scalar + str([element.places[response] for element in self.elements])
 
     def given_by(self, nearest: Sequence[int]) -> int:
         """The nearest response that can give what isn't voted on: a text, or what is ignored, be that missing."""
@@ -106,14 +108,6 @@ class Point:
         raise LookupError("a point without choices")
 
 
-@dataclass
-class Element:
-    """An element of an elected list."""
-
-    point: Point
-    slot: ListPlace
-
-
 class Points:
     """Makes points, all of the same responses."""
 
@@ -122,13 +116,19 @@ class Points:
         self._round_ends = round_ends
         self._copies = copies
 
-    def on(self, choices: Sequence[Part | None]) -> Point:
-        """Decide on one place, and on what follows from it."""
-        if any(part is not None and part.is_ignored for part in choices):
-            return self._point(choices, [None if part is None else part.form for part in choices], "ignored")
-        point = self._point(choices, _keys(choices))
-        leader = point.tally.leader or ""
-        if _is_free_text(choices, point.tally, self._copies):
+    def on(self, choices: Sequence[Part | None], places: Sequence[int | None] = ()) -> Point:
+        """Decide on one place, and on what follows from it; an element of a list has places of its own."""
+        is_ignored = any(part is not None and part.is_ignored for part in choices)
+        keys = [None if part is None else part.form for part in choices] if is_ignored else _keys(choices)
+        tally = Tally(self._budget)
+        for key in keys:
+            tally.add(key)
+        tally.round_ends = self._round_ends
+        point = Point(choices, keys, tally, "ignored" if is_ignored else "voted", places=places)
+        if is_ignored:
+            return point
+        leader = tally.leader or ""
+        if _is_free_text(choices, tally, self._copies):
             point.kind = "text"
         elif leader.startswith(OBJECT[0]):
             objects = point.elected
@@ -142,33 +142,26 @@ class Points:
                 point.kind, point.elements = "text", []
         return point
 
-    def _elements(self, lists: Sequence[Part | None]) -> list[Element]:
-        elements = [Element(self.on(slot.choices), slot) for slot in align(lists)]
-        if elements and not any(one.point.stands for one in elements) and all(one.elements for one in lists if one):
+    def _elements(self, lists: Sequence[Part | None]) -> list[Point]:
+        elements = [self.on(slot.choices, slot.places) for slot in align(lists)]
+        if elements and not any(one.stands for one in elements) and all(one.elements for one in lists if one):
             elements = self._best_elements(elements, lists)
-        standing = [one for one in elements if one.point.stands]
-        order = in_order([one.slot for one in standing])
-        return [standing[number] for number in order] + [one for one in elements if not one.point.stands]
+        standing = [one for one in elements if one.stands]
+        order = in_order([one.places for one in standing])
+        return [standing[number] for number in order] + [one for one in elements if not one.stands]
 
-    def _best_elements(self, elements: list[Element], lists: Sequence[Part | None]) -> list[Element]:
+    def _best_elements(self, elements: list[Point], lists: Sequence[Part | None]) -> list[Point]:
         """The elements of the list whose elements have the most votes, where that they are missing is no choice."""
         best = max(
             (response for response, one in enumerate(lists) if one),
-            key=lambda response: sum(element.point.votes_of(response) for element in elements),
+            key=lambda response: sum(element.votes_of(response) for element in elements),
         )
         return [
-            Element(self.on([None if part is MISSING else part for part in one.slot.choices]), one.slot)
-            if one.slot.places[best] is not None
-            else one
+            one
+            if one.places[best] is None
+            else self.on([None if part is MISSING else part for part in one.choices], one.places)
             for one in elements
         ]
-
-    def _point(self, choices: Sequence[Part | None], keys: list[str | None], kind: Kind = "voted") -> Point:
-        tally = Tally(self._budget)
-        for key in keys:
-            tally.add(key)
-        tally.round_ends = self._round_ends
-        return Point(choices, keys, tally, kind)
 
 
 def _keys(choices: Sequence[Part | None]) -> list[str | None]:
