@@ -179,7 +179,6 @@ def test_a_broken_file_is_refused(tmp_path: Path) -> None:
         {"ranges": {**ranges, "penalty_draw": [0.5, 1]}},
     ]
     for change in changes:
-        save_controller(NETWORK, whole)
         controller = network()
         controller.card = {**controller.card, **change}
         save_controller(controller, bad)

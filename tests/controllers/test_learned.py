@@ -107,10 +107,7 @@ def test_a_broken_or_foreign_file_is_refused(tmp_path: Path) -> None:
         save_file(tensors, bad, metadata=metadata)
         refused("not a whole controller file")
     changes: list[dict[str, object]] = [{"first": 40}, {"first": "4"}, {"budget": 32.0}, {"kind": "odd"}, {"format": 0}]
-    for change in changes:
-        save_file(tensors, bad, metadata={"suffice": json.dumps({**json.loads(card), **change})})
-        refused("not a whole controller file")
-    changes = [{"top": 4}, {"actions": [1]}, {"activation": "sine"}]
+    changes += [{"top": 4}, {"actions": [1]}, {"activation": "sine"}]
     for change in changes:
         save_file(tensors, bad, metadata={"suffice": json.dumps({**json.loads(card), **change})})
         refused("not a whole controller file")

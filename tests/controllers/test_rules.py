@@ -34,15 +34,46 @@ def answers(*given: str | None) -> Tally:
     return tally
 
 
-def test_once_draws_one_whatever_it_says() -> None:
-    assert decide("once", Tally(32)) == 1
-    assert decide("once", answers("a")) == decide("once", answers(None)) == 0
+DECISIONS: dict[str, list[tuple[str, list[str | None], int]]] = {
+    "once draws one, whatever it says": [("once", [], 1), ("once", ["a"], 0), ("once", [None], 0)],
+    "sc draws its number at once and stops": [("sc", [], 32), ("sc:draws=8", [], 8), ("sc", ["a"], 0)],
+    "asc draws on while there are no votes": [("asc:threshold=0.4", [], 1), ("asc:threshold=0.4", [None, None], 1)],
+    "esc stops at a unanimous window": [
+        ("esc:window=3", [], 3),
+        ("esc:window=3", [*"aab"], 3),
+        ("esc:window=3", [*"aabaaa"], 0),
+    ],
+    "esc's windows do not slide": [("esc:window=3", [*"baaabb"], 3)],
+    "esc is not unanimous with a none": [("esc:window=3", ["a", "a", None], 3), ("esc:window=3", [None] * 3, 3)],
+    "esc judges a window that lost draws when it is full again": [
+        ("esc:window=3", [*"aa"], 1),
+        ("esc:window=3", [*"aaa"], 0),
+    ],
+    "doubling doubles until the leader dominates": [
+        ("doubling", [], 2),
+        ("doubling", [*"ab"], 2),
+        ("doubling", [*"abac"], 4),
+        ("doubling", [*"abaa"], 0),
+    ],
+    "doubling's shares are of the answers given": [
+        ("doubling", ["a", None, None, None], 0),
+        ("doubling", [None, None], 2),
+    ],
+    "boinf never stops in a tie or without votes": [
+        ("boinf:factor=0.001", [*"abba"], 1),
+        ("boinf:factor=0.001", [None], 1),
+        ("boinf:factor=0.001", [], 1),
+    ],
+}
 
 
-def test_sc_draws_its_number_at_once_and_stops() -> None:
-    assert decide("sc", Tally(32)) == 32
-    assert decide("sc:draws=8", Tally(32)) == 8
-    assert decide("sc", answers("a")) == 0
+@pytest.mark.parametrize("claim", DECISIONS)
+def test_rules_decide_as_published(claim: str) -> None:
+    for spec, given, draws in DECISIONS[claim]:
+        assert decide(spec, answers(*given)) == draws, (spec, given)
+
+
+def test_a_round_is_cut_to_the_budget() -> None:
     assert get_controller("sc:draws=64").next_round(Tally(32)) == 32
 
 
@@ -53,43 +84,6 @@ def test_asc_is_adaptive_consistency_on_every_tally(threshold: float) -> None:
         names = [name for name, count in enumerate(votes) for _ in range(count)]
         stops = peer.should_stop(names)["stop"]
         assert (decide(f"asc:threshold={threshold}", tally_of(votes)) == 0) == stops, votes
-
-
-def test_asc_draws_on_while_there_are_no_votes() -> None:
-    assert decide("asc:threshold=0.4", Tally(32)) == 1
-    assert decide("asc:threshold=0.4", answers(None, None)) == 1
-
-
-def test_esc_stops_at_a_unanimous_window() -> None:
-    assert decide("esc:window=3", Tally(32)) == 3
-    assert decide("esc:window=3", answers("a", "a", "b")) == 3
-    assert decide("esc:window=3", answers("a", "a", "b", "a", "a", "a")) == 0
-
-
-def test_esc_windows_do_not_slide() -> None:
-    assert decide("esc:window=3", answers("b", "a", "a", "a", "b", "b")) == 3
-
-
-def test_esc_is_not_unanimous_with_a_none() -> None:
-    assert decide("esc:window=3", answers("a", "a", None)) == 3
-    assert decide("esc:window=3", answers(None, None, None)) == 3
-
-
-def test_esc_judges_a_window_that_lost_draws_when_it_is_full_again() -> None:
-    assert decide("esc:window=3", answers("a", "a")) == 1
-    assert decide("esc:window=3", answers("a", "a", "a")) == 0
-
-
-def test_doubling_doubles_until_the_leader_dominates() -> None:
-    assert decide("doubling", Tally(32)) == 2
-    assert decide("doubling", answers("a", "b")) == 2
-    assert decide("doubling", answers("a", "b", "a", "c")) == 4
-    assert decide("doubling", answers("a", "b", "a", "a")) == 0
-
-
-def test_doubling_shares_are_of_the_answers_given() -> None:
-    assert decide("doubling", answers("a", None, None, None)) == 0
-    assert decide("doubling", answers(None, None)) == 2
 
 
 SMALL = [(1,), (3, 1), (5, 4), (5, 5), (12, 3, 3, 1), (20, 2, 2, 2, 1, 1, 1, 1), (31, 1)]
@@ -118,12 +112,6 @@ def test_boinf_stops_when_the_bayes_factor_is_reached() -> None:
     factor = 3 * lead / (1 - lead)
     assert decide(f"boinf:factor={factor * 0.999}", tally_of(votes)) == 0
     assert decide(f"boinf:factor={factor * 1.001}", tally_of(votes)) == 1
-
-
-def test_boinf_never_stops_in_a_tie_or_without_votes() -> None:
-    assert decide("boinf:factor=0.001", answers("a", "b", "b", "a")) == 1
-    assert decide("boinf:factor=0.001", answers(None)) == 1
-    assert decide("boinf:factor=0.001", Tally(32)) == 1
 
 
 def test_best_of_infinity_stops_at_a_factor_that_is_reached_exactly() -> None:

@@ -187,4 +187,4 @@ def test_an_election_of_ones_own_has_a_name() -> None:
 
     assert int(get_election("example-shortest").elect(np.array([0, 0, 1]), {}, np.array([90.0, 80.0, 20.0]))) == 1
     with pytest.raises(OptionError, match="must be a class of Election with a weights method"):
-        register_election("example-none")(int)  # type: ignore[type-var]
+        register_election("example-none")(int)
