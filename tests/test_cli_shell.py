@@ -163,33 +163,17 @@ def test_a_share_where_percent_is_meant_and_a_picture_of_no_kind_are_refused() -
         assert "--figure x.xyz: its ending must be one of .png" in fails(*options, "--figure", "x.xyz")
 
 
-def test_tables_fit_80_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_fit_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    keys = tmp_path / "keys.toml"
-    limits = [
-        "--requests-per-minute",
-        "60",
-        "--tokens-per-day",
-        "1000000",
-        "--max-samples",
-        "16",
-        "--money-per-month",
-        "9",
-    ]
-    works("keys", "add", "team", "--file", keys, *limits)
     shown = [
         works(
             "evaluate", SMALL, *QUICK, "--tokens-per-second", "9", "--controller", "rl", "plan", "asc:threshold=0.99"
         ),
         works("pools"),
         works("controllers"),
-        works("keys", "list", "--file", keys),
     ]
     for text in shown:
         assert max(map(len, text.splitlines())) <= 80 and "…" not in text, text
-    assert "1000000" in shown[-1]
 
 
 def test_a_wait_has_a_bar_on_a_terminal_and_none_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,7 @@ async def parse(policies: Policies, dialect: Dialect, exchange: Exchange, raw: b
     # A schema is checked in a process of its own, which takes its time.
     has_schema = bool(client.schema) or client.has_tools
     options = await asyncio.to_thread(read_options, *reading) if has_schema else read_options(*reading)
-    options = replace(options, topic=options.topic or exchange.key or "")
+    options = options.replaced(topic=options.topic or exchange.key or "")
     if "suffice" in body:
         raw = without_member(raw, "suffice")
     if suffix and model is not None and "model" in body:
