@@ -25,7 +25,7 @@ def data(path: Path) -> dict[str, Any]:
 
 
 def section(path: Path, title: str) -> dict[str, Any]:
-    (found,) = [one for one in data(path)["sections"] if one["title"] == title]
+    (found,) = [one for one in data(path)["sections"] if one["title"].startswith(title)]
     return dict(found)
 
 
@@ -57,11 +57,12 @@ def test_a_report_tells_what_the_command_measured(evaluated: Path) -> None:
     assert re.search(r"plan: \d+ % fewer samples than SC@32 in [\d.]+ rounds, [\d.]+ % the same answers", text)
     assert re.search(r"; tokens \(prompts not counted\) that plan saves: [\d,]+ of [\d,]+ a question \(\d+ %\)", text)
     assert f"--repeats 4 --report {evaluated}" in text
-    table = section(evaluated, "Controllers")
+    table = section(evaluated, "Samples and rounds")
     assert [panel["name"] for panel in table["panels"]] == ["", "m__divided", "m__settled"]
-    assert "without intervals: there are too few questions" in section(evaluated, "Differences to sc")["note"]
+    assert section(evaluated, "Differences to sc, without intervals: there are too few questions")["panels"]
     asc = table["panels"][2]["rows"][1]
-    assert asc[:6] == ["asc", 4, 4, 100, None, 100], "32 responses are too few for an independent vote of 32"
+    cells = ["asc", [100, "100.0"], [100, "100.0"], "–", [4, "4.0 (+300 %)"], [4, "4.0 (-88 %)"]]
+    assert asc == cells, "32 responses are too few for an independent vote of 32"
     assert ["repeats", "4"] in section(evaluated, "Settings")["facts"]
     assert "numpy" in dict(section(evaluated, "Versions")["facts"])
 
@@ -88,8 +89,8 @@ def advised(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def test_advice_has_a_report(advised: tuple[Path, str]) -> None:
     report, printed = advised
     chosen = printed.split("Use ")[1].split("\n")[0]
-    tried = section(report, "All that was tried")["panels"][0]["rows"]
-    assert [row[0] for row in tried if row[1] == "advised"] == [chosen]
+    front = section(report, "Neither quicker nor cheaper")["panels"][0]["rows"]
+    assert chosen in [row[0] for row in front]
     assert f"Use {chosen}" in report.read_text()
     (panel,) = section(report, "Tokens against time")["panels"]
     assert [panel["series"][place]["name"] for place in (0, -1)] == ["front", "advised"], "the advised is on top"

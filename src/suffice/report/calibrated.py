@@ -1,4 +1,4 @@
-"""What a calibration is worth, as tables and as a report: reliability, and risk against coverage."""
+"""What a calibration is worth, as tables and plots: reliability, and risk against coverage."""
 
 from collections.abc import Mapping
 from json import dumps
@@ -8,7 +8,7 @@ from rich.text import Text
 
 from suffice.planning.right import Calibration
 from suffice.replay.calibrating import BINS, RISKS, Judged, binned, expected_error
-from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, table
+from suffice.report.html import Axis, Point, Section, panel, percent, plot
 from suffice.report.layout import Columns
 
 CONFIDENCE = 0.9
@@ -67,18 +67,6 @@ def calibration_json(calibration: Calibration, judged: Judged, card: Mapping[str
 
 def _figures(judged: Judged) -> dict[str, float | None]:
     return {name: getattr(judged, name) for name in ("accuracy", "auroc", "brier", "calibration_error")}
-
-
-def calibration_report(calibration: Calibration, judged: Judged, settings: Mapping[str, Any]) -> Report:
-    """The same, to open in a browser."""
-    rows = [
-        [risk, least, 100 * share, None if wrong is None else 100 * wrong]
-        for risk, least, share, wrong in promised(calibration, judged)
-    ]
-    columns = [figures("risk", 2), figures("threshold", 3), figures("answered %"), figures("wrong %")]
-    promises = table(f"Promised with {CONFIDENCE:.0%} confidence", columns, [{"name": "", "rows": rows}])
-    sections = [*calibration_plots(judged), promises]
-    return Report("How often votes are right", summary_sentence(judged), sections, dict(settings))
 
 
 def calibration_plots(judged: Judged) -> list[Section]:

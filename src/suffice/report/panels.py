@@ -1,18 +1,13 @@
-"""How a panel's replay is shown: a table, a sentence, JSON, a picture of the frontier and a report."""
+"""How a panel's replay is shown: a table, sentences, JSON and a plot of the frontier."""
 
 import json
 from collections.abc import Sequence
 from typing import Any
 
 from suffice.panel import PanelComparison, PanelResult
-from suffice.report.html import Axis, Point, Report, Section, apart, figures, panel, percent, plot, table, words
+from suffice.report.html import Axis, Point, Section, apart, panel, percent, plot
 from suffice.report.layout import Columns
 from suffice.report.markdown import gap_text, text_of
-
-NOTE = (
-    "All on the same draws. Agreement is with the panel's full weighted vote; cost is money a question, and beside it "
-    "the share of what the full vote of the better voter costs; differences are to that, with 95 % intervals."
-)
 
 
 def panel_table(compared: PanelComparison) -> Columns:
@@ -64,23 +59,6 @@ def front(compared: PanelComparison) -> dict[str, list[PanelResult]]:
         name = own if one.voter is None else f"{one.voter}: {'plan' if kind == 'plan' else 'once and sc'}"
         series.setdefault(name, []).append(one)
     return {name: sorted(some, key=lambda one: one.cost) for name, some in series.items()}
-
-
-def panel_report(compared: PanelComparison, settings: dict[str, Any]) -> Report:
-    """The table, the frontier to point at, and what separates the controllers."""
-    base, names = compared.baseline, list(compared.voters)
-    columns = [words("controller"), figures("accuracy %", 2), figures("agreement %", 2), figures("cost", 5)]
-    columns += [figures("cost, % of the full vote"), figures("rounds")]
-    columns += [*(figures(f"samples of {name}") for name in names), words("difference in points")]
-    rows = [
-        [*_row(one, base), *one.samples.values(), gap_text(one.difference(base), "accuracy")]
-        for one in compared.results
-    ]
-    sections = [
-        table("Voters alone, and the panel", columns, [{"name": "", "rows": rows}], NOTE),
-        panel_plot(compared),
-    ]
-    return Report("A panel of voters", "; ".join(panel_sentences(compared)), sections, settings)
 
 
 def panel_plot(compared: PanelComparison) -> Section:

@@ -2,29 +2,18 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from suffice.controllers import Controller, get_controller
 from suffice.pools import Pool, Question
-from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_over_pools
+from suffice.replay import Advice, Choice, Comparison, Result, mean_over_pools
 from suffice.replay.compare import reliabilities
 from suffice.replay.learning import LearningReplay, TrafficRun
 from suffice.replay.reliability import certainty_reliabilities
-from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, table, words
-from suffice.report.markdown import gap_text
+from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, words
 from suffice.report.questions import MOST_QUESTIONS, questions_section, shortened, votes
-from suffice.report.tables import (
-    ControllerRow,
-    choice_options,
-    controller_rows,
-    independent,
-    intervals_told,
-    quotable,
-    saved_tokens,
-)
+from suffice.report.tables import choice_options, evaluation_tables, independent, quotable, saved_tokens
 from suffice.tally import FloatArray
 
 FIGURES = {
@@ -55,56 +44,25 @@ BY_QUESTION = ("samples", "rounds", "agreement", "accuracy")
 WINDOWS = 8
 """A learning curve's points are running means over this part of the questions."""
 
-MOST_CURVES = 12
-"""More in one plot can't be told apart."""
-
 
 def evaluation_report(comparisons: Sequence[Comparison], pools: Sequence[Pool], settings: Mapping[str, Any]) -> Report:
     """Controllers on pools: side by side, against what they cost, and question by question."""
-    base = comparisons[0].baseline.controller
-    sections = [
-        _comparison(comparisons),
-        plot(
-            "What it takes, and what it gives",
-            X,
-            Y,
-            [_front("", comparisons), *(_front(one.baseline.pool, [one]) for one in comparisons)],
-            "Up and to the left is better. Point at a mark to read it; a name below hides or shows its marks.",
-        ),
-        _differences(comparisons, base),
-        _by_question(comparisons, pools),
-        *reliability_plots(comparisons, pools),
-        *curves_of([one.controller for one in comparisons[0].results]),
-        _questions(comparisons, pools),
-        _pools(pools),
-    ]
+    first, *others = (one.section() for one in evaluation_tables(comparisons))
+    front = plot(
+        "What it takes, and what it gives",
+        X,
+        Y,
+        [_front("", comparisons), *(_front(one.baseline.pool, [one]) for one in comparisons)],
+        "Up and to the left is better. Point at a mark to read it; a name below hides or shows its marks.",
+    )
+    sections = [first, front, *others, _by_question(comparisons, pools)]
+    sections += [*reliability_plots(comparisons, pools), _questions(comparisons, pools)]
     sentence = "; ".join(filter(None, (quotable(comparisons), independent(comparisons), saved_tokens(comparisons))))
     return Report("Controllers side by side", sentence, sections, dict(settings), [pool.name for pool in pools])
 
 
 def _row(results: Sequence[Result]) -> list[float | None]:
     return [mean_over_pools(results, metric) for metric in FIGURES]
-
-
-def _comparison(comparisons: Sequence[Comparison]) -> Section:
-    """Every figure of every controller, and its change against the baseline."""
-    base = comparisons[0].baseline.controller
-    columns = [words("controller"), *(figures(*heading) for heading in FIGURES.values())]
-    columns += [figures(f"samples against {base} %"), figures("confidence %"), figures("regret", 4)]
-
-    def row(one: ControllerRow) -> list[Any]:
-        samples, against = (mean_over_pools(results, "samples") or 1 for results in (one.results, one.baselines))
-        regret = fmean(one.regrets) if one.regrets else None
-        more = [100 * (samples / against - 1), mean_over_pools(one.results, "confidence"), regret]
-        return [one.results[0].controller, *_row(one.results), *more]
-
-    blocks = {"": comparisons, **{pool.baseline.pool: [pool] for pool in comparisons}}
-    panels = [{"name": name, "rows": [*map(row, controller_rows(some))]} for name, some in blocks.items()]
-    note = (
-        "All on the same draws. Agreement is with the full vote of these draws, an independent vote is of others: "
-        "compare with how often sc agrees with it. Click a heading to sort."
-    )
-    return table("Controllers", columns, panels, note)
 
 
 def _front(name: str, comparisons: Sequence[Comparison]) -> Section:
@@ -120,21 +78,6 @@ def _front(name: str, comparisons: Sequence[Comparison]) -> Section:
     ]
     line = panel(name, {"sc with fewer draws": fewer}, line=True)["series"]
     return {**made, "series": [*line, *made["series"]] if len(fewer) > 1 else made["series"]}
-
-
-def _differences(comparisons: Sequence[Comparison], base: str) -> Section:
-    """Paired differences to the baseline, averaged over the pools."""
-    metrics = {"accuracy": 2, "agreement": 2, "samples": 2, "rounds": 2, "reward": 3}
-    baselines = [pool.baseline for pool in comparisons]
-    rows: list[list[Any]] = []
-    for one in controller_rows(comparisons):
-        gaps = [(difference(one.results, baselines, metric), places) for metric, places in metrics.items()]
-        cells = [gap and [gap.mean, gap_text(gap, "", places)] for gap, places in gaps]
-        if not one.is_baseline:
-            rows.append([one.results[0].controller, *cells])
-    columns = [words("controller"), *(figures(metric) for metric in metrics)]
-    note = f"The mean over the pools, {intervals_told(difference(baselines, baselines, 'samples'))}."
-    return table(f"Differences to {base}", columns, [{"name": "", "rows": rows}], note)
 
 
 def _by_question(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Section:
@@ -220,30 +163,6 @@ def _questions(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Sect
     return questions_section(found, sum(len(pool.questions) for pool in pools), orders, columns, "in the pool")
 
 
-def _pools(pools: Sequence[Pool]) -> Section:
-    rows = [[pool.name, len(pool.questions), pool.sha256[:16] or None] for pool in pools]
-    columns = [words("pool"), figures("questions", 0), words("SHA-256 begins with")]
-    return table("Pools", columns, [{"name": "", "rows": rows}])
-
-
-def advice_report(advice: Advice, settings: Mapping[str, Any]) -> Report:
-    """Every way that was tried: tokens against latency, and agreement."""
-    columns = [words("way"), words("on the front"), figures("latency tokens", 0), figures("tokens spent", 0)]
-    columns += [figures("agreement %", 2), figures("accuracy %", 1)]
-    rows = [
-        [choice_options(one), "advised" if one == advice.chosen else "yes" if one in advice.front else "", *_taken(one)]
-        for one in [advice.once, *advice.choices]
-    ]
-    sections = [advice_plot(advice), table("All that was tried", columns, [{"name": "", "rows": rows}])]
-    chosen = advice.chosen
-    sentence = (
-        f"Use {choice_options(chosen)}: {chosen.tokens:,.0f} tokens in the time of {chosen.latency:,.0f}, "
-        f"{chosen.agreement:.1f} % the same answers as the full vote; asking once takes {advice.once.tokens:,.0f}, and "
-        f"{advice.once.agreement:.1f} % are the same."
-    )
-    return Report("How to sample", sentence, sections, dict(settings))
-
-
 def advice_plot(advice: Advice) -> Section:
     """Tokens, and agreement, against latency: all that was tried, the front, and what is advised."""
     points: dict[str, list[Point]] = {"front": [_point(one) for one in advice.front]}  # below the marks of its ways
@@ -265,38 +184,6 @@ def _point(choice: Choice) -> Point:
 
 def _taken(choice: Choice) -> list[float | None]:
     return [choice.latency, choice.tokens, choice.agreement, choice.accuracy]
-
-
-def curves_of(controllers: Sequence[str | Controller]) -> list[Section]:
-    """How learned controllers got better, where their cards tell it."""
-    points: dict[str, list[Point]] = {}
-    for one in controllers:
-        card = getattr(get_controller(one), "card", {})
-        if "curve" in card and len(points) < MOST_CURVES:
-            points[one if isinstance(one, str) else _run(card)] = [["", *look] for look in card["curve"]]
-    if not points:
-        return []
-    x = [Axis(1, "steps", 0, zero=True)]
-    y = [Axis(2, "reward", 3), Axis(3, "samples", zero=True), Axis(4, "rounds", zero=True)]
-    note = "On the training pools, while it learned; the best moment is what is kept."
-    return [plot("Learning curves", x, y, [panel("", points, line=True)], note)]
-
-
-def _run(card: Mapping[str, Any]) -> str:
-    """What tells one training run from another."""
-    pools = ", ".join(pool["name"] for pool in card["pools"])
-    return f"seed {card['seed']}, {card['penalties']['draw']:g} a draw, for the {card['target']} target, on {pools}"
-
-
-def learning_report(replays: Sequence[LearningReplay], settings: Mapping[str, Any]) -> Report:
-    """Each pool as traffic: with learning and without."""
-    staying, learning = (
-        np.mean([np.mean([run.samples for run in runs]) for runs in each])
-        for each in zip(*((replay.staying, replay.learning) for replay in replays), strict=True)
-    )
-    sentence = f"With learning {learning:.1f} samples a question instead of {staying:.1f}."
-    names = [replay.pool for replay in replays]
-    return Report("Learning from traffic", sentence, [learning_plot(replays)], dict(settings), names)
 
 
 def learning_plot(replays: Sequence[LearningReplay]) -> Section:

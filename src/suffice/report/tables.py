@@ -14,7 +14,7 @@ from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_
 from suffice.replay.compare import Difference, reliabilities
 from suffice.replay.evaluate import spread
 from suffice.replay.learning import LearningReplay, bends
-from suffice.report.layout import Columns
+from suffice.report.layout import AVERAGE, Columns
 from suffice.report.markdown import gap_text, text_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Columns]:
     """The comparison in samples and rounds, the one in tokens, the differences to the baseline, the reliability."""
     blocks = [(pool.baseline.pool, controller_rows([pool])) for pool in comparisons]
     if len(blocks) > 1:
-        blocks.append(("average", controller_rows(comparisons)))
+        blocks.append((AVERAGE, controller_rows(comparisons)))
     base = comparisons[0].baseline.controller
     others = [(title, [row for row in rows if not row.is_baseline]) for title, rows in blocks]
     cost = f"change against {base} in brackets"

@@ -14,9 +14,9 @@ from suffice.cli.outputs import Outputs
 from suffice.replay.advise import DEFAULT_REPEATS, FLOWS, MIN_AGREEMENT, PLANS
 from suffice.replay.evaluate import Replay, executor_for
 from suffice.report.files import advice_csv, advice_json
-from suffice.report.html import apart
+from suffice.report.html import Report, apart
 from suffice.report.progress import progress_bar
-from suffice.report.replayed import advice_plot, advice_report
+from suffice.report.replayed import advice_plot
 from suffice.report.tables import advice_table, choice_options
 
 DRAWN = options.DRAWN | {"repeats": DEFAULT_REPEATS}
@@ -72,7 +72,12 @@ def advise(
         json=lambda: advice_json(advice, **settings),
         csv=lambda: advice_csv(advice),
         figure=lambda: apart(advice_plot(advice))[:1],
-        report=lambda: advice_report(advice, {"pools": [pool.name for pool in pools], **settings}),
+        report=lambda: Report(
+            "How to sample",
+            f"Use {choice_options(advice.chosen)}",
+            [advice_plot(advice), advice_table(advice, speed).section()],
+            {"pools": [pool.name for pool in pools], **settings},
+        ),
     )
     if not outputs.quiet:
         show(advice_table(advice, speed))

@@ -10,13 +10,8 @@ from suffice.cli import options
 from suffice.cli.app import app, show
 from suffice.cli.outputs import Pictured
 from suffice.replay.calibrating import calibration_of, cross_judge, labelled_votes
-from suffice.report.calibrated import (
-    calibration_json,
-    calibration_plots,
-    calibration_report,
-    calibration_tables,
-    summary_sentence,
-)
+from suffice.report.calibrated import calibration_json, calibration_plots, calibration_tables, summary_sentence
+from suffice.report.html import Report
 from suffice.report.progress import waiting
 
 
@@ -45,13 +40,15 @@ def calibrate(
         left_out = "1 label is" if repeated == 1 else f"{repeated} labels are"
         typer.echo(f"suffice: {left_out} left out: a question counts once over all pools", err=True)
     calibration.save(out)
+    tables, plots, said = calibration_tables(calibration, judged), calibration_plots(judged), summary_sentence(judged)
+    sections = [*plots, *(table.section() for table in tables)]
     outputs.write(
         json=lambda: calibration_json(calibration, judged, votes.card),
-        figure=lambda: calibration_plots(judged),
-        report=lambda: calibration_report(calibration, judged, votes.card),
+        figure=lambda: plots,
+        report=lambda: Report("How often votes are right", said, sections, dict(votes.card)),
     )
     if not outputs.quiet:
-        for made in calibration_tables(calibration, judged):
-            show(made, "")
-        typer.echo(summary_sentence(judged))
+        for table in tables:
+            show(table, "")
+        typer.echo(said)
         typer.echo(f"The calibration is in {out}: use it as --right {out}, with --risk for what may be wrong.")

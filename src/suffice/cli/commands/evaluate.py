@@ -21,9 +21,9 @@ from suffice.replay.evaluate import executor_for
 from suffice.replay.learning import DEFAULT_ORDERS, replay_learning
 from suffice.report.calibrated import judged_json, judged_table
 from suffice.report.files import learning_json, results_csv, results_json
-from suffice.report.html import apart
+from suffice.report.html import Report, apart
 from suffice.report.progress import progress_bar
-from suffice.report.replayed import evaluation_report, learning_plot, learning_report, reliability_plots
+from suffice.report.replayed import evaluation_report, learning_plot, reliability_plots
 from suffice.report.tables import clock_table, evaluation_tables, independent, learning_table, quotable, saved_tokens
 
 IN_ROUNDS = ["once", "sc", "asc", "esc", "rl", "plan"]
@@ -137,10 +137,13 @@ def _learn(pools: list[suffice.Pool], plan: str, penalties: Penalties, outputs: 
     with progress_bar("traffic", settings["orders"] * len(pools)) as advance:
         replays = [replay_learning(pool, plan, **settings, progress=advance) for pool in pools]
     about = {"controller": plan, "penalty_draw": penalties.draw, "penalty_round": penalties.round}
+    tables = [learning_table(replay, penalties) for replay in replays]
+    sections = [learning_plot(replays), *(table.section() for table in tables)]
+    names = [replay.pool for replay in replays]
     outputs.write(
         json=lambda: learning_json(replays, penalties, **settings, **about),
-        figure=lambda: apart(learning_plot(replays)),
-        report=lambda: learning_report(replays, settings | about),
+        figure=lambda: apart(sections[0]),
+        report=lambda: Report("Learning from traffic", "", sections, settings | about, names),
     )
     if not outputs.quiet:
-        show(*(learning_table(replay, penalties) for replay in replays))
+        show(*tables)

@@ -12,7 +12,8 @@ from suffice.cli.outputs import Pictured
 from suffice.panel import evaluate_panel, fit_panel, save_panel
 from suffice.panel.evaluate import REPEATS
 from suffice.paths import check_writable
-from suffice.report.panels import panel_json, panel_report, panel_sentences, panel_table, pictured
+from suffice.report.html import Report
+from suffice.report.panels import panel_json, panel_plot, panel_sentences, panel_table, pictured
 from suffice.report.progress import progress_bar
 from suffice.tally import DEFAULT_BUDGET
 
@@ -38,14 +39,15 @@ def evaluate(
     with progress_bar("replay", 1) as advance:
         compared = evaluate_panel(loaded, controllers, budget=budget, repeats=repeats, seed=seed, progress=advance)
     about: dict[str, Any] = {"voter": voters, "budget": budget, "repeats": repeats, "seed": seed}
+    table, said = panel_table(compared), panel_sentences(compared)
     outputs.write(
         json=lambda: panel_json(compared, **about),
         figure=lambda: pictured(compared),
-        report=lambda: panel_report(compared, about),
+        report=lambda: Report("A panel of voters", "; ".join(said), [table.section(), panel_plot(compared)], about),
     )
     if not outputs.quiet:
-        show(panel_table(compared), "")
-        for sentence in panel_sentences(compared):
+        show(table, "")
+        for sentence in said:
             typer.echo(sentence)
 
 
