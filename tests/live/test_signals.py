@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import anthropic
-import openai
 import pytest
 from helpers.commands import works
 from helpers.live import QUESTION, ask_async, ask_sync, boxed
@@ -15,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import suffice
-from suffice.live import signals as live_signals
 from suffice.live.dialects import DIALECTS
 from suffice.live.servers import server
 from suffice.live.signals import Token, load, signals_of
@@ -186,18 +184,3 @@ def test_a_response_that_has_no_tokens_told_is_null_in_the_pool(tmp_path: Path) 
     with FakeServer(script) as server:
         lines = collected(server, tmp_path, "--signals", "--concurrency", "1")
     assert sum(line["signals"]["logprob"].count(None) for line in lines) == 2
-
-
-def test_a_signal_that_is_no_log_probability_is_a_function_with_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(live_signals.OTHERS, "exclamations", lambda response: float((response.text or "").count("!")))
-    texts = [r"\boxed{7}", r"\boxed{42}!!!!", r"\boxed{7}", r"\boxed{7}"]
-    with FakeServer(lambda request, number: texts[: request.get("n") or 1]) as server:
-        with openai.OpenAI(base_url=server.base_url, api_key="none") as client:
-            outcome = suffice.sample(
-                client, QUESTION, model="fake", controller="sc:draws=4", elect="weighted:signal=exclamations,strength=9"
-            )
-        assert "logprobs" not in server.requests[0], "they tell nothing of it"
-    assert [response.signals for response in outcome.responses] == [
-        {"exclamations": count} for count in (0.0, 4.0, 0.0, 0.0)
-    ]
-    assert (outcome.answer, outcome.majority) == ("42", "7")

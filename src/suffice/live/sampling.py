@@ -19,7 +19,7 @@ from suffice.live.dialects import CHAT, Dialect
 from suffice.live.servers.clients import server_of
 from suffice.live.servers.gate import Limiter
 from suffice.live.servers.server import RETRIES, TIMEOUT, Server
-from suffice.live.signals import NAMES, OTHERS
+from suffice.live.signals import NAMES
 from suffice.live.vote import Voting
 from suffice.options import Options, Whole, option
 from suffice.penalties import Costs, Penalties
@@ -159,8 +159,8 @@ def election_of(elect: str | Election, extractor: Extractor) -> Election | None:
     if extractor.structure:
         raise OptionError("must be majority: by that the fields of an object are elected, each for itself", "elect")
     for name in election.signals:
-        if name not in (*NAMES, *OTHERS, LENGTH):
-            known = ", ".join([*NAMES, *OTHERS])
+        if name not in (*NAMES, LENGTH):
+            known = ", ".join(NAMES)
             raise OptionError(f'weighs by "{name}", and live responses have {known} and {LENGTH}', "elect")
     return election
 

@@ -2,47 +2,16 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from suffice.response import Response
 
 TOP = 20
 """So many of the likeliest tokens are asked for at each place, where the server tells as many."""
 
 NAMES = ("logprob", "confidence", "tail", "lowest")
 """The signals that log probabilities come to."""
-
-OTHERS: dict[str, Callable[[Response], float | None]] = {}
-"""Signals of another kind, by name."""
-
-
-def register_signal(name: str) -> Callable[[Callable[[Response], float | None]], Callable[[Response], float | None]]:
-    """Let every live response have a signal of yours, by a function from the response to a number or None.
-
-    >>> @register_signal("example-waits")
-    ... def waits(response):
-    ...     return float((response.reasoning or "").count("wait"))
-    >>> with_others(Response("7", reasoning="wait, wait")).signals
-    {'example-waits': 2.0}
-    >>> _ = OTHERS.pop("example-waits")
-    """
-
-    def register(read: Callable[[Response], float | None]) -> Callable[[Response], float | None]:
-        OTHERS[name] = read
-        return read
-
-    return register
-
-
-def with_others(response: Response) -> Response:
-    """A response with the signals that functions read of it."""
-    read = {name: value for name, of in OTHERS.items() if (value := of(response)) is not None}
-    return replace(response, signals={**response.signals, **read})
-
 
 WINDOW = 32
 """Tokens in a row over which confidence is taken for `tail` and `lowest`."""

@@ -16,7 +16,6 @@ from suffice.live.dialects import CHAT, MalformedError, Wire
 from suffice.live.dialects.base import StreamReader
 from suffice.live.servers.gate import LONGEST_WAIT, Limiter, PausedError, back_off
 from suffice.live.servers.hosts import TOPS, DrawRequest, Fleet, Host, ServerCapabilities
-from suffice.live.signals import OTHERS, with_others
 from suffice.response import Response
 
 RETRIES = 4
@@ -183,8 +182,7 @@ class Server:
         if responses and not request.streamed:
             self.capabilities.counts_first = "timings" in responses[0].reply
         self._look_for_signals(request, responses)
-        possible = [_possible(response, request) for response in responses]
-        return [with_others(response) for response in possible] if OTHERS else possible
+        return [_possible(response, request) for response in responses]
 
     async def handling_refused_signals(
         self, request: DrawRequest, send_once: Callable[[int | None], Awaitable[T]]
