@@ -8,7 +8,7 @@ import numpy as np
 
 from suffice.controllers.files import Layers, NetworkController, file_kind
 from suffice.errors import ControllerError
-from suffice.tally import FloatArray, IntArray, Tallies, Tally, state
+from suffice.tally import FloatArray, IntArray, Tallies, state
 
 ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
 MOST_STATES = 2_000_000
@@ -22,6 +22,7 @@ class LearnedController(NetworkController):
     `layers` are pairs of weights (outputs × inputs) and biases. `card` says what the network was trained for:
     budget, top, actions, first and activation are used here, the rest is for the reader.
 
+    >>> from suffice import Tally
     >>> card = {"budget": 8, "top": 2, "first": 3, "actions": [1, 2], "activation": "tanh"}
     >>> stops = LearnedController([(np.zeros((3, 4)), np.array([1, 0, 0]))], card)
     >>> stops.budget, stops.first, stops.decide(Tally(8))
@@ -61,13 +62,6 @@ class LearnedController(NetworkController):
     @cached_property
     def table(self) -> tuple[IntArray, IntArray]:
         """Keys of all states that can be met, in rising order, and how many draws the network asks for in each."""
-        draws, top = self._states[:, 0], self._states[:, 1:]
-        scores = self.scores(state(top, draws, self.budget))
-        return self._keys(draws, top), self.draws_by_action[scores.argmax(axis=1)]
-
-    @cached_property
-    def _states(self) -> IntArray:
-        """The draws and top counts of all states that can be met, a row a state, in rising order of these numbers."""
         if (self.budget + 1) ** (self.top + 1) >= 2**63:
             raise _too_many(self.budget, self.top)
         tops = _sorted_counts(self.top, self.budget)
@@ -75,24 +69,16 @@ class LearnedController(NetworkController):
         if (self.budget + 1 - np.maximum(given, self.first)).sum() > MOST_STATES:
             raise _too_many(self.budget, self.top)
         blocks = []
-        for draws in range(self.first, self.budget + 1):
-            top = tops[given <= draws]
-            blocks.append(np.column_stack([np.full(len(top), draws), top]))
-        return np.concatenate(blocks)
-
-    @cached_property
-    def _by_tally(self) -> dict[tuple[int, ...], int]:
-        """The same table for one tally: the draws and the top counts, to the decision."""
-        return dict(zip(map(tuple, self._states.tolist()), self.table[1].tolist(), strict=True))
-
-    def decide(self, tally: Tally) -> int:
-        """A look-up."""
-        self.check_budget(tally.budget)
-        draws = tally.draws
-        return self.first - draws if draws < self.first else self._by_tally[draws, *tally.top(self.top)]
+        for made in range(self.first, self.budget + 1):
+            met = tops[given <= made]
+            blocks.append(np.column_stack([np.full(len(met), made), met]))
+        states = np.concatenate(blocks)
+        draws, top = states[:, 0], states[:, 1:]
+        scores = self.scores(state(top, draws, self.budget))
+        return self._keys(draws, top), self.draws_by_action[scores.argmax(axis=1)]
 
     def decide_many(self, tallies: Tallies) -> IntArray:
-        """Look-ups."""
+        """Look them up in the table."""
         self.check_budget(tallies.budget)
         keys, asked = self.table
         found = np.searchsorted(keys, self._keys(tallies.draws, tallies.top(self.top)))
