@@ -16,7 +16,6 @@ from helpers.live import boxed, until
 
 import suffice.ray
 from suffice import OptionError
-from suffice.gateway.operations.shared import COUNTERS, REQUESTS, SharedCounters
 from suffice.ray.serving import deployment_options, settings_of, share_node
 from suffice.testing import FakeServer, Reply
 from suffice.testing.replies import reply_at
@@ -142,20 +141,11 @@ def _ends(served: Served) -> None:
     assert [reply.status_code for reply in replies] == [200], "it was let end"
 
 
-def test_replicas_of_a_node_share_their_counters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replicas_of_a_node_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    for name in (COUNTERS, "PROMETHEUS_MULTIPROC_DIR"):
-        monkeypatch.setenv(name, "")
-    share_node("node app")
-    first = SharedCounters.of_machine()
-    share_node("node app")
-    second = SharedCounters.of_machine()
-    assert first and second
-    assert first.take(REQUESTS, 2, most=3) and not second.take(REQUESTS, 2, most=3)
-    share_node("other app")
-    assert len({path.parent for path in tmp_path.glob("*/counters")}) == 2
-    first.close()
-    second.close()
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
+    first, second, other = (share_node(name) for name in ("node app", "node app", "other app"))
+    assert first == second != other and os.environ["PROMETHEUS_MULTIPROC_DIR"] == str(other.parent)
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ WITHIN = {
         "errors": set[str](),
         "events": set(),
         "policies": set(),
-        "operations": {"errors", "policies", "settings", "app"},
+        "operations": {"errors", "policies", "settings"},
         "door": {"access", "errors", "events", "operations", "settings"},
         "keys": set(),
         "access": {"keys", "operations"},

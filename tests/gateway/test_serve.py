@@ -3,7 +3,6 @@
 import signal
 import socket
 import threading
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,11 @@ import httpx
 import openai
 import pytest
 from helpers.commands import fails
-from helpers.gateways import ASK, free_port, post, refuses
+from helpers.gateways import ASK, post, refuses
 from helpers.keys import key_file
 from helpers.live import until
 from helpers.serving import serving
 
-from suffice.gateway import Settings
-from suffice.gateway.serve import serve
 from suffice.testing import FakeServer, Reply, completion
 
 
@@ -99,18 +96,3 @@ def test_with_no_upstream_the_embedded_model_answers() -> None:
         plain = client.chat.completions.create(model=model.id, messages=question, max_tokens=8, n=2)
         assert len(plain.choices) == 2
         assert httpx.get(f"{url}/readyz").status_code == 200
-
-
-def test_warnings_are_sentences(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    class Warned:
-        def __init__(self, *given: object) -> None: ...
-
-        def run(self, sockets: list[socket.socket]) -> None:
-            sockets[0].close()
-            warnings.warn("signals: the server tells none", stacklevel=1)
-
-    monkeypatch.setattr("suffice.gateway.serve.DrainingServer", Warned)
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        serve(Settings(upstream="http://localhost:9/v1", port=free_port()))
-    assert capsys.readouterr().err == "suffice: signals: the server tells none\n"

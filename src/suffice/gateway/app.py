@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -21,8 +22,7 @@ from suffice.gateway.errors import GatewayError
 from suffice.gateway.events import Events
 from suffice.gateway.fleet.relay import relay
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.shared import SharedCounters, shared_folder
-from suffice.gateway.operations.state import FileState, State
+from suffice.gateway.operations.state import FileState
 from suffice.gateway.operations.traces import traces
 from suffice.gateway.pipeline import Pipeline
 from suffice.gateway.render import render_whole
@@ -40,17 +40,14 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD")
 class Gateway:
     """One process of the gateway: it keeps counts, and nothing that an answer depends on."""
 
-    def __init__(self, settings: Settings, state: State | None = None) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        folder = shared_folder(settings.state)
-        state = state or (FileState(folder) if folder else None)
-        self._counters = SharedCounters.of_machine()
-        self._places = Places(settings.max_requests, settings.max_queue, self._counters)
+        state = FileState(Path(settings.state)) if settings.state else None
+        self._places = Places(settings.max_requests, settings.max_queue)
         cap = None if settings.over_one is None else OverOneCap(settings.over_one)
         self._log = AccessLog(settings.workers, cap)
         self._door = Door(self._log, settings)
-        self._pipeline = Pipeline(settings, self._places, cap, self._counters, state)
-        self._draining = False
+        self._pipeline = Pipeline(settings, self._places, cap, state)
         self.app = Starlette(
             routes=[
                 *(
@@ -86,22 +83,11 @@ class Gateway:
         """A route for those who may ask."""
         return Route(path, self._door.guard(handler, face=face), methods=list(methods))
 
-    def drain(self) -> None:
-        """Say that it is not ready, from now on; requests are answered all the same."""
-        self._draining = True
-
-    def end(self) -> None:
-        """Answer what is still under way with an error: there is no more time."""
-        self._door.end()
-
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        try:
+        with self._door.draining():
             async with traces(self._settings), self._pipeline.open():
                 yield
-        finally:
-            if self._counters:
-                self._counters.close()
 
     async def _relay(self, exchange: Exchange) -> Response:
         """Pass on whatever is no question to answer."""
@@ -135,7 +121,7 @@ class Gateway:
         return PlainTextResponse("ok\n", headers={"x-suffice-key": asks})
 
     async def _ready(self, exchange: Exchange) -> Response:
-        if self._draining:
+        if self._door.is_draining:
             return PlainTextResponse("draining\n", 503)
         ready = await self._pipeline.upstreams.ready()
         return PlainTextResponse("ready\n" if ready else "no upstream answers\n", 200 if ready else 503)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import signal
 import sys
 import time
 import traceback
@@ -11,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -21,7 +23,6 @@ from suffice.gateway.errors import GatewayError
 from suffice.gateway.events import CutError
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import SpendingByGroup, UsageMeter
-from suffice.gateway.operations.shared import REQUESTS, WAITING, SharedCounters, SharedSemaphore
 from suffice.gateway.operations.traces import begin_span, end_span
 from suffice.gateway.settings import LOOPBACK, Settings
 from suffice.live import Progress
@@ -163,7 +164,30 @@ class Door:
         self._settings = settings
         self._keys = KeyRing(Path(settings.keys)) if settings.keys else None
         self._under_way: set[asyncio.Task[Any]] = set()
+        self.is_draining = False
         self._ending = False
+
+    @contextmanager
+    def draining(self) -> Iterator[None]:
+        """At SIGTERM, say that it is not ready for `unready_seconds`, and let uvicorn shut down then.
+
+        What is under way `drain_seconds` after the signal is answered with an error.
+        """
+        shut_down = signal.getsignal(signal.SIGTERM)
+        loop = asyncio.get_running_loop()
+
+        def drain(sig: int, frame: FrameType | None) -> None:
+            if callable(shut_down) and not self.is_draining:
+                self.is_draining = True
+                settings = self._settings
+                loop.call_soon_threadsafe(loop.call_later, settings.drain_seconds, self.end)
+                loop.call_soon_threadsafe(
+                    loop.call_later, min(settings.unready_seconds, settings.drain_seconds), shut_down, sig, None
+                )
+
+        with suppress(ValueError):  # in a thread, as in tests
+            signal.signal(signal.SIGTERM, drain)
+        yield
 
     def end(self) -> None:
         """Answer whatever is under way with an error, and whatever comes now."""
@@ -186,6 +210,8 @@ class Door:
                 exchange.line["kind"] = "cancelled"
                 self._log.end(exchange, 503)
                 raise
+            if self.is_draining:
+                response.headers["connection"] = "close"
             if isinstance(response, StreamingResponse):
                 response.body_iterator = self._stream(response.body_iterator, response, exchange, face)
             else:
@@ -300,13 +326,12 @@ def _ended() -> GatewayError:
 
 
 class Places:
-    """So many requests at once, of this process, or of all workers of the machine where they share counters."""
+    """Limit the requests of this process that are answered at once, and those that wait."""
 
-    def __init__(self, places: int, queue: int, counters: SharedCounters | None = None) -> None:
-        self._free = SharedSemaphore(counters, REQUESTS, places) if counters else asyncio.Semaphore(places)
+    def __init__(self, places: int, queue: int) -> None:
+        self._free = asyncio.Semaphore(places)
         self._queue = queue
-        self._counters = counters
-        self._waiting_here = 0
+        self._waiting = 0
 
     @asynccontextmanager
     async def hold(self, seconds: float) -> AsyncIterator[float]:
@@ -332,15 +357,9 @@ class Places:
             self._free.release()
 
     def is_crowded(self) -> bool:
-        """Whether anybody waits, at whichever worker."""
+        """Whether any request waits."""
         return self._waiting > 0
 
-    @property
-    def _waiting(self) -> int:
-        return self._counters.total(WAITING) if self._counters else self._waiting_here
-
     def _wait(self, more: int) -> None:
-        self._waiting_here += more
+        self._waiting += more
         metrics.QUEUED.inc(more)
-        if self._counters:
-            self._counters.give(WAITING, -more)

@@ -20,8 +20,7 @@ from suffice.gateway.fleet.relay import in_time, relay
 from suffice.gateway.fleet.upstreams import Upstreams
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import line_of, measure
-from suffice.gateway.operations.shared import SharedCounters
-from suffice.gateway.operations.state import State
+from suffice.gateway.operations.state import FileState
 from suffice.gateway.render import (
     StreamShape,
     end,
@@ -62,14 +61,12 @@ class Pipeline:
         settings: Settings,
         places: Places,
         cap: OverOneCap | None,
-        counters: SharedCounters | None,
-        state: State | None,
+        state: FileState | None,
     ) -> None:
         self.settings = settings
         self.places = places
         self.policies = Policies(settings)
         self._cap = cap
-        self._counters = counters
         self._state = state
         self.upstreams: Upstreams  # these while it is open: what they need belongs to an event loop
         self.learning: Learning
@@ -80,7 +77,7 @@ class Pipeline:
     async def open(self) -> AsyncIterator[None]:
         """Answer requests in here, by what was learned before, and keep what is learned."""
         async with AsyncExitStack() as closing:
-            self.upstreams = Upstreams(self.settings, self._counters)
+            self.upstreams = Upstreams(self.settings)
             closing.push_async_callback(self.upstreams.close)
             self.learning = Learning(self.settings, self._state, self.places.is_crowded, self._cap)
             closing.push_async_callback(self.learning.close)

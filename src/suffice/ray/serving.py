@@ -8,7 +8,6 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,31 +101,23 @@ class App:
         from ray import serve
 
         node = ray.get_runtime_context().get_node_id()
-        share_node(f"{node} {serve.get_replica_context().app_name}")
+        state = share_node(f"{node} {serve.get_replica_context().app_name}")
         from suffice.gateway import Gateway, Settings
-        from suffice.gateway.operations.warming import warm_up
 
         for name in self._modules:
             import_module(name)
         settings = Settings(**self._settings)
+        settings = replace(settings, state=settings.state or str(state))
         settings.check_safe()
-        warm_up(settings)
         return Gateway(settings)
 
 
-def share_node(name: str) -> None:
-    """Let the replicas of a node share limits and figures, and what is learned where no state is named."""
+def share_node(name: str) -> Path:
+    """Let the replicas of a node share figures; return the folder for what is learned where no state is named."""
     mark = hashlib.sha256(name.encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"suffice-{mark}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
         raise OptionError(f"{folder}: it is somebody else's, and replicas can't share what they know there")
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)  # before anything imports the figures
-    from suffice.gateway.operations.shared import COUNTERS, SharedCounters
-
-    fresh, counters = folder / f"counters-{os.getpid()}", folder / "counters"
-    SharedCounters.make(fresh)
-    with suppress(FileExistsError):  # one of them is the first
-        os.link(fresh, counters)
-    fresh.unlink()
-    os.environ[COUNTERS] = str(counters)
+    return folder / "state"

@@ -18,7 +18,6 @@ from yarl import URL
 
 from suffice.gateway.errors import REDIRECTED, message_in
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.shared import SharedCounters, SharedLimiter
 from suffice.gateway.settings import LOOPBACK, Settings
 from suffice.live.dialects import Wire
 from suffice.live.dialects.base import as_json
@@ -157,7 +156,7 @@ class Upstream:
 class Upstreams:
     """All upstreams: a question goes to one of them, and stays there as long as that one answers."""
 
-    def __init__(self, settings: Settings, counters: SharedCounters | None = None) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
         seconds = settings.timeout_seconds
         self._session = aiohttp.ClientSession(
@@ -171,9 +170,6 @@ class Upstreams:
             Upstream(target, f"upstream-{number}", self._session, settings.forward_auth, settings.max_draws)
             for number, target in enumerate(settings.targets, 1)
         ]
-        for number, one in enumerate(upstreams):
-            if counters:
-                one.host.limiter = SharedLimiter(settings.max_draws, counters, number)
         self._of = {one.host: one for one in upstreams}
         self.fleet = Fleet(list(self._of))
         self._watching = asyncio.create_task(self._watch())

@@ -1,10 +1,9 @@
-"""Where what the gateway learns and what audits prove is kept: a port, and files in a folder, which workers share."""
+"""Files of what the gateway learns and what audits prove, in a folder that workers share."""
 
 import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from suffice.paths import alone_in, write_whole
 
@@ -15,24 +14,11 @@ Change = Callable[[bytes | None], bytes | None]
 """From what is kept, or nothing, to what shall be kept instead, or None to leave it; ValueError where it is broken."""
 
 
-class State(Protocol):
-    """Values by name, which are replaced whole, and lists by name, which grow; OSError where that can't be done now."""
-
-    def version(self, name: str) -> int:
-        """What changes whenever a value does."""
-
-    def update(self, name: str, change: Change) -> None:
-        """Change a value, with nobody else at it; a broken one is put aside, with a warning, and is as none."""
-
-    def append(self, name: str, line: bytes) -> None:
-        """Add a line to a list, in one piece: all who read it see the same order."""
-
-    def lines(self, name: str, start: int) -> tuple[list[bytes], int]:
-        """The lines of a list from a position, 0 at first, and the position after them."""
-
-
 class FileState:
-    """A file for each value and each list."""
+    """Values by name, replaced whole under a lock, and lists by name, which grow: a file for each.
+
+    OSError if a file can't be read or written now.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from suffice.errors import SufficeError
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.state import State
+from suffice.gateway.operations.state import FileState
 from suffice.live import Outcome
 from suffice.live.audits import Audit, draw_rest
 from suffice.live.servers.server import Server
@@ -113,7 +113,7 @@ class Auditor:
 class AuditLog:
     """The audits of all workers, a line each, in the one order that all of them see."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: FileState) -> None:
         self._state = state
         self._read = 0
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from suffice.controllers import Controller, get_controller
 from suffice.errors import OptionError
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.state import State
+from suffice.gateway.operations.state import FileState
 from suffice.gateway.settings import Settings
 from suffice.gateway.votes.audits import AuditedVote, AuditLog, Auditor
 from suffice.live import Outcome
@@ -140,7 +140,7 @@ class Learning:
     def __init__(
         self,
         settings: Settings,
-        state: State | None,
+        state: FileState | None,
         is_crowded: Callable[[], bool],
         cap: OverOneCap | None = None,
     ) -> None:

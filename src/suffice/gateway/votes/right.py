@@ -15,7 +15,7 @@ from typing import Any
 from suffice.answers.normalise import normalise
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.state import State
+from suffice.gateway.operations.state import FileState
 from suffice.gateway.settings import Settings
 from suffice.gateway.votes import learning
 from suffice.gateway.votes.learning import Keeper, kept_in
@@ -82,7 +82,7 @@ class AssuredKind:
 class Assurance:
     """The calibrations in force, and the replies that feedback may come for."""
 
-    def __init__(self, settings: Settings, state: State | None) -> None:
+    def __init__(self, settings: Settings, state: FileState | None) -> None:
         self._settings = settings
         self._state = state
         self._kinds: OrderedDict[tuple[str, str], AssuredKind] = OrderedDict()
