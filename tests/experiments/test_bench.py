@@ -182,7 +182,7 @@ def test_all_that_lasts_after_training_has_a_bar_that_comes_to_its_end(
     monkeypatch.setattr(budgets, "FIXED_PENALTIES", budgets.FIXED_PENALTIES[:1])
     monkeypatch.setattr(planning_budgets, "COLUMNS", 6)
     monkeypatch.setattr(panels, "VALUES", (1,))
-    monkeypatch.setattr("suffice.panel.process.EPISODES", 60)
+    monkeypatch.setattr("suffice.panel.fitted.EPISODES", 60)
     told: dict[str, float] = {}
 
     @contextmanager

@@ -34,7 +34,7 @@ def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learner, "WATCH_EPISODES", 15)
     monkeypatch.setattr(planning_budgets, "COLUMNS", 6)
     monkeypatch.setattr(panels, "VALUES", (1,))
-    monkeypatch.setattr("suffice.panel.process.EPISODES", 60)
+    monkeypatch.setattr("suffice.panel.fitted.EPISODES", 60)
     monkeypatch.setattr(budgets, "FIXED_PENALTIES", (Penalties(0.0075), Penalties(0.03, 0.01)))
     monkeypatch.setattr(budgets, "GRID", ((12.0, 6.0),))
 

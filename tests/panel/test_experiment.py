@@ -16,7 +16,7 @@ from suffice.training.setting import Setting
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.panel.process.EPISODES", 600)
+    monkeypatch.setattr("suffice.panel.fitted.EPISODES", 600)
 
 
 def test_reproduce_compares_the_rule_with_what_is_fitted(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from suffice.pools import Pool
 def few_episodes() -> Iterator[None]:
     """Toys need no more."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("suffice.panel.process.EPISODES", 600)
+        patch.setattr("suffice.panel.fitted.EPISODES", 600)
         yield
 
 

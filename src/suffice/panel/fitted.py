@@ -4,21 +4,29 @@ After the last step there is nothing more to gain; before it, what a step gains 
 vote stands, episodes being followed to their end by what was fitted for later steps.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from suffice.controllers.files import BROKEN, FORMAT, read_tensors, write_tensors
-from suffice.errors import ControllerError
+from suffice.errors import ControllerError, OptionError
 from suffice.panel.controllers import PanelController
-from suffice.panel.episodes import run_panel
-from suffice.panel.process import ends_of, features, panel_process, standing
+from suffice.panel.episodes import PanelEpisodes, draw_panel, run_panel
+from suffice.panel.standing import ends_of, features, standing
 from suffice.panel.tallies import PanelTallies
-from suffice.panel.voters import PoolVoter
+from suffice.panel.voters import PoolVoter, aligned
+from suffice.panel.weights import learn_weights
 from suffice.paths import is_there
+from suffice.pools import Pool
 from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray
+
+EPISODES = 6000
+"""About so many episodes of questions on which responses differ are drawn, however many questions those are."""
+
+GOLD = 0.5
+"""How much of being right goes by gold answers where they are known; the rest by the full vote: fewer accidents."""
 
 PULL = 10.0
 """How many episodes' worth the fit of a step is pulled to that of the step after it."""
@@ -72,8 +80,8 @@ def fit_panel(
         voters: The voters, with pools and prices.
         value: What a right answer is worth, in the money of the prices.
         budget: The most draws of each voter.
-        labels: False takes no notice of gold answers: right is then what the panel's full vote elects, by weights that
-            are learned without them.
+        labels: False takes no notice of gold answers: right is then what the panel's full vote elects, in which all
+            voters weigh the same.
         seed: Chooses the draws.
         progress: Called with the share of the work that each step was.
 
@@ -81,29 +89,65 @@ def fit_panel(
     >>> fit_panel([small], value=0.01, budget=8).weights
     (1.0,)
     """
-    process = panel_process(voters, value, budget, labels, seed)
+    if not 0 < value < float("inf"):
+        raise OptionError(f"must be a number above 0, not {value}", "value_of_an_answer")
+    voters = aligned(voters)
+    weights = learn_weights(voters, labels)
+    episodes, counts = _episodes(voters, budget, seed)
+    full, trust = episodes.full_vote(weights), np.where(episodes.known & labels, GOLD, 0)
+
+    def worth(answer: IntArray, rows: IntArray) -> FloatArray:
+        """What these answers are worth."""
+        gold, voted = answer == episodes.gold[rows], answer == full[rows]
+        right: FloatArray = trust[rows] * gold + (1 - trust[rows]) * voted
+        return value * right
+
     random = np.random.default_rng(seed)
-    episodes, ends, last = process.episodes, process.ends, len(process.ends) - 1
-    count, rows = len(episodes.voters), np.arange(len(episodes))
+    ends = ends_of(budget)
+    count, rows, last = len(voters), np.arange(len(episodes)), len(ends) - 1
     levels = last * count
     gains = np.zeros((levels, features(count), count))
-    fitted = FittedPanel(episodes.voters, process.weights, gains, value, budget)
+    fitted = FittedPanel(episodes.voters, weights, gains, value, budget)
     for level in reversed(range(levels)):
         made = _steps(level, last, len(rows), count, random)
-        tallies = process.tallies(rows, made)
-        stands, stopped = standing(tallies, process.weights), process.worth(tallies.leader(process.weights), rows)
+        tallies = PanelTallies(episodes.answers, ends[made])
+        stands, stopped = standing(tallies, weights), worth(tallies.leader(weights), rows)
         spent = episodes.spent(rows, ends[made])
         for voter in range(count):
             open_yet = np.flatnonzero(made[:, voter] < last)
             further = made[open_yet]
             further[:, voter] += 1
             ended = run_panel(episodes, fitted, open_yet, ends[further])
-            won = process.worth(ended.answer, open_yet) - (ended.cost - spent[open_yet])
+            won = worth(ended.answer, open_yet) - (ended.cost - spent[open_yet])
             later = gains[level + 1, :, voter] if level + 1 < levels else np.zeros(stands.shape[1])
-            beyond = _ridge(stands[open_yet], won - stopped[open_yet], later, process.counts[open_yet])
+            beyond = _ridge(stands[open_yet], won - stopped[open_yet], later, counts[open_yet])
             gains[level, :, voter] = later + beyond
         progress(1 / levels)
     return fitted
+
+
+def _episodes(voters: Sequence[PoolVoter], budget: int, seed: int) -> tuple[PanelEpisodes, FloatArray]:
+    """Episodes of all questions, and what part of them each row is, a question being EPISODES over their number."""
+    agreed = {
+        same[0].id
+        for same in zip(*(voter.pool for voter in voters), strict=True)
+        if len({answer for question in same for answer in question.answers}) == 1
+    }
+    drawn, counts = [], []
+    for settled in (True, False):
+        some = [replace(one, pool=kept) for one in voters if (kept := _only(one.pool, agreed, settled))]
+        # Of a question on which all responses agree, one episode tells all.
+        repeats = 1 if settled else max(1, EPISODES // max(len(voters[0].pool) - len(agreed), 1))
+        for batch in draw_panel(some, budget, repeats, seed) if some else ():
+            drawn.append(batch.panel)
+            counts.append(np.full(len(batch.panel), 1 / repeats))
+    return PanelEpisodes.joined(drawn), np.concatenate(counts) * EPISODES / len(voters[0].pool)
+
+
+def _only(pool: Pool, ids: Collection[str], wanted: bool) -> Pool | None:
+    """The pool with these questions alone, or with all others; None where there are none."""
+    questions = tuple(question for question in pool if (question.id in ids) == wanted)
+    return Pool(pool.name, questions) if questions else None
 
 
 def _steps(level: int, most: int, rows: int, voters: int, random: np.random.Generator) -> IntArray:

@@ -91,15 +91,6 @@ class Fitted:
         return basis.weights @ self.coefficients[draws - self.first]
 
 
-def fit_confidence(budget: int, prior: Prior) -> Fitted:
-    """The confidence, by state."""
-    fits = []
-    for moment in _moments(budget, prior):
-        regression = moment.regression()
-        fits.append(regression.fit([moment.agrees], regression.basis.guess))
-    return Fitted(budget, np.array(fits, np.float32))
-
-
 def confidence_of(sure: Fitted, basis: Basis, draws: int) -> FloatArray:
     """The probability of each state's leader to be the reference."""
     return np.where(basis.settled, 1, np.clip(basis.guess + sure.at(basis, draws)[:, 0], 0, 1))
@@ -218,7 +209,11 @@ def cached_confidence(budget: int, prior: Prior) -> Arrays:
     """The confidence of a large budget: `fit`, its coefficients, and `first`, by partition of the first draws."""
 
     def build() -> Arrays:
-        sure = fit_confidence(budget, prior)
+        fits = []
+        for moment in _moments(budget, prior):
+            regression = moment.regression()
+            fits.append(regression.fit([moment.agrees], regression.basis.guess))
+        sure = Fitted(budget, np.array(fits, np.float32))
         return {"fit": sure.coefficients, "first": np.concatenate(first_confidences(sure, prior))}
 
     return cached(build, "approximate confidence", budget, prior, keep=not prior.passing)

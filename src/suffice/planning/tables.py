@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from threading import Lock
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -80,19 +80,6 @@ def levels(budget: int) -> list[Level]:
     return [*found, Level(parts, keys, origin, nothing, nothing, nothing, nothing)]
 
 
-class Lookup(Protocol):
-    """Numbers by name that depend on a tally's partition."""
-
-    def find(self, column: str, tally: Tally) -> float:
-        """The number for one tally."""
-
-    def find_many(self, column: str, tallies: Tallies) -> np.ndarray:
-        """The number for each row."""
-
-    def find_states(self, column: str, keys: np.ndarray, top: IntArray, draws: int) -> np.ndarray:
-        """The number for partitions of the same number of draws, by their keys and three largest counts."""
-
-
 @dataclass(frozen=True)
 class Table:
     """Columns of numbers with a row for each partition, level by level.
@@ -141,26 +128,6 @@ class Table:
         return self.columns[column][start + np.searchsorted(self.keys[start:end], keys)]
 
 
-K = TypeVar("K")
-
-
-def keep_table(tables: dict[K, Lookup], key: K, table: Lookup, most: int) -> Lookup:
-    """Put a table among others, of which the oldest are forgotten beyond so many."""
-    while len(tables) >= most:
-        tables.pop(next(iter(tables)), None)
-    tables[key] = table
-    return table
-
-
-@lru_cache(maxsize=64)
-def lock_of(kind: str, budget: int, hashed: int) -> Lock:
-    """A lock for a table that takes its time: of those who need it at once, one works it out.
-
-    It goes by the hash of what the table is for, so that nothing is kept alive by it.
-    """
-    return Lock()
-
-
 MOST_KNOWN = 100_000
 
 _SIZE_KEYS: list[int] = SIZE_KEYS.tolist()
@@ -199,3 +166,26 @@ class LargeTable:
             chosen = tallies.draws == draws
             numbers[chosen] = self.later(column, top[chosen], int(draws))
         return numbers
+
+
+Lookup = Table | LargeTable
+"""Numbers by name that depend on a tally's partition."""
+
+K = TypeVar("K")
+
+
+def keep_table(tables: dict[K, Lookup], key: K, table: Lookup, most: int) -> Lookup:
+    """Put a table among others, of which the oldest are forgotten beyond so many."""
+    while len(tables) >= most:
+        tables.pop(next(iter(tables)), None)
+    tables[key] = table
+    return table
+
+
+@lru_cache(maxsize=64)
+def lock_of(kind: str, budget: int, hashed: int) -> Lock:
+    """A lock for a table that takes its time: of those who need it at once, one works it out.
+
+    It goes by the hash of what the table is for, so that nothing is kept alive by it.
+    """
+    return Lock()
