@@ -1,4 +1,4 @@
-"""The gateway for hours in minutes: many clients, upstreams that are killed, keys with limits, hostile bodies,
+"""The gateway for hours in minutes: many clients, upstreams that are killed, keys, hostile bodies,
 reloads, and a drain and restart in the middle; whether anything is lost, anything leaks, and memory grows.
 
 python benchmarks/soak_gateway.py [--minutes 10] [--clients 300]
@@ -23,7 +23,7 @@ from failover import Mortal, until_ready
 from gateway import POOL, free_port
 
 import suffice
-from suffice.gateway.accounts.keys import Limits, add_key
+from suffice.gateway.keys import add_key
 
 KILLS = 10
 """How often an upstream is killed in the whole time: every minute in ten minutes."""
@@ -49,17 +49,14 @@ class Run:
         self._folder = folder
         self._workers = workers
         self._upstreams = upstreams
-        keys = folder / "keys.toml"
-        ours = [add_key(keys, f"client-{number}", Limits(max_samples=32)) for number in range(9)]
-        self.limited = add_key(keys, "limited", Limits(requests_per_minute=60, max_samples=8))
-        self.keys = [*ours, self.limited]
+        self.keys = [add_key(folder / "keys", f"client-{number}") for number in range(9)]
         self._out: TextIO = self.log.open("a")
 
     async def start(self) -> None:
         command = [sys.executable, "-c", "from suffice.cli import main; main()", "serve", "--port", str(self.port)]
         for one in self._upstreams:
             command += ["--upstream", f"http://127.0.0.1:{one.port}/v1"]
-        command += ["--keys", str(self._folder / "keys.toml"), "--state", str(self._folder / "state")]
+        command += ["--keys", str(self._folder / "keys"), "--state", str(self._folder / "state")]
         command += ["--workers", str(self._workers), "--vote", "always", "--drain-seconds", "20"]
         self.process = subprocess.Popen(command, stdout=self._out, stderr=self._out)
         await self._until_healthy()
@@ -144,7 +141,7 @@ class Clients:
         body = {"model": "pool", "messages": [{"role": "user", "content": content}], "stream": chance.random() < 0.3}
         hostile = chance.random() < 0.01
         sent = chance.choice(HOSTILE) if hostile else json.dumps(body).encode()
-        key = self._run.limited if chance.random() < 0.02 else chance.choice(self._run.keys)
+        key = chance.choice(self._run.keys)
         headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
         patience = 0.05 if chance.random() < 0.02 else 120.0
         begun = time.monotonic()
