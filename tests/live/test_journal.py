@@ -1,7 +1,6 @@
 """The journal of a batch: read entry by entry, whatever a crash left at its end, and never kept in memory."""
 
 import asyncio
-import json
 import tracemalloc
 from contextlib import closing
 from pathlib import Path
@@ -83,15 +82,6 @@ def test_whatever_a_crash_left_of_the_last_line_is_cut_off(
     second = asyncio.run(add({"id": "b"}))
     with closing(Journal(path, {"budget": 32})) as journal:
         assert list(journal.entries()) == [(first, {"id": "a", "text": "ä"}), (second, {"id": "b"})]
-
-
-def test_a_line_that_is_no_entry_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "j.journal"
-    Journal(path, {}).close()
-    with path.open("ab") as file:
-        file.write(json.dumps({"id": "a"}).encode() + b"\nnonsense\n")
-    with closing(Journal(path, {})) as journal, pytest.raises(OptionError, match="line 3: not a journal's"):
-        list(journal.entries())
 
 
 def test_a_journal_without_entries_is_begun_anew(tmp_path: Path, asked: list[Asked]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.commands import works
+from helpers.commands import suffice, works
 
 from suffice import OptionError, Plan, save_controller
 from suffice.live.batches.batch import Spent
@@ -55,14 +55,17 @@ def test_what_is_spent_is_worked_out_by_hand() -> None:
         (["--max-cost", "0.00006", "--price-per-million-tokens", "1"], 3),
     ],
 )
-def test_no_question_is_begun_once_the_limit_is_spent(
+def test_no_question_is_begun_once_the_limit_is_spent_until_it_is_raised(
     questions: Path, tmp_path: Path, cap: list[str], answered: int
 ) -> None:
     out = tmp_path / "outcomes.jsonl"
     with FakeServer(same) as server:
         options = ["--base-url", server.base_url, "--controller", "sc:draws=2", "--concurrency", "1"]
-        works("run", questions, "--out", out, *options, *cap)
-    assert samples_of(out) == [2] * answered and len(server.requests) == 2 * answered
+        done = suffice("run", questions, "--out", out, *options, *cap)
+        assert done.returncode == 0 and "limit on spending is reached" in done.stderr
+        assert samples_of(out) == [2] * answered and len(server.requests) == 2 * answered
+        works("run", questions, "--out", out, *options)
+    assert samples_of(out) == [2] * 6 and len(server.requests) == 12
 
 
 def test_a_mixture_serves_a_question_with_the_same_plan_in_every_run(questions: Path, tmp_path: Path) -> None:
