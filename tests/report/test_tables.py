@@ -75,23 +75,13 @@ def test_several_pools_have_an_average(settled: Path, write_pool: Write) -> None
     assert {"toy", "other", "average"} <= set(shown["Tokens and reward"])
 
 
-def test_a_long_path_is_shortened_where_none_other_looks_the_same(tmp_path: Path, settled: Path) -> None:
-    paths = [tmp_path / "a" / "trained.safetensors", tmp_path / "b" / "trained.safetensors"]
-    for path in paths:
-        path.parent.mkdir()
-        save_controller(shipped_controllers()[0.0075, 0.0], path)
-    one, other = (f"file:{path}" for path in paths)
-    assert "file:…/trained" in tables(settled, "--controller", one)["Samples and rounds"]
-    assert "file:…/trained" not in works("evaluate", settled, "--controller", one, other)
-
-
-def test_a_long_name_stands_on_one_line_of_every_table(tmp_path: Path) -> None:
-    path = tmp_path / "trained-on-the-tickets-of-november.safetensors"
+def test_a_long_name_stands_on_one_line_of_every_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("trained-on-the-tickets-of-november.safetensors")
     save_controller(shipped_controllers()[0.0075, 0.0], path)
     said = works("evaluate", "smollm2-135m__arithmetic", "--repeats", "2", "--controller", f"file:{path}", "once")
-    names = [line for line in said.splitlines() if "file:trained-…ovember" in line]
+    names = [line for line in said.splitlines() if f"file:{path}" in line]
     assert len(names) >= 4
-    assert "safetensors" not in said
 
 
 def test_a_pool_that_a_controller_was_trained_on_is_named() -> None:

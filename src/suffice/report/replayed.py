@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from suffice.notebook import short
 from suffice.pools import Pool, Question
 from suffice.replay import Advice, Choice, Comparison, Result, mean_over_pools
 from suffice.replay.compare import reliabilities
 from suffice.replay.learning import LearningReplay, TrafficRun
 from suffice.replay.reliability import certainty_reliabilities
 from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, words
-from suffice.report.questions import MOST_QUESTIONS, questions_section, shortened, votes
 from suffice.report.tables import choice_options, evaluation_tables, independent, quotable, saved_tokens
 from suffice.tally import FloatArray
 
@@ -40,6 +40,13 @@ Y = [
     Axis(COLUMN["reward"], "reward", 3),
 ]
 BY_QUESTION = ("samples", "rounds", "agreement", "accuracy")
+
+MOST_QUESTIONS = 2000
+MOST_ANSWERS = 12
+LONGEST_SHOWN = 30
+LONGEST_ANSWER = 200
+LONGEST_QUESTION = 1000
+"""A report shows so many questions, and of each so much: it stays a file that a browser opens at once."""
 
 WINDOWS = 8
 """A learning curve's points are running means over this part of the questions."""
@@ -151,16 +158,39 @@ def _questions(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Sect
                 for result in comparison.results
             ]
             own = rows[place]
-            made = votes(
-                pool.name, question.id, question.extra.get("question"), question.gold, Counter(question.answers)
+            made = _votes(pool.name, question)
+            leader = (
+                f"{short(made['votes'][0][0], LONGEST_SHOWN)} ({_majority(question):.0f} %), " if made["votes"] else ""
             )
-            leader = f"{shortened(made['votes'][0][0])} ({_majority(question):.0f} %), " if made["votes"] else ""
             summary = f"{leader}{own[1]:.1f} samples, {own[3]:.0f} % agreement"
             order = [own[1], -float(own[3]), question.entropy]
             found.append({**made, "summary": summary, "order": order, "rows": rows})
+    total = sum(len(pool.questions) for pool in pools)
+    cut = f" These are {len(found):,} of {total:,}: more would make this file too large." * (len(found) < total)
     orders = (f"most samples ({name})", f"least agreement ({name})", "most divided")
-    columns = [words("controller"), *(figures(*FIGURES[metric]) for metric in BY_QUESTION)]
-    return questions_section(found, sum(len(pool.questions) for pool in pools), orders, columns, "in the pool")
+    return {
+        "kind": "questions",
+        "title": "Each question's votes",
+        "note": f"The answers in the pool; the right one is green where it is known.{cut}",
+        "orders": [{"label": label, "place": place} for place, label in enumerate(orders)],
+        "columns": [words("controller"), *(figures(*FIGURES[metric]) for metric in BY_QUESTION)],
+        "questions": found,
+    }
+
+
+def _votes(pool: str, question: Question) -> Section:
+    """A question and its votes, the most first, cut where there are too many."""
+    counts, text, gold = Counter(question.answers), question.extra.get("question"), question.gold
+    answers = sorted(((one, count) for one, count in counts.items() if one is not None), key=lambda pair: -pair[1])
+    return {
+        "pool": pool,
+        "id": question.id,
+        "question": text[:LONGEST_QUESTION] if isinstance(text, str) else None,
+        "gold": gold and gold[:LONGEST_ANSWER],
+        "votes": [(answer[:LONGEST_ANSWER], count) for answer, count in answers[:MOST_ANSWERS]],
+        "others": sum(count for _, count in answers[MOST_ANSWERS:]),
+        "none": counts.get(None, 0),
+    }
 
 
 def advice_plot(advice: Advice) -> Section:

@@ -1,6 +1,5 @@
 """Tables for the terminal: what a replay measured and what a pool looks like."""
 
-import re
 from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,12 +18,6 @@ from suffice.report.markdown import gap_text, text_of
 
 if TYPE_CHECKING:
     from suffice.training.learner import Trained
-
-
-SHOWN_OF_PATH = 16
-"""How much of a long path a narrow table has room for."""
-
-_PATH = re.compile(r"(?<=file[:=])(?P<folder>\S*/)?(?P<name>[^\s/]+?)(\.safetensors)?(?=, |$)")
 
 
 class ControllerRow(NamedTuple):
@@ -107,28 +100,6 @@ def independent(comparisons: Sequence[Comparison]) -> str | None:
     return f"an independent {vote} agrees with {best.controller} in {ours:.1f} %, with {vote} in {theirs:.1f} %"
 
 
-def short_names(names: Sequence[str]) -> list[str]:
-    """The same, with long paths of controllers' files as short names, unless two would then be the same.
-
-    >>> short_names(["plan", "file:experiments/november/mine.safetensors"])
-    ['plan', 'file:…/mine']
-    >>> short_names(["file:mine-trained-in-november.safetensors, at its stop"])
-    ['file:mine-tra…ovember, at its stop']
-    """
-    short = [_PATH.sub(_short_path, name) for name in names]
-    return [one if short.count(one) == 1 else name for one, name in zip(short, names, strict=True)]
-
-
-def _short_path(found: re.Match[str]) -> str:
-    if len(found[0]) <= SHOWN_OF_PATH:
-        return found[0]
-    name: str = found["name"]
-    if len(name) > SHOWN_OF_PATH:
-        half = SHOWN_OF_PATH // 2
-        return f"{name[:half]}…{name[1 - half :]}"
-    return f"…/{name}" if found["folder"] else name
-
-
 def saved_tokens(comparisons: Sequence[Comparison]) -> str | None:
     """The same of tokens; None where the pools don't tell them either, or there is nothing to vote on."""
     if not (found := _best_and_full(comparisons)) or not all(pool.baseline.share for pool in comparisons):
@@ -164,7 +135,7 @@ def _reliability_table(comparisons: Sequence[Comparison]) -> Columns:
     title = "Reliability of the confidence, all pools together"
     table = Columns(title, "", ["confidence\n%", "agreement\n%", "calibration\nerror"])
     found = reliabilities(comparisons)
-    for name, reliability in zip(short_names([*found]), found.values(), strict=True):
+    for name, reliability in found.items():
         count, sure, agree = reliability.sums.sum(axis=0)
         figures = (100 * sure / count, 100 * agree / count, reliability.calibration_error)
         table.add_row(Text(name), *(f"{figure:.1f}" for figure in figures))
@@ -223,7 +194,7 @@ def controller_rows(comparisons: Sequence[Comparison]) -> list[ControllerRow]:
     """A row a controller, over all of these pools."""
     baselines = [pool.baseline for pool in comparisons]
     rows = []
-    names = short_names([result.controller for result in comparisons[0].results])
+    names = [result.controller for result in comparisons[0].results]
     for name, *results in zip(names, *(pool.results for pool in comparisons), strict=True):
         found = [pool.regret(result) for pool, result in zip(comparisons, results, strict=True)]
         regrets = [regret for regret in found if regret is not None]
@@ -311,12 +282,12 @@ def choice_options(choice: Choice) -> str:
     return f"{flow}--controller {choice.controller}"
 
 
-def advice_table(advice: Advice, tokens_per_second: float) -> Columns:
-    """The ways that no other beats in both latency and tokens, and asking once beside them."""
+def advice_table(advice: Advice, tokens_per_second: float, every: bool = False) -> Columns:
+    """The ways that no other beats in both latency and tokens, or every way, and asking once beside them."""
     unit = "tokens" if tokens_per_second == 1 else "seconds"
     headings = [f"latency\n{unit}", "spent\ntokens", "agreement\n%", "accuracy\n%"]
-    table = Columns("Neither quicker nor cheaper", "", headings)
-    for choice in [advice.once, *advice.front]:
+    table = Columns("All that was tried" if every else "Neither quicker nor cheaper", "", headings)
+    for choice in [advice.once, *(advice.choices if every else advice.front)]:
         latency = choice.latency / tokens_per_second
         cells = (
             f"{latency:.0f}" if unit == "tokens" else f"{latency:.1f}",

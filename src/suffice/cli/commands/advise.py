@@ -75,7 +75,7 @@ def advise(
         report=lambda: Report(
             "How to sample",
             f"Use {choice_options(advice.chosen)}",
-            [advice_plot(advice), advice_table(advice, speed).section()],
+            [advice_plot(advice), advice_table(advice, speed, every=True).section()],
             {"pools": [pool.name for pool in pools], **settings},
         ),
     )

@@ -65,7 +65,6 @@ def reproduce(
         **how,
         progress=partial(training_bar, standing=options.standing_of(cluster)),
         bar=partial(progress_bar, standing=options.standing_of(cluster)),
-        warn=lambda message: typer.echo(f"WARNING: {message}", err=True),
         cache=cache,
         prices=dict(map(_priced, price)),
         value=value_of_an_answer,
