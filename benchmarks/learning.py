@@ -75,6 +75,13 @@ def process(alpha: float, discount: float, questions: int, seed: int) -> IntArra
     return answers
 
 
+def kept_bytes(learner: Learner) -> int:
+    """The size of what a learner keeps."""
+    sizes: list[int] = []
+    learner.sync(lambda change: sizes.append(len(change(None) or b"")))
+    return sizes[0]
+
+
 def two_answers(questions: int) -> IntArray:
     """Two answers, of which one has between half and nine tenths: the first draws agree, and may yet be wrong."""
     random = np.random.default_rng(7)
@@ -124,7 +131,7 @@ def costs(kinds: dict[str, IntArray]) -> None:
             taken.append((time.process_time() - begun) / len(tallies) * 1e6)
         print(
             f"cost, {name}: {taken[0]:.0f} µs a vote never seen before, {taken[1]:.0f} µs after (target: 50); "
-            f"a plan {planning:.2f} s (target: 1); state {len(learner.to_bytes()) / 1000:.0f} kB"
+            f"a plan {planning:.2f} s (target: 1); state {kept_bytes(learner) / 1000:.0f} kB"
         )
 
 

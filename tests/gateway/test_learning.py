@@ -10,12 +10,12 @@ import httpx
 import pytest
 from helpers.commands import fails
 from helpers.gateways import ASK, free_port, gateway, post
+from helpers.learners import learner_of
 from helpers.live import until
 from helpers.serving import serving
 
 from suffice import OptionError
 from suffice.gateway import Settings
-from suffice.planning.learning import Learner
 from suffice.testing import FakeServer
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -69,7 +69,7 @@ def test_workers_share_what_they_learn_and_after_a_kill_it_is_whole(tmp_path: Pa
     options = ["--vote", "always", "--workers", "2", "--state", str(tmp_path)]
 
     def seen() -> int:
-        return sum(Learner.from_bytes(file.read_bytes()).seen for file in (tmp_path / "learned").glob("*.json"))
+        return sum(learner_of(file.read_bytes()).seen for file in (tmp_path / "learned").glob("*.json"))
 
     with FakeServer(easy) as upstream:
         with serving("--upstream", upstream.base_url, *options) as (url, process):

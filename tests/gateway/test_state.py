@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from helpers.gateways import ASK, always, gateway, post
+from helpers.learners import learner_of
 from helpers.live import until
 
 from suffice.gateway.operations import state
@@ -28,7 +29,7 @@ def taught(times: int) -> Learner:
 
 
 def seen(path: Path) -> int:
-    return Learner.from_bytes(path.read_bytes()).seen
+    return learner_of(path.read_bytes()).seen
 
 
 def test_a_value_is_what_is_made_of_the_one_before(tmp_path: Path) -> None:

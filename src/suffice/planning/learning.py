@@ -191,24 +191,11 @@ class Learner:
         with self._lock:
             return Counter(self._known[-MEMORY:])
 
-    def to_bytes(self) -> bytes:
-        """All that is remembered, with a format and a checksum."""
-        with self._lock:
-            return _packed(self._state)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> "Learner":
-        """What `to_bytes` gave; ValueError where it is not whole."""
-        learner = cls()
-        learner.seen, learner.changes, learner._known = _unpacked(data)
-        learner._news = len(learner._known)
-        return learner
-
     def sync(self, update: Callable[[Callable[[bytes | None], bytes | None]], object]) -> None:
         """Add what is new here to what is kept, and take in what others have added: then all know the same.
 
-        `update` replaces what is kept by what a function makes of it, as `to_bytes` gives it; None is for nothing: none
-        is kept yet, or what is kept shall stay. The function raises ValueError where what is kept is broken.
+        `update` replaces the bytes that are kept by what a function makes of them; None is for nothing: none are kept
+        yet, or what is kept shall stay. The function raises ValueError where what is kept is broken.
         """
         written = changes = 0
 

@@ -25,11 +25,8 @@ class Outcomes:
     samples: IntArray
     total_tokens: IntArray
     sequential_tokens: IntArray
-
-    @property
-    def launched(self) -> IntArray:
-        """How many draws were started."""
-        return self.samples
+    launched: IntArray
+    """How many draws were started."""
 
     def agrees(self, episodes: Episodes) -> NDArray[Any]:
         """Whether each answer is the one that the full budget elects."""
@@ -92,14 +89,8 @@ CERTAINTY_REPEATS = 10
 class ClockedOutcomes(Outcomes):
     """How each episode ended on a clock, where what was counted need not be what was started first."""
 
-    started: IntArray
     order: IntArray
     counted_standings: Standings
-
-    @property
-    def launched(self) -> IntArray:
-        """How many draws were started."""
-        return self.started
 
     def counted(self, episodes: Episodes) -> IntArray:
         """The draws that each outcome rests on."""
@@ -192,7 +183,8 @@ def replay_arrays(episodes: Episodes, controller: ArrayController, rows: IntArra
         waited += _longest(tokens, rows[running], drawn, asked)
         drawn += asked
         turn += 1
-    return Outcomes(standings.leader[samples, rows], rounds, samples, episodes.spent[samples, rows], sequential)
+    spent = episodes.spent[samples, rows]
+    return Outcomes(standings.leader[samples, rows], rounds, samples, spent, sequential, samples)
 
 
 def _longest(tokens: IntArray, rows: IntArray, drawn: IntArray, asked: IntArray) -> IntArray:
@@ -207,13 +199,13 @@ def _longest(tokens: IntArray, rows: IntArray, drawn: IntArray, asked: IntArray)
 def replay_one_by_one(episodes: Episodes, controller: Controller, rows: IntArray | None = None) -> Outcomes:
     """Each of these episodes, or all, through `Controller.decide`, as if it were live."""
     rows = np.arange(len(episodes.answers)) if rows is None else rows
-    outcomes = Outcomes(*np.zeros((5, len(rows)), np.int64))
+    outcomes = Outcomes(*np.zeros((len(fields(Outcomes)), len(rows)), np.int64))
     for place, row in enumerate(rows):
         tally = run(controller, episodes.row(row))
         rounds = np.split(episodes.tokens[row, : tally.draws], tally.round_ends[:-1])
         outcomes.answer[place] = episodes.question(row).code(tally.leader)
         outcomes.rounds[place] = tally.rounds
-        outcomes.samples[place] = tally.draws
+        outcomes.samples[place] = outcomes.launched[place] = tally.draws
         outcomes.total_tokens[place] = sum(tokens.sum() for tokens in rounds)
         outcomes.sequential_tokens[place] = sum(tokens.max(initial=0) for tokens in rounds)
     return outcomes
