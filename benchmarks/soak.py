@@ -66,7 +66,7 @@ async def soak(server: FakeServer, questions: int, concurrency: int, flow: suffi
         seconds = time.monotonic() - begun
         left = len(asyncio.all_tasks()) - 1
         print(f"{questions} questions in {seconds:.1f} s at concurrency {concurrency}: outcomes {outcomes}")
-        print(f"{server.served} requests, {upstream.retried} retries, {left} tasks left, memory {measured} MB")
+        print(f"{server.served} requests, {upstream.question.retried} retries, {left} tasks left, memory {measured} MB")
     await asyncio.sleep(0.5)
     print(f"{server.connections} connections left on the server")
     assert sum(outcomes.values()) == questions and left == 0 and server.connections == 0

@@ -78,7 +78,7 @@ def test_a_request_may_have_more_patience_and_none_that_is_no_number() -> None:
 
 def test_an_upstream_that_refuses_is_left_with_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever has nothing gets the refusal, and whoever has something the leader of that."""
-    monkeypatch.setattr("suffice.live.vote.LONGEST_WAIT", 1.0)
+    monkeypatch.setattr("suffice.live.servers.retry.MAX_WAIT_SECONDS", 1.0)
     busy = Reply({"error": {"message": "too many"}}, 429, {"retry-after": "0.5"})
     with FakeServer(lambda request, number: busy) as upstream, gateway(upstream, vote="auto", patience=3.0) as url:
         nothing = post(url, ASK)

@@ -10,7 +10,7 @@ import openai
 import pytest
 
 import suffice
-from suffice.live.servers import clients, gate
+from suffice.live.servers import clients, gate, retry
 from suffice.testing import FakeServer, Script
 
 KEY = "sk-secret-0123456789"
@@ -62,6 +62,6 @@ def ask_async(server: FakeServer, **options: Any) -> suffice.Outcome:
 
 def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Back-off without the waiting, at any pace, and no memory of other servers."""
-    monkeypatch.setattr(gate, "BACK_OFF", 0.01)
+    monkeypatch.setattr(retry, "BACKOFF_SECONDS", 0.01)
     monkeypatch.setattr(gate, "SLOWEST", 100.0)
     monkeypatch.setattr(clients, "KNOWN", {})

@@ -68,7 +68,7 @@ def test_a_deadline_that_comes_first_is_one() -> None:
 
 
 def test_a_server_that_refuses_is_not_waited_for_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.live.vote.LONGEST_WAIT", 0.5)
+    monkeypatch.setattr("suffice.live.servers.retry.MAX_WAIT_SECONDS", 0.5)
     refused = Reply({"error": {"message": "busy"}}, 429, {"retry-after": "2"})
     with FakeServer(lambda request, number: refused) as server, pytest.raises(suffice.SampleError, match=r"busy|pause"):
         ask_async(server, patience=3)
@@ -91,7 +91,7 @@ def test_what_a_response_took_does_not_count_that_the_server_refused_it_before()
 def test_draws_that_wait_to_be_tried_again_when_time_ends_cost_nothing(
     word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("suffice.live.servers.server.back_off", lambda failures: 5.0)
+    monkeypatch.setattr("suffice.live.servers.retry.backoff", lambda failures: 5.0)
     words = {
         "refused": Reply({"error": {"message": "busy"}}, 429, {"retry-after": "5"}),
         "broken": Reply({"error": {"message": "broken"}}, 500),

@@ -7,7 +7,8 @@ from starlette.responses import Response
 
 from suffice.live.dialects import Face, MalformedError
 from suffice.live.dialects.base import as_json
-from suffice.live.servers.server import StatusError, TooLongError, masked
+from suffice.live.servers.retry import StatusError, TooLongError
+from suffice.live.servers.server import masked
 
 REDIRECTED = "the upstream sends requests on to another address, which is not followed"
 

@@ -6,7 +6,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import count
+from operator import is_not
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +43,7 @@ from suffice.live.dialects import Dialect
 from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import DrawError, Server
 from suffice.live.tracing import TRACING
-from suffice.live.vote import Vote, Voting, longest_wait, most_tokens
+from suffice.live.vote import Vote, Voting, most_tokens
 from suffice.panel.live import Panel
 from suffice.planning.promises import OverOneCap
 from suffice.response import Response as Sample
@@ -127,8 +129,8 @@ class Pipeline:
     async def draw(self, parsed: ParsedRequest, route: Route, exchange: Exchange) -> Events:
         """What becomes of a request; it has a place until the end, and until what is passed back has passed."""
         async with self.places.hold(parsed.options.deadline_seconds) as ends:
-            server = self.upstreams.server(exchange.request, parsed.wire, parsed.client.model, ends)
-            server.longest_wait = longest_wait(parsed.options.patience)
+            patience = parsed.options.patience
+            server = self.upstreams.server(exchange.request, parsed.wire, parsed.client.model, ends, patience)
             scouted = None
             panel, shadow = self._panel(parsed), None
             if route.why == "shadow" and not panel:
@@ -201,10 +203,10 @@ class Pipeline:
         tell: Callable[[Thought], None],
     ) -> Scouted:
         """What the first voter's single draw brings, or where its server is dead, that of the next."""
-        servers, last = self.upstreams.voters(exchange.request, parsed.wire, panel, ends), panel.in_turn[-1]
+        patience, last = parsed.options.patience, panel.in_turn[-1]
+        servers = self.upstreams.voters(exchange.request, parsed.wire, panel, ends, patience)
         for voter in panel.in_turn:
-            server = servers[voter.name]
-            server.longest_wait, server.has_stand_in = longest_wait(parsed.options.patience), voter is not last
+            server = servers[voter.name].for_question(partial(is_not, voter, last))
             try:
                 scouted = await self._scout(as_voter(parsed, voter), route, server, exchange, tell)
             except GatewayError:
@@ -244,7 +246,8 @@ class Pipeline:
             exchange.at_end.append(self.learning.cap.begin())
         held: dict[str, Any] = {"named": parsed.named and controller is not ONCE}  # what a cap forbids is not saved
         if panel := self._panel(parsed):
-            voters = self.upstreams.voters(exchange.request, parsed.wire, panel, server.ends)
+            ends = server.question.deadline
+            voters = self.upstreams.voters(exchange.request, parsed.wire, panel, ends, options.patience)
             held |= panel.held(options.voting, voters)
             controller = held.pop("controller")
             exchange.line["controller"] = str(controller)
@@ -298,7 +301,7 @@ class Pipeline:
         try:
             if scout:
                 await vote.take(scout)
-            outcome = await vote.outcome(max(0.01, server.ends - time.monotonic()))
+            outcome = await vote.outcome(max(0.01, server.question.deadline - time.monotonic()))
         except SampleError as error:
             outcome = error.outcome
             if not outcome.samples:
@@ -312,7 +315,7 @@ class Pipeline:
             raise
         finally:
             metrics.IN_PROGRESS.dec()
-            metrics.RETRIES.inc(server.retried)
+            metrics.RETRIES.inc(server.question.retried)
             metrics.UPSTREAM_QUESTIONS.labels(server.host.name).inc()
             exchange.line["upstream"] = server.host.name
             if outcome:
@@ -365,7 +368,7 @@ async def _in_time_for(
     span = TRACING.draw(server.wire, parsed.fields, role)
     try:
         with span.within():
-            async with asyncio.timeout(max(0.01, server.ends - time.monotonic())):
+            async with asyncio.timeout(max(0.01, server.question.deadline - time.monotonic())):
                 scouted = await drawing
             span.brought(scouted.response, server.host.name)
             return scouted

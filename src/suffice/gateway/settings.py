@@ -110,8 +110,12 @@ class Settings:
     max_draws: int = setting(2048, "The most draws in flight at once.")
     fan_out: int = setting(64, "The most of these for one vote.")
     max_body_bytes: int = setting(16 << 20, "The longest request.", file_only=True)
-    timeout_seconds: float = setting(600.0, "The longest that one request to the upstream may take.")
-    retries: int = setting(4, "How often such a request is tried again.", file_only=True)
+    timeout_seconds: float = setting(
+        600.0, "The longest that one request to the upstream may take, retries and pauses included."
+    )
+    retries: int = setting(
+        4, "How often a request is tried again that the upstream refuses for now (429, 503).", file_only=True
+    )
     upload_seconds: float = setting(120.0, "The longest that a request may take to arrive.", file_only=True)
     heartbeat_seconds: float = setting(5.0, "How often a stream that has nothing to say yet says so.", file_only=True)
     unready_seconds: float = setting(

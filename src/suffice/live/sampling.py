@@ -18,7 +18,8 @@ from suffice.flow import ABOUT, METAVAR, Flow, get_flow, paying_extra
 from suffice.live.dialects import CHAT, Dialect
 from suffice.live.servers.clients import server_of
 from suffice.live.servers.gate import Limiter
-from suffice.live.servers.server import RETRIES, TIMEOUT, Server
+from suffice.live.servers.retry import RETRIES, RetryPolicy
+from suffice.live.servers.server import TIMEOUT, Server
 from suffice.live.signals import NAMES
 from suffice.live.vote import Voting
 from suffice.options import Options, Whole, option
@@ -129,7 +130,8 @@ class Sampling(Options):
             limiter: What the draws of several such servers share; one of its own by default.
         """
         limiter = limiter or Limiter(self.concurrency)
-        return server_of(clients, limiter, self.retries, self.timeout_seconds, dialect, weights)
+        retry = RetryPolicy(self.retries).for_patience(self.patience)
+        return server_of(clients, limiter, retry, self.timeout_seconds, dialect, weights)
 
 
 NEVER = 2.0

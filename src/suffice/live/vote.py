@@ -94,16 +94,10 @@ class Voting:
         messages, most = server.wire.messages(fields), most_tokens(fields)
         extractor = self.extractor.for_request(messages, asked=self.asked, most_tokens=most)
         voting = replace(self, extractor=extractor, greedy=fields.get("temperature") == 0)
-        server.longest_wait = longest_wait(self.patience)
         span = TRACING.vote(server.wire, fields, self.controller, self.budget)
         return Vote(
             voting, through(self.source(server, request, follow_up=extractor.follow_up, **draws)), random, watch, span
         )
-
-
-def longest_wait(patience: float) -> float:
-    """How many seconds a request waits at most where the server refuses for now."""
-    return LONGEST_WAIT if patience else inf
 
 
 def most_tokens(fields: Mapping[str, Any]) -> int | None:
@@ -145,9 +139,6 @@ COMPLETE_WITHOUT, MOST_WITHOUT = 4, 12
 A response that was cut off says little. On 23 pools, where those as long as the pool's longest are taken for cut off,
 this costs 0.03 points of agreement and 0.002 of accuracy in the mean; to end after any 4 would cost 0.27 of agreement.
 """
-
-LONGEST_WAIT = 10.0
-"""So many seconds a request waits at a server that refuses, where there is an end to patience."""
 
 SHORTEST_PATIENCE = 1.0
 """Seconds that a vote may take in any case."""

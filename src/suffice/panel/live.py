@@ -166,11 +166,9 @@ class PanelDraws:
         self._tally = Tally()
         self._places: Counter[str | None] = Counter()
         self._nothing_yet = True
-        self._servers = {name: one.for_question() for name, one in servers.items()}
         self._draws: dict[str, ServerDraws] = {}
         for voter in panel.voters:
-            own = self._servers[voter.name]
-            own.longest_wait, own.has_stand_in = server.longest_wait, len(servers) > 1
+            own = servers[voter.name].for_question(has_fallback=lambda: len(self._present) > 1)
             asked = replace(request, fields=voter.request(request.fields, server.wire))
             self._draws[voter.name] = ServerDraws(own, asked, numbers, follow_up)
         self._waiting: dict[asyncio.Task[Response | Failure], str] = {}
@@ -229,8 +227,6 @@ class PanelDraws:
         """Leave the voter out; where a round brings nothing, others are asked in its place, if there are any."""
         if self._present != [name]:
             self._tally.absent.add(name)
-            if len(self._present) == 1:
-                self._servers[self._present[0]].has_stand_in = False
             if self._nothing_yet and not self._waiting:
                 self.launch(await in_thread(self._controller.next_round, self._tally) or 1, self._tally)
         return replace(failure, message=f"{name} is left out: {failure.message}")

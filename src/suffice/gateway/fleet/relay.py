@@ -12,17 +12,12 @@ import aiohttp
 from suffice.gateway.door import Exchange
 from suffice.gateway.errors import from_upstream
 from suffice.gateway.events import CutError, Passed
-from suffice.gateway.fleet.upstreams import Upstream, Upstreams, our_error, unpacked
+from suffice.gateway.fleet.upstreams import REDIRECTS, Upstreams, pieces_of
+from suffice.gateway.operations import metrics
 from suffice.live.dialects import CHAT, Face
-from suffice.live.servers.hosts import Host
-from suffice.live.servers.server import MOST_BYTES, TooLongError
+from suffice.live.servers.retry import PausedError, StatusError, TooLongError
+from suffice.live.servers.server import DrawError
 from suffice.live.tracing import TRACING
-
-REDIRECTS = (301, 302, 303, 307, 308)
-"""With these an upstream names another address, which is nobody's business."""
-
-ELSEWHERE = (401, 403, 404, 408, 429)
-"""With these, as with 5xx, an upstream leaves it open whether another one would answer."""
 
 _GENERATING = ("/completions", "/responses", "/messages")
 """How paths end at which tokens are generated."""
@@ -39,102 +34,49 @@ async def relay(
     seconds: float,
     face: Face = CHAT.face,
 ) -> Passed:
-    """Pass a request on as it is, and its reply back, until the deadline, which came after so many seconds."""
+    """Pass a request on as it is, and its reply back, until the deadline, which came after so many seconds.
+
+    Without a model it goes to the first upstream: it may be about something that only that one keeps.
+    """
     generates = path.endswith(_GENERATING)
+    fleet = upstreams.first if model is None else None
+    server = upstreams.server(exchange.request, CHAT.wire, model, ends, fleet=fleet)
     span = TRACING.relay(path, model)
+
+    async def send() -> aiohttp.ClientResponse:
+        exchange.line["upstream"] = server.host.name
+        return await upstreams.at(server.host).open(exchange.request, path, raw, plain=generates)
+
     try:
         with span.within():
             async with asyncio.timeout(ends - time.monotonic()):
-                passed = await _relay_to_any(upstreams, exchange, path, raw, model, plain=generates)
+                reply = await server.handling_retries(send, draws=0)
     except TimeoutError:
         raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
-    span.replied(passed.status)
-    if passed.status >= 400:
-        return passed
+    except DrawError as error:
+        cause = error.cause
+        if not isinstance(cause, StatusError) or isinstance(cause, PausedError) or cause.status in REDIRECTS:
+            raise from_upstream(cause, str(error)) from None
+        span.replied(cause.status)
+        return _error_passed_back(cause)
+    finally:
+        metrics.RETRIES.inc(server.question.retried)
+    span.replied(reply.status)
+    passed = Passed(reply.status, back(reply.raw_headers), pieces_of(reply))
     counted = exchange.usage.over(passed.pieces, generates=generates)
     pieces = in_time(counted, ends, seconds, exchange, face if passed.has_events else None)
     return replace(passed, pieces=span.over(pieces))
 
 
-async def _relay_to_any(
-    upstreams: Upstreams, exchange: Exchange, path: str, content: bytes, model: str | None, *, plain: bool
-) -> Passed:
-    """Pass a request on to one upstream; where that fails, another is asked.
-
-    What names no model may be about something that only one of them keeps, so that it always goes to the first.
-    """
-    fleet = upstreams.fleet
-    avoid: set[Host] = set()
-    host: Host | None = fleet.hosts[0] if model is None else fleet.choose(model)
-    while True:
-        assert host  # noqa: S101
-        avoid.add(host)
-        exchange.line["upstream"] = host.name
-        other = None if model is None else fleet.other(model, "", avoid)
-        upstream = upstreams.at(host)
-        try:
-            reply = await upstream.open(exchange.request, path, content, plain=plain)
-        except (ConnectionError, TimeoutError) as error:
-            host.fail(dead=isinstance(error, ConnectionRefusedError))
-            if other is None:
-                raise from_upstream(error, str(error)) from None
-        else:
-            if other is None or not (reply.status in ELSEWHERE or reply.status >= 500):
-                return await _passed_back(reply, upstream)
-            reply.close()
-        host = other
-
-
-async def _passed_back(reply: aiohttp.ClientResponse, upstream: Upstream) -> Passed:
-    if reply.status < 400:
-        upstream.host.answer()
-    if reply.status in REDIRECTS:
-        reply.close()
-        raise from_upstream(upstream.error_of(reply, b""), "")
-    if reply.status >= 400:
-        return await _error_passed_back(reply, upstream)
-    return Passed(reply.status, back(reply.raw_headers), _pieces_of(reply))
-
-
-async def _error_passed_back(reply: aiohttp.ClientResponse, upstream: Upstream) -> Passed:
-    """An error as the upstream told it, byte for byte unless it has its key or its address in it."""
-    try:
-        body = b"".join([piece async for piece in bounded(reply)])
-    except (ConnectionError, TimeoutError, TooLongError) as error:
-        raise from_upstream(error, str(error)) from None
-    plain = unpacked(body, reply.headers.get("content-encoding", ""))
-    clean = upstream.clean(plain)
-    same = clean == plain
-    told = body if same else clean
-    left_out = {b"content-length"} if same else {b"content-length", b"content-encoding"}
-    headers = [one for one in back(reply.raw_headers) if one[0] not in left_out]
-    return Passed(reply.status, [(b"content-length", str(len(told)).encode()), *headers], _whole(told))
+def _error_passed_back(error: StatusError) -> Passed:
+    """Return an error as the upstream told it, without its key and its address."""
+    left_out = ("content-length", "content-encoding")
+    told = [(name.encode(), value.encode("latin-1")) for name, value in error.headers.items() if name not in left_out]
+    return Passed(error.status, [(b"content-length", b"%d" % len(error.body)), *back(told)], _whole(error.body))
 
 
 async def _whole(body: bytes) -> AsyncGenerator[bytes, None]:
     yield body
-
-
-async def _pieces_of(reply: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-    """The body as it arrives; whoever stops reading hangs up."""
-    try:
-        async for chunk in reply.content.iter_any():
-            yield chunk
-    except (aiohttp.ClientError, OSError) as error:
-        raise our_error(error) from None
-    finally:
-        reply.close()
-
-
-async def bounded(reply: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-    """The body as it arrives, if it is not too long."""
-    size = 0
-    async with aclosing(_pieces_of(reply)) as pieces:
-        async for chunk in pieces:
-            size += len(chunk)
-            if size > MOST_BYTES:
-                raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
-            yield chunk
 
 
 def back(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -5,7 +5,8 @@ import json
 import re
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,7 +24,8 @@ from suffice.live.dialects import Wire
 from suffice.live.dialects.base import as_json
 from suffice.live.servers.gate import Limiter
 from suffice.live.servers.hosts import Fleet, Host
-from suffice.live.servers.server import MOST_BYTES, Post, Server, StatusError, TooLongError, masked
+from suffice.live.servers.retry import RetryPolicy, StatusError, TooLongError
+from suffice.live.servers.server import MOST_BYTES, Post, QuestionContext, Server, masked
 from suffice.live.servers.targets import Target
 from suffice.live.tracing import TRACING
 from suffice.panel.live import Panel
@@ -32,6 +34,9 @@ _NOT_PASSED_ON = {
     "host", "content-length", "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding",
     "upgrade", "cookie", "expect", "authorization", "proxy-authorization", "api-key", "x-api-key", "x-goog-api-key",
 }  # fmt: skip
+
+REDIRECTS = (301, 302, 303, 307, 308)
+"""Statuses with which an upstream names another address, which is nobody's business."""
 
 PROBE_SECONDS = 5.0
 
@@ -71,11 +76,9 @@ class Upstream:
             try:
                 data, sized = _data(encoder.pieces(draw), TRACING.passed_on(headers))
                 async with self._session.post(url, data=data, headers=sized, allow_redirects=False) as reply:
-                    async for chunk in reply.content.iter_any():
+                    async for chunk in bounded(reply):
                         body += chunk
                         show(chunk)
-                        if len(body) > MOST_BYTES:
-                            raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
             except (aiohttp.ClientError, OSError) as error:
                 raise our_error(error) from None
             finally:
@@ -102,23 +105,25 @@ class Upstream:
             return 0, {}
 
     async def open(self, request: Request, path: str, content: bytes, *, plain: bool = False) -> aiohttp.ClientResponse:
-        """Send a request on as it is, and wait for the beginning of the reply; `plain` where it must not be packed."""
+        """Send a request on as it is, and wait for the beginning of the reply; `plain` where it must not be packed.
+
+        Raises:
+            StatusError: If the reply is an error, or names another address.
+        """
         headers = TRACING.passed_on(self._headers(request.headers))
         if plain:
             headers["accept-encoding"] = "identity"
-        url = self._url(path, request)
-        for last in (False, True):  # a connection that was kept alive may be dead by now
-            data, sized = _data([content], headers)
-            try:
-                return await self._session.request(
-                    request.method, url, data=data or None, headers=sized, allow_redirects=False
-                )
-            except aiohttp.ServerDisconnectedError as error:
-                if last:
-                    raise our_error(error) from None
-            except (aiohttp.ClientError, OSError) as error:
-                raise our_error(error) from None
-        raise AssertionError
+        data, sized = _data([content], headers)
+        try:
+            reply = await self._session.request(
+                request.method, self._url(path, request), data=data or None, headers=sized, allow_redirects=False
+            )
+        except (aiohttp.ClientError, OSError) as error:
+            raise our_error(error) from None
+        if reply.status < 400 and reply.status not in REDIRECTS:
+            return reply
+        body = b"".join([piece async for piece in bounded(reply)])
+        raise self.error_of(reply, unpacked(body, reply.headers.get("content-encoding", "")))
 
     def error_of(self, reply: aiohttp.ClientResponse, body: bytes) -> StatusError:
         """A reply that is an error, as one of ours, with no key in it."""
@@ -172,6 +177,8 @@ class Upstreams:
         ]
         self._of = {one.host: one for one in upstreams}
         self.fleet = Fleet(list(self._of))
+        self.first = Fleet(self.fleet.hosts[:1])
+        self._retry = RetryPolicy(settings.retries, interactive=True)
         self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
@@ -184,14 +191,22 @@ class Upstreams:
         """The upstream at a host."""
         return self._of[host]
 
-    def voters(self, request: Request, wire: Wire, panel: Panel, ends: float) -> dict[str, Server]:
+    def voters(self, request: Request, wire: Wire, panel: Panel, ends: float, patience: float) -> dict[str, Server]:
         """The upstream of each voter of a panel, by name."""
         apart = iter(self.fleet.hosts[len(self.fleet.hosts) - sum(bool(one.base_url) for one in panel.voters) :])
         fleets = {one.name: Fleet([next(apart)]) if one.base_url else None for one in panel.voters}
-        return {one.name: self.server(request, wire, one.model, ends, fleets[one.name]) for one in panel.voters}
+        return {
+            one.name: self.server(request, wire, one.model, ends, patience, fleets[one.name]) for one in panel.voters
+        }
 
     def server(
-        self, request: Request, wire: Wire, model: str | None, ends: float, fleet: Fleet | None = None
+        self,
+        request: Request,
+        wire: Wire,
+        model: str | None,
+        ends: float,
+        patience: float | None = None,
+        fleet: Fleet | None = None,
     ) -> Server:
         """The upstreams, or some of them, as one question draws from them."""
         settings = self._settings
@@ -201,12 +216,12 @@ class Upstreams:
             lambda host: self._of[host].poster(request, encoder),
             Limiter(min(settings.fan_out, settings.max_draws)),
             wire,
-            settings.retries,
+            self._retry.for_patience(settings.patience if patience is None else patience),
             settings.timeout_seconds,
             model,
             key=(request.headers.get("authorization") or "") if settings.forward_auth else "",
             exact_usage=settings.exact_usage,
-            ends=ends,
+            question=QuestionContext(ends),
         )
 
     async def ready(self) -> bool:
@@ -301,6 +316,28 @@ def our_error(error: Exception) -> Exception:
     if isinstance(error, aiohttp.ClientConnectorError):
         return ConnectionRefusedError("nobody answers there")
     return ConnectionError("the connection broke off")
+
+
+async def pieces_of(reply: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+    """The body as it arrives; whoever stops reading hangs up."""
+    try:
+        async for chunk in reply.content.iter_any():
+            yield chunk
+    except (aiohttp.ClientError, OSError) as error:
+        raise our_error(error) from None
+    finally:
+        reply.close()
+
+
+async def bounded(reply: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+    """The body as it arrives, if it is not too long."""
+    size = 0
+    async with aclosing(pieces_of(reply)) as pieces:
+        async for chunk in pieces:
+            size += len(chunk)
+            if size > MOST_BYTES:
+                raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
+            yield chunk
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import NamedTuple
@@ -45,7 +44,6 @@ class AuditedVote(NamedTuple):
 
     async def audit(self, ready: Callable[[], Awaitable[None]]) -> Audit | None:
         """Draw the rest of the budget, a few draws whenever it is ready; None where it can't be had."""
-        self.server.ends = math.inf
         try:
             full = await draw_rest(self.vote, ready)
         except SufficeError:

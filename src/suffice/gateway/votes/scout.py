@@ -16,15 +16,16 @@ from starlette.requests import Request
 from suffice.answers import Extractor
 from suffice.gateway.errors import from_upstream
 from suffice.gateway.events import Passed, Thought
-from suffice.gateway.fleet.relay import back, bounded
-from suffice.gateway.fleet.upstreams import Upstreams, unpacked
+from suffice.gateway.fleet.relay import back
+from suffice.gateway.fleet.upstreams import Upstreams, bounded, unpacked
 from suffice.gateway.operations import metrics
 from suffice.gateway.requests.parse import ParsedRequest, with_members
 from suffice.live.dialects import MalformedError
 from suffice.live.dialects.base import UNREADABLE, StreamReader, as_json
 from suffice.live.dialects.sse import Delta, EventDecoder, Piece
 from suffice.live.servers.hosts import DrawRequest
-from suffice.live.servers.server import Server, TooLongError
+from suffice.live.servers.retry import TooLongError
+from suffice.live.servers.server import Server
 from suffice.live.signals import silenced
 from suffice.response import Response
 
@@ -173,11 +174,7 @@ class Scout:
             more = self.server.wire.with_signals(asked, top)
             raw = with_members(raw, {name: more[name] for name in more if more[name] is not asked.get(name)})
         upstream = self.upstreams.at(self.server.host)
-        reply = await upstream.open(self.http, self.parsed.path, raw, plain=True)
-        if reply.status >= 300:
-            body = b"".join([piece async for piece in bounded(reply)])
-            raise upstream.error_of(reply, body)
-        return reply, top is not None
+        return await upstream.open(self.http, self.parsed.path, raw, plain=True), top is not None
 
 
 class Peeked:

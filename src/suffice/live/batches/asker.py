@@ -16,7 +16,8 @@ from suffice.live.outcome import SETTLED, Outcome
 from suffice.live.prompts import Messages, put
 from suffice.live.sampling import Sampling
 from suffice.live.servers.hosts import DrawRequest
-from suffice.live.servers.server import Server, StatusError
+from suffice.live.servers.retry import StatusError
+from suffice.live.servers.server import Server
 from suffice.live.vote import Vote, Voting
 from suffice.response import Response
 from suffice.tally import Tally

@@ -16,7 +16,8 @@ from suffice.live.dialects import CHAT, DIALECTS, Dialect
 from suffice.live.servers import server
 from suffice.live.servers.gate import Limiter
 from suffice.live.servers.hosts import Fleet, Host, ServerCapabilities
-from suffice.live.servers.server import RETRIES, TIMEOUT, Post, Server, StatusError, TooLongError
+from suffice.live.servers.retry import RetryPolicy, StatusError, TooLongError
+from suffice.live.servers.server import TIMEOUT, Post, Server
 from suffice.live.tracing import TRACING
 
 KNOWN: dict[str, ServerCapabilities] = {}
@@ -45,7 +46,7 @@ def several(client: Any) -> list[Any]:
 def server_of(
     clients: Any,
     limiter: Limiter,
-    retries: int = RETRIES,
+    retry: RetryPolicy,
     timeout: float = TIMEOUT,
     dialect: Dialect = CHAT,
     weights: Sequence[float] = (),
@@ -55,7 +56,7 @@ def server_of(
         _host_of(client, weight): _poster(client, timeout, limiter.limit, dialect)
         for client, weight in zip(several(clients), weights or [1.0] * len(several(clients)), strict=True)
     }
-    return Server(Fleet(list(posts)), posts.__getitem__, limiter, dialect.wire, retries=retries, timeout=timeout)
+    return Server(Fleet(list(posts)), posts.__getitem__, limiter, dialect.wire, retry, timeout)
 
 
 def _host_of(client: Any, weight: float) -> Host:

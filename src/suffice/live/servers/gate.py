@@ -1,7 +1,6 @@
 """The gate before a server: who may send a request now, the oldest question first, as fast as it is granted."""
 
 import asyncio
-import random
 import time
 from collections import deque
 from collections.abc import AsyncIterator
@@ -11,18 +10,13 @@ from itertools import count
 from math import inf
 
 from suffice.errors import OptionError
+from suffice.live.servers.retry import PausedError, backoff
 
 FIRST, MORE = 8, 0.25
 """So many requests go out at once before a server has answered any, and so many more for each that it has."""
 
 STAGGER = 0.005
 """Beyond those one starts every so many seconds: a refusal is heard before everybody has asked."""
-
-BACK_OFF, LONGEST_BACK_OFF = 0.25, 8.0
-"""Seconds to wait after a first failure, and at most; they double from one to the next."""
-
-LONGEST_WAIT = 120.0
-"""A server that asks for a longer pause than this many seconds is taken to refuse."""
 
 LONGEST_PAUSE = 3600.0
 
@@ -45,19 +39,6 @@ SLOWEST, FASTEST = 0.2, 1000
 """Requests a second: the pace is never slower than the one, and is none beyond the other."""
 
 
-def back_off(failures: int) -> float:
-    """How many seconds to wait after so many failures and one more; jittered, so that nobody waits in step."""
-    return min(LONGEST_BACK_OFF, BACK_OFF * 2.0 ** min(failures, 30)) * random.uniform(0.5, 1.0)  # noqa: S311
-
-
-class PausedError(Exception):
-    """A server wants to be left alone for longer than one can wait."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"the server asks for a pause of {seconds:.0f} seconds")
-        self.seconds = seconds
-
-
 class Gate:
     """Lets requests through to a server; all questions that are held to the same limits there share it.
 
@@ -77,7 +58,7 @@ class Gate:
         self._last_refused = -inf  # when the latest of them started
         self._taken: deque[float] = deque(maxlen=FASTEST)  # when those started that were not refused, so far
         self._order = count()
-        self._waiting: list[tuple[float, int, float, asyncio.Future[float]]] = []
+        self._waiting: list[tuple[float, int, asyncio.Future[float], float, float]] = []
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -85,19 +66,19 @@ class Gate:
         """How many seconds the server wants to be left alone for."""
         return max(0.0, self._paused_until - time.monotonic())
 
-    async def enter(self, age: float, ends: float = inf) -> float:
+    async def enter(self, age: float, ends: float = inf, max_pause: float = inf) -> float:
         """Wait for one's turn, which a question of a smaller `age` has first; the moment when it came.
 
-        PausedError where it `ends` before.
+        PausedError where it `ends` before, or the pause is longer than `max_pause` seconds.
         """
         now = time.monotonic()
-        if self._too_long(ends, now):
+        if self._too_long(now, ends, max_pause):
             raise PausedError(self._paused_until - now)
         if not self._waiting and self._opens() <= now:
             self._start(now)
             return now
         turn: asyncio.Future[float] = asyncio.get_running_loop().create_future()
-        entry = (age, next(self._order), ends, turn)
+        entry = (age, next(self._order), turn, ends, max_pause)
         heappush(self._waiting, entry)
         self._admit()
         try:
@@ -146,18 +127,20 @@ class Gate:
             self._slow_down(now, news)
         pauses, more = divmod(self._refused_in_a_row, IN_A_ROW if self._taken else 1)
         if more == 0:
-            wait = asked + (back_off(pauses - 1) if news else 0.0)
+            wait = asked + (backoff(pauses - 1) if news else 0.0)
             self._paused_until = max(self._paused_until, now + min(wait, LONGEST_PAUSE))
-        for entry in [one for one in self._waiting if self._too_long(one[2], now)]:
-            self._waiting.remove(entry)
-            if not entry[3].done():
-                entry[3].set_exception(PausedError(self._paused_until - now))
+        for entry in list(self._waiting):
+            _, _, turn, ends, max_pause = entry
+            if self._too_long(now, ends, max_pause):
+                self._waiting.remove(entry)
+                if not turn.done():
+                    turn.set_exception(PausedError(self._paused_until - now))
         heapify(self._waiting)
         self._admit()
         return news and more == 0
 
-    def _too_long(self, ends: float, now: float) -> bool:
-        return self._paused_until - now > max(0.0, min(LONGEST_WAIT, ends - now))
+    def _too_long(self, now: float, ends: float, max_pause: float) -> bool:
+        return self._paused_until - now > max(0.0, min(max_pause, ends - now))
 
     def _count(self, refused: float) -> None:
         self._refused_share += (refused - self._refused_share) / REMEMBERED
@@ -190,7 +173,7 @@ class Gate:
             if opens > now:
                 self._timer = asyncio.get_running_loop().call_later(opens - now, self._admit)
                 return
-            turn = heappop(self._waiting)[3]
+            turn = heappop(self._waiting)[2]
             if not turn.done():
                 self._start(now)
                 turn.set_result(now)
@@ -209,6 +192,9 @@ class Limiter:
     @asynccontextmanager
     async def hold(self, draws: int) -> AsyncIterator[None]:
         """Wait until so many draws may start, and hold their places until they have ended."""
+        if not draws:
+            yield
+            return
         draws = min(draws, self.limit)
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append((draws, turn))

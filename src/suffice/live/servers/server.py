@@ -1,35 +1,33 @@
-"""Where one question is asked: at one server of a fleet, with retries, and at another where that one is lost."""
+"""Requests to a server, with retries: at one host of a fleet, and at another where that one is lost."""
 
 import asyncio
 import math
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from suffice.errors import OptionError
 from suffice.live.dialects import CHAT, MalformedError, Wire
 from suffice.live.dialects.base import StreamReader
-from suffice.live.servers.gate import LONGEST_WAIT, Limiter, PausedError, back_off
+from suffice.live.servers.gate import Limiter
 from suffice.live.servers.hosts import TOPS, DrawRequest, Fleet, Host, ServerCapabilities
+from suffice.live.servers.retry import BUSY, PausedError, RetryPolicy, StatusError, TooLongError
 from suffice.response import Response
 
-RETRIES = 4
 TIMEOUT = 600.0
-"""How often a request is tried again, and how many seconds it may take."""
+"""Seconds that a request may take."""
 
 MOST_BYTES = 64 << 20
 """A body longer than this is no answer."""
 
+USUAL = RetryPolicy()
+
 RETURNS = 3
 """So often one request may come to the same server."""
-
-BUSY = (429, 503)
-"""With these a server asks everybody for a pause."""
 
 Post = Callable[[str, dict[str, Any], Callable[[bytes], object]], Awaitable[bytes]]
 """Sends a request to a path and gives the body of the reply, pieces of which it shows as they arrive.
@@ -48,20 +46,6 @@ WITH_SIGNALS = 4
 T = TypeVar("T")
 
 
-class StatusError(Exception):
-    """A server replied with an error."""
-
-    def __init__(self, status: int, message: str, headers: Mapping[str, str], body: bytes = b"") -> None:
-        super().__init__(message)
-        self.status = status
-        self.headers = headers
-        self.body = body
-
-
-class TooLongError(Exception):
-    """A reply has no end, or none in sight."""
-
-
 class DrawError(Exception):
     """A request that failed for good, and what with."""
 
@@ -76,14 +60,32 @@ class DrawError(Exception):
 
 
 @dataclass
+class QuestionContext:
+    """One question's deadline, the host that it stays at, and the number of its retries."""
+
+    deadline: float = math.inf
+    """The moment by which there must be an answer: a request that would have to wait for longer fails at once."""
+    has_fallback: Callable[[], bool] = lambda: False
+    """Whether another server answers in place of one that is dead: then requests to that fail at once."""
+    begun: float = field(default_factory=time.monotonic)
+    host: Host | None = None
+    retried: int = 0
+
+    @property
+    def ends(self) -> float:
+        """The deadline, or none once it is over: what is sent after it belongs to an audit, which nobody waits for."""
+        return self.deadline if time.monotonic() < self.deadline else math.inf
+
+
+@dataclass(frozen=True, eq=False)
 class Server:
-    """Sends one question's requests, as many at a time as the limiter lets through."""
+    """Sends requests to a fleet, as many at a time as the limiter lets through; see `for_question`."""
 
     fleet: Fleet
     poster: Callable[[Host], Post]
     limiter: Limiter
     wire: Wire = CHAT.wire
-    retries: int = RETRIES
+    retry: RetryPolicy = USUAL
     timeout: float = TIMEOUT
     model: str | None = None
     """Which servers may be asked depends on it, where it is given."""
@@ -91,33 +93,22 @@ class Server:
     """Those who present themselves by the same key share a server's limits; ours is none."""
     exact_usage: bool = False
     """Whether every draw's tokens must be counted by the server, even where that takes a request for each."""
-    ends: float = math.inf
-    """The moment by which there must be an answer: whoever would have to wait for longer is told at once."""
-    longest_wait: float = math.inf
-    """So many seconds a request waits at most, all its tries together, where the server refuses for now."""
-    has_stand_in: bool = False
-    """Whether somebody else is asked where nobody answers here: then that is a failure at once."""
-    retried: int = 0
-    """How many requests were tried again."""
-    begun: float = field(default_factory=time.monotonic)
-    _host: Host | None = None
+    question: QuestionContext = field(default_factory=QuestionContext)
 
     def __post_init__(self) -> None:
-        if self.retries < 0:
-            raise OptionError(f"must be 0 or more, not {self.retries}", "retries")
         if not self.timeout > 0:
             raise OptionError(f"must be above 0, not {self.timeout}", "timeout")
 
-    def for_question(self) -> "Server":
-        """The same for another question, which may go to another server of the fleet."""
-        return replace(self, retried=0, begun=time.monotonic(), _host=None)
+    def for_question(self, has_fallback: Callable[[], bool] = lambda: False) -> "Server":
+        """Return the same server for another question, which may go to another host of the fleet."""
+        return replace(self, question=QuestionContext(self.question.deadline, has_fallback))
 
     @property
     def host(self) -> Host:
         """Where the question is asked: chosen when it is first needed, so that its load is known by then."""
-        if self._host is None:
-            self._host = self.fleet.choose(self.model, self.key)
-        return self._host
+        if self.question.host is None:
+            self.question.host = self.fleet.choose(self.model, self.key)
+        return self.question.host
 
     @property
     def capabilities(self) -> ServerCapabilities:
@@ -225,34 +216,43 @@ class Server:
         )
 
     async def handling_retries(self, attempt: Callable[[], Awaitable[T]], draws: int = 1) -> T:
-        """What an attempt comes to, which is made again where that may help; DrawError where it does not."""
-        failed, left = 0, Counter[Host]()
-        turn_by = time.monotonic() + self.longest_wait
+        """Return the result of an attempt, which is made again as the retry policy says.
+
+        Args:
+            attempt: Sends one request to the question's host.
+            draws: The number of draws that it asks for; 0 if it is passed on for a client, and counts as none.
+
+        Raises:
+            DrawError: If it failed for good.
+        """
+        retry, failures, left = self.retry, 0, Counter[Host]()
+        longest = min(retry.max_wait_seconds, self.timeout if retry.interactive else math.inf)
+        turn_by, times_out = time.monotonic() + longest, math.inf
         while True:
             host, started = self.host, math.inf
             try:
-                if self.has_stand_in and host.is_aside:
+                if host.is_aside and self.question.has_fallback():
                     raise ConnectionRefusedError("nobody answered there a moment ago")
                 async with self._place(host, draws, turn_by) as started:
                     if host is not self.host:  # the question went on elsewhere while this waited
                         continue
-                    async with asyncio.timeout(self.timeout):
+                    times_out = min(times_out if retry.interactive else math.inf, started + self.timeout)
+                    async with asyncio.timeout(times_out - time.monotonic()):
                         result = await attempt()
-            except (StatusError, TooLongError, MalformedError, ConnectionError, TimeoutError, PausedError) as error:
-                self._tell(host, error, started, first=not failed)
-                wait = self._wait(host, error, failed, turn_by)
-                lost = wait is None or failed == self.retries
-                if host is not self.host or self._move(host, error, left, lost):
-                    failed, wait = 0, 0.0
-                elif wait is None or lost:
+            except (StatusError, TooLongError, MalformedError, ConnectionError, TimeoutError) as error:
+                self._tell(host, error, started, first=not failures, relayed=not draws)
+                wait = self._wait(host, error, failures, min(self.question.ends, turn_by, times_out))
+                if host is not self.host or self._move(host, error, left, lost=wait is None):
+                    failures, wait = 0, 0.0
+                elif wait is None:
                     raise self._draw_error(error, host) from None
                 else:
-                    failed += 1
+                    failures += 1
             else:
                 host.gate(self.key).grant()
                 host.answer()
                 return result
-            self.retried += 1
+            self.question.retried += 1
             await asyncio.sleep(wait)
 
     @asynccontextmanager
@@ -264,7 +264,8 @@ class Server:
                 gate = host.gate(self.key)
                 try:
                     async with asyncio.timeout(None if turn_by == math.inf else turn_by - time.monotonic()):
-                        started = await gate.enter(self.begun, min(self.ends, turn_by))
+                        ends = min(self.question.ends, turn_by)
+                        started = await gate.enter(self.question.begun, ends, self.retry.max_pause_seconds)
                 except TimeoutError:
                     raise PausedError(max(1.0, gate.pause)) from None
                 try:
@@ -274,15 +275,22 @@ class Server:
         finally:
             host.load -= draws
 
-    def _tell(self, host: Host, error: Exception, started: float, first: bool) -> None:
-        """Let all who ask the server know of a failure; a request's first counts, for the fault may be its own."""
+    def _tell(self, host: Host, error: Exception, started: float, *, first: bool, relayed: bool) -> None:
+        """Let all who ask the server know of a failure; a request's first counts, for the fault may be its own.
+
+        Other errors in reply to what is passed on say nothing of the server: a client chose the path.
+        """
         status = error.status if isinstance(error, StatusError) else None
         gate = host.gate(self.key)
+        if isinstance(error, PausedError):
+            return
         if status in BUSY and isinstance(error, StatusError):
-            if gate.refuse(started, _retry_after(error.headers)):
+            if gate.refuse(started, error.retry_after):
                 host.fail()
         elif isinstance(error, ConnectionError):
             host.fail(dead=isinstance(error, ConnectionRefusedError))
+        elif status is not None and relayed:
+            gate.grant()
         elif status in (401, 403) and not self.key:
             host.fail(dead=True)
         elif isinstance(error, TimeoutError | MalformedError) or (status or 0) >= 500:
@@ -294,35 +302,28 @@ class Server:
             if status == 404 and self.model is not None:
                 host.capabilities.lack(self.model)
 
-    def _wait(self, host: Host, error: Exception, failed: int, turn_by: float) -> float | None:
-        """How many seconds to wait before another try here; None where there is no point in one."""
-        if isinstance(error, TooLongError | PausedError):
+    def _wait(self, host: Host, error: Exception, failures: int, ends: float) -> float | None:
+        """Return the seconds to wait before another try here; None if there is none, or no time for it."""
+        if isinstance(error, ConnectionRefusedError) and self.question.has_fallback():
             return None
-        if self.has_stand_in and isinstance(error, ConnectionRefusedError):
-            return None
-        if not isinstance(error, StatusError):
-            return back_off(failed)
-        if error.status in BUSY:
-            asked = _retry_after(error.headers)
-            longest = min(LONGEST_WAIT, min(self.ends, turn_by) - time.monotonic())
-            # At the gate, where all wait; else for itself.
-            return None if asked > longest else max(0.0, (asked or back_off(failed)) - host.gate(self.key).pause)
-        return back_off(failed) if error.status in (408, 409, 425) or error.status >= 500 else None
+        wait = self.retry.wait(error, failures)
+        if wait is None or not (isinstance(error, StatusError) and error.status in BUSY):
+            return wait
+        # At the gate, where all wait; else for itself.
+        return None if error.retry_after > ends - time.monotonic() else max(0.0, wait - host.gate(self.key).pause)
 
-    def _move(self, host: Host, error: Exception, left: Counter[Host], lost: bool) -> bool:
+    def _move(self, host: Host, error: Exception, left: Counter[Host], *, lost: bool) -> bool:
         """Go on at another server, where this one is dead, or will not do what another one may; whether there is one.
 
         Elsewhere a question is asked only then: a server has the beginning of its prompt in its cache.
         """
-        status = error.status if isinstance(error, StatusError) else None
-        at_fault = status is None or status in (401, 403, 404, *BUSY) or status >= 500
-        if not (host.is_aside or (lost and at_fault)) or isinstance(error, TooLongError):
+        if not self.retry.moves(error) or not (host.is_aside or lost):
             return False
         left[host] += 1 if host.is_aside else RETURNS  # the dead may return
         other = self.fleet.other(self.model, self.key, {host, *(one for one in left if left[one] >= RETURNS)})
         if other is None:
             return False
-        self._host = other
+        self.question.host = other
         return True
 
     def _draw_error(self, error: Exception, host: Host) -> DrawError:
@@ -331,9 +332,7 @@ class Server:
         if isinstance(error, TimeoutError):
             message = f"no response within {self.timeout:g} seconds"
         message = masked(message, host.secret)[:300]
-        if isinstance(error, PausedError):
-            error = StatusError(429, message, {"retry-after": str(math.ceil(error.seconds))})
-        elif isinstance(error, StatusError) and (asked := _retry_after(error.headers)):
+        if isinstance(error, StatusError) and not isinstance(error, PausedError) and (asked := error.retry_after):
             whole = {**error.headers, "retry-after": str(math.ceil(asked))}  # not all who read it know of parts
             error = StatusError(error.status, str(error), whole, error.body)
         return DrawError(message, error)
@@ -378,18 +377,3 @@ def _is_secret(key: str) -> bool:
     if len(key) < 4 or key.lower() in NO_SECRETS:
         return False
     return len(key) >= 8 or (any(map(str.isalpha, key)) and not key.isalpha())
-
-
-def _retry_after(headers: Mapping[str, str]) -> float:
-    """The pause that a server asks for, in seconds or as a date; 0 where it asks for none."""
-    try:
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        return max(0.0, float(headers["retry-after"]))
-    except KeyError:
-        return 0.0
-    except ValueError:
-        try:
-            return max(0.0, parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
-        except (ValueError, TypeError, KeyError):
-            return 0.0
