@@ -134,20 +134,6 @@ def test_a_stream_is_passed_on_as_soon_as_no_answer_can_come() -> None:
     assert until(lambda: upstream.hung_up == 1)
 
 
-def test_a_scout_is_tried_again_like_any_draw() -> None:
-    def script(request: dict[str, Any], number: int) -> Any:
-        return Reply({"error": {"message": "oops"}}, 500) if number == 0 else POEM
-
-    with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url:
-        assert post(url, OPEN).json()["choices"][0]["message"]["content"] == POEM
-    with (
-        FakeServer(lambda request, number: Reply({"error": {"message": "no such model"}}, 404)) as upstream,
-        gateway(upstream, vote="auto") as url,
-    ):
-        reply = post(url, OPEN)
-    assert (reply.status_code, reply.json()["error"]["message"]) == (404, "no such model")
-
-
 def test_on_questions_auto_takes_hardly_more_than_always() -> None:
     spent: dict[str, list[int]] = {}
     for vote in ("auto", "always"):
