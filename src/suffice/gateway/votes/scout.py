@@ -155,10 +155,10 @@ class Scout:
         except BaseException:
             await pieces.close()
             raise
-        rest = bytes(reader.decoder.rest)
-        body = bytes(reasoning.held) + strip(rest)
+        left = bytes(reader.decoder.rest)
+        body = bytes(reasoning.held) + strip(left)
         try:  # a server that does not stream sends a whole reply
-            response = reader.response() if reader.streamed else self.server.wire.read(rest, 1, has_signals)[0]
+            response = reader.response() if reader.streamed else self.server.wire.read(left, 1, has_signals)[0]
         except MalformedError:
             response = None
         return Scouted(*about, body, response=response, told=reasoning.told > 0)
