@@ -1,8 +1,7 @@
 """Ours: a panel of all models that answered a benchmark; the rule and what is fitted, beside each model alone."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -24,14 +23,6 @@ NO_PANEL = (
 )
 
 
-@dataclass(frozen=True)
-class PanelFound:
-    """A panel on one benchmark."""
-
-    benchmark: str
-    compared: PanelComparison
-
-
 def price_in_name(model: str) -> float | None:
     """Billions of parameters, those that are active first, for a price that goes by them; None where none are named.
 
@@ -42,9 +33,9 @@ def price_in_name(model: str) -> float | None:
     return float(found[1]) if found else None
 
 
-def panels(bench: Bench) -> list[PanelFound]:
+def panels(bench: Bench) -> dict[str, PanelComparison]:
     """A panel for each benchmark on which at least two models with a price answered the same questions."""
-    found = []
+    found = {}
     for benchmark in dict.fromkeys(map(benchmark_of, bench.test)):
         pools = {model_of(pool): pool for pool in bench.test if benchmark_of(pool) == benchmark}
         voters = [
@@ -54,7 +45,7 @@ def panels(bench: Bench) -> list[PanelFound]:
             and (trained := _voter(bench, model, bench.training_for(pool, model)))
         ]
         if len(voters) > 1 and all(map(_common, zip(*voters, strict=True))):
-            found.append(_panel(bench, benchmark, *zip(*voters, strict=True)))
+            found[benchmark] = _panel(bench, benchmark, *zip(*voters, strict=True))
     return found
 
 
@@ -68,16 +59,15 @@ def _common(voters: Sequence[PoolVoter]) -> bool:
     return bool(set.intersection(*({question.id for question in voter.pool} for voter in voters)))
 
 
-def _panel(bench: Bench, benchmark: str, tested: Sequence[PoolVoter], trained: Sequence[PoolVoter]) -> PanelFound:
+def _panel(bench: Bench, benchmark: str, tested: Sequence[PoolVoter], trained: Sequence[PoolVoter]) -> PanelComparison:
     dearest = max(map(_full_vote, trained))
     values = [bench.value] if bench.value else [number * dearest for number in VALUES]
     fitted = [fit_panel(trained, float(f"{value:.2g}"), budget=bench.budget, seed=bench.seed) for value in values]
     controllers: list[str | PanelController] = ["cascade", *fitted]
     with bench.bar(f"replay of {benchmark}", 1) as advance:
-        compared = evaluate_panel(
+        return evaluate_panel(
             tested, controllers, budget=bench.budget, repeats=bench.repeats, seed=bench.seed, progress=advance
         )
-    return PanelFound(benchmark, compared)
 
 
 def _full_vote(voter: PoolVoter) -> float:
@@ -86,22 +76,23 @@ def _full_vote(voter: PoolVoter) -> float:
     return voter.price * DEFAULT_BUDGET * fmean(counts) / 1_000_000
 
 
-def panel_page(found: Sequence[PanelFound], bench: Bench) -> Page:
+def panel_page(found: Mapping[str, PanelComparison], bench: Bench) -> Page:
     """Ours: what a second model to ask is worth."""
     from suffice.report.figures import draw_plots
 
     if not found:
         return Page(NO_PANEL, [])
-    files = {one.benchmark: f"panel_{one.benchmark}.png" for one in found}
-    for one in found:
-        draw_plots(pictured(one.compared), bench.out / files[one.benchmark])
-    text = "\n".join(_text(one) + pictures([files[one.benchmark]]) for one in found)
-    return Page(text, [row for one in found for row in _rows(one)])
+    text = []
+    for benchmark, compared in found.items():
+        picture = f"panel_{benchmark}.png"
+        draw_plots(pictured(compared), bench.out / picture)
+        text.append(_text(benchmark, compared) + pictures([picture]))
+    return Page("\n".join(text), [row for one in found.items() for row in _rows(*one)])
 
 
-def _text(found: PanelFound) -> str:
+def _text(benchmark: str, compared: PanelComparison) -> str:
     """A panel on one benchmark: full votes alone, and each of its controllers beside the best alone for the money."""
-    compared, base, lines = found.compared, found.compared.baseline, []
+    base, lines = compared.baseline, []
     for one in compared.results:
         if one.voter and one.controller != "sc":
             continue
@@ -115,19 +106,19 @@ def _text(found: PanelFound) -> str:
     heads = ["", "accuracy", f"cost of {base.name}", "points to it", "the best alone for no more money"]
     heads += ["points to that", "rounds", f"samples: {' + '.join(compared.voters)}"]
     table = markdown_table(heads, lines)
-    return f"**{found.benchmark}**: {compared.questions} questions\n\n{table}"
+    return f"**{benchmark}**: {compared.questions} questions\n\n{table}"
 
 
-def _rows(found: PanelFound) -> list[dict[str, Any]]:
+def _rows(benchmark: str, compared: PanelComparison) -> list[dict[str, Any]]:
     """The same for machines, with all that voters do alone."""
-    base = found.compared.baseline
+    base = compared.baseline
     return [
-        {"pool": found.benchmark, "method": one.voter or "panel", "parameter": one.controller}
+        {"pool": benchmark, "method": one.voter or "panel", "parameter": one.controller}
         | {"accuracy": one.accuracy, "agreement": one.agreement, "cost": one.cost}
         | {"cost_share": 100 * one.cost / base.cost, "rounds": one.rounds, "samples": sum(one.samples.values())}
         | {f"samples {name}": number for name, number in one.samples.items()}
         | gap_columns({"difference": one.difference(base)})
-        for one in found.compared.results
+        for one in compared.results
     ]
 
 

@@ -7,12 +7,10 @@ from dataclasses import asdict, fields
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from suffice.penalties import Penalties
 from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_over_pools
 from suffice.replay.compare import reliabilities
-from suffice.replay.evaluate import METRICS
+from suffice.replay.evaluate import METRICS, spread
 from suffice.replay.learning import LearningReplay, bends
 from suffice.report.tables import independent, quotable
 
@@ -108,12 +106,11 @@ def training_json(trained: "Sequence[Trained]") -> str:
         }
         for one in trained
     ]
-    columns = {metric: np.array([row[metric] for row in rows], float) for metric in METRICS}
-    known = {metric: values for metric, values in columns.items() if not np.isnan(values).any()}
+    spreads = {metric: spread([row[metric] for row in rows]) for metric in METRICS}
     page = {
         "seeds": rows,
-        "mean": {metric: float(np.mean(values)) for metric, values in known.items()},
-        "std": {metric: float(np.std(values, ddof=min(1, len(rows) - 1))) for metric, values in known.items()},
+        "mean": {metric: mean for metric, (mean, _) in spreads.items() if mean is not None},
+        "std": {metric: std or 0.0 for metric, (mean, std) in spreads.items() if mean is not None},
         "rules": trained[0].controller.card["rules"],
         "kept": trained[0].seed,
         "card": dict(trained[0].controller.card),
