@@ -11,7 +11,8 @@ from helpers.gateways import ASK, gateway, post
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.gateway.operations.replies import UsageReader
+from suffice.gateway.operations.replies import ReplyReader
+from suffice.live.dialects import CHAT, DIALECTS
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -46,7 +47,7 @@ def test_scouts_and_relays_are_counted_and_pass_byte_for_byte(path: str, streame
 
 def test_what_nobody_counts_is_estimated_and_said_so(capfd: Any) -> None:
     chunk = b'data: {"choices": [{"delta": {"content": "so "}}]}\n\n'
-    silent = Reply(chunk * 23, headers={"content-type": "text/event-stream"})
+    silent = Reply(chunk * 20 + b"data: [DONE]\n\n", headers={"content-type": "text/event-stream"})
     with FakeServer(lambda request, number: silent) as upstream, gateway(upstream) as url:
         assert post(url, POEM | {"n": 2, "stream": True}).content == silent.body
         assert httpx.post(f"{url}/v1/moderations", json={"input": "a" * 400}).status_code == 200
@@ -69,7 +70,7 @@ MESSAGE_BEGUN = (
     'data: {"type": "message_start", "message": {"usage": {"input_tokens": 7, "output_tokens": 1}}}\n\n'
     'data: {"type": "content_block_start"}\n\n'
 )
-MESSAGE_DELTA = 'data: {"type": "content_block_delta", "delta": {"text": "so data: "}}\n\n'
+MESSAGE_DELTA = 'data: {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "so "}}\n\n'
 
 
 def test_a_message_that_is_left_counts_a_token_an_event(capfd: Any) -> None:
@@ -77,7 +78,7 @@ def test_a_message_that_is_left_counts_a_token_an_event(capfd: Any) -> None:
     with FakeServer(lambda request, number: begun) as upstream, gateway(upstream, vote="off") as url:
         httpx.post(f"{url}/v1/messages", json=POEM | {"stream": True})
     line = lines_of(capfd)[0]
-    assert (line["prompt_tokens"], line["tokens"], line["usage_estimated"]) == (7, 60, True)
+    assert (line["prompt_tokens"], line["tokens"], line["usage_estimated"]) == (7, 61, True)
 
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 2}}
@@ -87,11 +88,12 @@ REPLIES = {
     "none": (json.dumps({"choices": [{"text": '"usage"'}], "usage": None}), None),
     "growing": ("".join(f'{{"usage": {{"prompt_tokens": 7, "completion_tokens": {n}}}}}\n' for n in range(9)), (7, 8)),
     "anthropic": (
-        'data: {"message": {"usage": {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 1}}}\n\n'
+        'data: {"type": "message_start", "message": {"usage": '
+        '{"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 1}}}\n\n'
         'data: {"type": "message_delta", "usage": {"output_tokens": 6}}\n\n',
         (7, 6),
     ),
-    "left": (MESSAGE_BEGUN + MESSAGE_DELTA * 10, (7, 10)),
+    "left": (MESSAGE_BEGUN + MESSAGE_DELTA * 10, (7, 11)),
     "odd": ('{"usage": {"prompt_tokens": "7", "completion_tokens": -5, "input_tokens": true}}', None),
     "cut off": ('{"usage": {"prompt_tokens": 7, "completion', None),
     "no object": ('{"usage" : "much", "usage":[1]}' + " " * 100, None),
@@ -102,18 +104,20 @@ REPLIES = {
 @given(cuts=st.lists(st.integers(0, 400), max_size=12))
 def test_usage_is_found_however_the_bytes_are_cut(case: str, cuts: list[int]) -> None:
     text, tokens = REPLIES[case]
-    raw, reader = text.encode(), UsageReader()
+    raw, reader = text.encode(), ReplyReader(DIALECTS["messages"].wire if text.startswith("data:") else None)
     ends = [0, *sorted(cuts), len(raw)]
     for start, end in pairwise(ends):
         reader.feed(raw[start:end] if start < end else b"")
-    reader.feed(b"")
-    assert reader.tokens == tokens
+    assert reader.usage(estimate=False)[0] == (tokens or (0, 0))
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
 def test_no_bytes_disturb_the_reading(before: bytes, after: bytes) -> None:
-    reader = UsageReader()
-    much = b" " * (1 << 14)  # so long it waits for the end of what looks like a usage
-    for piece in (before, b'"usage": ', after, b'{"usage": {"prompt_tokens": 1}}', much):
-        reader.feed(piece)
-    assert reader.tokens == (1, 0)
+    for wire, end in (
+        (None, b'{"usage": {"prompt_tokens": 1}}'),
+        (CHAT.wire, b'\n\ndata: {"usage": {"prompt_tokens": 1}}\n\n'),
+    ):
+        reader = ReplyReader(wire)
+        for piece in (before, b'"usage": ', after, end):
+            reader.feed(piece)
+        assert reader.usage(estimate=False)[0].prompt == 1

@@ -43,11 +43,15 @@ class Passed:
     """Headers of ours."""
 
     @property
-    def has_events(self) -> bool:
-        """Whether it is a stream to which an event may be added."""
+    def is_stream(self) -> bool:
+        """Whether it is a stream of events that can be read."""
         headers = dict(self.headers)
-        is_stream = headers.get(b"content-type", b"").startswith(b"text/event-stream")
-        return is_stream and not {b"content-encoding", b"content-length"} & headers.keys()
+        return headers.get(b"content-type", b"").startswith(b"text/event-stream") and b"content-encoding" not in headers
+
+    @property
+    def has_open_end(self) -> bool:
+        """Whether its length is not told, so that an event may be added."""
+        return b"content-length" not in dict(self.headers)
 
 
 Event = Standing | Thought | Elected | Passed

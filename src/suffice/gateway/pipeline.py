@@ -138,9 +138,9 @@ class Pipeline:
                 exchange.at_end.append(shadow.judge)
             if route.kind == "relay" and not panel:
                 named = parsed.client.model or ""
-                seconds, face = parsed.options.deadline_seconds, parsed.dialect.face
+                seconds, sent = parsed.options.deadline_seconds, (parsed.path, parsed.raw, named)
                 passed = await relay(
-                    self.upstreams, exchange, parsed.path, parsed.raw, named, ends=ends, seconds=seconds, face=face
+                    self.upstreams, exchange, *sent, ends=ends, seconds=seconds, dialect=parsed.dialect
                 )
                 if shadow and passed.status < 400:
                     passed = replace(passed, pieces=shadow.over(passed.pieces))
@@ -227,11 +227,7 @@ class Pipeline:
     ) -> Passed:
         """A single draw as the reply, with its tokens counted."""
         passed = scouted.passed()
-        if scouted.rest is None:
-            exchange.usage.read(scouted.body)
-            return _with(passed, told)
-        face = parsed.dialect.face if passed.has_events else None
-        pieces = in_time(exchange.usage.over(passed.pieces), ends, parsed.options.deadline_seconds, exchange, face)
+        pieces = in_time(passed, ends, parsed.options.deadline_seconds, exchange, parsed.dialect)
         return _with(replace(passed, pieces=pieces), told)
 
     async def _vote(

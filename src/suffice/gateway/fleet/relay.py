@@ -14,13 +14,11 @@ from suffice.gateway.errors import from_upstream
 from suffice.gateway.events import CutError, Passed
 from suffice.gateway.fleet.upstreams import REDIRECTS, Upstreams, pieces_of
 from suffice.gateway.operations import metrics
-from suffice.live.dialects import CHAT, Face
+from suffice.gateway.operations.replies import ReplyReader
+from suffice.live.dialects import CHAT, Dialect
 from suffice.live.servers.retry import PausedError, StatusError, TooLongError
 from suffice.live.servers.server import DrawError
 from suffice.live.tracing import TRACING
-
-_GENERATING = ("/completions", "/responses", "/messages")
-"""How paths end at which tokens are generated."""
 
 
 async def relay(
@@ -32,20 +30,20 @@ async def relay(
     *,
     ends: float,
     seconds: float,
-    face: Face = CHAT.face,
+    dialect: Dialect | None = None,
 ) -> Passed:
     """Pass a request on as it is, and its reply back, until the deadline, which came after so many seconds.
 
     Without a model it goes to the first upstream: it may be about something that only that one keeps.
     """
-    generates = path.endswith(_GENERATING)
+    dialect = CHAT if dialect is None and path.endswith("/completions") else dialect
     fleet = upstreams.first if model is None else None
     server = upstreams.server(exchange.request, CHAT.wire, model, ends, fleet=fleet)
     span = TRACING.relay(path, model)
 
     async def send() -> aiohttp.ClientResponse:
         exchange.line["upstream"] = server.host.name
-        return await upstreams.at(server.host).open(exchange.request, path, raw, plain=generates)
+        return await upstreams.at(server.host).open(exchange.request, path, raw, plain=dialect is not None)
 
     try:
         with span.within():
@@ -63,9 +61,7 @@ async def relay(
         metrics.RETRIES.inc(server.question.retried)
     span.replied(reply.status)
     passed = Passed(reply.status, back(reply.raw_headers), pieces_of(reply))
-    counted = exchange.usage.over(passed.pieces, generates=generates)
-    pieces = in_time(counted, ends, seconds, exchange, face if passed.has_events else None)
-    return replace(passed, pieces=span.over(pieces))
+    return replace(passed, pieces=span.over(in_time(passed, ends, seconds, exchange, dialect)))
 
 
 def _error_passed_back(error: StatusError) -> Passed:
@@ -86,24 +82,33 @@ def back(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
 
 
 async def in_time(
-    pieces: AsyncGenerator[bytes, None], ends: float, seconds: float, exchange: Exchange, face: Face | None
+    passed: Passed, ends: float, seconds: float, exchange: Exchange, dialect: Dialect | None
 ) -> AsyncGenerator[bytes, None]:
-    """The pieces of a reply until the deadline; then, as where it breaks off, an error event in a dialect, or a cut."""
-    between, reading = True, Reading(ends)
+    """The pieces of a reply until the deadline; its tokens are counted at its end.
+
+    A stream that is late, breaks off or ends before its response does has an error event at its end, in the dialect;
+    where it can't have one the connection is cut.
+    """
+    streamed = dialect if passed.is_stream else None
+    face = streamed.face if streamed and passed.has_open_end else None
+    reader, reading = ReplyReader(streamed.wire if streamed else None), Reading(ends)
     try:
-        async with aclosing(pieces):
-            while (piece := await reading.next(pieces)) is not None:
-                between = piece.endswith((b"\n\n", b"\r\n\r\n"))
+        async with aclosing(passed.pieces):
+            while (piece := await reading.next(passed.pieces)) is not None:
+                reader.feed(piece)
                 yield piece
+        if face and reader.is_cut:
+            raise ConnectionError("its stream ended before its response did")
     except (ConnectionError, TimeoutError, TooLongError) as cause:
         late = isinstance(cause, TimeoutError)
         error = from_upstream(cause, f"its reply took more than {seconds:g} seconds" if late else str(cause))
         exchange.line |= {"kind": "error", "error": error.brief}
         if face is None:
             raise CutError from None
-        yield (b"" if between else b"\n\n") + face.error_event(error.payload(face))
+        yield (b"" if reader.is_between else b"\n\n") + face.error_event(error.payload(face))
     finally:
         reading.end()
+        exchange.usage.count(reader, generates=dialect is not None)
 
 
 class Reading:

@@ -1,23 +1,18 @@
 """The tokens of requests, and what votes take over one response, by model, key and evidence."""
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from operator import add, attrgetter
 from typing import Any
 
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.replies import UsageReader
+from suffice.gateway.operations.replies import ReplyReader
 from suffice.live import Outcome
 from suffice.live.outcome import with_prompts
 from suffice.planning.promises import OverOneCap
 
 MOST_GROUPS = 200
 """So many models, keys and kinds are told apart; clients may name any number of models."""
-
-
-CHARACTERS = 4
-"""Characters of a token, where the upstream does not count them."""
 
 
 class UsageMeter:
@@ -29,31 +24,12 @@ class UsageMeter:
         self.took: dict[str, Any] = {}
         """Samples and tokens, by their names in the log."""
 
-    def read(self, body: bytes, *, generates: bool = True) -> None:
-        """Count a whole reply; if it generates and the upstream does not count its tokens, they are estimated."""
-        reader = UsageReader()
-        reader.feed(body)
-        self._count(reader, generates)
-
-    async def over(self, pieces: AsyncGenerator[bytes, None], *, generates: bool = True) -> AsyncGenerator[bytes, None]:
-        """Yield the pieces of a reply as they are, and count it at the end."""
-        reader = UsageReader()
-        try:
-            async with aclosing(pieces):
-                async for piece in pieces:
-                    reader.feed(piece)
-                    yield piece
-        finally:
-            self._count(reader, generates)
-
-    def _count(self, reader: UsageReader, generates: bool) -> None:
-        tokens, estimated = reader.tokens, reader.untold > 0
-        if tokens is None and generates and reader.size:  # an event of a stream is about a token
-            said = max(1, reader.events - 3) if reader.events else reader.size // CHARACTERS
-            tokens, estimated = (0, said), True
-        prompt, completion = tokens or (0, 0)
-        self.took = {"samples": self.samples} if prompt + completion else {}
-        self.took |= {"prompt_tokens": prompt, "tokens": completion} | ({"usage_estimated": True} if estimated else {})
+    def count(self, reader: ReplyReader, *, generates: bool) -> None:
+        """Count a reply that has passed; if it generates and the upstream does not count its tokens, estimate them."""
+        usage, estimated = reader.usage(estimate=generates)
+        self.took = {"samples": self.samples} if any(usage) else {}
+        self.took |= {"prompt_tokens": usage.prompt, "tokens": usage.completion}
+        self.took |= {"usage_estimated": True} if estimated else {}
 
 
 @dataclass(frozen=True)

@@ -1,82 +1,111 @@
-"""What a reply that is passed back says of the tokens that it took."""
+"""The usage of a reply that is passed back, and whether its stream is whole."""
 
 import json
 import re
+from collections import deque
+from functools import cached_property
+from itertools import islice
 
-_ADDED = ("cache_creation_input_tokens", "cache_read_input_tokens")
-"""What Anthropic counts beside the tokens of the input, and others among them."""
+from suffice.live.dialects import Wire
+from suffice.live.dialects.base import UNREADABLE, token_usage
+from suffice.live.dialects.sse import DONE, Delta, Ended, EventDecoder, Failed, Piece, TokenUsage, data_of
 
-_TOLD = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", *_ADDED)
-_BEGINS = re.compile(rb'"usage"\s*:\s*(?=\{)')
-_EVENT = b"\ndata:"
-_AT_END = 2
-"""So many events with no token in them come after a usage."""
+MAX_BODY_BYTES = 16 << 20  # files may pass that are longer, and no reply with a usage is
+EDGE = 4  # events: those with usage, end or error are the first or the last
+CHARACTERS = 4
+"""Characters of a token, where the upstream does not count them."""
 
-_LONGEST = 1 << 14
-"""No usage is longer."""
+_USAGE = re.compile(rb'"usage"\s*:\s*(?=\{)')
 
 
-class UsageReader:
-    """Finds the usage in a reply, whole or streamed, in bytes that pass.
+class ReplyReader:
+    """Reads a reply as it passes.
 
-    Within a string the quotes would have a backslash, so that what is found is no text.
+    Of a stream only the first and the last events are decoded; each of the others counts as a token.
 
-    >>> reader = UsageReader()
-    >>> for piece in (b'{"choices": [], "us', b'age": {"prompt_tokens": 7, "comp', b'letion_tokens": 5}}'):
-    ...     reader.feed(piece)
-    >>> reader.told
-    {'prompt_tokens': 7, 'completion_tokens': 5}
+    Args:
+        wire: The dialect of a stream of events; None for any other reply.
     """
 
-    def __init__(self) -> None:
-        self.told: dict[str, int] = {}
-        self.size = 0
-        self.events = 0
-        self._since = 0
-        """How many events came after the last usage."""
-        self._last = b"\n"
-        self._rest = b""
+    def __init__(self, wire: Wire | None) -> None:
+        self._wire = wire
+        self._decoder = EventDecoder()
+        self._events = 0
+        self._first: list[bytes] = []
+        self._last: deque[bytes] = deque(maxlen=EDGE)
+        self._size = 0
+        self._body = bytearray()
 
     def feed(self, data: bytes) -> None:
         """Take in what has arrived."""
-        self.size += len(data)
-        events = (self._last + data).count(_EVENT)
-        self.events += events
-        self._since += events
-        self._last = (self._last + data)[1 - len(_EVENT) :]
-        text = self._rest + data
-        found = text.find(b'"usage"')
-        while found >= 0:
-            begins = _BEGINS.match(text, found)
-            if begins and self._read(text[begins.end() : begins.end() + _LONGEST]):
-                self._since = text.count(_EVENT, found)
-            elif begins and len(text) - found < _LONGEST:
-                break  # its end is yet to come
-            if not begins and len(text) - found < 16:
-                break
-            found = text.find(b'"usage"', found + 1)
-        self._rest = text[found:] if found >= 0 else text[-6:]
+        self._size += len(data)
+        if self._wire is None:
+            self._body += data if self._size <= MAX_BODY_BYTES else b""
+            return
+        events = self._decoder.feed(data)
+        if self._events < EDGE:
+            self._first += events[: EDGE - self._events]
+            self._last += islice(events, EDGE - self._events, None)
+        else:
+            self._last += events
+        self._events += len(events)
 
-    def _read(self, text: bytes) -> bool:
-        """Take in a usage, where it is whole; what came later counts, for it grows."""
+    @property
+    def is_between(self) -> bool:
+        """Whether no event is half through."""
+        return not self._decoder.rest
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it is a stream that has told neither its end nor an error."""
+        told = (delta for deltas in self._deltas for delta in deltas)
+        return self._wire is not None and not any(isinstance(delta, Ended | Failed) for delta in told)
+
+    def usage(self, *, estimate: bool) -> tuple[TokenUsage, bool]:
+        """Return the tokens, and whether they are estimated, at least in part.
+
+        If the upstream does not count them, estimate those of the completion by its events or its length.
+        """
+        told, since = self._found()
+        if told is not None:
+            return TokenUsage(told.prompt or 0, (told.completion or 0) + since), since > 0
+        estimate = estimate and self._size > 0
+        return TokenUsage(0, max(1, since or self._size // CHARACTERS) if estimate else 0), estimate
+
+    def _found(self) -> tuple[TokenUsage | None, int]:
+        """The last usage that was told, and the tokens after it."""
+        if self._wire is None:
+            return _usage_in(self._body), 0
+        told, since = None, 0
+        for place, deltas in enumerate(self._deltas):
+            if place == len(self._first):
+                since += self._events - len(self._first) - len(self._last)
+            for usage in deltas:
+                if isinstance(usage, TokenUsage):
+                    prompt = usage.prompt if usage.prompt is not None or told is None else told.prompt
+                    told, since = TokenUsage(prompt, usage.completion), 0
+            since += any(isinstance(delta, Piece) for delta in deltas)
+        return told, since
+
+    @cached_property
+    def _deltas(self) -> list[list[Delta]]:
+        """Those of the events that are decoded, once all have passed."""
+        return [self._decoded(data_of(event)) for event in (*self._first, *self._last)]
+
+    def _decoded(self, data: bytes) -> list[Delta]:
         try:
-            usage, _ = json.JSONDecoder().raw_decode(text.decode(errors="replace"))
+            return [Ended()] if data == DONE else self._wire.deltas(json.loads(data)) if self._wire else []
+        except UNREADABLE:
+            return []
+
+
+def _usage_in(body: bytearray) -> TokenUsage | None:
+    """The last usage in a whole reply. Within a string its quotes would have a backslash."""
+    told = None
+    for begins in _USAGE.finditer(body):
+        try:
+            text = body[begins.end() : begins.end() + (1 << 14)].decode(errors="replace")
+            told = token_usage({"usage": json.JSONDecoder().raw_decode(text)[0]}) or told
         except (ValueError, RecursionError):
-            return False
-        counts = {name: usage.get(name) for name in _TOLD}
-        self.told |= {name: value for name, value in counts.items() if type(value) is int and 0 <= value < 1 << 40}
-        return True
-
-    @property
-    def untold(self) -> int:
-        """Tokens that no usage tells yet, of which an event has one: Messages tell theirs when they begin and end."""
-        return max(0, self._since - _AT_END) if self.told else 0
-
-    @property
-    def tokens(self) -> tuple[int, int] | None:
-        """Those of the prompt and of the completion; None where nothing was told."""
-        told = self.told
-        if not told:
-            return None
-        prompt = told.get("prompt_tokens", told.get("input_tokens", 0)) + sum(told.get(name, 0) for name in _ADDED)
-        return prompt, told.get("completion_tokens", told.get("output_tokens", 0)) + self.untold
+            continue
+    return told

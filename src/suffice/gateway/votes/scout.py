@@ -143,6 +143,8 @@ class Scout:
                     reasoning.take(strip(event), deltas)
                 if hold.is_over(reader.said) or self.extractor.is_hopeless(reader.text):
                     break
+            if pieces.ended and reader.streamed and not reader.closed:
+                raise ConnectionError("its stream ended before its response did")
             if not pieces.ended:
                 rest = _stripped(reader.decoder, pieces.rest()) if has_signals else pieces.rest()
                 begun = b"" if has_signals else bytes(reader.decoder.rest)

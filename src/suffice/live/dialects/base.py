@@ -48,6 +48,8 @@ class StreamReader:
         """Those of them that are no reasoning."""
         self.streamed = False
         """Whether the server streams at all; where it does not, a draw that is cancelled may run on there."""
+        self.closed = False
+        """Whether the stream has told its end or an error; one that is cut has not."""
         self._texts: list[str] = []
         self._reply: dict[str, Any] = {}
         self._ended = False
@@ -77,6 +79,7 @@ class StreamReader:
             return []
         self.streamed = True
         if data == DONE:
+            self.closed = True
             return []
         try:
             payload = self._load(data)
@@ -91,6 +94,7 @@ class StreamReader:
         self._texts += [piece.text for piece in pieces if piece.kind == "text"]
         self._ended |= Ended() in deltas
         for delta in deltas:
+            self.closed |= isinstance(delta, Ended | Failed)
             if isinstance(delta, Failed):
                 self._fault = f"an error in the stream: {delta.message[:200]}"
         return deltas
