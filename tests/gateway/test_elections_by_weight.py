@@ -146,7 +146,7 @@ def test_an_upstream_that_refuses_is_asked_without() -> None:
 def test_settings_come_from_a_file_and_are_checked(tmp_path: Path) -> None:
     config = tmp_path / "suffice.toml"
     config.write_text(f'upstream = "http://127.0.0.1:9/v1"\nsignals = true\nelect = "{WEIGHTED}"\n')
-    settings = Settings(**with_file({}, config))
+    settings = with_file({}, config)
     assert settings.signals and settings.elect == WEIGHTED
     with pytest.raises(OptionError, match="elect must be majority"):
         Settings(upstream="http://127.0.0.1:9/v1", answer="json", elect=WEIGHTED)

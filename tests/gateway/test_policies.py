@@ -73,7 +73,7 @@ def test_the_file_s_policies_are_read_again(tmp_path: Path, capfd: Any) -> None:
 
     write("")
     with FakeServer(always) as upstream:
-        settings = Settings(**with_file({"upstream": upstream.base_url, "port": port}, config))
+        settings = with_file({"upstream": upstream.base_url, "port": port}, config)
         with running(Gateway(settings).app, port) as url:
             assert told(url) == "4 of 4"
             write('[[policy]]\nmodel = "fake"\nbudget = 2\n')
@@ -93,12 +93,12 @@ def test_the_file_s_policies_are_read_again(tmp_path: Path, capfd: Any) -> None:
     [
         ("fake", "must be tables"),
         ([{"vote": "off"}], "must name a key, a model, or both"),
-        ([{"model": "m", "patients": 1}], 'has no "patients"; there are key, model, vote'),
+        ([{"model": "m", "patients": 1}], 'there is no setting "patients"; there are key, model, vote'),
         ([{"model": "m", "vote": "perhaps"}], 'of model "m": vote must be one of'),
         ([{"key": "k", "budget": 0}], "budget must be a whole number"),
         ([{"key": "k", "controller": "nonsense"}], "nonsense"),
         ([{"key": "k", "max_samples": "many"}], "max_samples must be a whole number"),
-        ([{"key": "k", "patience": "much"}], "patience must be a number, 0 or more, not 'much'"),
+        ([{"key": "k", "patience": "much"}], 'patience must be a number, at least 0, not "much"'),
         ([{"key": "k", "patience": -1}], "patience must be a number, at least 0"),
     ],
 )

@@ -62,7 +62,7 @@ def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
     assert "can't be read" in fails("serve", "--config", tmp_path / "none.toml")
     assert "--host 0.0.0.0 lets others in" in fails("serve", *upstream, "--host", "0.0.0.0")
     assert "unknown controller" in fails("serve", *upstream, "--controller", "nonsense")
-    assert "--budget must be at least 1" in fails("serve", *upstream, "--budget", "0")
+    assert "--budget must be a whole number, at least 1" in fails("serve", *upstream, "--budget", "0")
     assert "--upstream nonsense" in fails("serve", "--upstream", "nonsense")
     assert "not both" in fails("serve", *upstream, "--gguf", config)
     assert "--port" in fails("serve", *upstream, "--port", "99999")
@@ -70,11 +70,13 @@ def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
     assert "--forward-auth" in fails("serve", *upstream, "--forward-auth", "--keys", config)
     assert "can't be listened on" in fails("serve", *upstream, "--host", "203.0.113.1", "--allow-no-key")
     config.write_text("cors_origins = 'chat.example'")
-    assert "suffice: cors_origins must be * or like" in fails("serve", *upstream, "--config", config)
+    assert f"suffice: --config {config}: cors_origins must be a list of texts" in fails(
+        "serve", *upstream, "--config", config
+    )
     config.write_text("retries = -1")
-    assert "suffice: retries must be" in fails("serve", *upstream, "--config", config)
+    assert f"suffice: --config {config}: retries must be" in fails("serve", *upstream, "--config", config)
     config.write_text("flow = 'order=size'")
-    assert "--flow can't be" in fails("serve", *upstream, "--config", config)
+    assert f"--config {config}: flow can't be" in fails("serve", *upstream, "--config", config)
     config.write_text("keys = 5")
     assert "keys must be text" in fails("serve", "--config", config)
     with socket.socket() as taken:

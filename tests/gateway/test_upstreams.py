@@ -12,7 +12,6 @@ from helpers.commands import fails, works
 from helpers.gateways import ASK, always, free_port, gateway, post
 from helpers.live import boxed, until
 
-from suffice.gateway import Settings
 from suffice.gateway.settings import with_file
 from suffice.live.servers import hosts as fleet
 from suffice.testing import FakeServer, Reply, completion
@@ -215,7 +214,7 @@ def test_a_server_that_comes_and_goes_is_noticed_by_nobody(monkeypatch: pytest.M
 def test_settings_of_upstreams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tmp_path / "suffice.toml"
     config.write_text('upstream = ["http://a", {url = "http://b/v1", weight = 2, key_env = "B_KEY", models = ["m"]}]')
-    one, other = Settings(**with_file({}, config)).targets
+    one, other = with_file({}, config).targets
     assert (one.url, one.weight, one.models, one.key) == ("http://a/v1", 1.0, (), "none")
     assert (other.url, other.weight, other.models) == ("http://b/v1", 2.0, ("m",))
     assert "B_KEY" in fails("serve", "--config", config, "--port", str(free_port()))

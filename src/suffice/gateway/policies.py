@@ -1,15 +1,16 @@
 """Policies: what holds for some keys and models otherwise than for all; of those that fit, the most specific wins."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
 from typing import Any
 
-from suffice.errors import OptionError, whole_number
+from pydantic import Field
+
+from suffice.errors import OptionError
+from suffice.options import Options
 
 
-@dataclass(frozen=True)
-class ClientPolicy:
+class ClientPolicy(Options):
     """What a key, a model or both of them change; None where it says nothing. Names may be patterns, as `qwen*`.
 
     >>> ClientPolicy(model="qwen*", budget=8).fits("ann", "qwen3"), ClientPolicy(key="bob").fits("ann", "qwen3")
@@ -19,25 +20,15 @@ class ClientPolicy:
     key: str | None = None
     model: str | None = None
     vote: str | None = None
-    max_samples: int | None = None
-    budget: int | None = None
-    patience: float | None = None
+    max_samples: int | None = Field(default=None, ge=1)
+    budget: int | None = Field(default=None, ge=1)
+    patience: float | None = Field(default=None, ge=0)
     controller: str | None = None
 
-    def __post_init__(self) -> None:
-        for name, value in self.given.items():
-            if name in ("max_samples", "budget"):
-                whole_number(name, value)
-            elif name == "patience":
-                if isinstance(value, bool) or not isinstance(value, int | float):
-                    raise OptionError(f"must be a number, 0 or more, not {value!r}", name)
-            elif not isinstance(value, str):
-                raise OptionError(f"must be text, not {value!r}", name)
-
     @property
-    def given(self) -> dict[str, Any]:
-        """What it says."""
-        return {name: value for name, value in asdict(self).items() if value is not None and name not in _FOR}
+    def changes(self) -> dict[str, Any]:
+        """The settings that it names."""
+        return {name: value for name, value in self.given.items() if value is not None and name not in _FOR}
 
     def fits(self, key: str | None, model: str | None) -> bool:
         """Whether it is for this key and this model."""
@@ -56,23 +47,20 @@ _FOR = ("key", "model")
 
 
 def read_policies(given: Any) -> tuple[ClientPolicy, ...]:
-    """Policies as tables.
+    """Read policies that are tables.
 
-    >>> read_policies([{"model": "qwen*", "vote": "shadow"}])[0].given
+    >>> read_policies([{"model": "qwen*", "vote": "shadow"}])[0].changes
     {'vote': 'shadow'}
     """
-    if not isinstance(given, Sequence) or isinstance(given, str):
+    if not isinstance(given, Sequence) or not all(isinstance(one, Mapping | ClientPolicy) for one in given):
         raise OptionError("must be tables: [[policy]]", "policy")
     return tuple(one if isinstance(one, ClientPolicy) else _policy(one) for one in given)
 
 
-def _policy(table: Any) -> ClientPolicy:
-    names = [field.name for field in fields(ClientPolicy)]
-    if not isinstance(table, Mapping):
-        raise OptionError("must be tables: [[policy]]", "policy")
-    for name in table:
-        if name not in names:
-            raise OptionError(f'has no "{name}"; there are {", ".join(names)}', "policy")
+def _policy(table: Mapping[str, Any]) -> ClientPolicy:
     if not any(isinstance(table.get(name), str) for name in _FOR):
         raise OptionError("must name a key, a model, or both", "policy")
-    return ClientPolicy(**table)
+    try:
+        return ClientPolicy(**table)
+    except OptionError as error:
+        raise OptionError(f"can't be {dict(table)}: {error}", "policy") from None

@@ -9,7 +9,6 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, replace
 from pathlib import Path
 
 import uvicorn
@@ -108,9 +107,9 @@ def serve(settings: Settings) -> None:
     )
     with tempfile.TemporaryDirectory(prefix="suffice-", ignore_cleanup_errors=True) as folder:
         if settings.workers > 1:
-            settings = replace(settings, state=settings.state or str(Path(folder, "state")))
+            settings = settings.replaced(state=settings.state or str(Path(folder, "state")))
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-        os.environ[SETTINGS] = json.dumps({**asdict(settings), "imports": list(IMPORTED)})
+        os.environ[SETTINGS] = json.dumps({**settings.model_dump(), "imports": list(IMPORTED)})
         if settings.workers == 1:
             DrainingServer(config).run()
         else:
@@ -123,8 +122,7 @@ def app() -> Starlette:
     read = json.loads(os.environ[SETTINGS])
     for name in read.pop("imports"):
         import_module(name)
-    lists = {name: tuple(value) for name, value in read.items() if isinstance(value, list)}
-    settings = Settings(**{**read, **lists})
+    settings = Settings(**read)
     get_controller(settings.controller).next_round(Tally(settings.budget))  # plans take seconds the first time
     prepare(settings.budget)
     return Gateway(settings).app

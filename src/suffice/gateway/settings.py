@@ -1,14 +1,14 @@
 """What the operator sets."""
 
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
-from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
+
+from pydantic import BeforeValidator, model_validator
 
 from suffice.controllers import get_controller
 from suffice.errors import OptionError, SufficeError, percentage
@@ -17,137 +17,128 @@ from suffice.gateway.keys import read_keys
 from suffice.gateway.policies import ClientPolicy, read_policies
 from suffice.live.sampling import Sampling, get_calibration, priced, threshold_of
 from suffice.live.servers.targets import Target, read_targets, whole_url
+from suffice.options import Options, option
 from suffice.panel.live import Panel
 from suffice.penalties import Costs
 from suffice.planning import Plan
-from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET
 
-VOTES = ("auto", "always", "asked", "off", "shadow")
+Vote = Literal["auto", "always", "asked", "off", "shadow"]
 """When there is a vote: where one helps, on every chat request, where it is asked for, never; or only thought of."""
 
-UNSURE = ("mark", "error")
+Unsure = Literal["mark", "error"]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Options):
     """The gateway's settings: each is a line of its configuration file and, where not `file_only`, an option."""
 
-    upstream: str | Sequence[str | Mapping[str, Any] | Target] = setting(
+    upstream: str | Sequence[str | Mapping[str, Any] | Target] = option(
         "",
         "A server behind, or 'URL weight=2 key_env=NAME models=a,b'; repeat for more; "
         "the embedded model by default (extra local).",
         "URL",
     )
-    panel: str | None = setting(None, "A TOML file of voters, which clients ask for by its name as a model.", "FILE")
-    controller: str = setting("plan", "The controller of a vote.", "C")
-    budget: int = setting(DEFAULT_BUDGET, "The most draws of a vote.")
-    answer: str = setting("auto", "How the answer is found in a response.", "X")
-    elect: str = setting("majority", "How votes weigh in the end, as weighted:signal=logprob,strength=0.4.", "E")
-    flow: bool | str = setting(False, ABOUT, METAVAR)
-    vote: str = setting(
+    panel: str | None = option(None, "A TOML file of voters, which clients ask for by its name as a model.", "FILE")
+    controller: str = option("plan", "The controller of a vote.", "C")
+    budget: int = option(DEFAULT_BUDGET, "The most draws of a vote.", ge=1)
+    answer: str = option("auto", "How the answer is found in a response.", "X")
+    elect: str = option("majority", "How votes weigh in the end, as weighted:signal=logprob,strength=0.4.", "E")
+    flow: bool | str = option(False, ABOUT, METAVAR)
+    vote: Vote = option(
         "auto",
         "When to vote: where it helps, on every chat request, where it is asked for, never; shadow: never, and tell "
         "what auto would do.",
-        "|".join(VOTES),
+        "|".join(get_args(Vote)),
     )
-    host: str = setting("127.0.0.1", "Where to listen.")
-    port: int = setting(8000, "Where to listen.")
-    workers: int = setting(1, "How many processes.")
-    keys: str | None = setting(None, "A file of keys that clients must present: see suffice keys.", "FILE")
-    state: str | None = setting(None, "Where what is learned is kept.", "DIR")
-    compose: bool = setting(False, "Where no JSON that was drawn has all the elected fields, put one together.")
-    allow_no_key: bool = setting(False, "Listen to others than this machine with no key.")
-    forward_auth: bool = setting(False, "Send the client's Authorization to the upstream.")
-    learn: bool = setting(True, "Learn from votes how a model's answers repeat, as it does unless told otherwise.")
-    audit: float = setting(0.0, "Draw this share of the votes to the full budget afterwards.", "SHARE")
-    right: Any = setting(
+    host: str = option("127.0.0.1", "Where to listen.")
+    port: int = option(8000, "Where to listen.", ge=1, le=65535)
+    workers: int = option(1, "How many processes.", ge=1)
+    keys: str | None = option(None, "A file of keys that clients must present: see suffice keys.", "FILE")
+    state: str | None = option(None, "Where what is learned is kept.", "DIR")
+    compose: bool = option(False, "Where no JSON that was drawn has all the elected fields, put one together.")
+    allow_no_key: bool = option(False, "Listen to others than this machine with no key.")
+    forward_auth: bool = option(False, "Send the client's Authorization to the upstream.")
+    learn: bool = option(True, "Learn from votes how a model's answers repeat, as it does unless told otherwise.")
+    audit: float = option(0.0, "Draw this share of the votes to the full budget afterwards.", "SHARE", ge=0, le=1)
+    right: Any = option(
         None, "A calibration, by suffice calibrate; in a file also a list of them by model and topic.", "FILE"
     )
-    risk: float | None = setting(
+    risk: float | None = option(
         None, "Mark what is not sure enough for so small a share of wrong answers; needs --right.", "SHARE"
     )
-    unsure: str = setting("mark", "What is not sure enough is marked, or refused as an error (422).", "|".join(UNSURE))
-    min_agreement: float | None = setting(
+    unsure: Unsure = option(
+        "mark", "What is not sure enough is marked, or refused as an error (422).", "|".join(get_args(Unsure))
+    )
+    min_agreement: float | None = option(
         None, "Promise that votes agree with the full budget so often, in percent; needs --audit."
     )
-    max_mean_samples: float | None = setting(None, "Promise no more than so many samples a vote, in the mean.")
-    over_one: float | None = setting(
-        None, "Keep tokens over one response to this share of the traffic's, over an hour.", "SHARE"
+    max_mean_samples: float | None = option(None, "Promise no more than so many samples a vote, in the mean.")
+    over_one: float | None = option(
+        None, "Keep tokens over one response to this share of the traffic's, over an hour.", "SHARE", gt=0
     )
-    deadline_seconds: float = setting(600.0, "The longest that a vote may take.")
-    hold_seconds: float = setting(
-        1.0, "The longest that a stream is held, from its first token, to see whether it is an answer."
+    deadline_seconds: float = option(600.0, "The longest that a vote may take.", gt=0)
+    hold_seconds: float = option(
+        1.0, "The longest that a stream is held, from its first token, to see whether it is an answer.", ge=0
     )
-    patience: float = setting(
-        3.0, "After its first response, a vote takes at most so many times what that took, or a second; 0: no end."
+    patience: float = option(
+        3.0,
+        "After its first response, a vote takes at most so many times what that took, or a second; 0: no end.",
+        ge=0,
     )
-    value_of_a_second: float = setting(
+    value_of_a_second: float = option(
         0.0, "What a second of waiting costs: rounds and extra draws follow from prices, as with suffice plan."
     )
-    value_of_an_answer: float = setting(1.0, "What the right answer is worth, in the same money.")
-    seconds_per_round: float = setting(0.0, "How long a round takes.")
-    price_per_million_tokens: float = setting(0.0, "What tokens cost, in the same money.")
-    tokens_per_sample: float = setting(0.0, "How long a response is.")
-    drain_seconds: float = setting(30.0, "How long requests under way may take to end after SIGTERM.")
-    log_text: bool = setting(False, "Write questions and answers into the access log and traces.")
-    config: str | None = setting(
+    value_of_an_answer: float = option(1.0, "What the right answer is worth, in the same money.")
+    seconds_per_round: float = option(0.0, "How long a round takes.")
+    price_per_million_tokens: float = option(0.0, "What tokens cost, in the same money.")
+    tokens_per_sample: float = option(0.0, "How long a response is.")
+    drain_seconds: float = option(30.0, "How long requests under way may take to end after SIGTERM.", ge=0)
+    log_text: bool = option(False, "Write questions and answers into the access log and traces.")
+    config: str | None = option(
         None,
         "A TOML file with any of these settings, or with policy, max_budget, max_queue, max_body_bytes, "
         "retries, upload_seconds, heartbeat_seconds, unready_seconds, cors_origins, otel.",
         "FILE",
     )
-    policy: Any = setting(
-        None, "What holds for some keys and models, as tables; read again when the file changes.", file_only=True
+    policy: Annotated[tuple[ClientPolicy, ...], BeforeValidator(read_policies)] = option(
+        (), "What holds for some keys and models, as tables; read again when the file changes.", file_only=True
     )
-    max_budget: int | None = setting(
-        None, "The most draws that a request may ask for; the budget by default.", file_only=True
+    max_budget: int | None = option(
+        None, "The most draws that a request may ask for; the budget by default.", file_only=True, ge=1
     )
-    max_requests: int = setting(512, "The most votes at once.")
-    max_queue: int = setting(2048, "The most votes that may wait.", file_only=True)
-    max_draws: int = setting(2048, "The most draws in flight at once.")
-    fan_out: int = setting(64, "The most of these for one vote.")
-    max_body_bytes: int = setting(16 << 20, "The longest request.", file_only=True)
-    timeout_seconds: float = setting(
-        600.0, "The longest that one request to the upstream may take, retries and pauses included."
+    max_requests: int = option(512, "The most votes at once.", ge=1)
+    max_queue: int = option(2048, "The most votes that may wait.", file_only=True, ge=0)
+    max_draws: int = option(2048, "The most draws in flight at once.", ge=1)
+    fan_out: int = option(64, "The most of these for one vote.", ge=1)
+    max_body_bytes: int = option(16 << 20, "The longest request.", file_only=True, ge=1)
+    timeout_seconds: float = option(
+        600.0, "The longest that one request to the upstream may take, retries and pauses included.", gt=0
     )
-    retries: int = setting(
-        4, "How often a request is tried again that the upstream refuses for now (429, 503).", file_only=True
+    retries: int = option(
+        4, "How often a request is tried again that the upstream refuses for now (429, 503).", file_only=True, ge=0
     )
-    upload_seconds: float = setting(120.0, "The longest that a request may take to arrive.", file_only=True)
-    heartbeat_seconds: float = setting(5.0, "How often a stream that has nothing to say yet says so.", file_only=True)
-    unready_seconds: float = setting(
-        1.0, "How much of drain_seconds /readyz says no before new connections are refused.", file_only=True
+    upload_seconds: float = option(120.0, "The longest that a request may take to arrive.", file_only=True, gt=0)
+    heartbeat_seconds: float = option(
+        5.0, "How often a stream that has nothing to say yet says so.", file_only=True, gt=0
     )
-    cors_origins: tuple[str, ...] = setting((), "Web sites whose pages may ask; * for all.", file_only=True)
-    allow_hosts: tuple[str, ...] = setting((), "Hosts by which a proxy on this machine may ask without a key.")
-    signals: bool = setting(False, "Ask for log probabilities, which the replies do not show unless asked to.")
-    exact_usage: bool = setting(False, "Draw one by one where a server does not count the tokens of each draw.")
-    otel: bool = setting(
+    unready_seconds: float = option(
+        1.0, "How much of drain_seconds /readyz says no before new connections are refused.", file_only=True, ge=0
+    )
+    cors_origins: Sequence[str] = option((), "Web sites whose pages may ask; * for all.", file_only=True)
+    allow_hosts: Sequence[str] = option((), "Hosts by which a proxy on this machine may ask without a key.")
+    signals: bool = option(False, "Ask for log probabilities, which the replies do not show unless asked to.")
+    exact_usage: bool = option(False, "Draw one by one where a server does not count the tokens of each draw.")
+    otel: bool = option(
         False, "Send traces by OTLP, as where OTEL_EXPORTER_OTLP_ENDPOINT is set (extra otel).", file_only=True
     )
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check(self) -> Self:
         _ = self.targets
-        for name in ("budget", "max_body_bytes", "max_requests", "max_draws", "fan_out", "workers"):
-            if getattr(self, name) < 1:
-                raise OptionError(f"must be at least 1, not {getattr(self, name)}", name)
-        for name in ("deadline_seconds", "timeout_seconds", "heartbeat_seconds", "upload_seconds"):
-            if not 0 < getattr(self, name) < inf:
-                raise OptionError(f"must be above 0, not {getattr(self, name)}", name)
-        for name in ("retries", "max_queue", "drain_seconds", "unready_seconds", "hold_seconds"):
-            if not 0 <= getattr(self, name) < inf:
-                raise OptionError(f"must be 0 or more, not {getattr(self, name)}", name)
         self._check_promises()
-        if self.vote not in VOTES:
-            raise OptionError(f'must be one of {", ".join(VOTES)}, not "{self.vote}"', "vote")
         self._check_right()
-        if not 1 <= self.port <= 65535:
-            raise OptionError(f"must be between 1 and 65535, not {self.port}", "port")
-        if self.max_budget is not None and self.max_budget < 1:
-            raise OptionError(f"must be at least 1, not {self.max_budget}", "max_budget")
         for origin in self.cors_origins:
             if origin != "*" and not re.fullmatch(r"https?://[^/\s]+", origin):
                 raise OptionError(f'must be * or like https://chat.example, not "{origin}"', "cors_origins")
@@ -156,25 +147,23 @@ class Settings:
                 "would send the gateway's own keys to the upstream: give one or the other", "forward_auth"
             )
         _ = self.sampling
-        object.__setattr__(self, "policy", read_policies(self.policy or ()))
         for policy in self.policy:
             self.check_policy(policy)
+        return self
 
     def under(self, given: Mapping[str, Any]) -> "Settings":
         """The settings as a policy has them."""
-        return replace(self, policy=(), **given) if given else self
+        return self.replaced(policy=(), **given) if given else self
 
     def check_policy(self, policy: ClientPolicy) -> None:
         """Refuse a policy whose settings can't be."""
         try:
-            self.under({name: value for name, value in policy.given.items() if name != "max_samples"})
+            self.under({name: value for name, value in policy.changes.items() if name != "max_samples"})
         except SufficeError as error:
             of = " and ".join(f'{name} "{getattr(policy, name)}"' for name in ("key", "model") if getattr(policy, name))
             raise OptionError(f"of {of}: {error}", "policy") from None
 
     def _check_promises(self) -> None:
-        if not 0 <= self.audit <= 1:
-            raise OptionError(f"must be a share between 0 and 1, not {self.audit}", "audit")
         if self.audit and self.forward_auth:
             raise OptionError("would draw audits with the clients' own keys (forward_auth): give one", "audit")
         if self.min_agreement is not None:
@@ -188,19 +177,14 @@ class Settings:
                 raise OptionError(message, "max_mean_samples")
             if self.min_agreement is not None:
                 raise OptionError("and min_agreement can't both be promised: give one", "max_mean_samples")
-        if self.over_one is not None:
-            if not 0 < self.over_one < inf:
-                raise OptionError(f"must be above 0, as 0.5 for half as much again, not {self.over_one:g}", "over_one")
-            if self.min_agreement is not None:
-                raise OptionError("and min_agreement can't both be kept: give one", "over_one")
+        if self.over_one is not None and self.min_agreement is not None:
+            raise OptionError("and min_agreement can't both be kept: give one", "over_one")
         promises = ("min_agreement", "max_mean_samples", "over_one")
         which = next((name for name in promises if getattr(self, name) is not None), None)
         if which and not isinstance(get_controller(self.controller), Plan):
             raise OptionError(f'needs the controller plan, whose price it sets, not "{self.controller}"', which)
 
     def _check_right(self) -> None:
-        if self.unsure not in UNSURE:
-            raise OptionError(f'must be one of {", ".join(UNSURE)}, not "{self.unsure}"', "unsure")
         if self.risk is None and self.unsure == "error":
             raise OptionError("is for what is not sure enough: name the risk that is allowed (risk)", "unsure")
         if self.risk is not None:
@@ -219,17 +203,8 @@ class Settings:
         votes: dict[str, Any] = {"controller": self.controller, "flow": self.flow}
         if self.value_of_a_second or self.price_per_million_tokens:
             votes = priced(votes, Costs(**{one.name: getattr(self, one.name) for one in fields(Costs)}))
-        return Sampling(
-            **votes,
-            budget=self.budget,
-            answer=self.answer,
-            elect=self.elect,
-            signals=self.signals,
-            deadline_seconds=self.deadline_seconds,
-            patience=self.patience,
-            retries=self.retries,
-            timeout_seconds=self.timeout_seconds,
-        )
+        own = ["budget", "answer", "elect", "signals", "deadline_seconds", "patience", "retries", "timeout_seconds"]
+        return Sampling(**votes, **{name: getattr(self, name) for name in own})
 
     @cached_property
     def most_draws(self) -> int:
@@ -292,12 +267,13 @@ def _check_folder(folder: Path) -> None:
         raise OptionError(f"{folder}: nothing can be kept there; name another folder", "state")
 
 
-def with_file(settings: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The settings of a TOML file, with those that were given as options before them."""
-    read = read_file(path)
+def with_file(given: Mapping[str, Any], path: Path) -> Settings:
+    """Return the settings of a TOML file, with those that are given as options before them."""
     try:
-        return read_settings(read) | settings | {"config": str(path)}
+        return Settings(**{**read_file(path), **given, "config": str(path)})
     except OptionError as error:
+        if error.argument is None or error.argument in given or str(path) in error.complaint:
+            raise
         raise OptionError(f"--config {path}: {error}") from None
 
 
@@ -311,45 +287,3 @@ def read_file(path: Path) -> dict[str, Any]:
         raise OptionError(f"{path}: it can't be read: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise OptionError(f"{path}: not TOML: {error}") from None
-
-
-def read_settings(given: Mapping[str, Any], *, texts: bool = False) -> dict[str, Any]:
-    """Settings as they come from a file or a program, each as the type that its field has.
-
-    Args:
-        given: The settings by name.
-        texts: Whether numbers and switches may be texts, as where a command line gives all that it has.
-
-    Raises:
-        OptionError: where there is no such setting, or it is of another type.
-    """
-    kinds = {name: kind for name, kind in get_type_hints(Settings).items() if name != "config"}
-    read = {}
-    for name, value in given.items():
-        if name not in kinds:
-            raise OptionError(f'there is no setting "{name}"; there are {", ".join(kinds)}')
-        read[name] = _of_type(name, value, kinds[name], texts)
-    return read
-
-
-def _of_type(name: str, value: Any, kind: Any, texts: bool) -> Any:
-    """A setting's value as its type, where that is a plain one; what reads the others refuses what is wrong."""
-    kind = next((one for one in (str, int, float) if kind == one | None), kind)
-    if kind == tuple[str, ...]:
-        value = value.split(",") if isinstance(value, str) else value
-        if not isinstance(value, tuple | list) or not all(isinstance(one, str) for one in value):
-            raise OptionError(f"must be a list of strings, not {value!r}", name)
-        return tuple(value)
-    if kind not in (str, int, float, bool):
-        return value
-    if texts and isinstance(value, str) and kind is not str:
-        try:
-            value = json.loads(value.lower())
-        except ValueError:
-            raise OptionError(f"can't be {value!r}", name) from None
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[kind]
-        raise OptionError(f"must be {wanted}, not {value!r}", name)
-    return value

@@ -8,7 +8,6 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +40,7 @@ def deployment(settings: "Settings | Mapping[str, Any]") -> Any:
         raise OptionError(f"this needs Ray Serve: {install('ray,serve')}") from None
 
     @serve.deployment(**deployment_options(chosen))
-    @serve.ingress(App(asdict(replace(chosen, host=EVERYWHERE)), list(IMPORTED)))
+    @serve.ingress(App(chosen.replaced(host=EVERYWHERE).model_dump(), list(IMPORTED)))
     class Replica:
         app: App
 
@@ -54,9 +53,10 @@ def deployment(settings: "Settings | Mapping[str, Any]") -> Any:
 
 def settings_of(given: "Settings | Mapping[str, Any]") -> "Settings":
     """The gateway's settings, which may be a mapping, also of a command line, where all are texts."""
-    from suffice.gateway.settings import Settings, read_settings
+    from suffice.gateway.settings import Settings
+    from suffice.options import read_texts
 
-    return given if isinstance(given, Settings) else Settings(**read_settings(given, texts=True))
+    return given if isinstance(given, Settings) else Settings(**read_texts(Settings, given))
 
 
 def deployment_options(settings: "Settings") -> dict[str, Any]:
@@ -107,7 +107,7 @@ class App:
         for name in self._modules:
             import_module(name)
         settings = Settings(**self._settings)
-        settings = replace(settings, state=settings.state or str(state))
+        settings = settings.replaced(state=settings.state or str(state))
         settings.check_safe()
         return Gateway(settings)
 

@@ -1,7 +1,6 @@
 """The command that runs the gateway."""
 
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +19,7 @@ def serve(given: Annotated[dict[str, Any], Fields(Settings)], local_model: Gguf)
     """Serve an OpenAI-compatible endpoint that asks the one behind it just enough times."""
     gateway = need("suffice.gateway.serve", "serve")
     traces = need("suffice.gateway.operations.traces", "serve")
-    settings = Settings(**with_file(given, Path(given["config"])) if given.get("config") else given)
+    settings = with_file(given, Path(given["config"])) if "config" in given else Settings(**given)
     if settings.targets and local_model:
         raise OptionError("give --upstream or --gguf, not both")
     settings.check_safe()
@@ -39,4 +38,4 @@ def serve(given: Annotated[dict[str, Any], Fields(Settings)], local_model: Gguf)
         where = f"http://{settings.host}:{settings.port}"
         behind = local.model if local else ", ".join(target.url.rpartition("@")[2] for target in settings.targets)
         typer.echo(f"suffice: {where}/v1 in front of {behind}; a page is at {where}/", err=True)
-        gateway.serve(replace(settings, upstream=local.base_url) if local else settings)
+        gateway.serve(settings.replaced(upstream=local.base_url) if local else settings)

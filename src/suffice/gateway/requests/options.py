@@ -61,7 +61,7 @@ class Policies:
         policies = [one for one in self._policies if one.fits(key, model)]
         given: dict[str, Any] = {}
         for policy in sorted(policies, key=lambda one: one.specificity):
-            given |= policy.given
+            given |= policy.changes
         max_samples = given.pop("max_samples", None)
         return InForce(self._settings.under(given), max_samples)
 
@@ -73,7 +73,7 @@ class Policies:
             return
         self._seen = seen
         try:
-            self._policies = replace(self._settings, policy=read_file(self._path).get("policy", ())).policy
+            self._policies = self._settings.replaced(policy=read_file(self._path).get("policy", ())).policy
         except OptionError as error:
             print(f"suffice: {error}; the old policies stay in force", file=sys.stderr, flush=True)
         else:
@@ -108,10 +108,10 @@ class ClientOptions(Options):
     """The `suffice` object of a request's body, or its `x-suffice-*` headers."""
 
     controller: Name = "plan"
-    budget: int = Field(DEFAULT_BUDGET, ge=1, lt=LARGEST)
+    budget: int = Field(default=DEFAULT_BUDGET, ge=1, lt=LARGEST)
     answer: Name = "auto"
-    deadline_seconds: float = Field(600.0, gt=0, lt=LARGEST)
-    patience: float = Field(0.0, ge=0, lt=LARGEST)
+    deadline_seconds: float = Field(default=600.0, gt=0, lt=LARGEST)
+    patience: float = Field(default=0.0, ge=0, lt=LARGEST)
     flow: Annotated[Flow | None, BeforeValidator(_flow)] = None
     compose: bool = False
     ignore: Sequence[str] = ()
