@@ -74,6 +74,8 @@ class Span:
 
     def ended(self, outcome: Any) -> None:
         """Set what came of a vote. Tokens have names of ours: those of the conventions are on the draws."""
+        if self._span is None:
+            return
         facts = {
             "suffice.samples": outcome.samples,
             "suffice.rounds": outcome.rounds,
