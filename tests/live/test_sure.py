@@ -124,17 +124,8 @@ def test_run_writes_it_beside_what_gold_says_and_ends_with_the_coverage(file: Pa
     questions, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
     questions.write_text("".join(json.dumps(one) + "\n" for one in asked))
     with FakeServer(script) as server:
-        options: list[str | Path] = [
-            "--out",
-            out,
-            "--controller",
-            "sc:draws=8",
-            "--base-url",
-            server.base_url,
-            "--concurrency",
-            "1",
-        ]
-        said = works("run", questions, *options, "--right", file, "--risk", "0.1", "--report", tmp_path / "it.html")
+        options = ["--controller", "sc:draws=8", "--base-url", server.base_url, "--concurrency", "1"]
+        said = works("run", questions, "--out", out, *options, "--right", file, "--risk", "0.1")
     lines = {line["id"]: line for line in map(json.loads, out.read_text().splitlines())}
     assert [lines[f"q{place}"]["graded"] for place in range(4)] == [False, True, True, True]
     assert all(0.5 < lines[f"q{place}"]["right"] < 1 and lines[f"q{place}"]["sure"] for place in range(4))

@@ -48,7 +48,7 @@ class ChatWire(base.Wire):
         read = [_read_choice(choice) for choice in choices]
         if not read:
             raise base.MalformedError("a chat completion with no choices")
-        signals = [signals_of(_take_tokens(choice)) for choice in reply["choices"]]
+        tokens = [_take_tokens(choice) for choice in reply["choices"]]
         usage = base.token_usage(reply) or TokenUsage(None, None)
         counts_one = "timings" in reply
         counts = _share_out(usage.completion, read, counts_one)
@@ -57,7 +57,7 @@ class ChatWire(base.Wire):
                 response,
                 tokens=counts[place],
                 estimated=counts_one and place > 0,
-                signals=signals[place],
+                signals=signals_of(tokens[place]) if tokens[place] else {},
                 prompt_tokens=0 if place else usage.prompt or 0,
                 choice=choices[place],
                 reply=reply,
