@@ -1,24 +1,15 @@
-"""Tables for a narrow terminal, where names fold, figures don't and titles cross columns; and the same for a report."""
+"""Tables for a narrow terminal, and the same for a report."""
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions
 from rich.measure import Measurement
-from rich.segment import Segment
-from rich.table import Table
 from rich.text import Text
 
 from suffice.report.html import Section, figures, table, words
-
-FIRST_MARK = 0xF0000
-"""The first of the characters, all of private use, that stand for titles while a table is laid out."""
-
-EDGE = 1
-"""The right edge, which is left out."""
 
 GAP = 2
 
@@ -27,10 +18,9 @@ AVERAGE = "average"
 
 
 class Columns:
-    """A table with a column of names, which fold where they must, and columns of figures.
+    """A table with a column of names and columns of figures.
 
-    Titles of blocks take no part in how wide the names are, and a name that would fold twice has a line of its own;
-    spaces at the ends of lines, which a narrow terminal would fold, are left out.
+    Titles of blocks take no part in how wide the names are, and a name that is too long has a line of its own.
     """
 
     def __init__(self, title: str, names: str, headings: Sequence[str], least: int = 14, gap: int = GAP) -> None:
@@ -66,48 +56,44 @@ class Columns:
         panels = [{"name": name, "rows": rows} for name, rows in {"": every, **blocks}.items()]
         return table(self._title, columns, panels)
 
-    def _laid_out(self, width: int) -> tuple[Table, list[Text]]:
-        """The table, and the lines that stand in it as marks."""
-        made = Table(box=SIMPLE_HEAD, padding=(0, self._gap - 1, 0, 0))
-        made.add_column(self._names, overflow="fold", min_width=self._least)
-        for heading, least in zip(self._headings, self._widths, strict=True):
-            made.add_column(heading, justify="right", no_wrap=True, min_width=least)
-        room = width - self._gap - sum(least + self._gap for least in self._widths)
-        lines: list[Text] = []
-        for name, cells in self._rows:
-            alone = not cells or name.cell_len > 2 * max(room, self._least)
-            if not cells:
-                made.add_section()
-            if alone:
-                made.add_row(chr(FIRST_MARK + len(lines)))
-                lines.append(Text(" ") + name)
-            if cells:
-                made.add_row(Text() if alone else name, *cells)
-        return made, lines
+    def _names_width(self, width: int) -> int:
+        """The width of the column of names in a table of this width; no less than a name needs where it is short."""
+        longest = max([self._least, _width(self._names), *(name.cell_len for name, cells in self._rows if cells)])
+        return min(longest, max(self._least, width - self._gap - sum(one + self._gap for one in self._widths)))
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        needed = 1 + self._least + self._gap + sum(least + self._gap for least in self._widths)
-        made, _ = self._laid_out(options.max_width)
-        return Measurement(needed - EDGE, Measurement.get(console, options, made).maximum - EDGE)
+        figures = 1 + sum(one + self._gap for one in self._widths)
+        return Measurement(figures + self._least, figures + self._names_width(options.max_width))
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text | Segment]:
-        if self._title:  # not the table's own, which is cut where the table ends
-            for part in Text(self._title, "table.title").wrap(console, options.max_width):
-                part.rstrip()
-                yield part
-        made, lines = self._laid_out(options.max_width)
-        options = options.update(width=options.max_width + EDGE)
-        for line in console.render_lines(made, options, pad=False):
-            marks = [ord(one) - FIRST_MARK for segment in line for one in segment.text if ord(one) >= FIRST_MARK]
-            if marks and marks[0] < len(lines):
-                yield lines[marks[0]]
-                continue
-            while line and not line[-1].text.strip():
-                line.pop()
-            yield from line[:-1]
-            if line:
-                yield Segment(line[-1].text.rstrip(), line[-1].style)
-            yield Segment.line()
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        wide = self._names_width(options.max_width)
+        for part in Text(self._title, "table.title").wrap(console, options.max_width):
+            part.rstrip()
+            yield part
+        heads = [one.split("\n") for one in (self._names, *self._headings)]
+        tall = max(map(len, heads))
+        yield Text()
+        for first, *others in zip(*([""] * (tall - len(one)) + one for one in heads), strict=True):
+            yield self._line(Text(first), others, wide, "bold")
+        yield Text(" " + "─" * (wide + sum(one + self._gap for one in self._widths) + self._gap - 1))
+        for place, (name, cells) in enumerate(self._rows):
+            if not cells and place:
+                yield Text()
+            if not cells or name.cell_len > wide:
+                yield Text(" ") + name
+                name = Text()
+            if cells:
+                yield self._line(name, cells, wide)
+        yield Text()
+
+    def _line(self, name: Text, cells: Sequence[str], wide: int, style: str = "") -> Text:
+        """A name and its figures, with no spaces at the end, which a narrow terminal would fold."""
+        padded = [
+            " " * (self._gap + width - cell_len(cell)) + cell for cell, width in zip(cells, self._widths, strict=False)
+        ]
+        line = Text.assemble(" ", name, " " * (wide - name.cell_len), *padded, style=style)
+        line.rstrip()
+        return line
 
 
 def _width(text: str) -> int:
