@@ -51,7 +51,7 @@ def test_what_is_no_vote_is_passed_on_byte_for_byte(case: str, streamed: bool) -
     assert "x-suffice-budget" not in upstream.headers[0] and upstream.headers[0]["x-odd"] == "1"
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 429, 500, 503])
+@pytest.mark.parametrize("status", [429, 503])
 def test_the_upstream_s_errors_keep_their_status_and_words(status: int) -> None:
     fault = {"error": {"message": "as you say", "type": "odd", "param": "p", "code": "c"}}
     with FakeServer(lambda request, number: Reply(fault, status)) as upstream, gateway(upstream, retries=1) as url:

@@ -45,7 +45,7 @@ def test_the_timeout_bounds_all_tries_together(kind: str) -> None:
 
 
 @kinds
-@pytest.mark.parametrize("status", [400, 401, 404, 500, 502])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 500, 502])
 def test_an_error_is_told_at_once(kind: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.live.servers.retry.BACKOFF_SECONDS", 300.0)
     fault = {"error": {"message": "as you say", "type": "odd", "param": None, "code": "c"}}

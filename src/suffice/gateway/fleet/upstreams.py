@@ -66,7 +66,6 @@ class Upstream:
         headers["content-type"], headers["accept-encoding"] = "application/json", "identity"
 
         async def post(path: str, draw: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
-            url = self._url(path, request)
             body = bytearray()
             begun = time.monotonic()
             wanted = draw.get("n")  # which only chat completions have: elsewhere it is whatever the client sent
@@ -74,21 +73,16 @@ class Upstream:
             metrics.IN_FLIGHT.inc(draws)
             self._in_flight.inc(draws)
             try:
-                data, sized = _data(encoder.pieces(draw), TRACING.passed_on(headers))
-                async with self._session.post(url, data=data, headers=sized, allow_redirects=False) as reply:
-                    async for chunk in bounded(reply):
+                reply = await self._send("POST", self._url(path, request), encoder.pieces(draw), headers)
+                async with aclosing(bounded(reply)) as chunks:
+                    async for chunk in chunks:
                         body += chunk
                         show(chunk)
-            except (aiohttp.ClientError, OSError) as error:
-                raise our_error(error) from None
             finally:
                 metrics.IN_FLIGHT.dec(draws)
                 self._in_flight.dec(draws)
                 metrics.UPSTREAM_SECONDS.observe(time.monotonic() - begun)
-            whole = unpacked(bytes(body), reply.headers.get("content-encoding", ""))
-            if reply.status >= 300:
-                raise self.error_of(reply, whole)
-            return whole
+            return unpacked(bytes(body), reply.headers.get("content-encoding", ""))
 
         return post
 
@@ -110,31 +104,30 @@ class Upstream:
         Raises:
             StatusError: If the reply is an error, or names another address.
         """
-        headers = TRACING.passed_on(self._headers(request.headers))
+        headers = self._headers(request.headers)
         if plain:
             headers["accept-encoding"] = "identity"
-        data, sized = _data([content], headers)
+        return await self._send(request.method, self._url(path, request), [content], headers)
+
+    async def _send(
+        self, method: str, url: URL, pieces: Sequence[bytes], headers: CIMultiDict[str]
+    ) -> aiohttp.ClientResponse:
+        data, sized = _data(pieces, TRACING.passed_on(headers))
         try:
-            reply = await self._session.request(
-                request.method, self._url(path, request), data=data or None, headers=sized, allow_redirects=False
-            )
+            reply = await self._session.request(method, url, data=data or None, headers=sized, allow_redirects=False)
         except (aiohttp.ClientError, OSError) as error:
             raise our_error(error) from None
         if reply.status < 400 and reply.status not in REDIRECTS:
             return reply
         body = b"".join([piece async for piece in bounded(reply)])
-        raise self.error_of(reply, unpacked(body, reply.headers.get("content-encoding", "")))
-
-    def error_of(self, reply: aiohttp.ClientResponse, body: bytes) -> StatusError:
-        """A reply that is an error, as one of ours, with no key in it."""
-        headers = {name.lower(): value for name, value in reply.headers.items()}
         if reply.status < 400:
-            return StatusError(reply.status, REDIRECTED, {})
-        clean = self.clean(body)
+            raise StatusError(reply.status, REDIRECTED, {})
+        clean = self._clean(unpacked(body, reply.headers.get("content-encoding", "")))
         shown = clean[:200].decode(errors="replace")
-        return StatusError(reply.status, message_in(clean) or f"status {reply.status}: {shown}", headers, clean)
+        told = {name.lower(): value for name, value in reply.headers.items()}
+        raise StatusError(reply.status, message_in(clean) or f"status {reply.status}: {shown}", told, clean)
 
-    def clean(self, body: bytes) -> bytes:
+    def _clean(self, body: bytes) -> bytes:
         """The upstream's own words, without its key and its address."""
         text = masked(body.decode("utf-8", "surrogateescape"), self.key)
         return self._address.sub(self.host.name, text).encode("utf-8", "surrogateescape")
