@@ -1,6 +1,7 @@
 """The cap on tokens over one response: the price of a draw rises until it holds, and nobody is refused."""
 
 import random
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
@@ -58,11 +59,10 @@ def test_votes_under_way_count_before_they_have_ended() -> None:
         for _ in range(7):
             cap.observe(0, 100, 1000)
     assert cap.typical == pytest.approx(400, rel=0.01) and not cap.exhausted
-    ended = []
-    while not cap.exhausted:
-        ended.append(cap.begin())
-    assert len(ended) == pytest.approx(ROOM * 0.5 * 1400 * 100 / 400, abs=1)
-    ended.pop()()
+    with ExitStack() as under_way:
+        while not cap.exhausted:
+            under_way.enter_context(cap.expecting())
+        assert cap.under_way == pytest.approx(ROOM * 0.5 * 1400 * 100 / 400, abs=1)
     assert not cap.exhausted
 
 

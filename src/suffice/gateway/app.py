@@ -17,9 +17,10 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from suffice.gateway.door import OPEN, AccessLog, Door, Exchange, Handler, Places, body_of
+from suffice.gateway.door import OPEN, AccessLog, Door, Handler, Places, body_of
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.events import Events
+from suffice.gateway.exchange import AskedFor, Exchange
 from suffice.gateway.fleet.relay import relay
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.state import FileState
@@ -107,7 +108,7 @@ class Gateway:
         elif body:
             samples = samples_asked(raw, body)
             check_samples(samples, settings, pipeline.policies.of(exchange.key, model or _deployment(path)).max_samples)
-            exchange.usage.samples = samples
+            exchange.add(AskedFor(model or _deployment(path), samples))
 
         async def passing() -> Events:
             seconds = settings.deadline_seconds

@@ -10,7 +10,6 @@ import traceback
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,34 +20,14 @@ from starlette.responses import Response, StreamingResponse
 from suffice.gateway.access import KeyRing
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.events import CutError
+from suffice.gateway.exchange import Exchange, Identified, NoReply
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.costs import SpendingByGroup, UsageMeter
+from suffice.gateway.operations.costs import SpendingByGroup
 from suffice.gateway.operations.traces import begin_span, end_span
 from suffice.gateway.settings import LOOPBACK, Settings
-from suffice.live import Progress
 from suffice.live.dialects import CHAT, Face
 from suffice.live.tracing import TRACING
 from suffice.planning.promises import OverOneCap
-
-Line = dict[str, Any]
-"""What the log says of a request, filled in while it is answered."""
-
-
-@dataclass
-class Exchange:
-    """A request under way."""
-
-    request: Request
-    line: Line
-    usage: UsageMeter = field(default_factory=UsageMeter)
-    key: str | None = None
-    """The name of its key; None if no key is asked for."""
-    progress: Callable[[], Progress] | None = None
-    """How far its vote is, for whoever watches."""
-    span: Any = None
-    """Its span, where there are traces."""
-    at_end: list[Callable[[], None]] = field(default_factory=list)
-    """What is to be done when the reply has been sent, before the line is written."""
 
 
 async def body_of(request: Request, settings: Settings) -> bytes:
@@ -75,8 +54,6 @@ Handler = Callable[[Exchange], Awaitable[Response]]
 RECENT = 100
 """So many requests are remembered for the page."""
 
-_TEXTS = ("question", "answer", "error")
-
 
 class AccessLog:
     """Requests under way and the last ones that ended, and their totals."""
@@ -84,35 +61,28 @@ class AccessLog:
     def __init__(self, workers: int, cap: OverOneCap | None = None) -> None:
         self._workers = workers
         self._begun = time.time()
-        self._under_way: dict[int, tuple[Exchange, float]] = {}
-        self._recent: deque[Line] = deque(maxlen=RECENT)
+        self._under_way: set[Exchange] = set()
+        self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
         self._requests = 0
         self._costs = SpendingByGroup(cap)
 
     def begin(self, exchange: Exchange) -> None:
-        """Know of a request."""
-        self._under_way[id(exchange)] = exchange, time.monotonic()
+        """Add a request to those under way."""
+        self._under_way.add(exchange)
 
     def end(self, exchange: Exchange, status: int) -> None:
-        """Write its line: its reply has been sent, with this status."""
-        _, begun = self._under_way.pop(id(exchange))
-        exchange.line |= exchange.usage.took
-        for finish in exchange.at_end:
-            finish()
-        request, line = exchange.request, exchange.line
-        about = {"time": round(time.time(), 3), "method": request.method, "path": _path(exchange), "status": status}
-        entry = {**about, "seconds": round(time.monotonic() - begun, 4), **line}
-        metrics.REQUESTS.labels(line["kind"]).inc()
-        if exchange.span:
-            end_span(exchange.span, status)
-        if _is_asked_of_a_model(exchange):
-            self._count(entry)
+        """Write the line of a request whose reply has been sent."""
+        self._under_way.remove(exchange)
+        line = exchange.log(status)
+        metrics.REQUESTS.labels(line.kind).inc()
+        if line.is_of_a_model:
+            self._count(line.to_json(texts=False))
         with suppress(OSError, ValueError):  # nobody reads the log: no reason to fail
-            sys.stdout.write(json.dumps(entry) + "\n")
+            sys.stdout.write(json.dumps(line.to_json()) + "\n")
             sys.stdout.flush()
 
-    def _count(self, entry: Line) -> None:
-        self._recent.appendleft({name: value for name, value in entry.items() if name not in _TEXTS})
+    def _count(self, entry: dict[str, Any]) -> None:
+        self._recent.appendleft(entry)
         self._requests += 1
         if entry.get("key"):
             metrics.KEY_REQUESTS.labels(entry["key"]).inc()
@@ -120,7 +90,7 @@ class AccessLog:
 
     def summary(self, caller: str | None) -> dict[str, Any]:
         """Return sums over all requests, and no text of any; if keys are asked for, only the caller's are listed."""
-        under_way = [told for told in map(_on_the_way, self._under_way.values()) if told]
+        under_way = [told for told in map(_on_the_way, self._under_way) if told]
         return {
             "totals": self._costs.total() | {"requests": self._requests},
             "costs": self._costs.summary(caller),
@@ -131,25 +101,14 @@ class AccessLog:
         }
 
 
-def _on_the_way(under_way: tuple[Exchange, float]) -> Line | None:
-    """What is told of a request that has no reply yet; nothing of looks at our own figures."""
-    exchange, begun = under_way
-    if not _is_asked_of_a_model(exchange):
+def _on_the_way(exchange: Exchange) -> dict[str, Any] | None:
+    """Describe a request under way; None if no model is asked."""
+    log, progress = exchange.log(), exchange.progress
+    if not log.is_of_a_model:
         return None
-    told = {name: exchange.line.get(name) for name in ("kind", "model", "controller", "key")}
-    progress = exchange.progress()._asdict() if exchange.progress else {}
-    return {"path": _path(exchange), "seconds": round(time.monotonic() - begun, 3), **told, **progress}
-
-
-def _path(exchange: Exchange) -> str:
-    path: str = exchange.request.url.path[:200]
-    return path
-
-
-def _is_asked_of_a_model(exchange: Exchange) -> bool:
-    path = _path(exchange)
-    posted = exchange.request.method == "POST"
-    return posted and path.startswith("/v1/") and not path.startswith("/v1/suffice/")
+    told = {"path": log.path, "seconds": log.seconds, "kind": log.kind, "model": log.asked and log.asked.model}
+    told |= {"controller": log.controller, "key": log.key}
+    return told | (progress._asdict() if progress else {})
 
 
 OPEN = "other"
@@ -202,34 +161,40 @@ class Door:
 
         async def handle(request: Request) -> Response:
             span = begin_span(request) if TRACING.tracer else None
-            exchange = Exchange(request, {"kind": kind}, span=span)
+            exchange = Exchange(request, kind)
             self._log.begin(exchange)
+
+            def sent(status: int) -> None:
+                self._log.end(exchange, status)
+                if span:
+                    end_span(span, status)
+
             try:
-                response = await self._answer(handler, exchange, face)
+                response = await self._answer(handler, exchange, face, is_open=kind == OPEN)
             except asyncio.CancelledError:
-                exchange.line["kind"] = "cancelled"
-                self._log.end(exchange, 503)
+                exchange.add(NoReply("cancelled"))
+                sent(503)
                 raise
             if self.is_draining:
                 response.headers["connection"] = "close"
             if isinstance(response, StreamingResponse):
-                response.body_iterator = self._stream(response.body_iterator, response, exchange, face)
+                response.body_iterator = self._stream(response.body_iterator, response, exchange, face, sent)
             else:
-                self._log.end(exchange, response.status_code)
+                sent(response.status_code)
             return response
 
         return handle
 
-    async def _answer(self, handler: Handler, exchange: Exchange, face: Face) -> Response:
+    async def _answer(self, handler: Handler, exchange: Exchange, face: Face, *, is_open: bool) -> Response:
         """The handler's response, or its error as one."""
         try:
-            if exchange.line["kind"] != OPEN:
+            if not is_open:
                 self._check_origin(exchange.request)
                 self._check_key(exchange)
             with self._until_end():
                 return await handler(exchange)
         except ClientDisconnect:
-            exchange.line["kind"] = "cancelled"
+            exchange.add(NoReply("cancelled"))
             return Response(status_code=499)
         except Exception as error:
             return self._taken(error, exchange).response(face)
@@ -238,10 +203,10 @@ class Door:
         """An error as one of ours, which is in the line; what nobody foresaw is told on the standard error alone."""
         if not isinstance(error, GatewayError):
             traceback.print_exception(error)
-            exchange.line |= {"kind": "error", "error": type(error).__name__}
+            exchange.add(NoReply("error", type(error).__name__))
             return GatewayError(500, "the gateway failed", kind="server_error")
         said = str(error) if self._settings.log_text else error.brief
-        exchange.line |= {"kind": "refused" if error.status == 401 else "error", "error": said}
+        exchange.add(NoReply("refused" if error.status == 401 else "error", said))
         return error
 
     def _check_origin(self, request: Request) -> None:
@@ -264,14 +229,14 @@ class Door:
         """Refuse a request without a key, if keys are asked for; else note whose it is."""
         if self._keys is None:
             return
-        exchange.key = self._keys.name_of(exchange.request.headers)
-        if exchange.key is None:
+        key = self._keys.name_of(exchange.request.headers)
+        if key is None:
             message = "the key is missing or wrong: send it as Authorization: Bearer KEY, or as x-api-key"
             raise GatewayError(401, message, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
-        exchange.line["key"] = exchange.key
+        exchange.add(Identified(key))
 
     async def _stream(
-        self, pieces: Any, response: Response, exchange: Exchange, face: Face
+        self, pieces: Any, response: Response, exchange: Exchange, face: Face, sent: Callable[[int], None]
     ) -> AsyncGenerator[Any, None]:
         """The pieces of a stream; an error is an event of it, if it has events at all."""
         has_events = response.headers.get("content-type", "").startswith("text/event-stream")
@@ -281,7 +246,7 @@ class Door:
                     async for piece in pieces:
                         yield piece
         except (asyncio.CancelledError, GeneratorExit):
-            exchange.line["kind"] = "cancelled"
+            exchange.add(NoReply("cancelled"))
             raise
         except CutError:
             raise
@@ -291,7 +256,7 @@ class Door:
                 raise
             yield face.error_event(taken.payload(face))
         finally:
-            self._log.end(exchange, response.status_code)
+            sent(response.status_code)
 
     @contextmanager
     def _until_end(self) -> Iterator[None]:

@@ -4,7 +4,7 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -15,13 +15,14 @@ import numpy as np
 from starlette.responses import Response
 
 from suffice.errors import SampleError, SufficeError
-from suffice.gateway.door import Exchange, Places, body_of
+from suffice.gateway.door import Places, body_of
 from suffice.gateway.errors import GatewayError, from_upstream
 from suffice.gateway.events import Elected, Events, Passed, Standing, Thought
+from suffice.gateway.exchange import DrawBegun, Exchange, NoReply, NotVoted, SentTo, VoteBegun, Voted
 from suffice.gateway.fleet.relay import in_time, relay
 from suffice.gateway.fleet.upstreams import Upstreams
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.costs import line_of, measure
+from suffice.gateway.operations.costs import measure
 from suffice.gateway.operations.state import FileState
 from suffice.gateway.render import (
     StreamShape,
@@ -97,23 +98,19 @@ class Pipeline:
         raw = await body_of(exchange.request, self.settings)
         parsed = await parse(self.policies, dialect, exchange, raw)
         route = route_of(parsed)
-        panel = self._panel(parsed)
-        parsed = as_panel(parsed) if panel else parsed
+        panel = self.settings.voters
+        if panel and panel.name == parsed.client.model:
+            parsed = as_panel(parsed, panel)
         del raw  # it may be long, and is held no longer than it is needed
         if route.kind == "relay":
-            exchange.line["no_vote"] = route.why
-        if route.kind != "relay":
+            exchange.add(NotVoted(route.why))
+        else:
             parsed.check()
         parsed = replace(parsed, raw=b"") if route.kind == "vote" else parsed
         events = self.draw(parsed, route, exchange)
-        if parsed.client.streamed and (panel or route.kind != "relay"):
+        if parsed.client.streamed and (parsed.panel or route.kind != "relay"):
             return await render_stream(events, exchange.request, self._shape(parsed, exchange))
         return await render_whole(events, exchange.request)
-
-    def _panel(self, parsed: ParsedRequest) -> Panel | None:
-        """The panel, where a request asks for it."""
-        panel = self.settings.voters
-        return panel if panel and panel.name == parsed.client.model else None
 
     def _shape(self, parsed: ParsedRequest, exchange: Exchange) -> StreamShape:
         """How a stream is told; to whoever watches, what has arrived, several times a second."""
@@ -121,7 +118,7 @@ class Pipeline:
         often = min(heartbeat, WATCHED_TICK if watched else TICK)
 
         def progress() -> Progress | None:
-            return exchange.progress() if watched and exchange.progress else None
+            return exchange.progress if watched else None
 
         begins = often if watched else heartbeat
         return StreamShape(parsed.dialect.face, parsed.client.usage_wanted, begins, often, progress)
@@ -131,18 +128,15 @@ class Pipeline:
         async with self.places.hold(parsed.options.deadline_seconds) as ends:
             patience = parsed.options.patience
             server = self.upstreams.server(exchange.request, parsed.wire, parsed.client.model, ends, patience)
-            scouted = None
-            panel, shadow = self._panel(parsed), None
-            if route.why == "shadow" and not panel:
-                shadow = Shadow(parsed, self.learning, exchange.line, self._hold_seconds)
-                exchange.at_end.append(shadow.judge)
+            scouted, panel = None, parsed.panel
             if route.kind == "relay" and not panel:
                 named = parsed.client.model or ""
                 seconds, sent = parsed.options.deadline_seconds, (parsed.path, parsed.raw, named)
                 passed = await relay(
                     self.upstreams, exchange, *sent, ends=ends, seconds=seconds, dialect=parsed.dialect
                 )
-                if shadow and passed.status < 400:
+                if route.why == "shadow" and passed.status < 400:
+                    shadow = Shadow(parsed, self.learning, exchange, self._hold_seconds)
                     passed = replace(passed, pieces=shadow.over(passed.pieces))
                 yield _with(passed, _no_vote(parsed, route.why, passed.status))
                 return
@@ -158,11 +152,9 @@ class Pipeline:
                     scouted = await scouting
                 finally:
                     await end(scouting)
-                if shadow:
-                    shadow.response = scouted.response
                 if scouted.extractor is None:
                     why = route.why or "no answer"
-                    exchange.line["no_vote"] = why
+                    exchange.add(NotVoted(why))
                     told = _no_vote(parsed, why, scouted.status)
                     yield self._alone(parsed, scouted, exchange, told, ends)
                     return
@@ -185,7 +177,7 @@ class Pipeline:
         signals = is_scout and parsed.options.voting.wants_signals
         draw = DrawRequest(parsed.fields, parsed.client.streamed, signals=signals)
         reader = server.wire.reader(signals)
-        exchange.progress = lambda: Progress(1, 0, reader.generated)
+        exchange.add(DrawBegun(lambda: Progress(1, 0, reader.generated)))
         hold = self._hold_seconds if is_scout else 0.0
         scout = Scout(parsed, server, self.upstreams, exchange.request, extractor, draw, reader, hold, tell)
         scouted = await _in_time_for(scout.send(), parsed, server, exchange, "scout" if is_scout else "once")
@@ -235,18 +227,17 @@ class Pipeline:
     ) -> Events:
         """How a vote stands, where that is told, and what it came to; after a scout that is the first of its draws."""
         options = parsed.options
-        exchange.line |= {"kind": "vote", "controller": options.controller[:100], "budget": options.budget}
         key = self.learning.key(parsed.client.model, options.topic)
         controller = self.learning.controller(key, options.voting.controller, options.budget, options.learn)
-        if self.learning.cap and controller is not ONCE:
-            exchange.at_end.append(self.learning.cap.begin())
+        expected = self.learning.cap.expecting() if self.learning.cap and controller is not ONCE else nullcontext()
         held: dict[str, Any] = {"named": parsed.named and controller is not ONCE}  # what a cap forbids is not saved
-        if panel := self._panel(parsed):
+        decided_by = options.controller[:100]
+        if panel := parsed.panel:
             ends = server.question.deadline
             voters = self.upstreams.voters(exchange.request, parsed.wire, panel, ends, options.patience)
             held |= panel.held(options.voting, voters)
             controller = held.pop("controller")
-            exchange.line["controller"] = str(controller)
+            decided_by = str(controller)
         moments: asyncio.Queue[Standing | None] = asyncio.Queue()
 
         def watch(moment: Moment) -> None:
@@ -259,16 +250,17 @@ class Pipeline:
         voting = _voting(parsed, scouted, controller=controller, asked=route.asked, **right, **held)
         random, numbers = np.random.default_rng(_seed(parsed)), count(1 if scouted else 0)
         vote = voting.begin(server, parsed.fields, random, watching, numbers=numbers)
-        exchange.progress = lambda: vote.progress
+        exchange.add(VoteBegun(decided_by, options.budget, lambda: vote.progress))
         scout = scouted.response if scouted else None
         holding = asyncio.create_task(self._hold(vote, scout, parsed, server, exchange))
         holding.add_done_callback(lambda _: moments.put_nowait(None))
-        try:
-            while event := await moments.get():
-                yield event
-            outcome = await holding
-        finally:
-            await end(holding)
+        with expected:
+            try:
+                while event := await moments.get():
+                    yield event
+                outcome = await holding
+            finally:
+                await end(holding)
         self.learning.ended(key, vote, server, outcome, options.learn)
         told = headers_of(outcome)
         if scouted and outcome.given_up:
@@ -305,7 +297,7 @@ class Pipeline:
         except SufficeError as error:
             raise GatewayError(400, f"suffice.controller: {error}", param="suffice.controller") from None
         except asyncio.CancelledError:
-            exchange.line["kind"] = "cancelled"
+            exchange.add(NoReply("cancelled"))
             metrics.CANCELLATIONS.inc()
             outcome = vote.ended
             raise
@@ -313,11 +305,9 @@ class Pipeline:
             metrics.IN_PROGRESS.dec()
             metrics.RETRIES.inc(server.question.retried)
             metrics.UPSTREAM_QUESTIONS.labels(server.host.name).inc()
-            exchange.line["upstream"] = server.host.name
+            exchange.add(SentTo(server.host.name))
             if outcome:
-                exchange.line |= line_of(outcome)
-                if self.settings.log_text:
-                    exchange.line |= {"question": parsed.messages, "answer": outcome.answer}
+                exchange.add(Voted(outcome, parsed.messages if self.settings.log_text else None))
                 if outcome.responses:
                     measure(outcome)
         if not outcome.responses:
@@ -374,4 +364,4 @@ async def _in_time_for(
     except DrawError as error:
         raise from_upstream(error.cause, str(error), server.host.secret) from None
     finally:
-        exchange.line["upstream"] = server.host.name
+        exchange.add(SentTo(server.host.name))

@@ -9,7 +9,8 @@ A promised risk can't be kept by drawing more. It is watched, and whoever made i
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 STEP = 0.5
@@ -166,13 +167,14 @@ class OverOneCap:
     _minutes: deque[list[float]] = field(default_factory=deque)
     """When each minute of the last hour began, what one response to each request took in it, and what was over that."""
 
-    def begin(self) -> Callable[[], None]:
-        """Know of a vote that begins; what is returned is called when it has ended."""
+    @contextmanager
+    def expecting(self) -> Iterator[None]:
+        """Count a vote as under way in here."""
         self.under_way += 1
-        return self._end
-
-    def _end(self) -> None:
-        self.under_way -= 1
+        try:
+            yield
+        finally:
+            self.under_way -= 1
 
     def observe(self, over_one: float, once: float, now: float) -> None:
         """Take a request in: what it took over one response, and that one response."""

@@ -9,9 +9,9 @@ from typing import Any
 
 import aiohttp
 
-from suffice.gateway.door import Exchange
 from suffice.gateway.errors import from_upstream
 from suffice.gateway.events import CutError, Passed
+from suffice.gateway.exchange import Counted, Exchange, NoReply, SentTo
 from suffice.gateway.fleet.upstreams import REDIRECTS, Upstreams, pieces_of
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.replies import ReplyReader
@@ -42,7 +42,7 @@ async def relay(
     span = TRACING.relay(path, model)
 
     async def send() -> aiohttp.ClientResponse:
-        exchange.line["upstream"] = server.host.name
+        exchange.add(SentTo(server.host.name))
         return await upstreams.at(server.host).open(exchange.request, path, raw, plain=dialect is not None)
 
     try:
@@ -102,13 +102,14 @@ async def in_time(
     except (ConnectionError, TimeoutError, TooLongError) as cause:
         late = isinstance(cause, TimeoutError)
         error = from_upstream(cause, f"its reply took more than {seconds:g} seconds" if late else str(cause))
-        exchange.line |= {"kind": "error", "error": error.brief}
+        exchange.add(NoReply("error", error.brief))
         if face is None:
             raise CutError from None
         yield (b"" if reader.is_between else b"\n\n") + face.error_event(error.payload(face))
     finally:
         reading.end()
-        exchange.usage.count(reader, generates=dialect is not None)
+        usage, estimated = reader.usage(estimate=dialect is not None)
+        exchange.add(Counted(usage.prompt or 0, usage.completion or 0, estimated))
 
 
 class Reading:

@@ -6,30 +6,12 @@ from operator import add, attrgetter
 from typing import Any
 
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.replies import ReplyReader
 from suffice.live import Outcome
 from suffice.live.outcome import with_prompts
 from suffice.planning.promises import OverOneCap
 
 MOST_GROUPS = 200
 """So many models, keys and kinds are told apart; clients may name any number of models."""
-
-
-class UsageMeter:
-    """Counts the tokens of a reply that is passed back, for the request's line in the log."""
-
-    def __init__(self) -> None:
-        self.samples = 1
-        """The number of responses that the request asks for."""
-        self.took: dict[str, Any] = {}
-        """Samples and tokens, by their names in the log."""
-
-    def count(self, reader: ReplyReader, *, generates: bool) -> None:
-        """Count a reply that has passed; if it generates and the upstream does not count its tokens, estimate them."""
-        usage, estimated = reader.usage(estimate=generates)
-        self.took = {"samples": self.samples} if any(usage) else {}
-        self.took |= {"prompt_tokens": usage.prompt, "tokens": usage.completion}
-        self.took |= {"usage_estimated": True} if estimated else {}
 
 
 @dataclass(frozen=True)
@@ -212,28 +194,6 @@ def _measure(entry: Mapping[str, Any], spent: Spending) -> None:
 
 def _told(spent: Spending) -> dict[str, Any]:
     return {**asdict(spent), "once_tokens": spent.once_tokens}
-
-
-def line_of(outcome: Outcome) -> dict[str, Any]:
-    """What the access log says of a vote: no text."""
-    over_one = {f"over_one_{name}": count for name, count in outcome.over_one._asdict().items()}
-    return {
-        "samples": outcome.samples,
-        "rounds": outcome.rounds,
-        "prompt_tokens": outcome.prompt_tokens,
-        "tokens": outcome.tokens,
-        **({"usage_estimated": True} if outcome.usage_estimated else {}),
-        **over_one,
-        "changed": outcome.changed and outcome.stop_reason != "cancelled",
-        **outcome.savings(),
-        "confidence": outcome.confidence,
-        "certainty": outcome.certainty,
-        **outcome.assurance(),
-        "stop_reason": outcome.stop_reason,
-        "evidence": outcome.evidence,
-        "given_up": outcome.given_up,
-        "failures": len(outcome.failures),
-    }
 
 
 def measure(outcome: Outcome) -> None:

@@ -10,11 +10,11 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, Literal, NamedTuple
 
 from suffice.answers import get_extractor
-from suffice.gateway.door import Exchange
 from suffice.gateway.errors import GatewayError
+from suffice.gateway.exchange import AskedFor, Exchange
 from suffice.gateway.requests.options import Policies, RequestOptions, check_samples, read_options, samples_asked
 from suffice.live.dialects import ClientRequest, Dialect, Wire
-from suffice.panel.live import Voter
+from suffice.panel.live import Panel, Voter
 
 SUFFIXES = ("+vote", "+once")
 """By the end of a model's name a client forces a vote, or a single sample."""
@@ -36,6 +36,8 @@ class ParsedRequest:
     """The body as it came, less what is ours."""
     vote: str
     """When there is a vote, by what holds for its key and its model."""
+    panel: Panel | None = None
+    """The panel that the client asks for."""
 
     @property
     def wire(self) -> Wire:
@@ -76,12 +78,11 @@ async def parse(policies: Policies, dialect: Dialect, exchange: Exchange, raw: b
     body = json_object(raw)
     client = dialect.face.read(body, exchange.request.path_params)
     model, suffix = split_model(client.model)
-    exchange.line["model"] = model[:100] if model is not None else None
     client = replace(client, model=model, fields={**client.fields, "model": model} if suffix else client.fields)
     samples = samples_asked(raw, body)
     settings, max_samples = policies.of(exchange.key, model)
     check_samples(samples, settings, max_samples)
-    exchange.usage.samples = samples
+    exchange.add(AskedFor(model, samples))
     reading = settings, client, body, exchange.request.headers, max_samples
     # A schema is checked in a process of its own, which takes its time.
     has_schema = bool(client.schema) or client.has_tools
@@ -147,7 +148,7 @@ def route_of(parsed: ParsedRequest) -> Route:
     return Route("vote", asked=False) if wanted else Route("relay", "no answer")
 
 
-def as_panel(parsed: ParsedRequest) -> ParsedRequest:
+def as_panel(parsed: ParsedRequest, panel: Panel) -> ParsedRequest:
     """A request as a panel is asked."""
     why = parsed.client.obstacle or ("tools" if parsed.client.has_tools else None)
     if why or parsed.options.extractor.structure:
@@ -159,7 +160,7 @@ def as_panel(parsed: ParsedRequest) -> ParsedRequest:
         name = min(named)
         raise GatewayError(400, f"a panel decides by itself: leave {name} out", param=f"suffice.{name}")
     options = parsed.options.replaced(learn=False, flow=None, elect="majority")
-    return replace(parsed, options=options)
+    return replace(parsed, options=options, panel=panel)
 
 
 def as_voter(parsed: ParsedRequest, voter: Voter) -> ParsedRequest:

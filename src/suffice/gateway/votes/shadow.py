@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from suffice.answers import Evidence
+from suffice.gateway.exchange import Counted, Exchange, Foretold
 from suffice.gateway.requests.parse import ParsedRequest, route_of
 from suffice.gateway.votes.learning import Learning
 from suffice.gateway.votes.scout import Hold
@@ -20,43 +21,38 @@ MOST_BYTES = 1 << 20
 class Shadow:
     """Looks at the reply to one request as it goes by."""
 
-    def __init__(self, parsed: ParsedRequest, learning: Learning, line: dict[str, Any], hold: float) -> None:
+    def __init__(self, parsed: ParsedRequest, learning: Learning, exchange: Exchange, hold: float) -> None:
         self._parsed = parsed
         self._learning = learning
-        self._line = line
+        self._exchange = exchange
         self._seen = bytearray()
         self._reader = parsed.wire.reader()
         self._hold = Hold(hold)
         self._passed_on = False
         """Whether a scout's stream would have been passed on before its end."""
-        self.response: Response | None = None
-        """What was said, where it is known already."""
 
     async def over(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        """The pieces as they are."""
-        async with aclosing(pieces):
-            async for piece in pieces:
-                if len(self._seen) <= MOST_BYTES:
-                    self._seen += piece
-                    self._reader.feed(piece)
-                    self._passed_on |= self._hold.is_over(self._reader.said)
-                yield piece
+        """Yield the pieces of the reply as they are, and note at the end what `auto` would have done."""
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    if len(self._seen) <= MOST_BYTES:
+                        self._seen += piece
+                        self._reader.feed(piece)
+                        self._passed_on |= self._hold.is_over(self._reader.said)
+                    yield piece
+        finally:
+            self._judge()
 
-    def judge(self) -> None:
-        """Say in the line what would have been done, when the reply has gone by and its tokens are counted."""
-        response = self.response or self._read()
-        tokens = self._line.get("tokens")
-        if response is None or not tokens:
+    def _judge(self) -> None:
+        response, counted = self._read(), self._exchange.last(Counted)
+        if response is None or not counted or not counted.tokens:
             return
         evidence, samples = self._foretold(response)
-        if samples is None:
-            return
-        self._line |= {
-            "would_vote": samples > 1,
-            "evidence": evidence.kind if evidence else None,
-            "expected_samples": round(samples, 2),
-            "expected_tokens": round(samples * tokens),
-        }
+        if samples is not None:
+            kind = evidence.kind if evidence else None
+            expected = round(samples, 2), round(samples * counted.tokens)
+            self._exchange.add(Foretold(samples > 1, kind, *expected))
 
     def _read(self) -> Response | None:
         if not self._seen or len(self._seen) > MOST_BYTES:
