@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anthropic
 import httpx
 import openai
 import pytest
@@ -203,6 +204,42 @@ def test_a_scout_that_breaks_off_after_its_thoughts_is_an_error() -> None:
     with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url, ask(url, SUM) as reply:
         told = reply.read()
     assert told.startswith(begun[:20]) and b'"error"' in told and len(upstream.requests) == 1
+
+
+CLIENTS = {"chat/completions": completion([LIST]), "responses": response(LIST), "messages": message(LIST)}
+ENDS = (b"[DONE]", b"message_stop", b"response.completed")
+
+
+@pytest.mark.parametrize("vote", ["off", "auto"], ids=["relay", "scout"])
+@pytest.mark.parametrize("path", CLIENTS)
+def test_clients_raise_where_a_stream_is_cut(path: str, vote: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The upstream dies in the middle: an error event is the last, and none that a client takes for the end."""
+    script = lambda request, number: Reply(CLIENTS[path], dropped=True)  # noqa: E731
+    asked: dict[str, Any] = {"model": "fake", "stream": True, "messages": OPEN}
+    with FakeServer(script, streams=True) as upstream, gateway(upstream, vote=vote, hold_seconds=0.0) as url:
+        with ask(url, OPEN, path, input=OPEN) as reply:
+            raw = reply.read()
+        client: Any = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+        if path == "messages":
+            client = anthropic.Anthropic(base_url=url, api_key="none", max_retries=0)
+            with pytest.raises(anthropic.APIError), client:
+                list(client.messages.create(**asked, max_tokens=99))
+        else:
+            create = client.responses.create if path == "responses" else client.chat.completions.create
+            if path == "responses":
+                asked["input"] = asked.pop("messages")
+            with pytest.raises(openai.APIError), client:
+                list(create(**asked))
+    assert b"Apple" in raw and b'"unreachable"' in raw and not any(end in raw for end in ENDS)
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert [line["error"] for line in lines] == ["unreachable"] * 2 and lines[0]["tokens"] > 20
+
+
+def test_a_scout_whose_stream_is_cut_is_sent_again() -> None:
+    script = lambda request, number: Reply(completion(["Red fruit."]), dropped=number == 0)  # noqa: E731
+    with FakeServer(script, streams=True) as upstream, gateway(upstream, vote="auto") as url, ask(url, OPEN) as reply:
+        assert reply.read().endswith(b"[DONE]\n\n")
+    assert [request.get("stream") for request in upstream.requests[:2]] == [True, True]
 
 
 def outvoted(path: str, request: dict[str, Any], number: int) -> Reply:

@@ -88,15 +88,16 @@ class StreamReader:
         except UNREADABLE:
             self._fault = self._fault or malformed("no stream of a response", data).args[0]
             return []
-        pieces = [delta for delta in deltas if isinstance(delta, Piece)]
-        self.generated += bool(pieces)
-        self.said += any(piece.kind != "reasoning" for piece in pieces)
-        self._texts += [piece.text for piece in pieces if piece.kind == "text"]
-        self._ended |= Ended() in deltas
+        kinds = {delta.kind for delta in deltas if isinstance(delta, Piece)}
+        self.generated += bool(kinds)
+        self.said += bool(kinds - {"reasoning"})
         for delta in deltas:
-            self.closed |= isinstance(delta, Ended | Failed)
-            if isinstance(delta, Failed):
-                self._fault = f"an error in the stream: {delta.message[:200]}"
+            if isinstance(delta, Piece):
+                self._texts += [delta.text] if delta.kind == "text" else []
+            elif isinstance(delta, Ended):
+                self.closed = self._ended = True
+            elif isinstance(delta, Failed):
+                self.closed, self._fault = True, f"an error in the stream: {delta.message[:200]}"
         return deltas
 
 
@@ -358,9 +359,11 @@ def token_usage(reply: Mapping[str, Any]) -> TokenUsage | None:
     TokenUsage(prompt=31, completion=10)
     """
     usage = usage_of(reply)
-    prompt, cached = count(usage.get("prompt_tokens")), [count(usage.get(name)) or 0 for name in CACHED]
+    if not usage:
+        return None
+    prompt = count(usage.get("prompt_tokens"))
     if prompt is None and (uncached := count(usage.get("input_tokens"))) is not None:
-        prompt = uncached + sum(cached)
+        prompt = uncached + sum(count(usage.get(name)) or 0 for name in CACHED)
     completion = count(usage.get("completion_tokens", usage.get("output_tokens")))
     return None if prompt is completion is None else TokenUsage(prompt, completion)
 

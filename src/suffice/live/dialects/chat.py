@@ -71,12 +71,12 @@ class ChatWire(base.Wire):
         for choice in event.get("choices") or ():
             delta = choice.get("delta") or choice
             content = delta.get("content")
-            pieces: dict[Any, Any] = {
-                "reasoning": delta.get("reasoning_content") or delta.get("reasoning") or _thoughts(content),
-                "text": _text(content) or delta.get("text"),
-                "refusal": delta.get("refusal"),
-            }
-            found += [Piece(kind, text) for kind, text in pieces.items() if text]
+            if reasoning := delta.get("reasoning_content") or delta.get("reasoning") or _thoughts(content):
+                found.append(Piece("reasoning", reasoning))
+            if text := _text(content) or delta.get("text"):
+                found.append(Piece("text", text))
+            if refusal := delta.get("refusal"):
+                found.append(Piece("refusal", refusal))
             found += [Piece("tool", str(call.get("function"))) for call in delta.get("tool_calls") or ()]
             found += [Ended()] if choice.get("finish_reason") else []
         usage = base.token_usage(event)
@@ -224,6 +224,8 @@ def _text(content: Any) -> str | None:
 
 def _thoughts(content: Any) -> str | None:
     """The thoughts among the parts of a message's content, as Mistral has them."""
+    if not isinstance(content, list):
+        return None
     return "".join(_text(part.get("thinking")) or "" for part in base.objects(content)) or None
 
 
