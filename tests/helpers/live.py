@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from itertools import cycle, islice
+from itertools import count, cycle, islice
 from typing import Any, TypeVar
 
 import openai
@@ -11,7 +11,7 @@ import pytest
 
 import suffice
 from suffice.live.servers import clients, gate, retry
-from suffice.testing import FakeServer, Script
+from suffice.testing import FakeServer, Reply, Script, completion
 
 KEY = "sk-secret-0123456789"
 QUESTION = [{"role": "user", "content": "What is 6 * 7?"}]
@@ -26,6 +26,15 @@ Ask = Callable[..., suffice.Outcome]
 
 def boxed(answer: object) -> str:
     return rf"So it is \boxed{{{answer}}}."
+
+
+_spelling = count()
+
+
+def said(answer: object, draws: int = 1, **options: Any) -> Reply:
+    """So many choices, none of them the same to the letter."""
+    texts = [rf"w{next(_spelling)} so \boxed{{{answer}}}" for _ in range(draws)]
+    return Reply(completion(texts, tokens=40 * draws), **options)
 
 
 def surely_42(text: str) -> float:

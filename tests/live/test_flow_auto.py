@@ -1,30 +1,21 @@
 """Flow that follows the load: extra draws where a server has little to do, rounds where it is busy."""
 
 import asyncio
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 from helpers.commands import fails, works
-from helpers.live import QUESTION, boxed, until
+from helpers.live import QUESTION, boxed, said, until
 
 import suffice
 from suffice.gateway import Settings
 from suffice.live.sampling import priced
 from suffice.live.servers.hosts import MOST_IDLE, Pace
-from suffice.testing import FakeServer, Reply, completion
+from suffice.testing import FakeServer, Reply
 
 pytestmark = pytest.mark.usefixtures("quick")
-
-_spelling = count()
-
-
-def said(answer: object, draws: int = 1, delay: float = 0.0) -> Reply:
-    """So many choices, none of them the same to the letter."""
-    texts = [rf"w{next(_spelling)} so \boxed{{{answer}}}" for _ in range(draws)]
-    return Reply(completion(texts, tokens=40 * draws), delay=delay)
 
 
 def ask(server: FakeServer, questions: int = 1, **options: Any) -> list[suffice.Outcome]:

@@ -1,22 +1,14 @@
 """Patience: after the first response a vote takes at most so many times what that took."""
 
-from itertools import count
 from typing import Any
 
 import pytest
-from helpers.live import ask_async, until
+from helpers.live import ask_async, said, until
 
 import suffice
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
-
-_spelling = count()
-
-
-def said(answer: object, draws: int = 1, **options: Any) -> Reply:
-    """So many choices, none of them the same to the letter."""
-    return Reply(completion([rf"w{next(_spelling)} so \boxed{{{answer}}}" for _ in range(draws)]), **options)
 
 
 def test_the_leader_goes_back_when_patience_ends() -> None:
