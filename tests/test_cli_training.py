@@ -39,20 +39,8 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("here")
 def test_train_makes_a_controller_that_can_be_used(toys: list[Path], tmp_path: Path) -> None:
     out, figures = tmp_path / "c.safetensors", tmp_path / "c.json"
-    done = suffice(
-        "train",
-        toys[0],
-        "--out",
-        out,
-        "--steps",
-        "5000",
-        "--seeds",
-        "2",
-        "--json",
-        figures,
-        "--keep",
-        "last",
-    )
+    options: list[str | Path] = ["--steps", "5000", "--seeds", "2", "--keep", "last"]
+    done = suffice("train", toys[0], "--out", out, *options, "--json", figures)
     assert done.returncode == 0, done.stderr
     assert "mean ± std" in done.stdout and f"file:{out}" in done.stdout
     written = json.loads(figures.read_text())
@@ -174,18 +162,8 @@ def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
 @pytest.mark.usefixtures("here")
 def test_reproduce_trains_as_train_does(toys: list[Path], tmp_path: Path) -> None:
     options: list[str | Path] = ["--train", toys[0], "--test", toys[1], "--out", tmp_path / "r", "--repeats", "2"]
-    setting = [
-        "--penalty-draw",
-        "0.02",
-        "--penalty-round",
-        "0.03",
-        "--actions",
-        "2,6",
-        "--first",
-        "3",
-        "--budget",
-        "16",
-    ]
+    setting = ["--penalty-draw", "0.02", "--penalty-round", "0.03", "--actions", "2,6", "--first", "3"]
+    setting += ["--budget", "16"]
     shown = works("reproduce", "explain", *options, *setting, "--steps", "1", "--keep", "last")
     assert "penalty for a round 0.03; actions 2, 6; first round 3; budget 16; preset fast" in shown
     card = json.loads(works("controllers", next((tmp_path / "r" / "controllers").glob("*-last.safetensors"))))

@@ -8,7 +8,6 @@ import pytest
 import torch
 from helpers.pools import make_pool
 
-from suffice import OptionError
 from suffice.training import learner
 from suffice.training.policy import QuickPolicy
 from suffice.training.runs import train
@@ -76,8 +75,3 @@ def test_the_last_network_is_the_one_at_the_end_and_the_best_is_that_of_the_look
         np.testing.assert_array_equal(weights, ours)
         np.testing.assert_array_equal(bias, own)
         assert (weights != first).any()
-
-
-def test_what_is_kept_is_best_or_last() -> None:
-    with pytest.raises(OptionError, match='keep must be best or last, not "first"'):
-        train(TrainingJob((make_pool("a" * 40),)), keep="first")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from helpers.pools import make_pool
 
-from suffice import OptionError, Penalties, PoolError, evaluate, load_pool
+from suffice import OptionError, Penalties, evaluate, load_pool
 from suffice.executors import Link
 from suffice.training import learner
 from suffice.training.learner import FINAL_SEED, PRESETS, WATCH_SEED, Watched, Watcher, new_model
@@ -150,11 +150,6 @@ def test_means_out_of_reach_are_refused() -> None:
         train(toy(mean_samples=3))
     with pytest.raises(OptionError, match="mean_rounds must lie between"):
         train(toy(mean_rounds=1))
-
-
-def test_a_small_pool_is_refused() -> None:
-    with pytest.raises(PoolError, match="fewer than the budget"):
-        train(TrainingJob((make_pool("a" * 31),)))
 
 
 def test_the_best_moment_is_kept() -> None:
