@@ -9,7 +9,6 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
 
-from suffice.errors import OptionError
 from suffice.live.servers.retry import PausedError, backoff
 
 FIRST, MORE = 8, 0.25
@@ -183,8 +182,6 @@ class Limiter:
     """A semaphore that is taken for several draws at a time, first come first served."""
 
     def __init__(self, limit: int) -> None:
-        if limit < 1:
-            raise OptionError(f"must be at least 1, not {limit}", "concurrency")
         self.limit = limit
         self._free = limit
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()

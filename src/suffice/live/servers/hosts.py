@@ -4,7 +4,6 @@ import json
 import math
 import random
 import re
-import sys
 import threading
 import time
 import warnings
@@ -12,12 +11,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from sys import maxsize
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from suffice.live.servers.gate import Gate, Limiter
 from suffice.live.signals import TOP
 
-T = TypeVar("T")
+MOST, TOP_LOGPROBS, ABSENT = "most", "top_logprobs", "absent"
+"""Topics of what is learned: the most responses of one request, log probabilities, models that are not there."""
 
 MOST_LEARNED = 1000
 """So many things are remembered of a server's models."""
@@ -132,28 +132,6 @@ class Pace:
             return {size: seconds for size, (seconds, when) in self._seen.items() if now - when < LATELY}
 
 
-class Remembered(Generic[T]):
-    """Things by name, each for so many seconds; when there are too many, all are forgotten."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._known: dict[str, tuple[T, float]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._known)
-
-    def get(self, name: str, default: T) -> T:
-        """What is remembered under a name."""
-        known, expires = self._known.get(name, (default, 0.0))
-        return known if expires > time.monotonic() else default
-
-    def put(self, name: str, value: T) -> None:
-        """Remember it from now on."""
-        if len(self._known) >= MOST_LEARNED:
-            self._known.clear()
-        self._known[name] = value, time.monotonic() + self._seconds
-
-
 class ServerCapabilities:
     """What has been learned of a server; whoever asks it shares them."""
 
@@ -164,20 +142,17 @@ class ServerCapabilities:
         """How fast it is, by how much it has to do."""
         self.counts_first: bool | None = None
         """Whether it tells the tokens of the first of several responses only; None as long as that is not known."""
-        self._most: Remembered[int] = Remembered(FORGET_SECONDS)
-        self._most_of_kind: Remembered[int] = Remembered(FORGET_SECONDS)
-        self._absent: Remembered[bool] = Remembered(FORGET_ABSENT_SECONDS)
-        self._tops: Remembered[int | None] = Remembered(FORGET_SECONDS)
+        self._known: dict[tuple[str, str], tuple[Any, float]] = {}  # by topic and name: the value, when it expires
         self._told: set[str] = set()
 
     def most_at_once(self, request: DrawRequest) -> int:
         """The most responses that it gives for one such request."""
-        most = self._most.get(request.model, sys.maxsize)
-        return min(most, self._most_of_kind.get(request.kind, sys.maxsize)) if self._most_of_kind else most
+        most: int = min(self._recall(MOST, name, maxsize) for name in (request.model, request.kind))
+        return most
 
     def gave(self, request: DrawRequest, most: int) -> None:
         """Remember that it gave no more than this for one request, whatever it was asked for."""
-        _learn(self._most, request.model, most)
+        self._learn(request.model, most)
 
     def took(self, request: DrawRequest, most: int, words: str) -> None:
         """Remember that it took a request for so many after it had refused one for more, in these words.
@@ -186,15 +161,16 @@ class ServerCapabilities:
         of requests of another kind.
         """
         of_number = _OF_NUMBER.search(words) and not _OF_MORE.search(words)
-        _learn(*(self._most, request.model) if of_number else (self._most_of_kind, request.kind), most)
+        self._learn(request.model if of_number else request.kind, most)
 
     def top_logprobs(self, request: DrawRequest) -> int | None:
         """Of how many likeliest tokens it tells log probabilities; None where it tells none at all."""
-        return self._tops.get(_of_signals(request), TOP)
+        top: int | None = self._recall(TOP_LOGPROBS, _of_signals(request), TOP)
+        return top
 
     def took_top(self, request: DrawRequest, top: int | None) -> None:
         """Remember that it took a request for so many after it had refused one for more; None for none at all."""
-        self._tops.put(_of_signals(request), top)
+        self._remember(TOP_LOGPROBS, _of_signals(request), top)
 
     def warn_once(self, model: str, message: str) -> None:
         """Warn of what a model at this server does not do: one warning a model."""
@@ -204,20 +180,29 @@ class ServerCapabilities:
 
     def lack(self, model: str) -> None:
         """Remember that it does not have a model."""
-        self._absent.put(model, True)
+        self._remember(ABSENT, model, True)
 
     def lacks(self, model: str | None) -> bool:
         """Whether it did not have this model a moment ago."""
-        return self._absent.get(model or "", False)
+        return bool(self._recall(ABSENT, model or "", False))
+
+    def _learn(self, name: str, most: int) -> None:
+        self._remember(MOST, name, max(1, min(most, self._recall(MOST, name, maxsize))))
+
+    def _recall(self, topic: str, name: str, default: Any) -> Any:
+        known, expires = self._known.get((topic, name), (default, 0.0))
+        return known if expires > time.monotonic() else default
+
+    def _remember(self, topic: str, name: str, value: Any) -> None:
+        if len(self._known) >= MOST_LEARNED:
+            self._known.clear()
+        seconds = FORGET_ABSENT_SECONDS if topic == ABSENT else FORGET_SECONDS
+        self._known[topic, name] = value, time.monotonic() + seconds
 
 
 def _of_signals(request: DrawRequest) -> str:
     """What a refusal of log probabilities is about: some refuse them with tools in a stream alone."""
     return f"{request.model} {request.streamed} {bool(request.fields.get('tools'))}"
-
-
-def _learn(known: Remembered[int], key: str, most: int) -> None:
-    known.put(key, max(1, min(most, known.get(key, sys.maxsize))))
 
 
 FAILURES = 3

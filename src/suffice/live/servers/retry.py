@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 
-from suffice.errors import OptionError
-
 RETRIES = 4
 
 MAX_PAUSE_SECONDS = 120.0  # rate limits are by the minute: a longer Retry-After is a quota that is used up
@@ -82,10 +80,6 @@ class RetryPolicy:
     max_pause_seconds: float = MAX_PAUSE_SECONDS
     max_wait_seconds: float = math.inf
     interactive: bool = False
-
-    def __post_init__(self) -> None:
-        if self.retries < 0:
-            raise OptionError(f"must be 0 or more, not {self.retries}", "retries")
 
     def for_patience(self, patience: float) -> "RetryPolicy":
         """Return the policy of a vote with this patience: 0 waits for any refusal to pass."""

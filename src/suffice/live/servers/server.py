@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from suffice.errors import OptionError
 from suffice.live.dialects import CHAT, MalformedError, Wire
 from suffice.live.dialects.base import StreamReader
 from suffice.live.servers.gate import Limiter
@@ -94,10 +93,6 @@ class Server:
     exact_usage: bool = False
     """Whether every draw's tokens must be counted by the server, even where that takes a request for each."""
     question: QuestionContext = field(default_factory=QuestionContext)
-
-    def __post_init__(self) -> None:
-        if not self.timeout > 0:
-            raise OptionError(f"must be above 0, not {self.timeout}", "timeout")
 
     def for_question(self, has_fallback: Callable[[], bool] = lambda: False) -> "Server":
         """Return the same server for another question, which may go to another host of the fleet."""
