@@ -153,10 +153,7 @@ def test_replicas_of_a_node_share_a_folder(tmp_path: Path, monkeypatch: pytest.M
     [
         ({"upstream": "http://localhost:1/v1"}, "ask for keys \\(keys\\), or allow none"),
         ({"upstreams": "http://localhost:1/v1"}, 'there is no setting "upstreams"'),
-        (
-            {"upstream": "http://localhost:1/v1", "budget": "many"},
-            "budget must be a whole number, at least 1, not .many.",
-        ),
+        ({"upstream": "http://localhost:1/v1", "budget": "many"}, "budget must be a whole number, .* not .many."),
         ({"upstream": "http://localhost:1/v1", "budget": "0"}, "budget must be a whole number, at least 1, not 0"),
     ],
 )

@@ -167,7 +167,7 @@ def test_n_is_under_the_limit_in_any_form(shared: tuple[FakeServer, str], path: 
     body = b'{"model": "fake", "prompt": "hi", "messages": [{"role": "user", "content": "hi"}], "n": %s}'
     reply = httpx.post(f"{url}/v1/{path}", content=body % number.encode())
     assert reply.status_code == 400
-    if "500" in number and "," not in number:
+    if number == "500":
         assert '"n" may be 64 at most' in reply.json()["error"]["message"]
     reply = httpx.post(f"{url}/v1/{path}", content=(body % b"1").replace(b'"n"', b'"best_of": 500, "n"'))
     assert reply.status_code == 400

@@ -186,3 +186,20 @@ def test_a_reply_that_is_none_is_the_upstream_s_fault(body: bytes) -> None:
         reply = post(url, ASK)
     assert (reply.status_code, reply.json()["error"]["code"]) == (502, "bad_reply")
     assert "nonsense" not in reply.text
+
+
+def test_a_seed_is_one_draw_unless_a_vote_is_asked_for() -> None:
+    with FakeServer(always) as upstream, gateway(upstream, vote="always") as url:
+        once = post(url, ASK | {"seed": 7})
+        assert once.headers["x-suffice-no-vote"] == "seed" and [one["seed"] for one in upstream.requests] == [7]
+        for more in ({"suffice": {}}, {"model": "fake+vote"}):
+            assert "x-suffice-no-vote" not in post(url, ASK | {"seed": 7} | more).headers
+
+
+@pytest.mark.parametrize("number", [0, -1, "3", 1.5, True, [1]])
+@pytest.mark.parametrize("path", ["chat/completions", "completions"])
+def test_n_is_a_whole_number_from_1_on(path: str, number: object) -> None:
+    with FakeServer(always) as upstream, gateway(upstream) as url:
+        reply = httpx.post(f"{url}/v1/{path}", json=ASK | {"prompt": "hi", "n": number})
+        assert reply.status_code == 400 and reply.json()["error"]["param"] == "n" and not upstream.requests
+    assert reply.json()["error"]["message"].startswith('"n" must be a whole number, at least 1, not ')

@@ -24,7 +24,7 @@ def one_by_one(request: dict[str, Any], number: int) -> Reply | str:
 
 def test_a_long_body_reaches_the_upstream_whole_by_every_course() -> None:
     with FakeServer(one_by_one) as upstream, gateway(upstream, controller="sc:draws=5") as url:
-        for wish in ({}, {"model": "fake+once"}, {"seed": 7}):
+        for wish in ({}, {"model": "fake+once"}, {"seed": 7, "suffice": {}}):
             reply = post(url, {**vision(), **wish})
             assert reply.status_code == 200, reply.text
         assert all(request["messages"] == vision()["messages"] for request in upstream.requests)

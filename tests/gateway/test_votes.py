@@ -51,12 +51,12 @@ def test_the_official_client_gets_a_normal_completion() -> None:
     assert upstream.headers[0]["authorization"] == "Bearer none", "the client's key stays here"
 
 
-def test_a_seed_is_spread_and_the_winner_keeps_its_finish_reason() -> None:
+def test_where_a_vote_is_asked_for_a_seed_is_spread_and_the_winner_keeps_its_finish_reason() -> None:
     def script(request: dict[str, Any], number: int) -> Reply:
         return Reply(completion([boxed(42)], finish_reason="eos"))  # gives one, whatever n says
 
     with FakeServer(script) as upstream, gateway(upstream, controller="sc:draws=3") as url:
-        reply = post(url, ASK | {"seed": 10}).json()
+        reply = post(url, ASK | {"seed": 10, "suffice": {}}).json()
     assert sorted(request["seed"] for request in upstream.requests) == [10, 11, 12]
     assert reply["choices"][0]["finish_reason"] == "eos"
 

@@ -1,7 +1,6 @@
 """What holds for a request, by its key and its model, and what it may ask for within that."""
 
 import json
-import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -224,7 +223,7 @@ _NUMBERS = ("n", "best_of")
 
 
 def samples_asked(raw: bytes, body: Mapping[str, Any]) -> int:
-    """How many responses a request asks for, in whatever form; the most of them where it says so repeatedly.
+    """Return the number of responses that a request asks for, the largest one where it is there repeatedly.
 
     >>> [samples_asked(b'{"n": 2, "n": 1}', {"n": 1}), samples_asked(b"", {"model": "m"})]
     [2, 1]
@@ -232,16 +231,14 @@ def samples_asked(raw: bytes, body: Mapping[str, Any]) -> int:
     if not any(name in body for name in _NUMBERS):
         return 1
     pairs: list[tuple[str, Any]] = json.loads(raw, object_pairs_hook=list)
-    return max(1, *(_samples(value) for name, value in pairs if name in _NUMBERS))
-
-
-def _samples(value: Any) -> int:
-    """A number of samples as lenient servers read it; nothing that is a number is taken for less than it is."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return sys.maxsize if isinstance(value, int) else 1
-    return math.ceil(number) if math.isfinite(number) else sys.maxsize
+    asked = [1]
+    for name, value in pairs:
+        if name in _NUMBERS and value is not None:
+            if type(value) is not int or value < 1:
+                message = f'"{name}" must be a whole number, at least 1, not {json.dumps(value)}'[:300]
+                raise GatewayError(400, message, param=name)
+            asked.append(value)
+    return max(asked)
 
 
 def relayed_body(raw: bytes) -> dict[str, Any]:

@@ -177,6 +177,8 @@ def _obstacle(parsed: ParsedRequest) -> str | None:
         return client.obstacle
     if client.has_tools and not options.extractor.reads_tools:
         return "tools"
+    if isinstance(parsed.fields.get("seed"), int) and not parsed.named:
+        return "seed"
     return None if "answer" in options.wanted else client.odd_form
 
 
