@@ -123,8 +123,10 @@ def test_without_labels_the_full_vote_is_the_target() -> None:
 
 
 def test_the_better_voter_weighs_more() -> None:
-    weak, good = made_voter("weak", 1, 0.3), made_voter("good", 1, 0.9)
+    weak, good, third = made_voter("weak", 1, 0.3), made_voter("good", 1, 0.9), made_voter("third", 1, 0.8)
     assert learn_weights([good, weak])[0] == 1 > learn_weights([good, weak])[1] > 0
+    without_labels = learn_weights([good, weak, third], labels=False)
+    assert min(without_labels) == without_labels[1] < max(without_labels) == 1
     assert learn_weights([good, weak], labels=False) == (1, 1)
 
 

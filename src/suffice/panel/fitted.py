@@ -80,8 +80,8 @@ def fit_panel(
         voters: The voters, with pools and prices.
         value: What a right answer is worth, in the money of the prices.
         budget: The most draws of each voter.
-        labels: False takes no notice of gold answers: right is then what the panel's full vote elects, in which all
-            voters weigh the same.
+        labels: False takes no notice of gold answers: right is then what the panel's full vote elects, by weights that
+            are learned without them.
         seed: Chooses the draws.
         progress: Called with the share of the work that each step was.
 

@@ -1,4 +1,4 @@
-"""How much each voter's votes weigh, learned from gold answers."""
+"""Weights of voters, learned from gold answers, or without them from how often voters agree with each other."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ def learn_weights(voters: Sequence[PoolVoter], labels: bool = True) -> tuple[flo
     """The weights of voters whose questions are aligned, the largest being 1.
 
     With gold answers, those with which the shares of a question's answers tell the right one best: P(answer) goes by
-    exp(Σ weight × share). Without, all weigh the same.
+    exp(Σ weight × share). Without, they go by how often a voter and the others agree; of two voters both weigh the same.
 
     Args:
         voters: The voters, as `aligned` gives them.
@@ -29,11 +29,11 @@ def learn_weights(voters: Sequence[PoolVoter], labels: bool = True) -> tuple[flo
     >>> learn_weights([PoolVoter.of("a=smollm2-135m__arithmetic,price=1")])
     (1.0,)
     """
-    shares = [_shares(same) for same in zip(*(voter.pool for voter in voters), strict=True)] if labels else []
-    labelled = [(share, gold) for share, gold in shares if gold is not None]
-    if len(voters) == 1 or not labelled:
-        return (1.0,) * len(voters)
-    weights = _from_gold(labelled, len(voters))
+    if len(voters) == 1:
+        return (1.0,)
+    shares = [_shares(same) for same in zip(*(voter.pool for voter in voters), strict=True)]
+    labelled = [(share, gold) for share, gold in shares if labels and gold is not None]
+    weights = _from_gold(labelled, len(voters)) if labelled else _from_agreement([share for share, _ in shares])
     return tuple(np.maximum(weights / weights.max(), LEAST).round(4).tolist())
 
 
@@ -62,3 +62,15 @@ def _from_gold(labelled: Sequence[tuple[FloatArray, int]], voters: int) -> Float
     found = scipy.optimize.minimize(surprise, np.full(voters, USUAL), method="L-BFGS-B", bounds=[(0, None)] * voters)
     weights: FloatArray = np.maximum(found.x, 1e-6)
     return weights
+
+
+def _from_agreement(shares: Sequence[FloatArray]) -> FloatArray:
+    """Log odds of agreement: of a voter's responses with the others' majority, and of theirs with its own."""
+    agreed = np.zeros(len(shares[0]))
+    for share in shares:
+        for voter in range(len(share)) if share.size else ():
+            others = np.delete(share, voter, axis=0).mean(axis=0)
+            agreed[voter] += (share[voter, others.argmax()] + others[share[voter].argmax()]) / 2
+    # Half a question more on either side keeps the odds finite.
+    odds = (agreed + 0.5) / (len(shares) - agreed + 0.5)
+    return np.maximum(np.log(odds), 1e-6)
