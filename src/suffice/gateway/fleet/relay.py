@@ -60,7 +60,7 @@ async def relay(
     finally:
         metrics.RETRIES.inc(server.question.retried)
     span.replied(reply.status)
-    passed = Passed(reply.status, back(reply.raw_headers), pieces_of(reply))
+    passed = Passed(reply.status, back(reply.raw_headers), pieces_of(reply, bounded=False))
     return replace(passed, pieces=span.over(in_time(passed, ends, seconds, exchange, dialect)))
 
 
@@ -68,10 +68,11 @@ def _error_passed_back(error: StatusError) -> Passed:
     """Return an error as the upstream told it, without its key and its address."""
     left_out = ("content-length", "content-encoding")
     told = [(name.encode(), value.encode("latin-1")) for name, value in error.headers.items() if name not in left_out]
-    return Passed(error.status, [(b"content-length", b"%d" % len(error.body)), *back(told)], _whole(error.body))
+    return Passed(error.status, [(b"content-length", b"%d" % len(error.body)), *back(told)], whole(error.body))
 
 
-async def _whole(body: bytes) -> AsyncGenerator[bytes, None]:
+async def whole(body: bytes) -> AsyncGenerator[bytes, None]:
+    """A body that is here, as its only piece."""
     yield body
 
 

@@ -74,7 +74,7 @@ class Upstream:
             self._in_flight.inc(draws)
             try:
                 reply = await self._send("POST", self._url(path, request), encoder.pieces(draw), headers)
-                async with aclosing(bounded(reply)) as chunks:
+                async with aclosing(pieces_of(reply)) as chunks:
                     async for chunk in chunks:
                         body += chunk
                         show(chunk)
@@ -119,7 +119,7 @@ class Upstream:
             raise our_error(error) from None
         if reply.status < 400 and reply.status not in REDIRECTS:
             return reply
-        body = b"".join([piece async for piece in bounded(reply)])
+        body = b"".join([piece async for piece in pieces_of(reply)])
         if reply.status < 400:
             raise StatusError(reply.status, REDIRECTED, {})
         clean = self._clean(unpacked(body, reply.headers.get("content-encoding", "")))
@@ -311,26 +311,19 @@ def our_error(error: Exception) -> Exception:
     return ConnectionError("the connection broke off")
 
 
-async def pieces_of(reply: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-    """The body as it arrives; whoever stops reading hangs up."""
+async def pieces_of(reply: aiohttp.ClientResponse, *, bounded: bool = True) -> AsyncGenerator[bytes, None]:
+    """The body as it arrives, if it is not too long; whoever stops reading hangs up."""
+    size = 0
     try:
         async for chunk in reply.content.iter_any():
+            size += len(chunk)
+            if bounded and size > MOST_BYTES:
+                raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
             yield chunk
     except (aiohttp.ClientError, OSError) as error:
         raise our_error(error) from None
     finally:
         reply.close()
-
-
-async def bounded(reply: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-    """The body as it arrives, if it is not too long."""
-    size = 0
-    async with aclosing(pieces_of(reply)) as pieces:
-        async for chunk in pieces:
-            size += len(chunk)
-            if size > MOST_BYTES:
-                raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
-            yield chunk
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:

@@ -16,8 +16,8 @@ from starlette.requests import Request
 from suffice.answers import Extractor
 from suffice.gateway.errors import from_upstream
 from suffice.gateway.events import Passed, Thought
-from suffice.gateway.fleet.relay import back
-from suffice.gateway.fleet.upstreams import Upstreams, bounded, unpacked
+from suffice.gateway.fleet.relay import back, whole
+from suffice.gateway.fleet.upstreams import Upstreams, pieces_of, unpacked
 from suffice.gateway.operations import metrics
 from suffice.gateway.requests.parse import ParsedRequest, with_members
 from suffice.live.dialects import MalformedError
@@ -56,9 +56,9 @@ class Scouted:
 
     status: int
     headers: Headers
-    body: bytes
-    rest: AsyncGenerator[bytes, None] | None = None
-    """What of a stream is still to come."""
+    body: bytes = b""
+    stream: AsyncGenerator[bytes, None] | None = None
+    """The pieces of a stream that is not over, from its first; the body is empty then."""
     response: Response | None = None
     """What was said, where it could be read."""
     extractor: Extractor | None = None
@@ -68,15 +68,7 @@ class Scouted:
 
     def passed(self) -> Passed:
         """It as the reply."""
-        return Passed(self.status, self.headers, self._pieces())
-
-    async def _pieces(self) -> AsyncGenerator[bytes, None]:
-        """All that the upstream sends, as it arrives; whoever stops reading hangs up."""
-        yield self.body
-        if self.rest:
-            async with aclosing(self.rest):
-                async for piece in self.rest:
-                    yield piece
+        return Passed(self.status, self.headers, self.stream or whole(self.body))
 
 
 @dataclass(frozen=True)
@@ -104,7 +96,7 @@ class Scout:
     async def _send_and_read(self) -> Scouted:
         begun = time.monotonic()
         scouted = await (self._streamed() if self.parsed.client.streamed else self._whole())
-        if scouted.response is None or scouted.rest:
+        if scouted.response is None or scouted.stream:
             return scouted
         timed = replace(scouted.response, seconds=round(time.monotonic() - begun, 3))
         return replace(scouted, response=timed, extractor=self.extractor.for_scout(timed))
@@ -112,7 +104,7 @@ class Scout:
     async def _whole(self) -> Scouted:
         """One whose reply comes whole."""
         reply, has_signals = await self._open()
-        body = b"".join([piece async for piece in bounded(reply)])
+        body = b"".join([piece async for piece in pieces_of(reply)])
         headers = back(reply.raw_headers)
         plain = unpacked(body, reply.headers.get("content-encoding", ""))
         try:
@@ -134,21 +126,21 @@ class Scout:
         about = reply.status, back(reply.raw_headers)
         reader, strip = self.reader, without_logprobs if has_signals else bytes
         reasoning = ReasoningRelay(self.tell)
-        pieces = Peeked(bounded(reply))
-        hold = Hold(self.hold)
+        pieces = Peeked(pieces_of(reply))
+        hold, over = Hold(self.hold), False
         reader.restart()
         try:
             while (piece := await pieces.next(hold.ends - time.monotonic())) is not None:
-                for event, deltas in reader.feed(piece):
-                    reasoning.take(strip(event), deltas)
-                if hold.is_over(reader.said) or self.extractor.is_hopeless(reader.text):
+                for event in reader.decoder.feed(piece):  # from where it is passed on, it need not be read
+                    reasoning.take(strip(event), [] if over else reader.read(event))
+                    over = over or hold.is_over(reader.said)
+                if over or self.extractor.is_hopeless(reader.text):
                     break
             if pieces.ended and reader.streamed and not reader.closed:
                 raise ConnectionError("its stream ended before its response did")
             if not pieces.ended:
-                rest = _stripped(reader.decoder, pieces.rest()) if has_signals else pieces.rest()
-                begun = b"" if has_signals else bytes(reader.decoder.rest)
-                return Scouted(*about, bytes(reasoning.held) + begun, rest)
+                stream = pieces.from_start(bytes(reasoning.held + reader.decoder.rest))
+                return Scouted(*about, stream=_stripped(stream) if has_signals else stream)
         except (ConnectionError, TimeoutError, TooLongError) as error:
             await pieces.close()
             if reasoning.told:
@@ -197,9 +189,10 @@ class Peeked:
         self.ended = piece is None
         return piece
 
-    async def rest(self) -> AsyncGenerator[bytes, None]:
-        """What is still to come."""
+    async def from_start(self, begun: bytes) -> AsyncGenerator[bytes, None]:
+        """What has begun, and then what is still to come; whoever stops reading hangs up."""
         try:
+            yield begun
             if self._coming and (piece := await self._coming):
                 self._coming = None
                 yield piece
@@ -243,8 +236,9 @@ class ReasoningRelay:
             self._over = bool(self.told or pieces)
 
 
-async def _stripped(decoder: EventDecoder, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """The rest of a stream, event by event, without log probabilities."""
+async def _stripped(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """A stream, event by event, without log probabilities."""
+    decoder = EventDecoder()
     async with aclosing(pieces):
         async for piece in pieces:
             yield b"".join(map(without_logprobs, decoder.feed(piece)))

@@ -60,9 +60,10 @@ class StreamReader:
         """The text so far."""
         return "".join(self._texts)
 
-    def feed(self, data: bytes) -> list[tuple[bytes, list[Delta]]]:
-        """Take in what has arrived; return the events that it ends, as they came, each with its deltas."""
-        return [(event, self._read(data_of(event))) for event in self.decoder.feed(data)]
+    def feed(self, data: bytes) -> None:
+        """Take in what has arrived."""
+        for event in self.decoder.feed(data):
+            self.read(event)
 
     def response(self) -> Response:
         """Return the response that the stream makes up; MalformedError where it is none or ends early."""
@@ -74,7 +75,9 @@ class StreamReader:
         except UNREADABLE:
             raise MalformedError("no stream of a response") from None
 
-    def _read(self, data: bytes) -> list[Delta]:
+    def read(self, event: bytes) -> list[Delta]:
+        """Take in an event; return its deltas, none where it can't be read."""
+        data = data_of(event)
         if not data:
             return []
         self.streamed = True
