@@ -4,9 +4,8 @@ import gzip
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from json import dumps, loads
-from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,10 +27,10 @@ from suffice.live.parse import json_schema_format
 from suffice.live.prompts import get_prompt
 from suffice.live.sample import run_in_thread
 from suffice.live.sampling import Sampling, priced
+from suffice.options import Options, option
 from suffice.panel.live import Panel, voters_servers
 from suffice.paths import check_writable, is_there, writing_whole
 from suffice.report.progress import batch_bar
-from suffice.settings import setting
 
 VOTE = "controller budget answer ignore compose elect flow deadline_seconds patience"
 """The settings of a vote that are options."""
@@ -57,14 +56,13 @@ Questions = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class RequestFields:
+class RequestFields(Options):
     """Fields of every request that are options."""
 
-    temperature: float | None = setting(None, "The sampling temperature; the server's own by default.")
-    top_p: float | None = setting(None, "Nucleus sampling; the server's own by default.")
-    max_tokens: int | None = setting(None, "The most tokens of a response; the server's own by default.")
-    seed: int | None = setting(None, "A seed for the server, spread over the draws.")
+    temperature: float | None = option(None, "The sampling temperature; the server's own by default.", ge=0)
+    top_p: float | None = option(None, "Nucleus sampling; the server's own by default.", ge=0, le=1)
+    max_tokens: int | None = option(None, "The most tokens of a response; the server's own by default.", ge=1)
+    seed: int | None = option(None, "A seed for the server, spread over the draws.")
 
 
 Request = Annotated[dict[str, Any], Fields(RequestFields)]
@@ -72,12 +70,7 @@ Request = Annotated[dict[str, Any], Fields(RequestFields)]
 
 def check_request(request: Mapping[str, Any]) -> None:
     """Refuse fields that no server takes, and say where there is no point in a vote: all responses are the same."""
-    if request.get("max_tokens", 1) < 1:
-        raise OptionError(f"must be at least 1, not {request['max_tokens']}", "max_tokens")
-    if not 0 <= request.get("temperature", 1) < inf:
-        raise OptionError(f"must be 0 or more, not {request['temperature']:g}", "temperature")
-    if not 0 <= request.get("top_p", 1) <= 1:
-        raise OptionError(f"must be between 0 and 1, not {request['top_p']:g}", "top_p")
+    RequestFields(**request)
     if request.get("temperature") == 0:
         typer.echo("suffice: at temperature 0 all samples will agree, and voting on them is a waste", err=True)
         warnings.filterwarnings("ignore", message="temperature 0")
