@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -83,26 +84,17 @@ async def render_stream(events: Events, request: Request, shape: StreamShape) ->
 
 async def _told(begun: list[Event | None], coming: "Coming", shape: StreamShape) -> AsyncGenerator[bytes, None]:
     """What has begun and what is yet to come, as a stream."""
-    thoughts = 0
+    waiting, thoughts = deque(begun), 0
     try:
-        for event in begun:
-            thoughts += _thoughts_in(event)
-            async for piece in _pieces(event, shape, thoughts):
-                yield piece
-        while not coming.over:
-            event = await coming.next(shape.heartbeat)
+        while waiting or not coming.over:
+            event = waiting.popleft() if waiting else await coming.next(shape.heartbeat)
             if coming.left:
                 return
-            thoughts += _thoughts_in(event)
+            thoughts += event.events if isinstance(event, Thought) else 0
             async for piece in _pieces(event, shape, thoughts):
                 yield piece
     finally:
         await coming.close()
-
-
-def _thoughts_in(event: Event | None) -> int:
-    """How many events of the upstream's a thought is passed on in."""
-    return event.events if isinstance(event, Thought) else 0
 
 
 async def _pieces(event: Event | None, shape: StreamShape, thoughts: int) -> AsyncGenerator[bytes, None]:
