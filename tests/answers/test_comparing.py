@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -25,8 +26,8 @@ def worker() -> Iterator[KillableWorker]:
 def answered(worker: KillableWorker) -> int:
     """The process of a worker that compares as it should."""
     assert worker.run("equal", r"\sqrt{12}", r"2\sqrt{3}", seconds=10.0)
-    assert worker.pid
-    return worker.pid
+    assert worker.process
+    return worker.process.pid
 
 
 def test_a_comparison_that_is_too_slow_is_ended_and_the_process_goes_on(worker: KillableWorker) -> None:
@@ -37,7 +38,12 @@ def test_a_comparison_that_is_too_slow_is_ended_and_the_process_goes_on(worker: 
 
 def test_a_process_that_was_killed_is_replaced(worker: KillableWorker) -> None:
     os.killpg(answered(worker), signal.SIGKILL)
-    answered(worker)
+    process = answered(worker)
+    children = Path(f"/proc/{process}/task/{process}/children")
+    if children.exists():
+        os.kill(int(children.read_text()), signal.SIGKILL)
+        assert worker.run("equal", "2", "3") is False, "no reply is taken for that of another task"
+        answered(worker)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork")
@@ -51,7 +57,7 @@ def test_a_process_that_was_forked_compares_for_itself() -> None:
 
 def test_workers_end_with_the_process_that_started_them_however_that_ends() -> None:
     program = "import os\nfrom suffice.killable import SEARCHER\nSEARCHER.run('search', '(a)', 'a')\n"
-    program += "print(SEARCHER.pid, flush=True)\nos.kill(os.getpid(), 9)"
+    program += "print(SEARCHER.process.pid, flush=True)\nos.kill(os.getpid(), 9)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ended.returncode == -signal.SIGKILL
     with pytest.raises(ProcessLookupError):

@@ -1,0 +1,227 @@
+"""Tasks that may never end, in a process that can be killed: searches, equality by math-verify, JSON schemas.
+
+Why not multiprocessing, or pebble's pool on top of it: their spawned workers import the caller's main module again. A
+script without `if __name__ == "__main__"` would ask its model twice, and one from standard input could not start any.
+Instead the process runs this file by itself, which imports nothing of the package: a JSON line in, a JSON line out.
+"""
+
+import atexit
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+SECONDS = 1.0
+"""Processor time of one task."""
+
+LONGEST = 8.0
+"""Elapsed time of a task, in multiples of its processor time: a busy machine gives it no more than a share."""
+
+MEMORY = 1 << 30
+"""Bytes of address space: a task that needs more is given up, and the machine spared."""
+
+LARGE = 256 << 20
+"""Peak memory in bytes beyond which a process is replaced by a fresh one."""
+
+DONE, REPLACE = 0, 3
+"""Exit codes of the process that does the tasks."""
+
+
+class KillableWorker:
+    """One process for tasks of one kind, started when it is first needed and again if it dies."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._lock = threading.Lock()
+        self.process: subprocess.Popen[str] | None = None
+        atexit.register(self.close)
+        os.register_at_fork(after_in_child=self._forget)
+
+    def run(self, task: str, *arguments: Any, seconds: float = SECONDS) -> Any:
+        """Return the result of a task: False if it raised, None if it took too long or too much memory."""
+        with self._lock:
+            for _ in range(2):  # again if the process was gone: that need not have been this task's doing
+                process = self.process or self._start()
+                assert process.stdin and process.stdout  # noqa: S101 - they are pipes
+                try:
+                    process.stdin.write(json.dumps([task, seconds, arguments]) + "\n")
+                    return json.loads(process.stdout.readline())
+                except (OSError, ValueError):
+                    self._kill()
+            return None
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            self._kill()
+
+    def _forget(self) -> None:
+        """Leave the process to the parent, in a process that was forked."""
+        self._lock = threading.Lock()
+        self.process = None
+
+    def _start(self) -> "subprocess.Popen[str]":
+        self.process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-P", __file__, self._kind],
+            bufsize=1,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,  # Ctrl-C is the caller's
+        )
+        return self.process
+
+    def _kill(self) -> None:
+        if self.process:
+            with suppress(OSError), self.process:  # which closes its pipes; what was not sent yet is lost
+                os.killpg(self.process.pid, signal.SIGKILL)  # with its child that does the tasks
+        self.process = None
+
+
+SEARCHER = KillableWorker("search")
+"""Worker for regular expressions: a malicious one holds up others of its kind alone."""
+
+VALIDATOR = KillableWorker("schema")
+"""Worker for JSON schemas."""
+
+
+def search(pattern: str, text: str) -> str | None:
+    """Return the group of the last match."""
+    found = None
+    for match in re.finditer(pattern, text):
+        found = match[1]
+    return found
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Compare formulas by math-verify; compare what has parts part by part, in any order in sets and lists."""
+    if isinstance(a, str) or isinstance(b, str):
+        return isinstance(a, str) and isinstance(b, str) and (a == b or _verified(a, b))
+    (opens, parts, closes), (opens_b, others, closes_b) = a, b
+    if (opens, closes, len(parts)) != (opens_b, closes_b, len(others)):
+        return False
+    if opens not in ("", r"\{"):
+        return all(map(equal, parts, others))
+    for part in parts:
+        match = next((place for place, other in enumerate(others) if equal(part, other)), None)
+        if match is None:
+            return False
+        others = others[:match] + others[match + 1 :]
+    return True
+
+
+def _verified(a: str, b: str) -> bool:
+    from math_verify import verify
+
+    left, right = _parsed(a), _parsed(b)
+    exactly: dict[str, Any] = {"float_rounding": 30, "numeric_precision": 40, "timeout_seconds": None}
+    return bool(left and right and verify(left, right, **exactly) and verify(right, left, **exactly))
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Any:
+    from math_verify import LatexExtractionConfig, parse
+
+    exact = re.sub(r"(\d*)\.(\d+)", lambda m: rf"{{\frac{{{int(m[1] + m[2])}}}{{{10 ** len(m[2])}}}}}", text)
+    return parse(f"${exact}$", [LatexExtractionConfig()], parsing_timeout=None)
+
+
+def schema_fault(schema: str) -> str:
+    """Return what is wrong with a JSON schema or its references, to go on from its name; "" for a sound one."""
+    from jsonschema.exceptions import SchemaError
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012, specification_with
+
+    validator = _validator(schema)
+    try:
+        type(validator).check_schema(validator.schema)
+        draft = specification_with(type(validator).META_SCHEMA["$schema"], default=DRAFT202012)
+        pending = [(validator._resolver, draft.create_resource(validator.schema))]
+        while pending:
+            resolver, part = pending.pop()
+            if isinstance(part.contents, dict) and "$ref" in part.contents:
+                resolver.lookup(part.contents["$ref"])
+            pending += [(resolver.in_subresource(inner), inner) for inner in part.subresources()]
+    except SchemaError as error:
+        where = "".join(f"/{part}" for part in error.path)
+        return f"is no JSON schema{f' at {where}' if where else ''}: {error.message[:200]}"
+    except Unresolvable as error:
+        return f'refers to "{error.ref}", which is not in it; nothing is fetched'
+    return ""
+
+
+def allows(schema: str, value: Any) -> bool:
+    """Return whether a JSON schema allows a value."""
+    return bool(_validator(schema).is_valid(value))
+
+
+@lru_cache(maxsize=64)
+def _validator(schema: str) -> Any:
+    from jsonschema.validators import Draft202012Validator, validator_for
+    from referencing import Registry
+
+    document = json.loads(schema)
+    # A registry of its own: the default one would fetch what a reference names.
+    return validator_for(document, default=Draft202012Validator)(document, registry=Registry())
+
+
+def main(kind: str) -> None:
+    """Do tasks of one kind until there are no more."""
+    if kind == "equal":  # load what the tasks need
+        _verified(r"\frac{1}{2}", r"\sqrt{x}")
+    if kind == "schema":
+        allows("{}", None)
+    with suppress(ValueError, OSError):  # not on this system
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    for number in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
+    # A child does the tasks: one that had to be killed is replaced by another, which has all loaded already.
+    while True:
+        child = os.fork()
+        if child == 0:
+            os._exit(_serve())
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code in (-signal.SIGPROF, -signal.SIGALRM):  # the time of a task was up
+            print("null", flush=True)
+        elif code != REPLACE:
+            return
+
+
+def _serve() -> int:
+    """Do tasks until there are no more, or until too much memory was needed."""
+    tasks: dict[str, Callable[..., Any]] = {one.__name__: one for one in (search, equal, schema_fault, allows)}
+    for line in sys.stdin:
+        task, seconds, arguments = json.loads(line)
+        _limit(seconds)
+        try:
+            result = tasks[task](*arguments)
+        except MemoryError:
+            result = None
+        except Exception:  # whatever a formula sets off, it is not equal
+            result = False
+        _limit(0)
+        print(json.dumps(result), flush=True)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        if peak > LARGE:
+            return REPLACE
+    return DONE
+
+
+def _limit(seconds: float) -> None:
+    """Let the system kill this process after so many seconds of its time; 0 for never."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST * seconds)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
