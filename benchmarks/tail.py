@@ -27,7 +27,7 @@ from suffice.live.servers.gate import Limiter
 from suffice.live.servers.hosts import Fleet, Host
 from suffice.live.servers.server import Server
 
-Show = Callable[[bytes], None]
+Show = Callable[[bytes], object]
 
 
 class Skipping(selectors.DefaultSelector):

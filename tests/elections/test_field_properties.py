@@ -34,7 +34,7 @@ def elect(answers: list[Any], **options: Any) -> FieldElection:
 
 def form(answer: Any) -> str | None:
     part = FieldComparison().part(answer)
-    return part and part.form
+    return part.form if part else None
 
 
 @given(VALUES)

@@ -192,7 +192,8 @@ def test_a_seed_is_one_draw_unless_a_vote_is_asked_for() -> None:
     with FakeServer(always) as upstream, gateway(upstream, vote="always") as url:
         once = post(url, ASK | {"seed": 7})
         assert once.headers["x-suffice-no-vote"] == "seed" and [one["seed"] for one in upstream.requests] == [7]
-        for more in ({"suffice": {}}, {"model": "fake+vote"}):
+        asking: list[dict[str, Any]] = [{"suffice": {}}, {"model": "fake+vote"}]
+        for more in asking:
             assert "x-suffice-no-vote" not in post(url, ASK | {"seed": 7} | more).headers
 
 

@@ -141,8 +141,8 @@ def test_a_cancelled_vote_tells_its_outcome_and_hangs_up() -> None:
 
     async def main(server: FakeServer) -> None:
         async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
-            controlled = {"model": "fake", "controller": "esc:window=2"}
-            task = asyncio.create_task(suffice.asample(client, QUESTION, watch=moments.append, **controlled))
+            watched: dict[str, Any] = {"controller": "esc:window=2", "watch": moments.append}
+            task = asyncio.create_task(suffice.asample(client, QUESTION, model="fake", **watched))
             while len(server.requests) < 2:
                 await asyncio.sleep(0.01)
             task.cancel()

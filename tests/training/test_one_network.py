@@ -123,6 +123,6 @@ def test_lessons_are_what_the_planner_holds() -> None:
 )
 def test_what_cannot_be_trained_is_refused(options: dict[str, object], words: str) -> None:
     with pytest.raises(Exception, match=words):
-        train(toy(**options))  # type: ignore[arg-type]
+        train(toy(**options))
     with pytest.raises(OptionError, match="budgets must rise, to 256 at the most"):
         Range((2, 300))
