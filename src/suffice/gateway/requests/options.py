@@ -193,14 +193,10 @@ def read_options(
     shared = RequestOptions.model_fields.keys() & Sampling.model_fields.keys()
     operators = {name: getattr(settings.sampling, name) for name in shared}
     # Wherever a response turns out to be JSON, so not checked against the answer.
-    operators |= {"compose": settings.compose}
-    options = RequestOptions(
-        **operators | wanted, asked=bool(wanted) or body.get("suffice") is not None, wanted=frozenset(wanted)
-    )
-    options = options.replaced(
-        budget=min(options.budget, settings.most_draws, max_samples or settings.most_draws),
-        deadline_seconds=min(options.deadline_seconds, settings.deadline_seconds),
-    )
+    chosen = operators | {"compose": settings.compose} | wanted
+    chosen["budget"] = min(chosen["budget"], settings.most_draws, max_samples or settings.most_draws)
+    chosen["deadline_seconds"] = min(chosen["deadline_seconds"], settings.deadline_seconds)
+    options = RequestOptions(**chosen, asked=bool(wanted) or body.get("suffice") is not None, wanted=frozenset(wanted))
     if client.schema is not None and options.answer == "auto":
         options = options.replaced(answer="json")
     _check("answer", options.answer, settings.answer, lambda: options.extractor)
