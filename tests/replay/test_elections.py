@@ -10,7 +10,7 @@ from helpers.commands import fails, suffice
 from suffice import Flow, Pool, PoolError, Question, compare, evaluate, get_controller, load_pool
 from suffice.elections import get_election
 from suffice.pools import draw_episodes
-from suffice.replay.run import replay, replay_clocked
+from suffice.replay.run import replay
 from suffice.tally import NONE
 
 POOL = "qwen2.5-coder-0.5b__gsm8k"
@@ -43,7 +43,7 @@ def test_it_is_as_electing_one_by_one_from_the_draws_that_count(flow: Flow | Non
     pool = Pool("some", loaded.questions[:3])
     (episodes,) = draw_episodes(pool, 32, 5, 0)
     election, controller = get_election(ELECT), get_controller("asc")
-    outcomes = replay_clocked(episodes, controller, flow, None) if flow else replay(episodes, controller)
+    outcomes = replay(episodes, controller, flow)
     elected, counted = outcomes.elected(episodes, election).answer, outcomes.counted(episodes)
     assert (elected != outcomes.answer).any(), "else this shows nothing"
     for row, draws in enumerate(counted):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from suffice import ArrayController, Pool, Question, get_controller
 from suffice.pools import draw_episodes
-from suffice.replay.run import Outcomes, replay, replay_arrays, replay_one_by_one, run
+from suffice.replay.run import Outcomes, replay, replay_arrays, replay_clocked, run
 
 SPECS = [
     "sc",
@@ -54,7 +54,9 @@ def test_arrays_and_plain_loop_give_the_same_outcomes(spec: str, pool: Pool, bud
     controller = get_controller(spec)
     assert isinstance(controller, ArrayController)
     for episodes in draw_episodes(pool, budget, repeats=3, seed=0):
-        assert_equal(replay_arrays(episodes, controller), replay_one_by_one(episodes, controller))
+        assert_equal(
+            replay_arrays(episodes, controller), replay_clocked(episodes, [controller] * len(episodes.answers))
+        )
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -19,7 +19,7 @@ from suffice.planning import LARGEST_BUDGET, prior_of
 from suffice.pools import AnyPool, Episodes, Pool, Question, check_draws, draw_episodes, get_pools
 from suffice.replay.fields import replay_fields
 from suffice.replay.reliability import Reliability, question_sums
-from suffice.replay.run import MEASURED, SHARES, Measures, Outcomes, replay, replay_clocked
+from suffice.replay.run import MEASURED, SHARES, Measures, replay
 from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET, FloatArray, Tally
 
@@ -298,10 +298,7 @@ def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, 
         return
     for variant in variants:
         link.check()
-        if variant.flow or setting.slots:
-            outcomes: Outcomes = replay_clocked(episodes, variant.controller, variant.flow, setting.slots)
-        else:
-            outcomes = replay(episodes, variant.controller)
+        outcomes = replay(episodes, variant.controller, variant.flow, setting.slots)
         prior = prior_of(variant.controller)
         yield {
             "accuracy": outcomes.elected(episodes, variant.election).right(episodes),
