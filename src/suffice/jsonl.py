@@ -21,14 +21,24 @@ def read_unpacked(path: Path, error: type[SufficeError]) -> bytes:
         raise error(f"{path}: it can't be read: {reason.strerror}") from None
 
 
-def lines(path: Path, data: bytes, error: type[SufficeError]) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, numbered from 1."""
+def decoded(path: Path, data: bytes, error: type[SufficeError]) -> str:
+    """The text of a file; an error names the line that is none."""
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as reason:
         line = data.count(b"\n", 0, reason.start) + 1
         raise error(f"{path}, line {line}: not UTF-8 text; save the file as UTF-8") from None
-    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+
+
+def json_lines(path: Path, data: bytes, error: type[SufficeError], fields: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a file, a line each but for blank ones, with the words that name the line in an error."""
+    for number, line in enumerate(decoded(path, data, error).split("\n"), 1):
+        place = f"{path}, line {number}"
+        if line.strip():
+            try:
+                yield place, json_object(line, fields)
+            except ValueError as reason:
+                raise error(f"{place}: {reason}") from None
 
 
 def json_object(text: str, fields: str) -> dict[str, Any]:

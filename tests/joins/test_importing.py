@@ -11,7 +11,7 @@ import pytest
 from helpers.commands import fails, works
 
 import suffice
-from suffice.importing.responses import TableColumns
+from suffice.importing.formats import TableColumns
 
 Write = Callable[..., Path]
 

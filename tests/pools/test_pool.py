@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from suffice import PoolError, bundled_pools, load_pool, summarise
-from suffice.pools import signal_columns
+from suffice.pools.pool import signal_columns
 
 Write = Callable[..., Path]
 GOOD = {"id": "q", "gold": "1", "answers": ["1", None], "tokens": [3, 4]}

@@ -12,10 +12,19 @@ from typing import Any
 
 from suffice.answers import Extractor, Keys, Read, get_extractor
 from suffice.errors import OptionError, PoolError, whole_number
-from suffice.importing.evaluations import harness_samples, inspect_log
-from suffice.importing.responses import TableColumns, batch_output, csv_table, parquet_table
-from suffice.importing.rows import Dropped, ImportedRow, Rows, json_lines, wanted
-from suffice.jsonl import read_unpacked
+from suffice.importing.formats import (
+    Dropped,
+    ImportedRow,
+    Rows,
+    TableColumns,
+    batch_output,
+    csv_table,
+    harness_samples,
+    inspect_log,
+    parquet_table,
+    wanted,
+)
+from suffice.jsonl import json_lines, read_unpacked
 from suffice.paths import is_there
 from suffice.pools import Pool, Question
 
@@ -159,11 +168,10 @@ def _is_text(data: bytes) -> bool:
 
 
 def _golds(path: Path) -> dict[str, str | None]:
-    """The gold answers of a file, by question."""
     golds = {}
-    for number, record in json_lines(path, "id and gold"):
-        value = wanted(record, "gold", f"{path}, line {number}")
-        golds[str(wanted(record, "id", f"{path}, line {number}"))] = None if value is None else str(value)
+    for place, record in json_lines(path, read_unpacked(path, PoolError), PoolError, "id and gold"):
+        value = wanted(record, "gold", place)
+        golds[str(wanted(record, "id", place))] = None if value is None else str(value)
     return golds
 
 

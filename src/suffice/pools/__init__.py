@@ -2,7 +2,6 @@
 
 from suffice.pools.episodes import Episodes, check_draws, draw_episodes
 from suffice.pools.pool import ABSENT, AnyPool, Pool, Question, bundled_pools, get_pool, get_pools, load_pool
-from suffice.pools.signals import Signals, signal_columns
 from suffice.pools.summary import Summary, summarise
 
 __all__ = [
@@ -11,7 +10,6 @@ __all__ = [
     "Episodes",
     "Pool",
     "Question",
-    "Signals",
     "Summary",
     "bundled_pools",
     "check_draws",
@@ -19,6 +17,5 @@ __all__ = [
     "get_pool",
     "get_pools",
     "load_pool",
-    "signal_columns",
     "summarise",
 ]

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from suffice.errors import PoolError
-from suffice.jsonl import json_object, lines, quoted, read_unpacked
+from suffice.jsonl import json_lines, quoted, read_unpacked
 from suffice.notebook import bars, frame, many, short, table
 from suffice.paths import is_there
-from suffice.pools.signals import Signals, read_signals
 from suffice.tally import NONE, FloatArray, IntArray, Tally
 
 ABSENT = -2
@@ -24,6 +23,9 @@ ABSENT = -2
 
 LONGEST = 2**53
 """No response has more tokens than this: sums of them stay exact."""
+
+LARGEST_SIGNAL = 1e100
+"""No signal is larger than this: sums of squares stay finite."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Question:
     extra: dict[str, Any] = field(default_factory=dict)
     structured: bool = False
     """Whether the answers have fields."""
-    signals: Signals = field(default_factory=dict)
+    signals: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
     """By name, a number for each response, None where it isn't known."""
 
     @cached_property
@@ -247,16 +249,27 @@ def load_pool(path_or_name: str | Path) -> Pool:
         raise PoolError(f"{path_or_name}: no such file, nor a bundled pool of that name; {hint}")
     questions: dict[str, Question] = {}
     data = read_unpacked(path, PoolError)
-    for line, text in lines(path, data, PoolError):
+    for place, record in json_lines(path, data, PoolError, "id, gold, answers and tokens"):
         try:
-            question = _question(text)
+            question = _question(record)
         except ValueError as error:
-            raise PoolError(f"{path}, line {line}: {error}") from None
+            raise PoolError(f"{place}: {error}") from None
         if question.id in questions:
-            raise PoolError(f"{path}, line {line}: the id {quoted(question.id)} was used before; ids must differ")
+            raise PoolError(f"{place}: the id {quoted(question.id)} was used before; ids must differ")
         questions[question.id] = question
     name = path.name.removesuffix(".gz").removesuffix(".jsonl")
     return Pool(name, tuple(questions.values()), hashlib.sha256(data).hexdigest())
+
+
+def signal_columns(responses: Iterable[Mapping[str, float]]) -> dict[str, list[float | None]]:
+    """The field "signals" of a pool's line, from the signals of each response.
+
+    >>> signal_columns([{"logprob": -0.1}, {}, {"logprob": -0.3, "tail": 9.5}])
+    {'logprob': [-0.1, None, -0.3], 'tail': [None, None, 9.5]}
+    """
+    rows = list(responses)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def get_pool(pool: AnyPool) -> Pool:
@@ -269,43 +282,53 @@ def get_pools(pools: AnyPool | Iterable[AnyPool]) -> list[Pool]:
     return [get_pool(pools)] if isinstance(pools, str | Path | Pool) else [get_pool(pool) for pool in pools]
 
 
-def _question(text: str) -> Question:
+def _question(record: dict[str, Any]) -> Question:
     """One line of a pool; ValueError says what is wrong with it."""
-    record = json_object(text, "id, gold, answers and tokens")
     for name in ("id", "gold", "answers", "tokens"):
         if name not in record:
-            raise ValueError(
-                f'the field "{name}" is missing' + ("" if name in ("id", "answers") else "; it may be null")
-            )
+            may_be_null = "" if name in ("id", "answers") else "; it may be null"
+            raise ValueError(f'the field "{name}" is missing{may_be_null}')
     identity, gold, answers, tokens = (record.pop(name) for name in ("id", "gold", "answers", "tokens"))
     _check(isinstance(identity, str), '"id" must be a string', identity)
     _check(isinstance(answers, list), '"answers" must be a list of strings and nulls', answers)
     structured = any(isinstance(answer, dict | list) for answer in [gold, *answers])
     if structured:
-        gold, *answers = (_spelled(answer) for answer in [gold, *answers])
+        for answer in [gold, *answers]:
+            holds = answer is None or isinstance(answer, dict | list)
+            _check(holds, "where one answer is an object or a list, all must be, or null", answer)
+        gold, *answers = (
+            None if answer is None else json.dumps(answer, ensure_ascii=False, sort_keys=True)
+            for answer in [gold, *answers]
+        )
     _check(gold is None or isinstance(gold, str), '"gold" must be a string or null', gold)
     for answer in answers:
         _check(answer is None or isinstance(answer, str), '"answers" must hold strings and nulls alone', answer)
-    signals = read_signals(record.pop("signals", None), len(answers))
-    if tokens is None:
-        return Question(identity, gold, tuple(answers), None, record, structured, signals)
-    _check(isinstance(tokens, list), '"tokens" must be null or a list of integers and nulls', tokens)
-    for count in tokens:
-        integer = isinstance(count, int) and not isinstance(count, bool)
-        _check(count is None or integer, '"tokens" must hold integers and nulls alone', count)
-        _check(count is None or 0 <= count <= LONGEST, f'"tokens" must lie between 0 and {LONGEST}', count)
-    if len(tokens) != len(answers):
-        raise ValueError(f'"answers" has {len(answers)} entries and "tokens" {len(tokens)}; they must be as many')
-    return Question(identity, gold, tuple(answers), tuple(tokens), record, structured, signals)
-
-
-def _spelled(answer: Any) -> str | None:
-    """A structured answer as text."""
-    holds = answer is None or isinstance(answer, dict | list)
-    _check(holds, "where one answer is an object or a list, all must be, or null", answer)
-    return None if answer is None else json.dumps(answer, ensure_ascii=False, sort_keys=True)
+    signals = record.pop("signals", None)
+    _check(signals is None or isinstance(signals, dict), '"signals" must be null or an object of lists', signals)
+    for name, column in (signals or {}).items():
+        where = f'"signals", {quoted(name)}'
+        _check(isinstance(column, list), f"{where} must be a list of numbers and nulls", column)
+        for value in column:
+            number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST_SIGNAL
+            _check(value is None or number, f"{where} must hold finite numbers and nulls alone", value)
+        _check_length(where, column, answers)
+    if tokens is not None:
+        _check(isinstance(tokens, list), '"tokens" must be null or a list of integers and nulls', tokens)
+        for count in tokens:
+            integer = isinstance(count, int) and not isinstance(count, bool)
+            _check(count is None or integer, '"tokens" must hold integers and nulls alone', count)
+            _check(count is None or 0 <= count <= LONGEST, f'"tokens" must lie between 0 and {LONGEST}', count)
+        _check_length('"tokens"', tokens, answers)
+        tokens = tuple(tokens)
+    columns = {name: tuple(column) for name, column in (signals or {}).items()}
+    return Question(identity, gold, tuple(answers), tokens, record, structured, columns)
 
 
 def _check(holds: bool, rule: str, found: object) -> None:
     if not holds:
         raise ValueError(f"{rule}, not {quoted(found)}")
+
+
+def _check_length(name: str, column: list[Any], answers: list[Any]) -> None:
+    if len(column) != len(answers):
+        raise ValueError(f'"answers" has {len(answers)} entries and {name} {len(column)}; they must be as many')

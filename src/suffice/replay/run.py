@@ -143,7 +143,8 @@ def replay_clocked(
         leader = episodes.question(row).code(one.tally.leader)
         found.append((leader, one.launches, one.tally.draws, one.spent, one.latency, one.launched))
         order[row, : one.tally.draws] = one.counted
-    return Outcomes(*np.array(found, np.int64).T, order if flow and flow.order == "arrival" else None)
+    outcomes = Outcomes(*np.array(found, np.int64).T)
+    return replace(outcomes, order=order) if flow and flow.order == "arrival" else outcomes
 
 
 def replay_arrays(episodes: Episodes, controller: ArrayController, rows: IntArray | None = None) -> Outcomes:

@@ -9,8 +9,8 @@ from typer import Option
 import suffice
 from suffice.cli.app import app, show
 from suffice.cli.asking import write_lines
+from suffice.importing.formats import TableColumns
 from suffice.importing.pools import FORMATS
-from suffice.importing.responses import TableColumns
 from suffice.paths import check_writable
 from suffice.report.progress import waiting
 from suffice.report.tables import pool_table

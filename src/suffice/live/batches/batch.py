@@ -20,7 +20,7 @@ from suffice.live.batches.lessons import Lessons, lesson_of
 from suffice.live.batches.questions import Asked
 from suffice.live.vote import Voting
 from suffice.planning.learning import Partition
-from suffice.pools.signals import signal_columns
+from suffice.pools.pool import signal_columns
 from suffice.response import Response
 
 FEWEST_FAILURES = 10
