@@ -15,7 +15,7 @@ from suffice.planning.budgets import expected_means, for_mean_samples
 from suffice.planning.cache import cached
 from suffice.planning.model import Model
 from suffice.planning.simulation import simulate
-from suffice.planning.tables import LargeTable, partition_keys
+from suffice.planning.tables import Table, partition_keys
 from suffice.replay import learn_prior
 from suffice.tally import FloatArray, Standings
 
@@ -33,12 +33,12 @@ def chances(model: Model) -> list[FloatArray]:
     return found
 
 
-def by_partition(table: LargeTable, column: str, model: Model, draws: int) -> FloatArray:
+def by_partition(table: Table, column: str, model: Model, draws: int) -> FloatArray:
     level = model.levels[draws]
     return table.find_states(column, level.keys, level.parts[:, :3].astype(int), draws)
 
 
-def value_of(table: LargeTable, model: Model, penalties: Penalties) -> float:
+def value_of(table: Table, model: Model, penalties: Penalties) -> float:
     """The exact value of a plan: what it asks for is followed through all partitions, backwards."""
     value: list[FloatArray] = [2 * model.confidence[-1] - 1]
     for draws in range(model.budget - 1, -1, -1):

@@ -20,7 +20,7 @@ def learn_weights(voters: Sequence[PoolVoter], labels: bool = True) -> tuple[flo
     """The weights of voters whose questions are aligned, the largest being 1.
 
     With gold answers, those with which the shares of a question's answers tell the right one best: P(answer) goes by
-    exp(Σ weight × share). Without, they go by how often a voter and the others agree; of two voters both weigh the same.
+    exp(Σ weight × share). Without, by how often a voter and the others agree; of two voters both weigh the same.
 
     Args:
         voters: The voters, as `aligned` gives them.

@@ -6,6 +6,7 @@ counts; what is expected of it is fitted, backwards from the budget, to episodes
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
@@ -13,11 +14,13 @@ import scipy
 from suffice.penalties import Penalties
 from suffice.planning.cache import Arrays, cached
 from suffice.planning.model import Model, Prior, build_model, confidence_before
-from suffice.planning.regression import CELLS, Basis, Regression
 from suffice.planning.simulation import simulate
-from suffice.planning.tables import LargeTable, Table, levels
-from suffice.planning.values import CLOSE, EXACT, plan
+from suffice.planning.tables import Table, levels
+from suffice.planning.values import EXACT, Worths, plan
 from suffice.tally import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 MOST_EPISODES, LEAST_EPISODES = 200_000, 60_000
 MOST_DRAWS = 16_000_000
@@ -27,9 +30,50 @@ SMALLEST_PART = 16
 """After the first draws a round adds this part of those since: of many small steps the errors of the fits add up."""
 
 
+AHEAD = np.array([0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4])
+FURTHER = np.array([0, 0.5, 1.2, 2.2, 4])
+SHARE = np.array([0.05, 0.15, 0.3, 0.5, 0.8])
+KNOTS = (AHEAD, FURTHER, SHARE)
+CELLS = len(AHEAD) * len(FURTHER) * len(SHARE)
+
+PULL = 1.0
+"""How many episodes' worth a cell is pulled to the first guess: where there are none, that is all there is."""
+
+
 def exact_draws(budget: int) -> int:
     """So many draws are planned by partition."""
     return min(32, budget * 2 // 3)
+
+
+@dataclass(frozen=True)
+class Basis:
+    """States at one moment: the weights of the cells around each, and a guess that the leader is the reference."""
+
+    weights: "csr_array"
+    guess: FloatArray
+    settled: np.ndarray
+
+    @classmethod
+    def of(cls, top: IntArray, draws: int, budget: int) -> "Basis":
+        """For rows of the three largest counts, after so many draws of a budget.
+
+        Between two answers the lead at the end is about normal; in standard deviations it is expected to be
+        (a − b) · √(N / ((N − n)(a + b))). The axes are that of the second, what the third adds, and the leader's share.
+        """
+        first, second, third = np.maximum(top, [1, 0, 0]).astype(float).T  # without votes there is nobody to lead
+        scale = np.sqrt(budget / (budget - draws))
+        ahead = scale * (first - second) / np.sqrt(first + second)
+        further = scale * (first - third) / np.sqrt(first + third)
+        cells, weights = np.zeros((len(first), 1), np.int32), np.ones((len(first), 1), np.float32)
+        for axis, knots in zip((ahead, further - ahead, first / draws), KNOTS, strict=True):
+            position = np.interp(axis, knots, np.arange(len(knots)))
+            low = np.minimum(position.astype(np.int32), len(knots) - 2)
+            high = (position - low).astype(np.float32)
+            cells = np.concatenate([cells * len(knots) + low[:, None], cells * len(knots) + low[:, None] + 1], axis=1)
+            weights = np.concatenate([weights * (1 - high)[:, None], weights * high[:, None]], axis=1)
+        rows = np.arange(len(first) + 1, dtype=np.int32) * cells.shape[1]
+        spread = scipy.sparse.csr_array((weights.ravel(), cells.ravel(), rows), shape=(len(first), CELLS))
+        return cls(spread, scipy.special.ndtr(ahead) * scipy.special.ndtr(further), first - second >= budget - draws)
 
 
 @dataclass(frozen=True)
@@ -43,13 +87,25 @@ class EpisodeStates:
     state: IntArray
     agrees: FloatArray
 
-    def regression(self) -> Regression:
-        """Fits to the states; not kept, since it is large."""
-        return Regression(Basis.of(self.top, self.draws, self.budget), self.counts)
+    def basis(self) -> Basis:
+        """That of the states; not kept, since it is large."""
+        return Basis.of(self.top, self.draws, self.budget)
 
     def means(self, values: FloatArray) -> FloatArray:
         """The mean in each state of a value for each episode."""
         return np.bincount(self.state, values, minlength=len(self.counts)) / self.counts
+
+    def fit(self, basis: Basis, means: list[FloatArray], guess: FloatArray) -> FloatArray:
+        """The coefficients, a column each, of how far some means over each state are from a guess: least squares."""
+        from scipy.sparse.linalg import splu  # not before it is needed: it takes its time to load
+
+        # A sparse factor takes one thread: small dense ones wait for each other's threads on a busy machine.
+        weights = basis.weights.astype(float)
+        gram = weights.T @ (weights * self.counts[:, None]) + PULL * scipy.sparse.eye_array(CELLS)
+        # Cells that share a state are near each other in number: in that order, without pivots, the factor is small.
+        factor = splu(gram.tocsc(), permc_spec="NATURAL", diag_pivot_thresh=0, options={"SymmetricMode": True})
+        beyond = self.counts[:, None] * (np.column_stack(means) - guess[:, None])
+        return factor.solve(basis.weights.T @ beyond)
 
 
 @lru_cache(maxsize=1)
@@ -121,55 +177,34 @@ def fit_model(sure: Fitted, prior: Prior, penalties: Penalties, actions: tuple[i
         return moment.means(values[min(moment.draws + draws, budget)])
 
     for moment in reversed(moments):
-        expected = [after(moment, action) for action in actions]
-        regression = moment.regression()
-        later.coefficients[moment.draws - first] = regression.fit(expected, 2 * regression.basis.guess - 1)
-        best = decide(sure, later, regression.basis, moment.draws, penalties, actions)
+        expected, basis = [after(moment, action) for action in actions], moment.basis()
+        later.coefficients[moment.draws - first] = moment.fit(basis, expected, 2 * basis.guess - 1)
+        best = state_worths(sure, later, basis, moment.draws, penalties, actions)
         values[moment.draws] = best.value[moment.state]
         values.pop(moment.draws + max(actions) + 1, None)
     model, start = build_model(first, prior), moments[0]
     reach = range(1, min(max(actions), budget - first) + 1)
-    regression = start.regression()
-    fit = regression.fit([after(start, draws) for draws in reach], 2 * regression.basis.guess - 1)
+    basis = start.basis()
+    fit = start.fit(basis, [after(start, draws) for draws in reach], 2 * basis.guess - 1)
     basis = Basis.of(model.levels[-1].parts[:, :3], first, budget)
     ahead = np.minimum(2 * basis.guess[:, None] - 1 + basis.weights @ fit, 1)
     confidence = first_confidences(sure, prior)
     return Model(budget, model.levels, model.probabilities, confidence, ahead), later
 
 
-@dataclass(frozen=True)
-class Decisions:
-    """For each state: how many more to draw, the same if stopping is barred, and what it is worth."""
-
-    asked: IntArray
-    asked_without_stop: IntArray
-    value: FloatArray
-
-
-def decide(
+def state_worths(
     sure: Fitted, later: Fitted, basis: Basis, draws: int, penalties: Penalties, actions: tuple[int, ...]
-) -> Decisions:
-    """The better of stopping and of the action that is worth most."""
-    asked = np.minimum(actions, later.budget - draws)
-    worth = drawing_worths(later, basis, draws, penalties, actions)
-    best = worth.max(axis=1)
-    largest = np.where(worth >= best[:, None] - CLOSE, asked, 0).max(axis=1)
-    stop = 2 * confidence_of(sure, basis, draws) - 1
-    stops = stop >= best - EXACT
-    return Decisions(np.where(stops, 0, largest), largest, np.where(stops, stop, best))
-
-
-def drawing_worths(
-    later: Fitted, basis: Basis, draws: int, penalties: Penalties, actions: tuple[int, ...]
-) -> FloatArray:
-    """What each action is worth in each state, a column each."""
+) -> Worths:
+    """What stopping and each action are worth in each state after so many draws."""
     asked = np.minimum(actions, later.budget - draws)
     expected = np.minimum(2 * basis.guess[:, None] - 1 + later.at(basis, draws), 1)
     small = np.array(actions) < min((draws - later.first) // SMALLEST_PART, max(actions))
-    return expected - penalties.round - penalties.draw * asked - np.where(small, np.inf, 0)
+    drawing = expected - penalties.round - penalties.draw * asked - np.where(small, np.inf, 0)
+    stopping = 2 * confidence_of(sure, basis, draws) - 1
+    return Worths(draws, asked, stopping, drawing, stopping >= drawing.max(axis=1) - EXACT)
 
 
-def confidence_table(budget: int, prior: Prior) -> LargeTable:
+def confidence_table(budget: int, prior: Prior) -> Table:
     """The confidence for every tally of a large budget."""
     arrays = cached_confidence(budget, prior)
     sure = Fitted(budget, arrays["fit"])
@@ -179,12 +214,10 @@ def confidence_table(budget: int, prior: Prior) -> LargeTable:
             return np.ones(len(top))
         return confidence_of(sure, Basis.of(top, draws, budget), draws)
 
-    return LargeTable(Table.of(levels(sure.first), confidence=arrays["first"]), later)
+    return Table.of(levels(sure.first), {"confidence": arrays["first"]}, later)
 
 
-def plan_table(
-    budget: int, prior: Prior, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1
-) -> LargeTable:
+def plan_table(budget: int, prior: Prior, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1) -> Table:
     """The decisions for every tally of a large budget."""
     sure = Fitted(budget, cached_confidence(budget, prior)["fit"])
 
@@ -199,10 +232,10 @@ def plan_table(
     def later(column: str, top: IntArray, draws: int) -> np.ndarray:
         if draws == budget:
             return np.zeros(len(top), np.int16)
-        decisions = decide(sure, fitted, Basis.of(top, draws, budget), draws, penalties, actions)
-        return decisions.asked if column == "asked" else decisions.asked_without_stop
+        worths = state_worths(sure, fitted, Basis.of(top, draws, budget), draws, penalties, actions)
+        return worths.asked if column == "asked" else worths.asked_without_stop
 
-    return LargeTable(Table.of(levels(sure.first), **arrays), later)
+    return Table.of(levels(sure.first), arrays, later)
 
 
 def cached_confidence(budget: int, prior: Prior) -> Arrays:
@@ -211,8 +244,8 @@ def cached_confidence(budget: int, prior: Prior) -> Arrays:
     def build() -> Arrays:
         fits = []
         for moment in _moments(budget, prior):
-            regression = moment.regression()
-            fits.append(regression.fit([moment.agrees], regression.basis.guess))
+            basis = moment.basis()
+            fits.append(moment.fit(basis, [moment.agrees], basis.guess))
         sure = Fitted(budget, np.array(fits, np.float32))
         return {"fit": sure.coefficients, "first": np.concatenate(first_confidences(sure, prior))}
 

@@ -17,7 +17,7 @@ from suffice.planning.model import (
     build_model,
     posterior,
 )
-from suffice.planning.tables import Lookup, Table, keep_table, lock_of
+from suffice.planning.tables import Table
 from suffice.tally import FloatArray, Tallies, Tally
 
 
@@ -53,9 +53,6 @@ def confidences(tallies: Tallies, prior: Prior = UNIVERSAL) -> FloatArray:
     return np.where((tallies.top(1)[:, 0] > 0) | (tallies.draws == tallies.budget), found, 0)
 
 
-_MOST_TABLES = 8
-
-
 def prepare(budget: int, prior: Prior = UNIVERSAL) -> None:
     """Make a confidence with this budget one that takes no time to speak of."""
     if budget <= LARGEST_BUDGET:
@@ -67,26 +64,21 @@ def is_ready(budget: int, prior: Prior = UNIVERSAL) -> bool:
     return budget in prior.tables or budget > LARGEST_BUDGET
 
 
-def _table(budget: int, prior: Prior) -> Lookup:
-    if (known := prior.tables.get(budget)) is not None:
-        return known
-    with lock_of("confidence", budget, hash(prior)):
-        return prior.tables.get(budget) or keep_table(prior.tables, budget, _made(budget, prior), _MOST_TABLES)
+def _table(budget: int, prior: Prior) -> Table:
+    return prior.tables.get(budget, lambda: _made(budget, prior))
 
 
-def _made(budget: int, prior: Prior) -> Lookup:
+def _made(budget: int, prior: Prior) -> Table:
     if budget > EXACT_BUDGET:
         return confidence_table(budget, prior)
     model = build_model(budget, prior)
-    return Table.of(model.levels, confidence=np.concatenate(model.confidence))
+    return Table.of(model.levels, {"confidence": np.concatenate(model.confidence)})
 
 
 NODES = 64
 """Points of the trapezoidal rule over log x: enough for errors of about 1e-6 with up to 512 votes."""
 
 NEGLIGIBLE = 1e-10
-
-MOST_KNOWN = 65_536
 
 MOST_FOR_ONE_VOTE = 0.89
 """No prior makes a single vote a sure thing: nothing has agreed with it yet."""
@@ -136,14 +128,8 @@ def _certainty(votes: tuple[int, ...], prior: Prior) -> float:
     """By the votes, most first. A draw without an answer is none of them: it never wins, and measured as an answer of
     its own, as the confidence has it, it makes the certainty less true.
     """
-    known = prior.certainties.get(votes)
-    if known is None:
-        known = float((posterior(votes, prior) * _largest(votes)).sum())
-        known = min(known, 1.0 if votes[0] > 1 else MOST_FOR_ONE_VOTE)
-        if len(prior.certainties) >= MOST_KNOWN:
-            prior.certainties.clear()
-        prior.certainties[votes] = known
-    return known
+    most = 1.0 if votes[0] > 1 else MOST_FOR_ONE_VOTE
+    return prior.certainties.get(votes, lambda: min(float((posterior(votes, prior) * _largest(votes)).sum()), most))
 
 
 @lru_cache(maxsize=8192)

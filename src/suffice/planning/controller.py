@@ -23,11 +23,12 @@ from suffice.errors import ControllerError, whole_number
 from suffice.penalties import ROUND_IN_USE, Penalties
 from suffice.planning.approximate import plan_table
 from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Prior, build_model
-from suffice.planning.tables import Lookup, Table, keep_table, lock_of
+from suffice.planning.tables import Cache, Table
 from suffice.planning.values import plan
 from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray, Tallies, Tally
 
 LARGE_ACTIONS = (24, 32, 48, 64)
+MOST_TABLES = 16
 EXTENT = f"exact up to a budget of {EXACT_BUDGET}, approximate up to {LARGEST_BUDGET}"
 
 
@@ -51,16 +52,13 @@ class Plan(SavedController):
     """It doesn't stop with fewer draws than these."""
     pools: Sequence[Mapping[str, str]] = field(default=(), repr=False, compare=False)
     """Those that the prior was fitted to, each with its name and sha256."""
-    tables: dict[int, Lookup] = field(default_factory=dict, init=False, repr=False, compare=False)
+    tables: Cache[int, Table] = field(default_factory=lambda: Cache(MOST_TABLES), init=False, repr=False, compare=False)
     """What it decides, by budget: gone when it is."""
 
     def __post_init__(self) -> None:
         Penalties(self.penalty_draw, self.penalty_round)
         self.require("actions", bool(self.actions) and min(self.actions) >= 1, "at least 1 each")
         self.require("fewest", self.fewest >= 1, "at least 1")
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "tables": {}}
 
     def __repr__(self) -> str:
         return f"<{self}, {EXTENT}>"
@@ -176,30 +174,25 @@ def prior_of(controller: Controller) -> Prior:
     return controller.prior if isinstance(controller, Plan) else UNIVERSAL
 
 
-_tables: dict[tuple[int, Plan], Lookup] = {}
-_MOST_TABLES = 16
+_tables: Cache[tuple[int, Plan], Table] = Cache(MOST_TABLES)
 
 
-def planned(budget: int, chosen: Plan) -> Lookup:
+def planned(budget: int, chosen: Plan) -> Table:
     """The plan for a budget; the last few are kept, for others that are equal."""
-    table = chosen.tables.get(budget)
-    if table is not None:
-        return table
-    with lock_of("plan", budget, hash(chosen)):
-        table = chosen.tables.get(budget) or _tables.get((budget, chosen)) or _plan(budget, chosen)
-        keep_table(chosen.tables, budget, table, _MOST_TABLES)
-        if not chosen.prior.passing:
-            keep_table(_tables, (budget, chosen), table, _MOST_TABLES)
-    return table
+
+    def shared() -> Table:
+        return _tables.get((budget, chosen), lambda: _plan(budget, chosen))
+
+    return chosen.tables.get(budget, (lambda: _plan(budget, chosen)) if chosen.prior.passing else shared)
 
 
-def _plan(budget: int, chosen: Plan) -> Lookup:
+def _plan(budget: int, chosen: Plan) -> Table:
     chosen.check_budget(budget)
     penalties, actions = Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions_at(budget)
     if budget > EXACT_BUDGET:
         return plan_table(budget, chosen.prior, penalties, actions, chosen.fewest)
     model = build_model(budget, chosen.prior)
-    return Table.of(model.levels, **plan(model, penalties, actions, chosen.fewest).columns)
+    return Table.of(model.levels, plan(model, penalties, actions, chosen.fewest).columns)
 
 
 def ceiling(controller: str | Controller, penalties: Penalties, budget: int = DEFAULT_BUDGET) -> Plan | None:

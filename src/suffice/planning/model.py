@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import scipy
 
 from suffice.planning.cache import Arrays, cached
-from suffice.planning.tables import Level, Lookup, levels
+from suffice.planning.tables import Cache, Level, Table, levels
 from suffice.tally import FloatArray, IntArray
 
 CONCENTRATIONS = np.geomspace(0.02, 60, 22)
@@ -34,12 +33,11 @@ class Prior:
     weights: tuple[float, ...] = (1 / 220,) * 220
     passing: bool = field(default=False, repr=False, compare=False)
     """Whether it was learned from traffic, to be replaced soon: then nothing that follows from it is kept on disk."""
-    tables: dict[int, Lookup] = field(default_factory=dict, init=False, repr=False, compare=False)
+    tables: Cache[int, Table] = field(default_factory=lambda: Cache(8), init=False, repr=False, compare=False)
     """The confidence under it, by budget: gone when it is."""
-    certainties: dict[tuple[int, ...], float] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "tables": {}, "certainties": {}}
+    certainties: Cache[tuple[int, ...], float] = field(
+        default_factory=lambda: Cache(65_536), init=False, repr=False, compare=False
+    )
 
     @property
     def grid(self) -> FloatArray:

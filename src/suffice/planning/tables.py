@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from threading import Lock
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -80,6 +80,46 @@ def levels(budget: int) -> list[Level]:
     return [*found, Level(parts, keys, origin, nothing, nothing, nothing, nothing)]
 
 
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Cache(Generic[K, V]):
+    """The last entries that were made, at most so many. Of threads that need one at once, one makes it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._entries: dict[K, V] = {}
+        self._locks: dict[K, Lock] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Cache, (self._most,)  # entries are not pickled: they are large, and made again
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._entries
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """The entry of a key, which is made where there is none."""
+        if (found := self._entries.get(key)) is not None:
+            return found
+        with self._locks.setdefault(key, Lock()):
+            if (found := self._entries.get(key)) is None:
+                found = make()
+                while len(self._entries) >= self._most:
+                    self._entries.pop(next(iter(self._entries)), None)
+                self._entries[key] = found
+        self._locks.pop(key, None)
+        return found
+
+
+MOST_KNOWN = 100_000
+
+_SIZE_KEYS: list[int] = SIZE_KEYS.tolist()
+
+Later = Callable[[str, IntArray, int], np.ndarray]
+"""The numbers of a column by the three largest counts, a row a tally, and the draws."""
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns of numbers with a row for each partition, level by level.
@@ -90,102 +130,43 @@ class Table:
     keys: np.ndarray
     starts: IntArray
     columns: dict[str, np.ndarray]
+    later: Later | None
+    """For large budgets: the numbers after the last level."""
+    _known: Cache[tuple[str, int, tuple[int, ...]], float] = field(default_factory=lambda: Cache(MOST_KNOWN))
 
     @classmethod
-    def of(cls, levels: list[Level], **columns: np.ndarray) -> "Table":
+    def of(cls, levels: list[Level], columns: dict[str, np.ndarray], later: Later | None = None) -> "Table":
         """Columns that have the partitions of all levels."""
         starts = np.cumsum([0, *(len(level.parts) for level in levels)])
-        return cls(np.concatenate([level.keys for level in levels]), starts, columns)
-
-    @property
-    def most_draws(self) -> int:
-        """There are partitions of so many draws."""
-        return len(self.starts) - 2
+        return cls(np.concatenate([level.keys for level in levels]), starts, columns, later)
 
     def find(self, column: str, tally: Tally) -> float:
         """The number for one tally."""
-        ranked = tally.top(tally.draws)
+        draws = tally.draws
+        if self.later and draws > len(self.starts) - 2:
+            later, top = self.later, tally.top(3)
+            return self._known.get((column, draws, top), lambda: later(column, np.array([top]), draws)[0].item())
+        ranked = tally.top(draws)
         # In whole numbers of Python: a few are quicker than an array, and overflow is no warning.
-        key = sum(map(_SIZE_KEYS.__getitem__, ranked)) + (tally.draws - sum(ranked)) * _SIZE_KEYS[1]
-        start, end = self.starts[tally.draws], self.starts[tally.draws + 1]
+        key = sum(map(_SIZE_KEYS.__getitem__, ranked)) + (draws - sum(ranked)) * _SIZE_KEYS[1]
+        start, end = self.starts[draws], self.starts[draws + 1]
         row = start + np.searchsorted(self.keys[start:end], np.uint64(key % 2**64))
         return self.columns[column][row].item()
 
     def find_many(self, column: str, tallies: Tallies) -> np.ndarray:
-        """The number for each row; 0 for one with more draws than there are partitions of."""
-        votes = tallies.votes
+        """The number for each row."""
+        votes, top = tallies.votes, tallies.top(3)
         none = tallies.draws - votes.sum(axis=1)
         keys = partition_keys(votes) + none.astype(np.uint64) * SIZE_KEYS[1]
         numbers = np.zeros(len(keys), self.columns[column].dtype)
-        for draws in np.unique(tallies.draws[tallies.draws <= self.most_draws]).tolist():
+        for draws in np.unique(tallies.draws).tolist():
             chosen = tallies.draws == draws
-            numbers[chosen] = self.find_states(column, keys[chosen], votes[:, :3], draws)
+            numbers[chosen] = self.find_states(column, keys[chosen], top[chosen], draws)
         return numbers
 
     def find_states(self, column: str, keys: np.ndarray, top: IntArray, draws: int) -> np.ndarray:
-        """The number for partitions of the same number of draws, by their keys."""
+        """The number for partitions of the same number of draws, by their keys and the three largest counts."""
+        if self.later and draws > len(self.starts) - 2:
+            return self.later(column, top, draws)
         start, end = self.starts[draws : draws + 2]
         return self.columns[column][start + np.searchsorted(self.keys[start:end], keys)]
-
-
-MOST_KNOWN = 100_000
-
-_SIZE_KEYS: list[int] = SIZE_KEYS.tolist()
-
-
-@dataclass(frozen=True)
-class LargeTable:
-    """A table for the first draws, and for those after them a function of the three largest counts and the draws."""
-
-    first: Table
-    later: Callable[[str, IntArray, int], np.ndarray]
-    _known: dict[tuple[str, int, tuple[int, ...]], float] = field(default_factory=dict)
-
-    def find(self, column: str, tally: Tally) -> float:
-        """The number for one tally."""
-        if tally.draws <= self.first.most_draws:
-            return self.first.find(column, tally)
-        state = (column, tally.draws, tally.top(3))
-        if state not in self._known:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[state] = self.later(column, np.array([state[2]]), tally.draws)[0].item()
-        return self._known[state]
-
-    def find_states(self, column: str, keys: np.ndarray, top: IntArray, draws: int) -> np.ndarray:
-        """The number for partitions of the same number of draws."""
-        if draws <= self.first.most_draws:
-            return self.first.find_states(column, keys, top, draws)
-        return self.later(column, top, draws)
-
-    def find_many(self, column: str, tallies: Tallies) -> np.ndarray:
-        """The number for each row."""
-        numbers = self.first.find_many(column, tallies)
-        top = tallies.top(3)
-        for draws in np.unique(tallies.draws[tallies.draws > self.first.most_draws]):
-            chosen = tallies.draws == draws
-            numbers[chosen] = self.later(column, top[chosen], int(draws))
-        return numbers
-
-
-Lookup = Table | LargeTable
-"""Numbers by name that depend on a tally's partition."""
-
-K = TypeVar("K")
-
-
-def keep_table(tables: dict[K, Lookup], key: K, table: Lookup, most: int) -> Lookup:
-    """Put a table among others, of which the oldest are forgotten beyond so many."""
-    while len(tables) >= most:
-        tables.pop(next(iter(tables)), None)
-    tables[key] = table
-    return table
-
-
-@lru_cache(maxsize=64)
-def lock_of(kind: str, budget: int, hashed: int) -> Lock:
-    """A lock for a table that takes its time: of those who need it at once, one works it out.
-
-    It goes by the hash of what the table is for, so that nothing is kept alive by it.
-    """
-    return Lock()

@@ -37,29 +37,38 @@ def plan(model: Model, penalties: Penalties, actions: tuple[int, ...], fewest: i
     without_stop: list[IntArray] = []
     value: list[FloatArray] = []
     for worths in level_worths(model, penalties, actions, fewest):
-        largest = np.where(worths.drawing >= worths.best[:, None] - CLOSE, worths.draws, 0).max(axis=1)
-        asked.insert(0, np.where(worths.stops, 0, largest).astype(np.int16))
-        without_stop.insert(0, largest.astype(np.int16))
+        asked.insert(0, worths.asked.astype(np.int16))
+        without_stop.insert(0, worths.asked_without_stop.astype(np.int16))
         value.insert(0, worths.value)
     return Policy(asked, without_stop, value)
 
 
 @dataclass(frozen=True)
 class Worths:
-    """What stopping and each number of draws are worth at the partitions of one level."""
+    """What stopping and each number of draws are worth in states that have the same number of votes."""
 
     votes: int
     draws: IntArray
     stopping: FloatArray
     drawing: FloatArray
     """A column for each of `draws`."""
-    best: FloatArray
     stops: np.ndarray
 
     @property
+    def asked_without_stop(self) -> IntArray:
+        """How many more to draw in each state, if stopping is barred."""
+        close = self.drawing >= self.drawing.max(axis=1, keepdims=True) - CLOSE
+        return np.where(close, self.draws, 0).max(axis=1)
+
+    @property
+    def asked(self) -> IntArray:
+        """How many more to draw in each state; 0 stops."""
+        return np.where(self.stops, 0, self.asked_without_stop)
+
+    @property
     def value(self) -> FloatArray:
-        """What each partition is worth."""
-        return np.where(self.stops, self.stopping, self.best)
+        """What each state is worth."""
+        return np.where(self.stops, self.stopping, self.drawing.max(axis=1))
 
 
 def level_worths(model: Model, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1) -> Iterator[Worths]:
@@ -77,8 +86,8 @@ def level_worths(model: Model, penalties: Penalties, actions: tuple[int, ...], f
             ahead = np.column_stack([np.zeros(shape[0]), step @ ahead[:, :-1]])
         draws = np.unique(np.minimum(actions, budget - votes))
         drawing = ahead[:, draws] - penalties.round - penalties.draw * draws
-        best, stopping = drawing.max(axis=1), 2 * model.confidence[votes] - 1
-        stops = ((stopping >= best - EXACT) & (votes >= fewest)) | (votes == budget)
-        worths = Worths(votes, draws, stopping, drawing, best, stops)
+        stopping = 2 * model.confidence[votes] - 1
+        stops = ((stopping >= drawing.max(axis=1) - EXACT) & (votes >= fewest)) | (votes == budget)
+        worths = Worths(votes, draws, stopping, drawing, stops)
         yield worths
         ahead[:, 0] = worths.value

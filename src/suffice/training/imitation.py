@@ -21,9 +21,8 @@ from suffice.controllers.conditioned import (
 )
 from suffice.executors import Link
 from suffice.penalties import Penalties
-from suffice.planning.approximate import Fitted, cached_confidence, confidence_of, drawing_worths, fit_model
+from suffice.planning.approximate import Basis, Fitted, cached_confidence, fit_model, state_worths
 from suffice.planning.model import EXACT_BUDGET, UNIVERSAL, build_model
-from suffice.planning.regression import Basis
 from suffice.planning.simulation import simulate
 from suffice.planning.values import level_worths
 from suffice.tally import FloatArray, IntArray
@@ -177,8 +176,8 @@ def _worths(
         model, later = fit_model(sure, UNIVERSAL, penalties, actions)
         for draws in range(sure.first, budget):
             basis = Basis.of(tops[draws][:, :3], draws, budget)
-            found[draws, :, 0] = 2 * confidence_of(sure, basis, draws) - 1
-            found[draws, :, 1:] = drawing_worths(later, basis, draws, penalties, actions)
+            worths = state_worths(sure, later, basis, draws, penalties, actions)
+            found[draws] = np.column_stack([worths.stopping, worths.drawing])
     for worths in level_worths(model, penalties, actions):
         if worths.votes < budget:
             rows = np.searchsorted(model.levels[worths.votes].keys, keys[worths.votes])
