@@ -166,7 +166,7 @@ def test_a_file_that_holds_no_weights_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="holds a controller, not weights"):
         get_election(f"file:{path}")
     write_tensors(path, {"strengths": np.ones(2)}, {"kind": "weights", "format": 9, "signals": ["tail"]})
-    with pytest.raises(OptionError, match="have format 9, newer than this suffice knows"):
+    with pytest.raises(OptionError, match="has format 9, newer than this suffice knows"):
         get_election(f"file:{path}")
     for strengths in (np.ones(2), np.array([np.nan])):
         write_tensors(path, {"strengths": strengths}, {"kind": "weights", "format": 1, "signals": ["tail"]})

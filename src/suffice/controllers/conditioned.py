@@ -132,10 +132,6 @@ class Range:
             if not low <= value <= high:
                 raise ControllerError(f"penalty_{name} must be between {low:g} and {high:g}, not {value:g}")
 
-    def nearest(self, penalties: Penalties) -> Penalties:
-        """The penalties, or the nearest of the range."""
-        return Penalties(float(np.clip(penalties.draw, *self.draw)), float(np.clip(penalties.round, *self.round)))
-
     def check_budget(self, budget: int) -> None:
         """Refuse a budget that the network knows nothing of."""
         low, high = self.budgets

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from suffice.controllers.base import ArrayController, import_planner
-from suffice.errors import ControllerError
+from suffice.errors import ControllerError, SufficeError
 from suffice.paths import is_there, write_whole
 from suffice.tally import FloatArray
 
@@ -97,6 +97,7 @@ class NetworkController(SavedController):
 
 
 K = TypeVar("K", bound=type[SavedController])
+T = TypeVar("T")
 
 _kinds: dict[str, type[SavedController]] = {}
 
@@ -145,20 +146,16 @@ def load_controller(path: str | Path) -> SavedController:
     ...
     suffice.errors.ControllerError: no-such-file.safetensors: there is no such controller file
     """
-    if not is_there(Path(path)):
-        raise ControllerError(f"{path}: there is no such controller file")
-    try:
-        tensors, card = read_tensors(path)
+
+    def make(tensors: dict[str, FloatArray], card: dict[str, Any]) -> SavedController:
         if card["kind"] == "weights":
             raise ControllerError(f"{path}: these are weights, not a controller: give them as --elect file:{path}")
         if card["kind"] == "panel":
             raise ControllerError(f"{path}: this controller is for a panel: give it to suffice panel, or in its file")
-        if card["format"] > FORMAT:
-            raise ControllerError(f"{path}: this controller has format {card['format']}, newer than this suffice knows")
         import_planner()
         return _kinds[card["kind"]].from_file(tensors, card)
-    except BROKEN:
-        raise ControllerError(f"{path}: this is not a whole controller file; make one with suffice train") from None
+
+    return load_tensors(path, "controller file", "suffice train", ControllerError, make)
 
 
 def write_tensors(path: str | Path, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> None:
@@ -168,17 +165,26 @@ def write_tensors(path: str | Path, tensors: dict[str, FloatArray], card: Mappin
     write_whole(Path(path), save(tensors, metadata={CARD: json.dumps(dict(card))}))
 
 
-def read_tensors(path: str | Path) -> tuple[dict[str, FloatArray], dict[str, Any]]:
-    """The numbers of a file and its card, which has a format; one of BROKEN where they can't be read."""
+def load_tensors(
+    path: str | Path,
+    what: str,
+    command: str,
+    error: type[SufficeError],
+    make: Callable[[dict[str, FloatArray], dict[str, Any]], T],
+) -> T:
+    """What `make` makes of a file's numbers and card; `what` it is called, and the command for it, are for errors."""
     from safetensors import SafetensorError, safe_open
 
+    if not is_there(Path(path)):
+        raise error(f"{path}: there is no such {what}")
     try:
         with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
+            card: dict[str, Any] = json.loads((file.metadata() or {})[CARD])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(str(error)) from None
-    card: dict[str, Any] = json.loads(metadata[CARD])
-    if type(card["format"]) is not int or card["format"] < 1:
-        raise ValueError("the format must be a whole number")
-    return tensors, card
+        if type(card["format"]) is not int or card["format"] < 1:
+            raise ValueError("the format must be a whole number")
+        if card["format"] > FORMAT:
+            raise error(f"{path}: this {what} has format {card['format']}, newer than this suffice knows")
+        return make(tensors, card)
+    except (SafetensorError, *BROKEN):
+        raise error(f"{path}: this is not a whole {what}; make one with {command}") from None

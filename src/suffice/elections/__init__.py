@@ -4,13 +4,13 @@ from suffice.elections.accuracy import field_accuracy
 from suffice.elections.election import (
     LENGTH,
     Election,
+    Majority,
     check_signals,
     get_election,
     register_election,
 )
 from suffice.elections.fields import FieldElection, FieldTallies
 from suffice.elections.learned import LearnedWeights, load_weights, save_weights
-from suffice.elections.weights import Majority
 from suffice.response import typical
 
 __all__ = [

@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from suffice.controllers.files import BROKEN, read_tensors, write_tensors
-from suffice.elections.election import LENGTH, Election, registry, signals_in, standardised
-from suffice.elections.weights import exponential, signal_of
+from suffice.controllers.files import FORMAT, load_tensors, write_tensors
+from suffice.elections.election import LENGTH, Election, exponential, registry, signal_of, signals_in, standardised
 from suffice.errors import OptionError
-from suffice.paths import is_there
 from suffice.pools import Pool, Question
 from suffice.tally import FloatArray, IntArray
 
-FORMAT = 1
 KIND = "weights"
 
 RIDGE = 1.0
@@ -67,20 +64,16 @@ def load_weights(path: str | Path) -> LearnedWeights:
     ...
     suffice.errors.OptionError: no-such-file.safetensors: there is no such file of weights
     """
-    if not is_there(Path(path)):
-        raise OptionError(f"{path}: there is no such file of weights")
-    try:
-        tensors, card = read_tensors(path)
+
+    def make(tensors: dict[str, FloatArray], card: dict[str, Any]) -> LearnedWeights:
         if card["kind"] != KIND:
             raise OptionError(f"{path}: this file holds a controller, not weights; make those with suffice weigh")
-        if card["format"] > FORMAT:
-            raise OptionError(f"{path}: these weights have format {card['format']}, newer than this suffice knows")
         signals, strengths = tuple(map(str, card["signals"])), tensors["strengths"]
         if strengths.shape != (len(signals),) or not np.isfinite(strengths).all():
             raise ValueError("a strength for each signal")
         return LearnedWeights(signals, tuple(strengths.tolist()), card)
-    except BROKEN:
-        raise OptionError(f"{path}: this is not a whole file of weights; make one with suffice weigh") from None
+
+    return load_tensors(path, "file of weights", "suffice weigh", OptionError, make)
 
 
 registry.register("file", rest="PATH")(load_weights)

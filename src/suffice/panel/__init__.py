@@ -4,8 +4,7 @@ from suffice.panel.controllers import Cascade, PanelController
 from suffice.panel.evaluate import PanelComparison, PanelResult, evaluate_panel, panel_controller
 from suffice.panel.fitted import FittedPanel, fit_panel, load_panel, save_panel
 from suffice.panel.tallies import PanelTallies
-from suffice.panel.voters import PoolVoter
-from suffice.panel.weights import learn_weights
+from suffice.panel.voters import PoolVoter, learn_weights
 
 __all__ = [
     "Cascade",

@@ -11,8 +11,7 @@ from suffice.errors import ControllerError
 from suffice.panel.controllers import Cascade, PanelController
 from suffice.panel.episodes import PanelBatch, PanelOutcomes, draw_panel, run_panel
 from suffice.panel.fitted import load_panel
-from suffice.panel.voters import PoolVoter, aligned
-from suffice.panel.weights import learn_weights
+from suffice.panel.voters import PoolVoter, aligned, learn_weights
 from suffice.replay.compare import Difference, paired
 from suffice.replay.run import replay
 from suffice.settings import read_arguments

@@ -1,9 +1,9 @@
 """Feedback on answers: calibrations that learn from it, and the promised risk that it is checked against."""
 
-import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from suffice.planning.promises import RiskPromise
 from suffice.planning.right import Calibration, learn
@@ -63,17 +63,12 @@ class Feedback:
 
     def to_bytes(self) -> bytes:
         """As a state keeps it."""
-        return json.dumps(asdict(self)).encode()
+        return _JSON.dump_json(self)
 
     @classmethod
     def read(cls, kept: bytes | None) -> "Feedback":
         """What is kept; ValueError where it is broken."""
-        if kept is None:
-            return cls()
-        try:
-            told = json.loads(kept)
-            labels = tuple((float(score), int(right)) for score, right in told["labels"])
-            promise = told["promise"] and RiskPromise(**told["promise"])
-            return cls(labels, int(told["fresh"]), promise, int(told["broken"]))
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"this is no feedback: {error}") from None
+        return cls() if kept is None else _JSON.validate_json(kept)
+
+
+_JSON = TypeAdapter(Feedback)

@@ -9,8 +9,8 @@ import numpy as np
 
 from suffice.controllers import Controller, get_controller
 from suffice.elections import Election, LearnedWeights, Majority, check_signals
+from suffice.elections.election import signal_of
 from suffice.elections.learned import common_signals, fit_strengths
-from suffice.elections.weights import signal_of
 from suffice.errors import OptionError, PoolError
 from suffice.pools import AnyPool, Pool, Question, check_draws, draw_episodes, get_pools
 from suffice.replay.compare import Difference, paired
