@@ -216,7 +216,7 @@ def by_http(http: aiohttp.ClientSession, task: Task, options: dict[str, Any]) ->
         body = {"model": task.model, "messages": messages, **task.fields, **({"n": draws} if draws > 1 else {})}
         async with http.post(f"{task.base_url}/chat/completions", json=body) as reply:
             if reply.status == 200:
-                return CHAT.wire.read(await reply.read(), draws)
+                return CHAT.read(await reply.read(), draws)
             if reply.status != 400 or draws == 1:
                 raise RuntimeError(f"status {reply.status}: {(await reply.text())[:150]}")
         halves = await asyncio.gather(drawn(messages, draws // 2), drawn(messages, draws - draws // 2))

@@ -107,7 +107,7 @@ def run(names: list[str], way: str, needed: dict[str, int], below: float = 0.0) 
     async def ask(name: str) -> None:
         controller = "sc" if way == "n=32" else Knowing(needed.get(name, 0), load, below)
         voting = Sampling(controller=controller, flow="auto" if way == "plan, flow auto" else None).voting
-        asked = Server(Fleet([host]), lambda host: server.post, Limiter(BUDGET), CHAT.wire)
+        asked = Server(Fleet([host]), lambda host: server.post, Limiter(BUDGET), CHAT)
         fields = {"model": "pool", "messages": [{"role": "user", "content": name}], **SAMPLING}
         drawn[name] = (await voting.begin(asked, fields, np.random.default_rng(0)).outcome()).samples
 

@@ -18,9 +18,7 @@ from suffice.live.dialects import (
     DIALECTS,
     ClientRequest,
     Dialect,
-    Face,
     FieldError,
-    Wire,
     register_dialect,
 )
 from suffice.live.dialects.base import event
@@ -28,8 +26,11 @@ from suffice.live.dialects.sse import Delta, Ended, EventDecoder, Piece, data_of
 from suffice.response import Response
 
 
-class ParleyWire(Wire):
+class Parley(Dialect):
     """`POST /parley/MODEL:speak` and `:murmur`, which streams."""
+
+    name = "parley"
+    routes = ("/parley/{model}:{verb}",)
 
     def path(self, fields: Mapping[str, Any], streamed: bool) -> str:
         return f"/parley/{fields['model']}:{'murmur' if streamed else 'speak'}"
@@ -43,9 +44,6 @@ class ParleyWire(Wire):
     def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
         return {name: value for name, value in fields.items() if name != "model"}
 
-    def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
-        return dict(request)
-
     def responses(self, reply: dict[str, Any], draws: int) -> list[Response]:
         return [Response(reply["said"], "stop", tokens=reply["words"], prompt_tokens=1, reply=reply)]
 
@@ -55,13 +53,7 @@ class ParleyWire(Wire):
     def join(self, reply: dict[str, Any], event: dict[str, Any]) -> None:
         reply |= {"said": reply.get("said", "") + event.get("piece", ""), "words": 1}
 
-
-class ParleyFace(Face):
-    """The same for a client."""
-
-    routes = ("/parley/{model}:{verb}",)
-
-    def read(self, body: Mapping[str, Any], path: Mapping[str, str]) -> ClientRequest:
+    def client_request(self, body: Mapping[str, Any], path: Mapping[str, str]) -> ClientRequest:
         fields = {**{name: value for name, value in body.items() if name != "suffice"}, "model": path["model"]}
         mistake = None if body.get("lines") else FieldError("lines", "must be there")
         return ClientRequest(path["model"], path["verb"] == "murmur", fields, mistake=mistake)
@@ -81,7 +73,7 @@ class ParleyFace(Face):
 @pytest.fixture
 def parley() -> Iterator[None]:
     """Registered, and that is all."""
-    register_dialect(Dialect("parley", ParleyFace(), ParleyWire()))
+    register_dialect(Parley())
     yield
     del DIALECTS["parley"]
 
@@ -97,7 +89,7 @@ class Upstream:
         self.asked.append(request.path_params["path"])
         said = r"So it is \boxed{41}" if len(self.asked) % 3 == 0 else r"So it is \boxed{42}"
         if request.path_params["path"].endswith("murmur"):
-            return Reply(b"".join(ParleyFace().events({"said": said}, False)), media_type="text/event-stream")
+            return Reply(b"".join(Parley().events({"said": said}, False)), media_type="text/event-stream")
         return JSONResponse({"said": said, "words": 4})
 
 

@@ -104,7 +104,7 @@ REPLIES = {
 @given(cuts=st.lists(st.integers(0, 400), max_size=12))
 def test_usage_is_found_however_the_bytes_are_cut(case: str, cuts: list[int]) -> None:
     text, tokens = REPLIES[case]
-    raw, reader = text.encode(), ReplyReader(DIALECTS["messages"].wire if text.startswith("data:") else None)
+    raw, reader = text.encode(), ReplyReader(DIALECTS["messages"] if text.startswith("data:") else None)
     ends = [0, *sorted(cuts), len(raw)]
     for start, end in pairwise(ends):
         reader.feed(raw[start:end] if start < end else b"")
@@ -113,11 +113,11 @@ def test_usage_is_found_however_the_bytes_are_cut(case: str, cuts: list[int]) ->
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
 def test_no_bytes_disturb_the_reading(before: bytes, after: bytes) -> None:
-    for wire, end in (
+    for dialect, end in (
         (None, b'{"usage": {"prompt_tokens": 1}}'),
-        (CHAT.wire, b'\n\ndata: {"usage": {"prompt_tokens": 1}}\n\n'),
+        (CHAT, b'\n\ndata: {"usage": {"prompt_tokens": 1}}\n\n'),
     ):
-        reader = ReplyReader(wire)
+        reader = ReplyReader(dialect)
         for piece in (before, b'"usage": ', after, end):
             reader.feed(piece)
         assert reader.usage(estimate=False)[0].prompt == 1

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import suffice
-from suffice.live.dialects import DIALECTS, MalformedError, Wire
+from suffice.live.dialects import DIALECTS, Dialect, MalformedError
 from suffice.testing import FakeServer, Reply, completion, message, response
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -36,15 +36,15 @@ REPLIES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", REPLIES)
 def test_a_reply_is_read_and_its_stream_says_the_same(name: str) -> None:
-    face, wire = DIALECTS[name].face, DIALECTS[name].wire
-    (read,) = wire.read(json.dumps(REPLIES[name]).encode(), 1)
+    dialect = DIALECTS[name]
+    (read,) = dialect.read(json.dumps(REPLIES[name]).encode(), 1)
     assert (read.text, read.reasoning, read.finish_reason) == ("It is 42.", "6 * 7", "tool_calls")
     assert (read.tokens, read.prompt_tokens) == (10, 5)
     assert read.tool_calls is not None
     assert read.tool_calls[0]["function"] == {"name": "book", "arguments": '{"to": "Oslo"}'}
-    told = face.reply(read, [read, read], 10, 20)
-    reader = wire.reader()
-    for event in (b": a comment\n\n", *face.events(told, False)):
+    told = dialect.reply(read, [read, read], 10, 20)
+    reader = dialect.reader()
+    for event in (b": a comment\n\n", *dialect.events(told, False)):
         reader.feed(event)
     streamed = reader.response()
     assert streamed == suffice.Response(**{**vars(read), "tokens": 20, "prompt_tokens": 10})
@@ -64,16 +64,16 @@ def test_a_reply_is_read_and_its_stream_says_the_same(name: str) -> None:
     ],
 )
 def test_what_was_cut_off_is_not_complete(name: str, change: dict[str, Any], finish_reason: str) -> None:
-    (read,) = DIALECTS[name].wire.read(json.dumps({**REPLIES[name], **change}).encode(), 1)
+    (read,) = DIALECTS[name].read(json.dumps({**REPLIES[name], **change}).encode(), 1)
     assert read.finish_reason == finish_reason
     assert read.is_complete == (finish_reason == "stop")
 
 
 def test_what_the_cache_gave_is_part_of_the_prompt() -> None:
     usage = {"input_tokens": 1, "cache_read_input_tokens": 30, "cache_creation_input_tokens": 6, "output_tokens": 10}
-    (read,) = DIALECTS["messages"].wire.read(json.dumps(message("a") | {"usage": usage}).encode(), 1)
+    (read,) = DIALECTS["messages"].read(json.dumps(message("a") | {"usage": usage}).encode(), 1)
     assert read.prompt_tokens == 37
-    told = DIALECTS["messages"].face.reply(read, [read], 37, 10)
+    told = DIALECTS["messages"].reply(read, [read], 37, 10)
     assert told["usage"] == usage
 
 
@@ -83,7 +83,7 @@ PARTS = [{"type": "thinking", "thinking": [{"type": "text", "text": "6 * 7"}]}, 
 def test_content_in_parts_is_read_like_text() -> None:
     body = completion([None])
     body["choices"][0]["message"]["content"] = PARTS
-    chat = DIALECTS["chat"].wire
+    chat = DIALECTS["chat"]
     (whole,) = chat.read(json.dumps(body).encode(), 1)
     deltas: list[dict[str, Any]] = [{"content": [part]} for part in PARTS] + [{"content": "!"}]
     chunks = [{"choices": [{"delta": delta}]} for delta in deltas] + [{"choices": [{"finish_reason": "stop"}]}]
@@ -99,11 +99,11 @@ def test_content_in_parts_is_read_like_text() -> None:
 def test_thoughts_are_read_by_either_name(field: str) -> None:
     body = completion(["42"])
     body["choices"][0]["message"][field] = "6 * 7"
-    (read,) = DIALECTS["chat"].wire.read(json.dumps(body).encode(), 1)
+    (read,) = DIALECTS["chat"].read(json.dumps(body).encode(), 1)
     assert read.reasoning == "6 * 7"
     chunks = [{"choices": [{"delta": {field: "6 * 7"}}]}, {"choices": [{"finish_reason": "stop", "delta": {}}]}]
     stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
-    reader = DIALECTS["chat"].wire.reader()
+    reader = DIALECTS["chat"].reader()
     reader.feed(stream)
     assert reader.response().reasoning == "6 * 7"
 
@@ -143,16 +143,16 @@ def bodies(draw: Callable[[Any], Any]) -> bytes:
     if draw(st.booleans()):
         return json.dumps(changed(good, draw)).encode()
     name = "chat" if "choices" in good else "responses" if "output" in good else "messages"
-    lines = b"".join(DIALECTS[name].face.events(good, True)).decode().split("\n")
+    lines = b"".join(DIALECTS[name].events(good, True)).decode().split("\n")
     told = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
     return b"".join(b"data: " + json.dumps(changed(event, draw)).encode() + b"\n\n" for event in told)
 
 
-@given(body=bodies(), wire=st.sampled_from([dialect.wire for dialect in DIALECTS.values()]))
-def test_no_body_makes_a_reader_raise_anything_else(body: bytes, wire: Wire) -> None:
+@given(body=bodies(), dialect=st.sampled_from([*DIALECTS.values()]))
+def test_no_body_makes_a_reader_raise_anything_else(body: bytes, dialect: Dialect) -> None:
     with suppress(MalformedError):
-        assert 0 < len(wire.read(body, 3)) <= 3
-    reader = wire.reader()
+        assert 0 < len(dialect.read(body, 3)) <= 3
+    reader = dialect.reader()
     reader.feed(body)
     with suppress(MalformedError):
         reader.response()

@@ -137,7 +137,7 @@ def test_messages_have_none_and_say_so() -> None:
     refused = pytest.raises(suffice.OptionError, match="signals can't be had: Messages tells no log probabilities")
     with anthropic.Anthropic(base_url="http://127.0.0.1:9", api_key="none") as client, refused:
         suffice.sample(client, QUESTION, model="fake", max_tokens=9, signals=True)
-    assert [name for name, dialect in DIALECTS.items() if not dialect.wire.tells_signals] == ["messages"]
+    assert [name for name, dialect in DIALECTS.items() if not dialect.tells_signals] == ["messages"]
 
 
 def number_in(text: str) -> int:

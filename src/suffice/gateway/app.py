@@ -29,7 +29,7 @@ from suffice.gateway.pipeline import Pipeline
 from suffice.gateway.render import render_whole
 from suffice.gateway.requests.options import check_samples, relayed_body, samples_asked
 from suffice.gateway.settings import Settings
-from suffice.live.dialects import CHAT, DIALECTS, Face
+from suffice.live.dialects import CHAT, DIALECTS, Dialect
 from suffice.live.dialects.base import as_json, model_in
 from suffice.live.prompts import SUITED, get_prompt
 from suffice.planning.promises import OverOneCap
@@ -52,17 +52,17 @@ class Gateway:
         self.app = Starlette(
             routes=[
                 *(
-                    self._asking(f"/v1{route}", partial(self._pipeline.answer, one), ["POST"], one.face)
+                    self._asking(f"/v1{route}", partial(self._pipeline.answer, one), ["POST"], one)
                     for one in DIALECTS.values()
-                    for route in one.face.routes
+                    for route in one.routes
                 ),
                 self._asking("/v1/suffice/recent", self._tell_recent, ["GET"]),
                 self._asking("/v1/suffice/audits", self._tell_audits, ["GET"]),
                 self._asking("/v1/suffice/feedback", self._take_feedback, ["POST"]),
                 *(
-                    self._asking(f"/v1{route}{{rest:path}}", self._relay, _METHODS, one.face)
+                    self._asking(f"/v1{route}{{rest:path}}", self._relay, _METHODS, one)
                     for one in DIALECTS.values()
-                    for route in one.face.routes
+                    for route in one.routes
                 ),
                 *(self._asking(f"/{top}/{{path:path}}", self._relay, _METHODS) for top in ("v1", "openai")),
                 self._open("/healthz", self._say_ok),
@@ -80,9 +80,9 @@ class Gateway:
         """A route that is open to all."""
         return Route(path, self._door.guard(handler, kind=OPEN), methods=list(methods))
 
-    def _asking(self, path: str, handler: Handler, methods: Sequence[str], face: Face = CHAT.face) -> Route:
+    def _asking(self, path: str, handler: Handler, methods: Sequence[str], dialect: Dialect = CHAT) -> Route:
         """A route for those who may ask."""
-        return Route(path, self._door.guard(handler, face=face), methods=list(methods))
+        return Route(path, self._door.guard(handler, dialect=dialect), methods=list(methods))
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:

@@ -25,7 +25,7 @@ from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import SpendingByGroup
 from suffice.gateway.operations.traces import begin_span, end_span
 from suffice.gateway.settings import LOOPBACK, Settings
-from suffice.live.dialects import CHAT, Face
+from suffice.live.dialects import CHAT, Dialect
 from suffice.live.tracing import TRACING
 from suffice.planning.promises import OverOneCap
 
@@ -155,7 +155,7 @@ class Door:
             task.cancel()
 
     def guard(
-        self, handler: Handler, *, kind: str = "relay", face: Face = CHAT.face
+        self, handler: Handler, *, kind: str = "relay", dialect: Dialect = CHAT
     ) -> Callable[[Request], Awaitable[Response]]:
         """Answer requests of a kind by a handler, whatever happens to it."""
 
@@ -170,7 +170,7 @@ class Door:
                     end_span(span, status)
 
             try:
-                response = await self._answer(handler, exchange, face, is_open=kind == OPEN)
+                response = await self._answer(handler, exchange, dialect, is_open=kind == OPEN)
             except asyncio.CancelledError:
                 exchange.add(NoReply("cancelled"))
                 sent(503)
@@ -178,14 +178,14 @@ class Door:
             if self.is_draining:
                 response.headers["connection"] = "close"
             if isinstance(response, StreamingResponse):
-                response.body_iterator = self._stream(response.body_iterator, response, exchange, face, sent)
+                response.body_iterator = self._stream(response.body_iterator, response, exchange, dialect, sent)
             else:
                 sent(response.status_code)
             return response
 
         return handle
 
-    async def _answer(self, handler: Handler, exchange: Exchange, face: Face, *, is_open: bool) -> Response:
+    async def _answer(self, handler: Handler, exchange: Exchange, dialect: Dialect, *, is_open: bool) -> Response:
         """The handler's response, or its error as one."""
         try:
             if not is_open:
@@ -197,7 +197,7 @@ class Door:
             exchange.add(NoReply("cancelled"))
             return Response(status_code=499)
         except Exception as error:
-            return self._taken(error, exchange).response(face)
+            return self._taken(error, exchange).response(dialect)
 
     def _taken(self, error: Exception, exchange: Exchange) -> GatewayError:
         """An error as one of ours, which is in the line; what nobody foresaw is told on the standard error alone."""
@@ -236,7 +236,7 @@ class Door:
         exchange.add(Identified(key))
 
     async def _stream(
-        self, pieces: Any, response: Response, exchange: Exchange, face: Face, sent: Callable[[int], None]
+        self, pieces: Any, response: Response, exchange: Exchange, dialect: Dialect, sent: Callable[[int], None]
     ) -> AsyncGenerator[Any, None]:
         """The pieces of a stream; an error is an event of it, if it has events at all."""
         has_events = response.headers.get("content-type", "").startswith("text/event-stream")
@@ -254,7 +254,7 @@ class Door:
             taken = self._taken(error, exchange)
             if not has_events:
                 raise
-            yield face.error_event(taken.payload(face))
+            yield dialect.error_event(taken.payload(dialect))
         finally:
             sent(response.status_code)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from suffice.live.dialects import Face, MalformedError
+from suffice.live.dialects import Dialect, MalformedError
 from suffice.live.dialects.base import as_json
 from suffice.live.servers.retry import StatusError, TooLongError
 from suffice.live.servers.server import masked
@@ -30,16 +30,16 @@ class GatewayError(Exception):
         """The id of the reply that is kept back."""
         self._body: dict[str, Any] | None = json.loads(body) if body else None
 
-    def payload(self, face: Face) -> dict[str, Any]:
+    def payload(self, dialect: Dialect) -> dict[str, Any]:
         """The error as the dialect has it; the upstream's own where it sent one in that shape."""
-        if self._body and face.is_error(self._body):
+        if self._body and dialect.is_error(self._body):
             return self._body
-        told = face.error(*self._told)
+        told = dialect.error(*self._told)
         return {**told, "error": {**told["error"], **self._reply}}
 
-    def response(self, face: Face) -> Response:
+    def response(self, dialect: Dialect) -> Response:
         """The error as a reply."""
-        return Response(as_json(self.payload(face)), self.status, self.headers, "application/json")
+        return Response(as_json(self.payload(dialect)), self.status, self.headers, "application/json")
 
 
 def from_upstream(cause: Exception | None, message: str, secret: str = "") -> GatewayError:

@@ -121,13 +121,13 @@ class Pipeline:
             return exchange.progress if watched else None
 
         begins = often if watched else heartbeat
-        return StreamShape(parsed.dialect.face, parsed.client.usage_wanted, begins, often, progress)
+        return StreamShape(parsed.dialect, parsed.client.usage_wanted, begins, often, progress)
 
     async def draw(self, parsed: ParsedRequest, route: Route, exchange: Exchange) -> Events:
         """What becomes of a request; it has a place until the end, and until what is passed back has passed."""
         async with self.places.hold(parsed.options.deadline_seconds) as ends:
             patience = parsed.options.patience
-            server = self.upstreams.server(exchange.request, parsed.wire, parsed.client.model, ends, patience)
+            server = self.upstreams.server(exchange.request, parsed.dialect, parsed.client.model, ends, patience)
             scouted, panel = None, parsed.panel
             if route.kind == "relay" and not panel:
                 named = parsed.client.model or ""
@@ -176,7 +176,7 @@ class Pipeline:
         extractor = parsed.options.extractor.for_request(parsed.messages, asked=False, most_tokens=most)
         signals = is_scout and parsed.options.voting.wants_signals
         draw = DrawRequest(parsed.fields, parsed.client.streamed, signals=signals)
-        reader = server.wire.reader(signals)
+        reader = server.dialect.reader(signals)
         exchange.add(DrawBegun(lambda: Progress(1, 0, reader.generated)))
         hold = self._hold_seconds if is_scout else 0.0
         scout = Scout(parsed, server, self.upstreams, exchange.request, extractor, draw, reader, hold, tell)
@@ -196,7 +196,7 @@ class Pipeline:
     ) -> Scouted:
         """What the first voter's single draw brings, or where its server is dead, that of the next."""
         patience, last = parsed.options.patience, panel.in_turn[-1]
-        servers = self.upstreams.voters(exchange.request, parsed.wire, panel, ends, patience)
+        servers = self.upstreams.voters(exchange.request, parsed.dialect, panel, ends, patience)
         for voter in panel.in_turn:
             server = servers[voter.name].for_question(partial(is_not, voter, last))
             try:
@@ -234,7 +234,7 @@ class Pipeline:
         decided_by = options.controller[:100]
         if panel := parsed.panel:
             ends = server.question.deadline
-            voters = self.upstreams.voters(exchange.request, parsed.wire, panel, ends, options.patience)
+            voters = self.upstreams.voters(exchange.request, parsed.dialect, panel, ends, options.patience)
             held |= panel.held(options.voting, voters)
             controller = held.pop("controller")
             decided_by = str(controller)
@@ -268,7 +268,7 @@ class Pipeline:
             return
         reply = reply_of(parsed, outcome)
         if scouted and scouted.response and scouted.told:
-            reply = parsed.dialect.face.continued(reply, scouted.response.reply)
+            reply = parsed.dialect.continued(reply, scouted.response.reply)
         if assured:
             assured.remember(str(reply.get("id")), exchange.key or "", outcome)
         if outcome.sure is False and self.settings.unsure == "error":
@@ -351,7 +351,7 @@ async def _in_time_for(
     drawing: Awaitable[Scouted], parsed: ParsedRequest, server: Server, exchange: Exchange, role: str
 ) -> Scouted:
     """What a single draw brings before the deadline."""
-    span = TRACING.draw(server.wire, parsed.fields, role)
+    span = TRACING.draw(server.dialect, parsed.fields, role)
     try:
         with span.within():
             async with asyncio.timeout(max(0.01, server.question.deadline - time.monotonic())):

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from suffice.gateway.events import CutError, Elected, Event, Events, Passed, Standing, Thought
 from suffice.gateway.requests.parse import ParsedRequest
 from suffice.live import Moment, Outcome, Progress
-from suffice.live.dialects import Face
+from suffice.live.dialects import Dialect
 from suffice.live.dialects.base import as_json
 
 QUICK = 0.05
@@ -50,7 +50,7 @@ async def render_whole(events: Events, request: Request) -> Response:
 class StreamShape:
     """How a stream is told: in which dialect, with its usage or not, and what it says while there is nothing to say."""
 
-    face: Face
+    dialect: Dialect
     usage_wanted: bool
     begins: float
     """After how many seconds it begins, be it that nothing is known yet."""
@@ -107,7 +107,7 @@ async def _pieces(event: Event | None, shape: StreamShape, thoughts: int) -> Asy
     elif isinstance(event, Thought):
         yield event.piece
     elif isinstance(event, Elected):
-        for piece in shape.face.events(event.reply, shape.usage_wanted, thoughts):
+        for piece in shape.dialect.events(event.reply, shape.usage_wanted, thoughts):
             yield piece
     else:
         async with aclosing(event.pieces):
@@ -217,11 +217,11 @@ def _comment(facts: Mapping[str, Any]) -> bytes:
 
 def reply_of(parsed: ParsedRequest, outcome: Outcome) -> dict[str, Any]:
     """What a vote came to, in the client's dialect: what the elected response says, and how it was elected."""
-    face = parsed.dialect.face
+    dialect = parsed.dialect
     chosen = outcome.response or outcome.responses[0]
     if outcome.composed:
-        chosen = face.rewritten(chosen, outcome.value)
-    reply = face.reply(chosen, outcome.responses, outcome.prompt_tokens, outcome.completion_tokens)
+        chosen = dialect.rewritten(chosen, outcome.value)
+    reply = dialect.reply(chosen, outcome.responses, outcome.prompt_tokens, outcome.completion_tokens)
     return {**reply, "suffice": summary(outcome)}
 
 

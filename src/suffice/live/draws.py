@@ -134,7 +134,7 @@ class ServerDraws(QueuedDraws):
         self._follow_up = follow_up
         self._numbers = iter(count() if numbers is None else numbers)
         self._readers: list[StreamReader] = []
-        self._traced = DrawSpans(server.wire, request.fields)
+        self._traced = DrawSpans(server.dialect, request.fields)
 
     @property
     def unfinished(self) -> Unfinished:
@@ -180,7 +180,7 @@ class ServerDraws(QueuedDraws):
             pieces = (self._draw(numbers[start : start + most], request) for start in range(0, len(numbers), most))
             return any(await asyncio.gather(*pieces))
         begun = time.monotonic()
-        reader = self._server.wire.reader(request.signals)
+        reader = self._server.dialect.reader(request.signals)
         self._readers.append(reader)
         try:
             with self._traced.asking(numbers):
@@ -216,12 +216,12 @@ class ServerDraws(QueuedDraws):
 
     async def _asked_for_the_answer(self, response: Response) -> Response:
         """The response, with what the model says when it is asked for the answer alone."""
-        wire, fields = self._server.wire, self._request.fields
+        dialect, fields = self._server.dialect, self._request.fields
         said = {"role": "assistant", "content": response.said or ""}, {"role": "user", "content": self._follow_up}
-        asked = {"model": fields.get("model"), **wire.fields([*wire.messages(fields), *said])}
-        short = DrawRequest({**asked, wire.limit: SHORT, "temperature": 0})
+        asked = {"model": fields.get("model"), **dialect.fields([*dialect.messages(fields), *said])}
+        short = DrawRequest({**asked, dialect.limit: SHORT, "temperature": 0})
         try:
-            (final,) = await self._server.ask(short, [0], wire.reader())
+            (final,) = await self._server.ask(short, [0], dialect.reader())
         except DrawError:
             return response
         return replace(

@@ -66,7 +66,7 @@ async def asample(
     sampling, request = split_settings(sampling, settings)
     if dialect.name == "messages" and "max_tokens" not in request:
         raise OptionError("must be given: Messages asks for it", "max_tokens")
-    if sampling.voting.wants_signals and not dialect.wire.tells_signals:
+    if sampling.voting.wants_signals and not dialect.tells_signals:
         which = "signals" if sampling.signals else "elect" if sampling.voting.election else "right"
         raise OptionError("can't be had: Messages tells no log probabilities", which)
     if request.get("temperature") == 0:
@@ -74,7 +74,7 @@ async def asample(
     # A mixture of plans must choose the same one again where a seed is given; servers take negative ones too.
     random = np.random.default_rng(None if request.get("seed") is None else abs(request["seed"]))
     form = request.pop("response_format", None)
-    fields = {**request, "model": model, **dialect.wire.fields(list(messages), form)}
+    fields = {**request, "model": model, **dialect.fields(list(messages), form)}
     vote = sampling.voting.begin(sampling.server(clients, dialect), fields, random, watch)
     return await vote.outcome(sampling.deadline_seconds)
 

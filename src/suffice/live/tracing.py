@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from suffice.errors import missing
-from suffice.live.dialects import Wire
+from suffice.live.dialects import Dialect
 from suffice.response import Response
 from suffice.tally import Tally
 
@@ -144,8 +144,8 @@ UNTRACED = Span()
 class DrawSpans:
     """The spans of a vote's draws; where one request is for several, the server goes on from the first of them."""
 
-    def __init__(self, wire: Wire, fields: Mapping[str, Any]) -> None:
-        self._wire = wire
+    def __init__(self, dialect: Dialect, fields: Mapping[str, Any]) -> None:
+        self._dialect = dialect
         self._fields = fields
         self._spans: dict[int, Span] = {}
 
@@ -153,7 +153,7 @@ class DrawSpans:
         """Begin a span for each."""
         if TRACING.tracer is not None:
             for number in numbers:
-                self._spans[number] = TRACING.draw(self._wire, self._fields, "draw", {"suffice.draw": number})
+                self._spans[number] = TRACING.draw(self._dialect, self._fields, "draw", {"suffice.draw": number})
 
     def asking(self, numbers: Sequence[int]) -> AbstractContextManager[None]:
         """Let one request for these draws name the first."""
@@ -186,18 +186,20 @@ class Tracing:
         self.texts = False
         self.api: Any = None
 
-    def vote(self, wire: Wire, fields: Mapping[str, Any], controller: Any, budget: int) -> Span:
+    def vote(self, dialect: Dialect, fields: Mapping[str, Any], controller: Any, budget: int) -> Span:
         """Begin the span of a vote on a request."""
         if self.tracer is None:
             return UNTRACED
         facts = {"suffice.budget": budget, "suffice.controller": repr(controller)[:100]}
-        return self._begin(_named("vote", fields), "INTERNAL", facts | _asked(wire, fields, operation="vote"))
+        return self._begin(_named("vote", fields), "INTERNAL", facts | _asked(dialect, fields, operation="vote"))
 
-    def draw(self, wire: Wire, fields: Mapping[str, Any], role: str, more: Mapping[str, Any] | None = None) -> Span:
+    def draw(
+        self, dialect: Dialect, fields: Mapping[str, Any], role: str, more: Mapping[str, Any] | None = None
+    ) -> Span:
         """Begin the span of one draw: a vote's, a scout, or one that is passed back."""
         if self.tracer is None:
             return UNTRACED
-        facts = {"suffice.role": role, **(more or {})} | _asked(wire, fields, operation="chat")
+        facts = {"suffice.role": role, **(more or {})} | _asked(dialect, fields, operation="chat")
         return self._begin(_named("chat", fields), "CLIENT", facts)
 
     def relay(self, path: str, model: str | None) -> Span:
@@ -259,11 +261,11 @@ def _named(operation: str, fields: Mapping[str, Any]) -> str:
     return f"{operation} {fields['model']}" if isinstance(fields.get("model"), str) else operation
 
 
-def _asked(wire: Wire, fields: Mapping[str, Any], operation: str) -> dict[str, Any]:
-    """A request by the names of the GenAI conventions; the provider is whose wire it is."""
+def _asked(dialect: Dialect, fields: Mapping[str, Any], operation: str) -> dict[str, Any]:
+    """A request by the names of the GenAI conventions; the provider is whose dialect it is."""
     facts: dict[str, Any] = {
         "gen_ai.operation.name": operation,
-        "gen_ai.provider.name": wire.provider,
+        "gen_ai.provider.name": dialect.provider,
     }
     if isinstance(fields.get("model"), str):
         facts["gen_ai.request.model"] = fields["model"]

@@ -91,10 +91,10 @@ class Voting:
         """
         streamed = self.streamed or (self.flow is not None and not self.flow.is_auto)
         request = DrawRequest(fields, streamed, signals=self.wants_signals)
-        messages, most = server.wire.messages(fields), most_tokens(fields)
+        messages, most = server.dialect.messages(fields), most_tokens(fields)
         extractor = self.extractor.for_request(messages, asked=self.asked, most_tokens=most)
         voting = replace(self, extractor=extractor, greedy=fields.get("temperature") == 0)
-        span = TRACING.vote(server.wire, fields, self.controller, self.budget)
+        span = TRACING.vote(server.dialect, fields, self.controller, self.budget)
         return Vote(
             voting, through(self.source(server, request, follow_up=extractor.follow_up, **draws)), random, watch, span
         )

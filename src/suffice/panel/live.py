@@ -17,7 +17,7 @@ from suffice.elections import Election
 from suffice.errors import OptionError
 from suffice.live import Outcome, Watch
 from suffice.live.ballots import in_thread
-from suffice.live.dialects import Wire
+from suffice.live.dialects import Dialect
 from suffice.live.draws import Failure, ServerDraws, Unfinished
 from suffice.live.sample import run_in_thread
 from suffice.live.sampling import Sampling
@@ -58,18 +58,18 @@ class Voter(Options):
             return None
         return Target(whole_url(self.base_url, "panel"), key_env=self.key_env, models=(self.model,))
 
-    def request(self, asked: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
+    def request(self, asked: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
         """The fields of a request as this voter is asked: its model, and its prompt around what the client says."""
         asked = {**asked, "model": self.model or asked.get("model")}
         if not (self.suffix or self.system):
             return asked
-        messages = [dict(one) for one in wire.messages(asked)]
+        messages = [dict(one) for one in dialect.messages(asked)]
         if self.suffix and messages:
             said = messages[-1].get("content")
             more = [{"type": "text", "text": self.suffix}]
             messages[-1]["content"] = [*said, *more] if isinstance(said, list) else f"{said}\n\n{self.suffix}"
         first = [{"role": "system", "content": self.system}] if self.system else []
-        return {**asked, **wire.fields([*first, *messages])}
+        return {**asked, **dialect.fields([*first, *messages])}
 
 
 class Panel(Options):
@@ -169,7 +169,7 @@ class PanelDraws:
         self._draws: dict[str, ServerDraws] = {}
         for voter in panel.voters:
             own = servers[voter.name].for_question(has_fallback=lambda: len(self._present) > 1)
-            asked = replace(request, fields=voter.request(request.fields, server.wire))
+            asked = replace(request, fields=voter.request(request.fields, server.dialect))
             self._draws[voter.name] = ServerDraws(own, asked, numbers, follow_up)
         self._waiting: dict[asyncio.Task[Response | Failure], str] = {}
 
@@ -279,7 +279,7 @@ def ask_panel(
         async with AsyncExitStack() as stack:
             servers = await voters_servers(panel, own, sampling, stack)
             first = next(iter(servers.values()))
-            fields = {**request, **first.wire.fields(list(messages))}
+            fields = {**request, **first.dialect.fields(list(messages))}
             random = np.random.default_rng(None if seed is None else abs(seed))
             voting = replace(sampling.voting, **panel.held(sampling.voting, servers))
             vote = voting.begin(first, fields, random, watch, numbers=count())

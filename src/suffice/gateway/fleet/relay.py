@@ -38,7 +38,7 @@ async def relay(
     """
     dialect = CHAT if dialect is None and path.endswith("/completions") else dialect
     fleet = upstreams.first if model is None else None
-    server = upstreams.server(exchange.request, CHAT.wire, model, ends, fleet=fleet)
+    server = upstreams.server(exchange.request, CHAT, model, ends, fleet=fleet)
     span = TRACING.relay(path, model)
 
     async def send() -> aiohttp.ClientResponse:
@@ -91,22 +91,22 @@ async def in_time(
     where it can't have one the connection is cut.
     """
     streamed = dialect if passed.is_stream else None
-    face = streamed.face if streamed and passed.has_open_end else None
-    reader, reading = ReplyReader(streamed.wire if streamed else None), Reading(ends)
+    telling = streamed if passed.has_open_end else None
+    reader, reading = ReplyReader(streamed), Reading(ends)
     try:
         async with aclosing(passed.pieces):
             while (piece := await reading.next(passed.pieces)) is not None:
                 reader.feed(piece)
                 yield piece
-        if face and reader.is_cut:
+        if telling and reader.is_cut:
             raise ConnectionError("its stream ended before its response did")
     except (ConnectionError, TimeoutError, TooLongError) as cause:
         late = isinstance(cause, TimeoutError)
         error = from_upstream(cause, f"its reply took more than {seconds:g} seconds" if late else str(cause))
         exchange.add(NoReply("error", error.brief))
-        if face is None:
+        if telling is None:
             raise CutError from None
-        yield (b"" if reader.is_between else b"\n\n") + face.error_event(error.payload(face))
+        yield (b"" if reader.is_between else b"\n\n") + telling.error_event(error.payload(telling))
     finally:
         reading.end()
         usage, estimated = reader.usage(estimate=dialect is not None)

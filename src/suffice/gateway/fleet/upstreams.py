@@ -20,7 +20,7 @@ from yarl import URL
 from suffice.gateway.errors import REDIRECTED, message_in
 from suffice.gateway.operations import metrics
 from suffice.gateway.settings import LOOPBACK, Settings
-from suffice.live.dialects import Wire
+from suffice.live.dialects import Dialect
 from suffice.live.dialects.base import as_json
 from suffice.live.servers.gate import Limiter
 from suffice.live.servers.hosts import Fleet, Host
@@ -184,18 +184,20 @@ class Upstreams:
         """The upstream at a host."""
         return self._of[host]
 
-    def voters(self, request: Request, wire: Wire, panel: Panel, ends: float, patience: float) -> dict[str, Server]:
+    def voters(
+        self, request: Request, dialect: Dialect, panel: Panel, ends: float, patience: float
+    ) -> dict[str, Server]:
         """The upstream of each voter of a panel, by name."""
         apart = iter(self.fleet.hosts[len(self.fleet.hosts) - sum(bool(one.base_url) for one in panel.voters) :])
         fleets = {one.name: Fleet([next(apart)]) if one.base_url else None for one in panel.voters}
         return {
-            one.name: self.server(request, wire, one.model, ends, patience, fleets[one.name]) for one in panel.voters
+            one.name: self.server(request, dialect, one.model, ends, patience, fleets[one.name]) for one in panel.voters
         }
 
     def server(
         self,
         request: Request,
-        wire: Wire,
+        dialect: Dialect,
         model: str | None,
         ends: float,
         patience: float | None = None,
@@ -208,7 +210,7 @@ class Upstreams:
             fleet or self.fleet,
             lambda host: self._of[host].poster(request, encoder),
             Limiter(min(settings.fan_out, settings.max_draws)),
-            wire,
+            dialect,
             self._retry.for_patience(settings.patience if patience is None else patience),
             settings.timeout_seconds,
             model,

@@ -6,7 +6,7 @@ from collections import deque
 from functools import cached_property
 from itertools import islice
 
-from suffice.live.dialects import Wire
+from suffice.live.dialects import Dialect
 from suffice.live.dialects.base import UNREADABLE, token_usage
 from suffice.live.dialects.sse import DONE, Delta, Ended, EventDecoder, Failed, Piece, TokenUsage, data_of
 
@@ -24,11 +24,11 @@ class ReplyReader:
     Of a stream only the first and the last events are decoded; each of the others counts as a token.
 
     Args:
-        wire: The dialect of a stream of events; None for any other reply.
+        dialect: The dialect of a stream of events; None for any other reply.
     """
 
-    def __init__(self, wire: Wire | None) -> None:
-        self._wire = wire
+    def __init__(self, dialect: Dialect | None) -> None:
+        self._dialect = dialect
         self._decoder = EventDecoder()
         self._events = 0
         self._first: list[bytes] = []
@@ -39,7 +39,7 @@ class ReplyReader:
     def feed(self, data: bytes) -> None:
         """Take in what has arrived."""
         self._size += len(data)
-        if self._wire is None:
+        if self._dialect is None:
             self._body += data if self._size <= MAX_BODY_BYTES else b""
             return
         events = self._decoder.feed(data)
@@ -59,7 +59,7 @@ class ReplyReader:
     def is_cut(self) -> bool:
         """Whether it is a stream that has told neither its end nor an error."""
         told = (delta for deltas in self._deltas for delta in deltas)
-        return self._wire is not None and not any(isinstance(delta, Ended | Failed) for delta in told)
+        return self._dialect is not None and not any(isinstance(delta, Ended | Failed) for delta in told)
 
     def usage(self, *, estimate: bool) -> tuple[TokenUsage, bool]:
         """Return the tokens, and whether they are estimated, at least in part.
@@ -74,7 +74,7 @@ class ReplyReader:
 
     def _found(self) -> tuple[TokenUsage | None, int]:
         """The last usage that was told, and the tokens after it."""
-        if self._wire is None:
+        if self._dialect is None:
             return _usage_in(self._body), 0
         told, since = None, 0
         for place, deltas in enumerate(self._deltas):
@@ -94,7 +94,7 @@ class ReplyReader:
 
     def _decoded(self, data: bytes) -> list[Delta]:
         try:
-            return [Ended()] if data == DONE else self._wire.deltas(json.loads(data)) if self._wire else []
+            return [Ended()] if data == DONE else self._dialect.deltas(json.loads(data)) if self._dialect else []
         except UNREADABLE:
             return []
 

@@ -13,7 +13,7 @@ from suffice.answers import get_extractor
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.exchange import AskedFor, Exchange
 from suffice.gateway.requests.options import Policies, RequestOptions, check_samples, read_options, samples_asked
-from suffice.live.dialects import ClientRequest, Dialect, Wire
+from suffice.live.dialects import ClientRequest, Dialect
 from suffice.panel.live import Panel, Voter
 
 SUFFIXES = ("+vote", "+once")
@@ -25,7 +25,7 @@ class ParsedRequest:
     """What a client asked for, and how it is asked of the upstream."""
 
     dialect: Dialect
-    """What the client speaks."""
+    """The dialect of the client and of the upstream."""
     client: ClientRequest
     options: RequestOptions
     suffix: str
@@ -40,11 +40,6 @@ class ParsedRequest:
     """The panel that the client asks for."""
 
     @property
-    def wire(self) -> Wire:
-        """The protocol of the upstream, which is the client's."""
-        return self.dialect.wire
-
-    @property
     def fields(self) -> Mapping[str, Any]:
         """The members that go into every draw."""
         return self.client.fields
@@ -57,12 +52,12 @@ class ParsedRequest:
     @property
     def messages(self) -> Sequence[Mapping[str, Any]]:
         """What was said before, as messages with role and content."""
-        return self.wire.messages(self.fields)
+        return self.dialect.messages(self.fields)
 
     @property
     def path(self) -> str:
         """Where the upstream is asked, below its base URL."""
-        return self.wire.path(self.fields, self.client.streamed)
+        return self.dialect.path(self.fields, self.client.streamed)
 
     def check(self) -> None:
         """Refuse what no draw can be asked for."""
@@ -76,7 +71,7 @@ class ParsedRequest:
 async def parse(policies: Policies, dialect: Dialect, exchange: Exchange, raw: bytes) -> ParsedRequest:
     """Read a request; GatewayError where it can't be read, or asks for more than it may."""
     body = json_object(raw)
-    client = dialect.face.read(body, exchange.request.path_params)
+    client = dialect.client_request(body, exchange.request.path_params)
     model, suffix = split_model(client.model)
     client = replace(client, model=model, fields={**client.fields, "model": model} if suffix else client.fields)
     samples = samples_asked(raw, body)
@@ -165,7 +160,7 @@ def as_panel(parsed: ParsedRequest, panel: Panel) -> ParsedRequest:
 
 def as_voter(parsed: ParsedRequest, voter: Voter) -> ParsedRequest:
     """A request as one voter is asked: with its model and its prompt."""
-    fields = voter.request(parsed.fields, parsed.wire)
+    fields = voter.request(parsed.fields, parsed.dialect)
     changed = {name: value for name, value in fields.items() if value is not parsed.fields.get(name)}
     return replace(parsed, client=replace(parsed.client, fields=fields), raw=with_members(parsed.raw, changed))
 

@@ -108,7 +108,7 @@ class Scout:
         headers = back(reply.raw_headers)
         plain = unpacked(body, reply.headers.get("content-encoding", ""))
         try:
-            said = self.server.wire.read(plain, 1, has_signals)[0]
+            said = self.server.dialect.read(plain, 1, has_signals)[0]
         except MalformedError:
             return Scouted(reply.status, headers, body)
         if has_signals:
@@ -152,7 +152,7 @@ class Scout:
         left = bytes(reader.decoder.rest)
         body = bytes(reasoning.held) + strip(left)
         try:  # a server that does not stream sends a whole reply
-            response = reader.response() if reader.streamed else self.server.wire.read(left, 1, has_signals)[0]
+            response = reader.response() if reader.streamed else self.server.dialect.read(left, 1, has_signals)[0]
         except MalformedError:
             response = None
         return Scouted(*about, body, response=response, told=reasoning.told > 0)
@@ -165,7 +165,7 @@ class Scout:
         raw = self.parsed.raw
         if top is not None:
             asked = self.draw.fields
-            more = self.server.wire.with_signals(asked, top)
+            more = self.server.dialect.with_signals(asked, top)
             raw = with_members(raw, {name: more[name] for name in more if more[name] is not asked.get(name)})
         upstream = self.upstreams.at(self.server.host)
         return await upstream.open(self.http, self.parsed.path, raw, plain=True), top is not None

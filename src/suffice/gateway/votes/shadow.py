@@ -26,7 +26,7 @@ class Shadow:
         self._learning = learning
         self._exchange = exchange
         self._seen = bytearray()
-        self._reader = parsed.wire.reader()
+        self._reader = parsed.dialect.reader()
         self._hold = Hold(hold)
         self._passed_on = False
         """Whether a scout's stream would have been passed on before its end."""
@@ -58,7 +58,9 @@ class Shadow:
         if not self._seen or len(self._seen) > MOST_BYTES:
             return None
         try:
-            return self._reader.response() if self._reader.streamed else self._parsed.wire.read(bytes(self._seen), 1)[0]
+            if self._reader.streamed:
+                return self._reader.response()
+            return self._parsed.dialect.read(bytes(self._seen), 1)[0]
         except MalformedError:
             return None
 

@@ -1,6 +1,6 @@
 """Dialects: the shapes of requests and replies. Another one is a file beside these, or of yours, that registers it."""
 
-from suffice.live.dialects.base import ClientRequest, Dialect, Face, FieldError, MalformedError, Wire
+from suffice.live.dialects.base import ClientRequest, Dialect, FieldError, MalformedError
 from suffice.live.dialects.chat import CHAT
 from suffice.live.dialects.messages import MESSAGES
 from suffice.live.dialects.responses import RESPONSES
@@ -9,7 +9,7 @@ DIALECTS: dict[str, Dialect] = {}
 
 
 def register_dialect(dialect: Dialect) -> Dialect:
-    """Let the gateway speak a dialect: its face is routed, and its wire draws.
+    """Route a dialect in the gateway, and draw from upstreams that speak it.
 
     A gateway that is made afterwards knows it; `suffice --import my_dialect.py serve` is one.
     """
@@ -27,9 +27,7 @@ __all__ = [
     "RESPONSES",
     "ClientRequest",
     "Dialect",
-    "Face",
     "FieldError",
     "MalformedError",
-    "Wire",
     "register_dialect",
 ]

@@ -1,4 +1,4 @@
-"""The two halves of a dialect: the face that a client of the gateway sees, and the wire that a server speaks."""
+"""The base class of dialects, the reader of their streams, and helpers that several of them use."""
 
 import json
 from abc import ABC, abstractmethod
@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 from suffice.live.dialects.sse import DONE, Delta, Ended, EventDecoder, Failed, Piece, TokenUsage, data_of
 from suffice.live.signals import load
 from suffice.response import Response
+
+Messages = Sequence[Mapping[str, Any]]
 
 
 class MalformedError(Exception):
@@ -32,10 +34,10 @@ class FieldError(Exception):
 class StreamReader:
     """Reads one stream as it arrives: counts its tokens and joins its reply."""
 
-    def __init__(self, wire: "Wire", signals: bool = False) -> None:
+    def __init__(self, dialect: "Dialect", signals: bool = False) -> None:
         self.sent = False
         """Whether a request is with the server, which may charge for it; one that failed is not."""
-        self._wire = wire
+        self._dialect = dialect
         self._load = load if signals else json.loads
         self.restart()
 
@@ -71,7 +73,7 @@ class StreamReader:
         if self._fault or not self._ended:
             raise MalformedError(self._fault or "a stream that ends before its response does")
         try:
-            return self._wire.responses(self._reply, 1)[0]
+            return self._dialect.responses(self._reply, 1)[0]
         except UNREADABLE:
             raise MalformedError("no stream of a response") from None
 
@@ -86,8 +88,8 @@ class StreamReader:
             return []
         try:
             payload = self._load(data)
-            deltas = self._wire.deltas(payload)
-            self._wire.join(self._reply, payload)
+            deltas = self._dialect.deltas(payload)
+            self._dialect.join(self._reply, payload)
         except UNREADABLE:
             self._fault = self._fault or malformed("no stream of a response", data).args[0]
             return []
@@ -104,12 +106,43 @@ class StreamReader:
         return deltas
 
 
-class Wire(ABC):
-    """How a server is spoken to: what is sent for draws, and what is read from its replies.
+@dataclass(frozen=True)
+class ClientRequest:
+    """What a client asked for, in whichever dialect."""
+
+    model: str | None
+    streamed: bool
+    fields: Mapping[str, Any]
+    """What of it goes into every draw: all but what the gateway decides on, as the number of responses."""
+    usage_wanted: bool = False
+    """Whether a stream shall end with its usage."""
+    schema: Mapping[str, Any] | None = None
+    """The schema of the object that the server is told to give, empty where any will do; None for text."""
+    has_tools: bool = False
+    obstacle: str | None = None
+    """Why it can't be voted on, in a word, whatever its answer is."""
+    odd_form: str | None = None
+    """The field that asks for a form which only somebody who names the answer can read."""
+    mistake: FieldError | None = None
+    """What is wrong with it, so that no draw could be asked for."""
+
+    @property
+    def names_options(self) -> bool:
+        """Whether the server is told to choose between given responses, as vLLM and others take them."""
+        outputs = self.fields.get("structured_outputs")
+        choice = outputs.get("choice") if isinstance(outputs, dict) else None
+        return bool(self.fields.get("guided_choice") or self.fields.get("guided_regex") or choice)
+
+
+class Dialect(ABC):
+    """The shape of requests, replies, streams and errors, for servers and for clients of the gateway.
 
     The fields of a question are what its requests have in common, whatever is drawn; the model is always among them.
     """
 
+    name: ClassVar[str]
+    routes: ClassVar[tuple[str, ...]]
+    """The gateway's paths, below /v1, in Starlette's notation: /models/{model}:generate."""
     takes_n: ClassVar[bool] = False
     """Whether one request may ask for several responses."""
     tells_signals: ClassVar[bool] = True
@@ -119,21 +152,16 @@ class Wire(ABC):
     provider: ClassVar[str] = "openai"
     """Who made it, by the names of OpenTelemetry's conventions."""
 
-    route: ClassVar[str]
-    """Where requests go, below the base URL, unless `path` is another."""
-
     def path(self, fields: Mapping[str, Any], streamed: bool) -> str:
-        """Where such a request goes, below the base URL."""
-        return self.route
+        """Return the path of a request to a server, below the base URL."""
+        return self.routes[0]
 
     @abstractmethod
-    def fields(
-        self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def fields(self, messages: Messages, response_format: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The fields that say these messages, and in which form, as a chat completion has them."""
 
     @abstractmethod
-    def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    def messages(self, fields: Mapping[str, Any]) -> Messages:
         """What was said before, as messages with role and content."""
 
     def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
@@ -170,44 +198,9 @@ class Wire(ABC):
     def join(self, reply: dict[str, Any], event: dict[str, Any]) -> None:
         """Add an event to the reply that the stream makes up, which is empty at first."""
 
-
-@dataclass(frozen=True)
-class ClientRequest:
-    """What a client asked for, in whichever dialect."""
-
-    model: str | None
-    streamed: bool
-    fields: Mapping[str, Any]
-    """What of it goes into every draw: all but what the gateway decides on, as the number of responses."""
-    usage_wanted: bool = False
-    """Whether a stream shall end with its usage."""
-    schema: Mapping[str, Any] | None = None
-    """The schema of the object that the server is told to give, empty where any will do; None for text."""
-    has_tools: bool = False
-    obstacle: str | None = None
-    """Why it can't be voted on, in a word, whatever its answer is."""
-    odd_form: str | None = None
-    """The field that asks for a form which only somebody who names the answer can read."""
-    mistake: FieldError | None = None
-    """What is wrong with it, so that no draw could be asked for."""
-
-    @property
-    def names_options(self) -> bool:
-        """Whether the server is told to choose between given responses, as vLLM and others take them."""
-        outputs = self.fields.get("structured_outputs")
-        choice = outputs.get("choice") if isinstance(outputs, dict) else None
-        return bool(self.fields.get("guided_choice") or self.fields.get("guided_regex") or choice)
-
-
-class Face(ABC):
-    """How a client of the gateway is spoken to: its requests, and the replies, streams and errors that it gets."""
-
-    routes: ClassVar[tuple[str, ...]]
-    """The paths that it is spoken at, below /v1, in Starlette's notation: /models/{model}:generate."""
-
     @abstractmethod
-    def read(self, body: Mapping[str, Any], path: Mapping[str, str]) -> ClientRequest:
-        """What a body asks for, with what its path says; it may be anything, since the server may understand it."""
+    def client_request(self, body: Mapping[str, Any], path: Mapping[str, str]) -> ClientRequest:
+        """Read the body of a client's request, which may be anything, and the parameters of its path."""
 
     @abstractmethod
     def reply(
@@ -244,15 +237,6 @@ class Face(ABC):
     def error_event(self, error: dict[str, Any]) -> bytes:
         """An error as the last event of a stream that has begun; nothing follows that could be taken for its end."""
         return event(error)
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """The shape of requests and replies under its name: as a client sees it, and as a server speaks it."""
-
-    name: str
-    face: Face
-    wire: Wire
 
 
 def no_messages(body: Mapping[str, Any]) -> FieldError | None:

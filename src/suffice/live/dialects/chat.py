@@ -14,20 +14,19 @@ MOST_CALLS = 1000
 """No response calls more tools at once."""
 
 
-class ChatWire(base.Wire):
-    """`POST /chat/completions` at a server."""
+class Chat(base.Dialect):
+    """`POST /chat/completions`."""
 
-    route = "/chat/completions"
+    name = "chat"
+    routes = ("/chat/completions",)
     takes_n = True
 
-    def fields(
-        self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def fields(self, messages: base.Messages, response_format: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Just the messages, and the form."""
         form = {"response_format": response_format} if response_format is not None else {}
         return {"messages": [dict(message) for message in messages], **form}
 
-    def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    def messages(self, fields: Mapping[str, Any]) -> base.Messages:
         """They are what they are."""
         return base.objects(fields.get("messages"))
 
@@ -95,13 +94,7 @@ class ChatWire(base.Wire):
             if tokens := _take_tokens(piece):
                 choice.setdefault("logprobs", {"content": []})["content"] += tokens
 
-
-class ChatFace(base.Face):
-    """`POST /v1/chat/completions` for a client."""
-
-    routes = ("/chat/completions",)
-
-    def read(self, body: Mapping[str, Any], path: Mapping[str, str]) -> base.ClientRequest:
+    def client_request(self, body: Mapping[str, Any], path: Mapping[str, str]) -> base.ClientRequest:
         """The form is in `response_format`."""
         form, options = body.get("response_format"), body.get("stream_options")
         kind = form.get("type") if isinstance(form, dict) else None
@@ -173,7 +166,7 @@ class ChatFace(base.Face):
         return [*map(base.event, chunks[1:] if told else chunks), b"data: [DONE]\n\n"]
 
 
-CHAT = base.Dialect("chat", ChatFace(), ChatWire())
+CHAT = Chat()
 
 
 def _obstacle(body: Mapping[str, Any]) -> str | None:

@@ -33,16 +33,15 @@ MOST_BLOCKS = 1000
 """No message has more."""
 
 
-class MessagesWire(base.Wire):
-    """`POST /messages` at a server."""
+class Messages(base.Dialect):
+    """`POST /messages`."""
 
-    route = "/messages"
+    name = "messages"
+    routes = ("/messages",)
     tells_signals = False
     provider = "anthropic"
 
-    def fields(
-        self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def fields(self, messages: base.Messages, response_format: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The messages, with the system's apart, and the schema as that of the output."""
         system = [one for one in messages if one.get("role") in ("system", "developer")]
         told = "\n\n".join(str(one.get("content")) for one in system)
@@ -53,7 +52,7 @@ class MessagesWire(base.Wire):
             form = {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
         return {"messages": said, **({"system": told} if told else {}), **form}
 
-    def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    def messages(self, fields: Mapping[str, Any]) -> base.Messages:
         """The system's text and the messages; results of tools are no words of the user's."""
         system, given = fields.get("system"), base.objects(fields.get("messages"))
         said = [{**one, "role": "tool"} if _is_result(one.get("content")) else one for one in given]
@@ -104,13 +103,7 @@ class MessagesWire(base.Wire):
             told = {name: value for name, value in base.usage_of(event).items() if value is not None}
             reply |= {**event["delta"], "usage": {**base.usage_of(reply), **told}}
 
-
-class MessagesFace(base.Face):
-    """`POST /v1/messages` for a client."""
-
-    routes = ("/messages",)
-
-    def read(self, body: Mapping[str, Any], path: Mapping[str, str]) -> base.ClientRequest:
+    def client_request(self, body: Mapping[str, Any], path: Mapping[str, str]) -> base.ClientRequest:
         """The form is in `output_config.format`."""
         form = _form(body)
         schema = base.schema_of(form)
@@ -176,7 +169,7 @@ class MessagesFace(base.Face):
         return base.event(error, "error")
 
 
-MESSAGES = base.Dialect("messages", MessagesFace(), MessagesWire())
+MESSAGES = Messages()
 
 
 def _obstacle(body: Mapping[str, Any]) -> str | None:

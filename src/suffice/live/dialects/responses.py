@@ -20,20 +20,19 @@ _PIECES: dict[str, Any] = {"output_text": "text", "refusal": "refusal"}
 LOGPROBS = "message.output_text.logprobs"
 
 
-class ResponsesWire(base.Wire):
-    """`POST /responses` at a server."""
+class Responses(base.Dialect):
+    """`POST /responses`."""
 
-    route = "/responses"
+    name = "responses"
+    routes = ("/responses",)
     limit = "max_output_tokens"
 
-    def fields(
-        self, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def fields(self, messages: base.Messages, response_format: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The messages as input, and the form as that of the text."""
         form = {"text": {"format": base.flat_form(response_format)}} if response_format is not None else {}
         return {"input": [dict(message) for message in messages], **form}
 
-    def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    def messages(self, fields: Mapping[str, Any]) -> base.Messages:
         """The instructions, and the messages among the input."""
         told, given = fields.get("instructions"), fields.get("input")
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
@@ -81,13 +80,7 @@ class ResponsesWire(base.Wire):
         elif event.get("type") in _LAST:
             reply |= {**event["response"], "output": event["response"].get("output") or items}
 
-
-class ResponsesFace(base.Face):
-    """`POST /v1/responses` for a client."""
-
-    routes = ("/responses",)
-
-    def read(self, body: Mapping[str, Any], path: Mapping[str, str]) -> base.ClientRequest:
+    def client_request(self, body: Mapping[str, Any], path: Mapping[str, str]) -> base.ClientRequest:
         """The form is in `text.format`."""
         text = body.get("text")
         form = text.get("format") if isinstance(text, dict) else None
@@ -152,7 +145,7 @@ class ResponsesFace(base.Face):
         return base.event({"type": "error", **plain, "sequence_number": 0, "error": told}, "error")
 
 
-RESPONSES = base.Dialect("responses", ResponsesFace(), ResponsesWire())
+RESPONSES = Responses()
 
 
 def _obstacle(body: Mapping[str, Any]) -> str | None:

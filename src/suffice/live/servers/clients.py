@@ -56,7 +56,7 @@ def server_of(
         _host_of(client, weight): _poster(client, timeout, limiter.limit, dialect)
         for client, weight in zip(several(clients), weights or [1.0] * len(several(clients)), strict=True)
     }
-    return Server(Fleet(list(posts)), posts.__getitem__, limiter, dialect.wire, retry, timeout)
+    return Server(Fleet(list(posts)), posts.__getitem__, limiter, dialect, retry, timeout)
 
 
 def _host_of(client: Any, weight: float) -> Host:

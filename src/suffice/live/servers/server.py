@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from suffice.live.dialects import CHAT, MalformedError, Wire
+from suffice.live.dialects import CHAT, Dialect, MalformedError
 from suffice.live.dialects.base import StreamReader
 from suffice.live.servers.gate import Limiter
 from suffice.live.servers.hosts import TOPS, DrawRequest, Fleet, Host, ServerCapabilities
@@ -83,7 +83,7 @@ class Server:
     fleet: Fleet
     poster: Callable[[Host], Post]
     limiter: Limiter
-    wire: Wire = CHAT.wire
+    dialect: Dialect = CHAT
     retry: RetryPolicy = USUAL
     timeout: float = TIMEOUT
     model: str | None = None
@@ -112,7 +112,7 @@ class Server:
 
     def most_at_once(self, request: DrawRequest) -> int:
         """How many draws one request may ask for."""
-        if request.single or request.streamed or not self.wire.takes_n:
+        if request.single or request.streamed or not self.dialect.takes_n:
             return 1
         if self.exact_usage and self.capabilities.counts_first is not False:
             return 1
@@ -124,12 +124,12 @@ class Server:
         draws = len(numbers)
         fields = {name: value for name, value in request.fields.items() if name != "seed"}
         seed = request.fields.get("seed")
-        path = self.wire.path(fields, request.streamed)
-        plain = self.wire.request(fields, draws, None if seed is None else seed + numbers[0], request.streamed)
+        path = self.dialect.path(fields, request.streamed)
+        plain = self.dialect.request(fields, draws, None if seed is None else seed + numbers[0], request.streamed)
 
         async def send_once(top: int | None) -> bytes:
             reader.restart()
-            body = plain if top is None else self.wire.with_signals(plain, top)
+            body = plain if top is None else self.dialect.with_signals(plain, top)
             known = {name: value for name, value in body.items() if name not in self.capabilities.refused}
             reader.sent = True
             try:
@@ -149,7 +149,7 @@ class Server:
 
         def read(body: bytes) -> list[Response]:
             if not request.streamed or body.lstrip().startswith(b"{"):
-                return self.wire.read(body, draws, request.signals)
+                return self.dialect.read(body, draws, request.signals)
             if not reader.streamed:  # it came compressed, though nobody asked for that
                 reader.restart()
                 reader.feed(body)
@@ -195,7 +195,7 @@ class Server:
                 return result
 
     def _top(self, request: DrawRequest) -> int | None:
-        return self.capabilities.top_logprobs(request) if request.signals and self.wire.tells_signals else None
+        return self.capabilities.top_logprobs(request) if request.signals and self.dialect.tells_signals else None
 
     def _look_for_signals(self, request: DrawRequest, responses: Sequence[Response]) -> None:
         """Notice a server that takes the wish for log probabilities and tells none."""
