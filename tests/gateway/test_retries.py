@@ -12,6 +12,7 @@ from suffice.testing import FakeServer, Reply, completion
 
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "vote": ("always", ASK),
+    "streamed vote": ("always", ASK | {"stream": True}),
     "scout": ("auto", ASK),
     "streamed scout": ("auto", ASK | {"stream": True}),
     "text": ("auto", ASK | {"messages": [{"role": "user", "content": "Write a poem."}]}),

@@ -13,7 +13,6 @@ import pytest
 from helpers.gateways import ASK, MESSAGES, always, gateway, post, under_way
 from helpers.live import boxed, until
 
-from suffice.gateway import render
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -94,19 +93,16 @@ def test_a_stream_has_heartbeats_and_standings_while_rounds_run() -> None:
     assert final["suffice"]["answer"] == "42" and "usage" not in final, "no usage unless it is asked for"
 
 
-def test_an_error_before_a_stream_has_its_status_and_after_it_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("heartbeat", "status"), [(60, 404), (0.1, 200)])
+def test_an_error_before_a_stream_has_its_status_and_after_it_an_event(heartbeat: float, status: int) -> None:
     fault = {"error": {"message": "no such model", "type": "x", "param": None, "code": None}}
     with (
-        FakeServer(lambda request, number: Reply(fault, 404)) as upstream,
-        gateway(upstream, heartbeat_seconds=60) as url,
+        FakeServer(lambda request, number: Reply(fault, 404, delay=0.5)) as upstream,
+        gateway(upstream, heartbeat_seconds=heartbeat) as url,
     ):
-        monkeypatch.setattr(render, "QUICK", 60)
         answer = post(url, ASK | {"stream": True})
-        assert (answer.status_code, answer.json()) == (404, fault)
-        monkeypatch.setattr(render, "QUICK", 0)
-        answer = post(url, ASK | {"stream": True})
-        assert answer.status_code == 200
-        assert json.loads(answer.text.split("data: ")[1]) == fault
+    assert answer.status_code == status
+    assert json.loads(answer.text.split("data: ")[-1]) == fault
 
 
 def test_curl() -> None:

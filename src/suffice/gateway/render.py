@@ -65,11 +65,13 @@ async def render_stream(events: Events, request: Request, shape: StreamShape) ->
     coming = Coming(events, request)
     before: list[Standing] = []
     try:
+        begins = time.monotonic() + shape.begins
         event = await coming.next(shape.begins)
-        ends = time.monotonic() + QUICK
         while isinstance(event, Standing):
             before.append(event)
-            event = await coming.next(max(0.0, ends - time.monotonic()))
+            if event.facts["draws"]:  # before the first response the upstream may still fail, with a status
+                begins = min(begins, time.monotonic() + QUICK)
+            event = await coming.next(max(0.0, begins - time.monotonic()))
     except BaseException:
         await coming.close()
         raise
