@@ -58,10 +58,8 @@ class Parley(Dialect):
         mistake = None if body.get("lines") else FieldError("lines", "must be there")
         return ClientRequest(path["model"], path["verb"] == "murmur", fields, mistake=mistake)
 
-    def reply(
-        self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
-    ) -> dict[str, Any]:
-        return {**chosen.reply, "words": completion_tokens}
+    def reply(self, chosen: Response, usage: dict[str, Any], prompt: int, completion: int) -> dict[str, Any]:
+        return {**chosen.reply, "words": completion}
 
     def rewritten(self, response: Response, value: Any) -> Response:
         return replace(response, reply={**response.reply, "said": json.dumps(value)})

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import suffice
 from suffice.live.dialects import DIALECTS, Dialect, MalformedError
+from suffice.live.dialects.base import StreamReader, usage_of_all
 from suffice.testing import FakeServer, Reply, completion, message, response
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -42,8 +43,8 @@ def test_a_reply_is_read_and_its_stream_says_the_same(name: str) -> None:
     assert (read.tokens, read.prompt_tokens) == (10, 5)
     assert read.tool_calls is not None
     assert read.tool_calls[0]["function"] == {"name": "book", "arguments": '{"to": "Oslo"}'}
-    told = dialect.reply(read, [read, read], 10, 20)
-    reader = dialect.reader()
+    told = dialect.reply(read, usage_of_all([read, read]), 10, 20)
+    reader = StreamReader(dialect)
     for event in (b": a comment\n\n", *dialect.events(told, False)):
         reader.feed(event)
     streamed = reader.response()
@@ -73,7 +74,7 @@ def test_what_the_cache_gave_is_part_of_the_prompt() -> None:
     usage = {"input_tokens": 1, "cache_read_input_tokens": 30, "cache_creation_input_tokens": 6, "output_tokens": 10}
     (read,) = DIALECTS["messages"].read(json.dumps(message("a") | {"usage": usage}).encode(), 1)
     assert read.prompt_tokens == 37
-    told = DIALECTS["messages"].reply(read, [read], 37, 10)
+    told = DIALECTS["messages"].reply(read, usage_of_all([read]), 37, 10)
     assert told["usage"] == usage
 
 
@@ -88,7 +89,7 @@ def test_content_in_parts_is_read_like_text() -> None:
     deltas: list[dict[str, Any]] = [{"content": [part]} for part in PARTS] + [{"content": "!"}]
     chunks = [{"choices": [{"delta": delta}]} for delta in deltas] + [{"choices": [{"finish_reason": "stop"}]}]
     stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
-    reader = chat.reader()
+    reader = StreamReader(chat)
     reader.feed(stream)
     streamed = reader.response()
     assert (whole.text, whole.reasoning) == ("42", "6 * 7")
@@ -103,7 +104,7 @@ def test_thoughts_are_read_by_either_name(field: str) -> None:
     assert read.reasoning == "6 * 7"
     chunks = [{"choices": [{"delta": {field: "6 * 7"}}]}, {"choices": [{"finish_reason": "stop", "delta": {}}]}]
     stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
-    reader = DIALECTS["chat"].reader()
+    reader = StreamReader(DIALECTS["chat"])
     reader.feed(stream)
     assert reader.response().reasoning == "6 * 7"
 
@@ -152,7 +153,7 @@ def bodies(draw: Callable[[Any], Any]) -> bytes:
 def test_no_body_makes_a_reader_raise_anything_else(body: bytes, dialect: Dialect) -> None:
     with suppress(MalformedError):
         assert 0 < len(dialect.read(body, 3)) <= 3
-    reader = dialect.reader()
+    reader = StreamReader(dialect)
     reader.feed(body)
     with suppress(MalformedError):
         reader.response()

@@ -41,6 +41,7 @@ from suffice.gateway.votes.scout import Scout, Scouted
 from suffice.gateway.votes.shadow import Shadow
 from suffice.live import Moment, Outcome, Progress
 from suffice.live.dialects import Dialect
+from suffice.live.dialects.base import StreamReader
 from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import DrawError, Server
 from suffice.live.tracing import TRACING
@@ -176,7 +177,7 @@ class Pipeline:
         extractor = parsed.options.extractor.for_request(parsed.messages, asked=False, most_tokens=most)
         signals = is_scout and parsed.options.voting.wants_signals
         draw = DrawRequest(parsed.fields, parsed.client.streamed, signals=signals)
-        reader = server.dialect.reader(signals)
+        reader = StreamReader(server.dialect, signals)
         exchange.add(DrawBegun(lambda: Progress(1, 0, reader.generated)))
         hold = self._hold_seconds if is_scout else 0.0
         scout = Scout(parsed, server, self.upstreams, exchange.request, extractor, draw, reader, hold, tell)

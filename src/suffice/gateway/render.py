@@ -18,7 +18,7 @@ from suffice.gateway.events import CutError, Elected, Event, Events, Passed, Sta
 from suffice.gateway.requests.parse import ParsedRequest
 from suffice.live import Moment, Outcome, Progress
 from suffice.live.dialects import Dialect
-from suffice.live.dialects.base import as_json
+from suffice.live.dialects.base import as_json, usage_of_all
 
 QUICK = 0.05
 """A vote that ends within so many seconds has its headers in a stream too."""
@@ -223,7 +223,8 @@ def reply_of(parsed: ParsedRequest, outcome: Outcome) -> dict[str, Any]:
     chosen = outcome.response or outcome.responses[0]
     if outcome.composed:
         chosen = dialect.rewritten(chosen, outcome.value)
-    reply = dialect.reply(chosen, outcome.responses, outcome.prompt_tokens, outcome.completion_tokens)
+    usage = usage_of_all(outcome.responses)
+    reply = dialect.reply(chosen, usage, outcome.prompt_tokens, outcome.completion_tokens)
     return {**reply, "suffice": summary(outcome)}
 
 

@@ -180,7 +180,7 @@ class ServerDraws(QueuedDraws):
             pieces = (self._draw(numbers[start : start + most], request) for start in range(0, len(numbers), most))
             return any(await asyncio.gather(*pieces))
         begun = time.monotonic()
-        reader = self._server.dialect.reader(request.signals)
+        reader = StreamReader(self._server.dialect, request.signals)
         self._readers.append(reader)
         try:
             with self._traced.asking(numbers):
@@ -221,7 +221,7 @@ class ServerDraws(QueuedDraws):
         asked = {"model": fields.get("model"), **dialect.fields([*dialect.messages(fields), *said])}
         short = DrawRequest({**asked, dialect.limit: SHORT, "temperature": 0})
         try:
-            (final,) = await self._server.ask(short, [0], dialect.reader())
+            (final,) = await self._server.ask(short, [0], StreamReader(dialect))
         except DrawError:
             return response
         return replace(

@@ -11,6 +11,7 @@ from suffice.gateway.requests.parse import ParsedRequest, route_of
 from suffice.gateway.votes.learning import Learning
 from suffice.gateway.votes.scout import Hold
 from suffice.live.dialects import MalformedError
+from suffice.live.dialects.base import StreamReader
 from suffice.live.vote import COMPLETE_WITHOUT, most_tokens
 from suffice.response import Response
 
@@ -26,7 +27,7 @@ class Shadow:
         self._learning = learning
         self._exchange = exchange
         self._seen = bytearray()
-        self._reader = parsed.dialect.reader()
+        self._reader = StreamReader(parsed.dialect)
         self._hold = Hold(hold)
         self._passed_on = False
         """Whether a scout's stream would have been passed on before its end."""

@@ -5,7 +5,7 @@ from suffice.live.dialects.chat import CHAT
 from suffice.live.dialects.messages import MESSAGES
 from suffice.live.dialects.responses import RESPONSES
 
-DIALECTS: dict[str, Dialect] = {}
+DIALECTS: dict[str, Dialect] = {one.name: one for one in (CHAT, RESPONSES, MESSAGES)}
 
 
 def register_dialect(dialect: Dialect) -> Dialect:
@@ -16,9 +16,6 @@ def register_dialect(dialect: Dialect) -> Dialect:
     DIALECTS[dialect.name] = dialect
     return dialect
 
-
-for _dialect in (CHAT, RESPONSES, MESSAGES):
-    register_dialect(_dialect)
 
 __all__ = [
     "CHAT",

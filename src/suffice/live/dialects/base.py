@@ -18,11 +18,6 @@ class MalformedError(Exception):
     """What a server sent is no reply of this dialect."""
 
 
-def malformed(what: str, body: bytes) -> MalformedError:
-    """What is said of a body that is no such thing."""
-    return MalformedError(f"{what}: {body[:80].decode(errors='replace')!r}")
-
-
 class FieldError(Exception):
     """A field of a request that can't be as it is, and why."""
 
@@ -52,15 +47,10 @@ class StreamReader:
         """Whether the server streams at all; where it does not, a draw that is cancelled may run on there."""
         self.closed = False
         """Whether the stream has told its end or an error; one that is cut has not."""
-        self._texts: list[str] = []
+        self.text = ""
         self._reply: dict[str, Any] = {}
         self._ended = False
         self._fault = ""
-
-    @property
-    def text(self) -> str:
-        """The text so far."""
-        return "".join(self._texts)
 
     def feed(self, data: bytes) -> None:
         """Take in what has arrived."""
@@ -91,14 +81,14 @@ class StreamReader:
             deltas = self._dialect.deltas(payload)
             self._dialect.join(self._reply, payload)
         except UNREADABLE:
-            self._fault = self._fault or malformed("no stream of a response", data).args[0]
+            self._fault = self._fault or f"no stream of a response: {_beginning(data)}"
             return []
         kinds = {delta.kind for delta in deltas if isinstance(delta, Piece)}
         self.generated += bool(kinds)
         self.said += bool(kinds - {"reasoning"})
         for delta in deltas:
             if isinstance(delta, Piece):
-                self._texts += [delta.text] if delta.kind == "text" else []
+                self.text += delta.text if delta.kind == "text" else ""
             elif isinstance(delta, Ended):
                 self.closed = self._ended = True
             elif isinstance(delta, Failed):
@@ -180,15 +170,11 @@ class Dialect(ABC):
         try:
             return self.responses(load(body) if signals else json.loads(body), draws)
         except UNREADABLE:
-            raise malformed("no reply", body) from None
+            raise MalformedError(f"no reply: {_beginning(body)}") from None
 
     @abstractmethod
     def responses(self, reply: dict[str, Any], draws: int) -> list[Response]:
         """The responses in a reply that is read; what is no reply may raise whatever reading it raises."""
-
-    def reader(self, signals: bool = False) -> StreamReader:
-        """A reader of one stream."""
-        return StreamReader(self, signals)
 
     @abstractmethod
     def deltas(self, event: dict[str, Any]) -> list[Delta]:
@@ -203,10 +189,15 @@ class Dialect(ABC):
         """Read the body of a client's request, which may be anything, and the parameters of its path."""
 
     @abstractmethod
-    def reply(
-        self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
-    ) -> dict[str, Any]:
-        """A normal reply that says what the chosen response says, with the usage of all."""
+    def reply(self, chosen: Response, usage: dict[str, Any], prompt: int, completion: int) -> dict[str, Any]:
+        """Return a reply that says what the chosen response says.
+
+        Args:
+            chosen: The response.
+            usage: The usage of all requests, summed field by field.
+            prompt: The prompt tokens of all.
+            completion: The completion tokens of all.
+        """
 
     @abstractmethod
     def rewritten(self, response: Response, value: Any) -> Response:
@@ -239,15 +230,30 @@ class Dialect(ABC):
         return event(error)
 
 
+def client_request(
+    body: Mapping[str, Any], obstacle: str | None, form: Any, form_field: str, mistake: FieldError | None
+) -> ClientRequest:
+    """Read what the dialects have in common; the form has its type and schema side by side."""
+    schema, options = schema_of(form), body.get("stream_options")
+    is_odd = isinstance(form, dict) and form.get("type") != "text" and schema is None
+    ours = ("n", "stream", "stream_options", "suffice")
+    return ClientRequest(
+        model=model_in(body),
+        streamed=body.get("stream") is True,
+        fields={name: value for name, value in body.items() if name not in ours},
+        usage_wanted=isinstance(options, dict) and bool(options.get("include_usage")),
+        schema=schema,
+        has_tools=bool(body.get("tools") or body.get("functions")),
+        obstacle=obstacle,
+        odd_form=form_field if is_odd else None,
+        mistake=mistake,
+    )
+
+
 def no_messages(body: Mapping[str, Any]) -> FieldError | None:
     """What is wrong with a body that has no messages; None where it has some."""
     there = isinstance(body.get("messages"), list) and body["messages"]
     return None if there else FieldError("messages", "must be a list with a message at least")
-
-
-def without(body: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """The members of a body but these, and but what is ours."""
-    return {name: value for name, value in body.items() if name not in (*names, "suffice")}
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
@@ -265,6 +271,10 @@ UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError
 """What reading something that is not as it should be raises."""
 
 
+def _beginning(body: bytes) -> str:
+    return repr(body[:80].decode(errors="replace"))
+
+
 def as_json(payload: Any) -> bytes:
     """JSON in UTF-8; with escapes where there is half a character in it, as JSON may have."""
     try:
@@ -278,12 +288,9 @@ def event(payload: Mapping[str, Any], name: str | None = None) -> bytes:
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + as_json(payload) + b"\n\n"
 
 
-JSON_FORMS = ("json_object", "json_schema")
-
-
 def schema_of(form: Any) -> dict[str, Any] | None:
     """The schema of a format that asks for JSON, empty where any object will do; None where it asks for no JSON."""
-    if not isinstance(form, dict) or form.get("type") not in JSON_FORMS:
+    if not isinstance(form, dict) or form.get("type") not in ("json_object", "json_schema"):
         return None
     schema = form.get("schema")
     return schema if isinstance(schema, dict) else {}
@@ -315,13 +322,7 @@ def with_parts(response: Response, within: str, kinds: Sequence[str], new: Seque
 
 def whole_characters(text: Any) -> str | None:
     """The text with halves of characters replaced, which no file could hold."""
-    if not isinstance(text, str):
-        return None
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(text, str) else None
 
 
 def count(value: Any) -> int | None:
@@ -346,8 +347,6 @@ def token_usage(reply: Mapping[str, Any]) -> TokenUsage | None:
     TokenUsage(prompt=31, completion=10)
     """
     usage = usage_of(reply)
-    if not usage:
-        return None
     prompt = count(usage.get("prompt_tokens"))
     if prompt is None and (uncached := count(usage.get("input_tokens"))) is not None:
         prompt = uncached + sum(count(usage.get(name)) or 0 for name in CACHED)

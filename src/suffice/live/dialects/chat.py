@@ -14,7 +14,7 @@ MOST_CALLS = 1000
 """No response calls more tools at once."""
 
 
-class Chat(base.Dialect):
+class _ChatDialect(base.Dialect):
     """`POST /chat/completions`."""
 
     name = "chat"
@@ -22,16 +22,13 @@ class Chat(base.Dialect):
     takes_n = True
 
     def fields(self, messages: base.Messages, response_format: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Just the messages, and the form."""
         form = {"response_format": response_format} if response_format is not None else {}
         return {"messages": [dict(message) for message in messages], **form}
 
     def messages(self, fields: Mapping[str, Any]) -> base.Messages:
-        """They are what they are."""
         return base.objects(fields.get("messages"))
 
     def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
-        """The fields, with `n`, the seed and the stream's options where they are wanted."""
         several = {"n": draws} if draws > 1 else {}
         told = {"stream_options": {"include_usage": True}} if streamed else {}
         return super().request(fields, draws, seed, streamed) | several | told
@@ -42,7 +39,6 @@ class Chat(base.Dialect):
         return {"logprobs": True, **({"top_logprobs": top} if top else {}), **asked}
 
     def responses(self, reply: dict[str, Any], draws: int) -> list[Response]:
-        """A response a choice."""
         choices = reply["choices"][:draws]
         read = [_read_choice(choice) for choice in choices]
         if not read:
@@ -95,33 +91,16 @@ class Chat(base.Dialect):
                 choice.setdefault("logprobs", {"content": []})["content"] += tokens
 
     def client_request(self, body: Mapping[str, Any], path: Mapping[str, str]) -> base.ClientRequest:
-        """The form is in `response_format`."""
-        form, options = body.get("response_format"), body.get("stream_options")
-        kind = form.get("type") if isinstance(form, dict) else None
-        return base.ClientRequest(
-            model=base.model_in(body),
-            streamed=body.get("stream") is True,
-            fields=base.without(body, "n", "stream", "stream_options"),
-            usage_wanted=isinstance(options, dict) and bool(options.get("include_usage")),
-            schema=base.schema_of(base.flat_form(form)) if isinstance(form, dict) else None,
-            has_tools=bool(body.get("tools") or body.get("functions")),
-            obstacle=_obstacle(body),
-            odd_form="response_format" if isinstance(form, dict) and kind not in ("text", *base.JSON_FORMS) else None,
-            mistake=base.no_messages(body),
-        )
+        form = body.get("response_format")
+        flat = base.flat_form(form) if isinstance(form, dict) else None
+        return base.client_request(body, _obstacle(body), flat, "response_format", base.no_messages(body))
 
-    def reply(
-        self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
-    ) -> dict[str, Any]:
-        """The completion around the chosen choice, with the usage of all requests summed field by field."""
+    def reply(self, chosen: Response, usage: dict[str, Any], prompt: int, completion: int) -> dict[str, Any]:
         around = {name: value for name, value in chosen.reply.items() if name not in ("choices", "usage", "timings")}
-        usage = base.usage_of_all(responses)
-        usage["prompt_tokens"], usage["completion_tokens"] = prompt_tokens, completion_tokens
-        usage["total_tokens"] = prompt_tokens + completion_tokens
-        return {**around, "choices": [{**chosen.choice, "index": 0}], "usage": usage}
+        total = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+        return {**around, "choices": [{**chosen.choice, "index": 0}], "usage": {**usage, **total}}
 
     def rewritten(self, response: Response, value: Any) -> Response:
-        """Its content, or its tool calls, in other words."""
         message = dict(response.choice["message"])
         if response.tool_calls is None or not isinstance(value, list):
             message["content"] = json.dumps(value, ensure_ascii=False)
@@ -166,7 +145,7 @@ class Chat(base.Dialect):
         return [*map(base.event, chunks[1:] if told else chunks), b"data: [DONE]\n\n"]
 
 
-CHAT = Chat()
+CHAT = _ChatDialect()
 
 
 def _obstacle(body: Mapping[str, Any]) -> str | None:
@@ -180,7 +159,6 @@ def _obstacle(body: Mapping[str, Any]) -> str | None:
 
 
 def _read_choice(choice: Any) -> Response:
-    """One choice."""
     message = choice["message"]
     text = _text(message.get("content"))
     reasoning = message.get("reasoning_content") or message.get("reasoning") or _thoughts(message.get("content"))
@@ -260,7 +238,6 @@ def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _parts(content: Any) -> list[Any]:
-    """A piece of content as a list of parts."""
     return content if isinstance(content, list) else [content] if content else []
 
 

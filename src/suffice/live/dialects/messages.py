@@ -1,7 +1,7 @@
 """Anthropic's Messages: a reply is a list of blocks, and a stream tells of each as it grows."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from suffice.live.dialects import base
@@ -33,7 +33,7 @@ MOST_BLOCKS = 1000
 """No message has more."""
 
 
-class Messages(base.Dialect):
+class _MessagesDialect(base.Dialect):
     """`POST /messages`."""
 
     name = "messages"
@@ -59,7 +59,6 @@ class Messages(base.Dialect):
         return [{"role": "system", "content": system}, *said] if system else said
 
     def responses(self, reply: dict[str, Any], draws: int) -> list[Response]:
-        """One response, whatever the number of its blocks."""
         if not isinstance(reply["content"], list) or reply.get("type") == "error":
             raise ValueError
         blocks = base.objects(reply["content"])
@@ -85,7 +84,6 @@ class Messages(base.Dialect):
         return [usage] if usage else []
 
     def join(self, reply: dict[str, Any], event: dict[str, Any]) -> None:
-        """Join the deltas of each block to it."""
         kind = event.get("type")
         if kind == "message_start":
             reply |= {**event["message"], "content": []}
@@ -104,31 +102,16 @@ class Messages(base.Dialect):
             reply |= {**event["delta"], "usage": {**base.usage_of(reply), **told}}
 
     def client_request(self, body: Mapping[str, Any], path: Mapping[str, str]) -> base.ClientRequest:
-        """The form is in `output_config.format`."""
-        form = _form(body)
-        schema = base.schema_of(form)
-        return base.ClientRequest(
-            model=base.model_in(body),
-            streamed=body.get("stream") is True,
-            fields=base.without(body, "stream"),
-            schema=schema,
-            has_tools=bool(body.get("tools")),
-            obstacle=_obstacle(body),
-            odd_form="output_config.format" if form and schema is None else None,
-            mistake=base.no_messages(body),
-        )
+        config = body.get("output_config")
+        form = config.get("format") if isinstance(config, dict) else body.get("output_format")
+        return base.client_request(body, _obstacle(body), form, "output_config.format", base.no_messages(body))
 
-    def reply(
-        self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
-    ) -> dict[str, Any]:
-        """The chosen message as it came, with the usage of all."""
-        usage = base.usage_of_all(responses)
+    def reply(self, chosen: Response, usage: dict[str, Any], prompt: int, completion: int) -> dict[str, Any]:
         cached = sum(base.count(usage.get(name)) or 0 for name in base.CACHED)
-        tokens = {"input_tokens": max(0, prompt_tokens - cached), "output_tokens": completion_tokens}
+        tokens = {"input_tokens": max(0, prompt - cached), "output_tokens": completion}
         return {**chosen.reply, "usage": {**usage, **tokens}}
 
     def rewritten(self, response: Response, value: Any) -> Response:
-        """Its text, or its uses of tools, in other words."""
         if response.tool_calls is None or not isinstance(value, list):
             text = json.dumps(value, ensure_ascii=False)
             return base.with_parts(response, "content", ["text"], [{"type": "text", "text": text}])
@@ -161,28 +144,20 @@ class Messages(base.Dialect):
         return {"type": "error", "error": {"type": kind, "message": message, **({"code": code} if code else {})}}
 
     def is_error(self, body: Mapping[str, Any]) -> bool:
-        """Anthropic's say that they are one."""
         return body.get("type") == "error"
 
     def error_event(self, error: dict[str, Any]) -> bytes:
-        """An event of its own."""
         return base.event(error, "error")
 
 
-MESSAGES = Messages()
+MESSAGES = _MessagesDialect()
 
 
 def _obstacle(body: Mapping[str, Any]) -> str | None:
-    """What the server runs by itself."""
     kinds = [tool.get("type") for tool in base.objects(body.get("tools"))]
     if body.get("mcp_servers") or any(kind and not str(kind).startswith(_CLIENT_TOOLS) for kind in kinds):
         return "server tools"
     return "container" if body.get("container") else None
-
-
-def _form(body: Mapping[str, Any]) -> Any:
-    config = body.get("output_config")
-    return config.get("format") if isinstance(config, dict) else body.get("output_format")
 
 
 def _is_result(content: Any) -> bool:
@@ -216,7 +191,6 @@ def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _block_events(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """How a block begins, grows and ends."""
     kind = block.get("type")
     begun: dict[str, Any] = {}
     deltas: list[dict[str, Any]] = []

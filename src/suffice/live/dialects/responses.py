@@ -20,7 +20,7 @@ _PIECES: dict[str, Any] = {"output_text": "text", "refusal": "refusal"}
 LOGPROBS = "message.output_text.logprobs"
 
 
-class Responses(base.Dialect):
+class _ResponsesDialect(base.Dialect):
     """`POST /responses`."""
 
     name = "responses"
@@ -28,12 +28,10 @@ class Responses(base.Dialect):
     limit = "max_output_tokens"
 
     def fields(self, messages: base.Messages, response_format: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The messages as input, and the form as that of the text."""
         form = {"text": {"format": base.flat_form(response_format)}} if response_format is not None else {}
         return {"input": [dict(message) for message in messages], **form}
 
     def messages(self, fields: Mapping[str, Any]) -> base.Messages:
-        """The instructions, and the messages among the input."""
         told, given = fields.get("instructions"), fields.get("input")
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
         said = [item for item in base.objects(items) if "role" in item]
@@ -47,7 +45,6 @@ class Responses(base.Dialect):
         return {**({"top_logprobs": top} if top else {}), **asked, "include": list(dict.fromkeys(wanted))}
 
     def responses(self, reply: dict[str, Any], draws: int) -> list[Response]:
-        """One response, whatever the number of its items."""
         if not isinstance(reply["output"], list) or reply.get("status") in ("failed", "cancelled"):
             raise ValueError
         items = base.objects(reply["output"])
@@ -58,7 +55,6 @@ class Responses(base.Dialect):
         return [replace(response, signals=signals_of(_take_tokens(reply)))]
 
     def deltas(self, event: dict[str, Any]) -> list[Delta]:
-        """By the type of the event, which names what grows."""
         kind = str(event.get("type"))
         if kind.endswith(".delta"):
             grows = kind.split(".")[1]
@@ -81,33 +77,17 @@ class Responses(base.Dialect):
             reply |= {**event["response"], "output": event["response"].get("output") or items}
 
     def client_request(self, body: Mapping[str, Any], path: Mapping[str, str]) -> base.ClientRequest:
-        """The form is in `text.format`."""
         text = body.get("text")
         form = text.get("format") if isinstance(text, dict) else None
-        schema = base.schema_of(form)
-        is_odd = isinstance(form, dict) and form.get("type") != "text" and schema is None
         has_input = isinstance(body.get("input"), str | list) and body["input"]
-        return base.ClientRequest(
-            model=base.model_in(body),
-            streamed=body.get("stream") is True,
-            fields=base.without(body, "stream", "stream_options"),
-            schema=schema,
-            has_tools=bool(body.get("tools")),
-            obstacle=_obstacle(body),
-            odd_form="text.format" if is_odd else None,
-            mistake=None if has_input else base.FieldError("input", "must be a text, or a list with an item at least"),
-        )
+        mistake = None if has_input else base.FieldError("input", "must be a text, or a list with an item at least")
+        return base.client_request(body, _obstacle(body), form, "text.format", mistake)
 
-    def reply(
-        self, chosen: Response, responses: Sequence[Response], prompt_tokens: int, completion_tokens: int
-    ) -> dict[str, Any]:
-        """The chosen response as it came, with the usage of all."""
-        tokens = {"input_tokens": prompt_tokens, "output_tokens": completion_tokens}
-        usage = {**base.usage_of_all(responses), **tokens, "total_tokens": prompt_tokens + completion_tokens}
-        return {**chosen.reply, "usage": usage}
+    def reply(self, chosen: Response, usage: dict[str, Any], prompt: int, completion: int) -> dict[str, Any]:
+        total = {"input_tokens": prompt, "output_tokens": completion, "total_tokens": prompt + completion}
+        return {**chosen.reply, "usage": {**usage, **total}}
 
     def rewritten(self, response: Response, value: Any) -> Response:
-        """Its message, or its function calls, in other words."""
         if response.tool_calls is None or not isinstance(value, list):
             part = {"type": "output_text", "text": json.dumps(value, ensure_ascii=False), "annotations": []}
             new = {"id": "msg_0", "role": "assistant", "status": "completed", "type": "message", "content": [part]}
@@ -145,7 +125,7 @@ class Responses(base.Dialect):
         return base.event({"type": "error", **plain, "sequence_number": 0, "error": told}, "error")
 
 
-RESPONSES = Responses()
+RESPONSES = _ResponsesDialect()
 
 
 def _obstacle(body: Mapping[str, Any]) -> str | None:
@@ -188,7 +168,6 @@ def _function_call(place: int, call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _texts(items: Sequence[dict[str, Any]], kind: str, within: str, part_kind: str | None = None) -> Iterator[str]:
-    """The texts of the parts of items of a kind."""
     for item in items:
         parts = (item.get(within) or []) if item.get("type") == kind else []
         for part in [{"type": part_kind, "text": parts}] if isinstance(parts, str) else parts:
@@ -206,12 +185,10 @@ def _call(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_thoughts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The items of a response but those of thoughts."""
     return [item for item in base.objects(reply["output"]) if item.get("type") != "reasoning"]
 
 
 def _item_events(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """How an item begins, grows and ends."""
     begun: dict[str, Any] = {name: [] for name in ("summary", "content") if item.get(name)}
     grown = [*_part_events("summary", item.get("summary")), *_part_events("content", item.get("content"))]
     if item.get("type") in _CALLS:
@@ -232,7 +209,6 @@ _PARTS = {"refusal": "refusal", "summary_text": "reasoning_summary_text", "reaso
 
 
 def _growth(event: str, name: str, whole: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A text that grows, in one piece."""
     logprobs: dict[str, Any] = {"logprobs": []} if event == "output_text" else {}
     yield {"type": f"response.{event}.delta", "delta": whole.get(name) or "", **logprobs}
     named = {"name": whole["name"]} if "name" in whole else {}
@@ -240,7 +216,6 @@ def _growth(event: str, name: str, whole: Mapping[str, Any]) -> Iterator[dict[st
 
 
 def _part_events(within: str, parts: Any) -> Iterator[dict[str, Any]]:
-    """How the parts of an item grow, one after the other."""
     event = "response.reasoning_summary_part" if within == "summary" else "response.content_part"
     for place, part in enumerate(base.objects(parts)):
         name, at = "refusal" if part.get("type") == "refusal" else "text", {f"{within}_index": place}
