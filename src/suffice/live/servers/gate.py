@@ -2,10 +2,10 @@
 
 import asyncio
 import time
+from bisect import insort
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from heapq import heapify, heappop, heappush
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from math import inf
 
@@ -57,8 +57,7 @@ class Gate:
         self._last_refused = -inf  # when the latest of them started
         self._taken: deque[float] = deque(maxlen=FASTEST)  # when those started that were not refused, so far
         self._order = count()
-        self._waiting: list[tuple[float, int, asyncio.Future[float], float, float]] = []
-        self._timer: asyncio.TimerHandle | None = None
+        self._waiting: list[tuple[float, int, asyncio.Event]] = []  # sorted
 
     @property
     def pause(self) -> float:
@@ -70,30 +69,32 @@ class Gate:
 
         PausedError where it `ends` before, or the pause is longer than `max_pause` seconds.
         """
-        now = time.monotonic()
-        if self._too_long(now, ends, max_pause):
-            raise PausedError(self._paused_until - now)
-        if not self._waiting and self._opens() <= now:
-            self._start(now)
-            return now
-        turn: asyncio.Future[float] = asyncio.get_running_loop().create_future()
-        entry = (age, next(self._order), turn, ends, max_pause)
-        heappush(self._waiting, entry)
-        self._admit()
+        entry = (age, next(self._order), asyncio.Event())
+        insort(self._waiting, entry)
         try:
-            return await turn
-        except asyncio.CancelledError:
-            if entry in self._waiting:
-                self._waiting.remove(entry)
-                heapify(self._waiting)
-            elif not turn.cancelled() and turn.exception() is None:  # let in, and cancelled in the same moment
-                self.leave()
-            raise
+            while True:
+                now = time.monotonic()
+                if self._paused_until - now > max(0.0, min(max_pause, ends - now)):
+                    raise PausedError(self._paused_until - now)
+                is_first, opens = self._waiting[0] is entry, self._opens()
+                if is_first and opens <= now:
+                    break
+                entry[2].clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(opens - now if is_first else None):
+                        await entry[2].wait()
+        finally:
+            self._waiting.remove(entry)
+            self._wake(self._waiting[:1])
+        self._last_start = now
+        self._taken.append(now)
+        self._in_flight += 1
+        return now
 
     def leave(self) -> None:
         """Tell that a request has ended, however."""
         self._in_flight -= 1
-        self._admit()
+        self._wake(self._waiting[:1])
 
     def grant(self) -> None:
         """Tell that the server took a request."""
@@ -128,18 +129,8 @@ class Gate:
         if more == 0:
             wait = asked + (backoff(pauses - 1) if news else 0.0)
             self._paused_until = max(self._paused_until, now + min(wait, LONGEST_PAUSE))
-        for entry in list(self._waiting):
-            _, _, turn, ends, max_pause = entry
-            if self._too_long(now, ends, max_pause):
-                self._waiting.remove(entry)
-                if not turn.done():
-                    turn.set_exception(PausedError(self._paused_until - now))
-        heapify(self._waiting)
-        self._admit()
+        self._wake(self._waiting)
         return news and more == 0
-
-    def _too_long(self, now: float, ends: float, max_pause: float) -> bool:
-        return self._paused_until - now > max(0.0, min(max_pause, ends - now))
 
     def _count(self, refused: float) -> None:
         self._refused_share += (refused - self._refused_share) / REMEMBERED
@@ -157,25 +148,10 @@ class Gate:
         spacing = STAGGER if self._in_flight >= self._window else 0.0
         return max(self._paused_until, self._last_start + max(spacing, 1 / self._pace))
 
-    def _start(self, now: float) -> None:
-        self._last_start = now
-        self._taken.append(now)
-        self._in_flight += 1
-
-    def _admit(self) -> None:
-        if self._timer:
-            self._timer.cancel()
-            self._timer = None
-        while self._waiting:
-            now = time.monotonic()
-            opens = self._opens()
-            if opens > now:
-                self._timer = asyncio.get_running_loop().call_later(opens - now, self._admit)
-                return
-            turn = heappop(self._waiting)[2]
-            if not turn.done():
-                self._start(now)
-                turn.set_result(now)
+    @staticmethod
+    def _wake(entries: Sequence[tuple[float, int, asyncio.Event]]) -> None:
+        for _, _, event in entries:
+            event.set()
 
 
 class Limiter:
@@ -183,33 +159,20 @@ class Limiter:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._free = limit
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._turn = asyncio.Lock()
+        self._free = asyncio.Semaphore(limit)
 
     @asynccontextmanager
     async def hold(self, draws: int) -> AsyncIterator[None]:
         """Wait until so many draws may start, and hold their places until they have ended."""
-        if not draws:
-            yield
-            return
-        draws = min(draws, self.limit)
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append((draws, turn))
-        self._admit()
+        taken = 0
         try:
-            await turn
+            if draws:
+                async with self._turn:
+                    while taken < min(draws, self.limit):
+                        await self._free.acquire()
+                        taken += 1
             yield
         finally:
-            if turn.done() and not turn.cancelled():
-                self._free += draws
-            else:
-                self._waiting.remove((draws, turn))
-            self._admit()
-
-    def _admit(self) -> None:
-        while self._waiting and self._waiting[0][0] <= self._free:
-            draws, turn = self._waiting[0]
-            if not turn.cancelled():
-                self._free -= draws
-                turn.set_result(None)
-            self._waiting.popleft()
+            for _ in range(taken):
+                self._free.release()
