@@ -216,7 +216,7 @@ def test_settings_of_upstreams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     config.write_text('upstream = ["http://a", {url = "http://b/v1", weight = 2, key_env = "B_KEY", models = ["m"]}]')
     one, other = with_file({}, config).targets
     assert (one.url, one.weight, one.models, one.key) == ("http://a/v1", 1.0, (), "none")
-    assert (other.url, other.weight, other.models) == ("http://b/v1", 2.0, ("m",))
+    assert (other.url, other.weight, other.models) == ("http://b/v1", 2.0, ["m"])
     assert "B_KEY" in fails("serve", "--config", config, "--port", str(free_port()))
     monkeypatch.setenv("B_KEY", "sk-b")
     assert other.key == "sk-b"

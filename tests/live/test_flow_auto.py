@@ -73,9 +73,9 @@ def test_a_server_that_gets_slower_is_left_what_it_can_take() -> None:
     pace.saw(9.0, 10, 4)  # so short a response says nothing
     pace.saw(2.1, 100, 8)
     assert pace.most_idle == 7
-    pace.begin(3)
+    pace.add(3)
     assert pace.under_way == 3
-    pace.end(3)
+    pace.add(-3)
     assert pace.under_way == 0
 
 

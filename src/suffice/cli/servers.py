@@ -90,7 +90,7 @@ def check_with_panel(settings: Mapping[str, Any], prices: Mapping[str, Any]) -> 
 def _servers(base_url: Sequence[str], model: str | None, gguf: Path | None) -> Iterator[ServerChoice]:
     """The servers that are named, or the embedded model where none is and there is no key for one."""
     openai = need("openai", "")
-    default = Target("")
+    default = Target()
     base_url = base_url or ([] if gguf else [os.environ.get("OPENAI_BASE_URL", "")])
     targets = read_targets(base_url, "base_url")
     if gguf and targets:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
@@ -217,7 +217,7 @@ class Settings(Options):
         read = read_targets(self.upstream, "upstream")
         voters = self.voters.voters if self.voters else ()
         apart = (voter.target for voter in voters if voter.target)
-        return (*(replace(target, url=whole_url(target.url, "upstream")) for target in read), *apart)
+        return (*(target.replaced(url=whole_url(target.url, "upstream")) for target in read), *apart)
 
     @cached_property
     def voters(self) -> Panel | None:

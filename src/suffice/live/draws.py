@@ -158,8 +158,8 @@ class ServerDraws(QueuedDraws):
         task = self._begin(self._start(numbers, request), draws)
         # These count at once: whoever decides in the same moment must know of them.
         pace = self._server.capabilities.pace
-        pace.begin(draws)
-        task.add_done_callback(lambda _: pace.end(draws))
+        pace.add(draws)
+        task.add_done_callback(lambda _: pace.add(-draws))
         return numbers
 
     async def close(self) -> None:

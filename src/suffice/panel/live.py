@@ -56,7 +56,7 @@ class Voter(Options):
         """Its server, where it has its own."""
         if not self.base_url:
             return None
-        return Target(whole_url(self.base_url, "panel"), key_env=self.key_env, models=(self.model,))
+        return Target(url=whole_url(self.base_url, "panel"), key_env=self.key_env, models=(self.model,))
 
     def request(self, asked: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
         """The fields of a request as this voter is asked: its model, and its prompt around what the client says."""

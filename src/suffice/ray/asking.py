@@ -85,7 +85,7 @@ class ask:  # noqa: N801 - it is used as a function is
     ) -> None:
         self._sampling, request = split_settings(sampling, settings)
         given = os.environ.get("OPENAI_BASE_URL", "") if base_url is None else base_url
-        self._targets = read_targets(given, "base_url") or (Target(""),)
+        self._targets = read_targets(given, "base_url") or (Target(),)
         self._prompt = get_prompt(prompt)
         self._question = question
         self._fields = {**request, "model": model}

@@ -52,7 +52,7 @@ class Upstream:
     ) -> None:
         self.key = target.key
         self.host = Host(
-            name, secret=self.key, weight=target.weight, models=target.models, most_draws=most, probed=True
+            name, secret=self.key, weight=target.weight, models=target.models, limiter=Limiter(most), probed=True
         )
         self._base_url = target.url.rstrip("/")
         self._address = _address(self._base_url)

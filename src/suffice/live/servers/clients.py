@@ -25,14 +25,7 @@ KNOWN: dict[str, ServerCapabilities] = {}
 
 MOST_KNOWN = 1000
 
-_HOSTS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], Host]] = WeakKeyDictionary()
-
-
-def capabilities_of(client: Any) -> ServerCapabilities:
-    """What has been learned of the server that a client speaks to."""
-    if len(KNOWN) >= MOST_KNOWN:
-        KNOWN.clear()
-    return KNOWN.setdefault(str(getattr(client, "base_url", "")), ServerCapabilities())
+_HOSTS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str, float], Host]] = WeakKeyDictionary()
 
 
 def several(client: Any) -> list[Any]:
@@ -52,9 +45,10 @@ def server_of(
     weights: Sequence[float] = (),
 ) -> Server:
     """The server that a client speaks to, or those that several do."""
+    clients = several(clients)
     posts = {
         _host_of(client, weight): _poster(client, timeout, limiter.limit, dialect)
-        for client, weight in zip(several(clients), weights or [1.0] * len(several(clients)), strict=True)
+        for client, weight in zip(clients, weights or [1.0] * len(clients), strict=True)
     }
     return Server(Fleet(list(posts)), posts.__getitem__, limiter, dialect, retry, timeout)
 
@@ -62,13 +56,12 @@ def server_of(
 def _host_of(client: Any, weight: float) -> Host:
     """A server as all see it who ask it from the same event loop: they wait together where it asks for a pause."""
     hosts = _HOSTS.setdefault(asyncio.get_running_loop(), {})
-    if len(hosts) >= MOST_KNOWN:
-        hosts.clear()
-    name, secret = str(getattr(client, "base_url", "")), str(getattr(client, "api_key", None) or "")
-    known = hosts.get((name, secret))
-    if known is None or known.weight != weight:
-        known = hosts[name, secret] = Host(name, capabilities=capabilities_of(client), secret=secret, weight=weight)
-    return known
+    for memory in (hosts, KNOWN):
+        if len(memory) >= MOST_KNOWN:
+            memory.clear()
+    name, secret = str(client.base_url), str(client.api_key or "")
+    capabilities = KNOWN.setdefault(name, ServerCapabilities())
+    return hosts.setdefault((name, secret, weight), Host(name, capabilities, secret, weight))
 
 
 def dialect_of(clients: list[Any], api: str | None = None) -> Dialect:

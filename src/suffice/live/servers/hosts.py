@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from sys import maxsize
 from typing import Any
@@ -92,15 +92,10 @@ class Pace:
         self._lock = threading.Lock()
         self._seen: dict[int, tuple[float, float]] = {}  # by the bits of that number: the seconds, and when
 
-    def begin(self, draws: int) -> None:
-        """Tell that so many draws were started."""
+    def add(self, draws: int) -> None:
+        """Count draws that were started; a negative number is of draws that have ended."""
         with self._lock:
             self.under_way += draws
-
-    def end(self, draws: int) -> None:
-        """Tell that they have ended."""
-        with self._lock:
-            self.under_way -= draws
 
     def saw(self, seconds: float, tokens: int, draws: int) -> None:
         """Tell how long a response of so many tokens took, and how many draws were under way meanwhile."""
@@ -132,18 +127,18 @@ class Pace:
             return {size: seconds for size, (seconds, when) in self._seen.items() if now - when < LATELY}
 
 
+@dataclass
 class ServerCapabilities:
     """What has been learned of a server; whoever asks it shares them."""
 
-    def __init__(self) -> None:
-        self.refused: set[str] = set()
-        """Fields of a request that it does not know."""
-        self.pace = Pace()
-        """How fast it is, by how much it has to do."""
-        self.counts_first: bool | None = None
-        """Whether it tells the tokens of the first of several responses only; None as long as that is not known."""
-        self._known: dict[tuple[str, str], tuple[Any, float]] = {}  # by topic and name: the value, when it expires
-        self._told: set[str] = set()
+    refused: set[str] = field(default_factory=set)
+    """Fields of a request that it does not know."""
+    pace: Pace = field(default_factory=Pace)
+    """How fast it is, by how much it has to do."""
+    counts_first: bool | None = None
+    """Whether it tells the tokens of the first of several responses only; None as long as that is not known."""
+    _known: dict[tuple[str, str], tuple[Any, float]] = field(default_factory=dict)  # the value, when it expires
+    _told: set[str] = field(default_factory=set)
 
     def most_at_once(self, request: DrawRequest) -> int:
         """The most responses that it gives for one such request."""
@@ -217,38 +212,28 @@ FIRST_TRUST = 0.05
 MOST_GATES = 1000
 
 
+@dataclass(eq=False)
 class Host:
     """One server as all questions see it: its load, its health, its gate, and what has been learned of it."""
 
-    def __init__(
-        self,
-        name: str = "",
-        *,
-        capabilities: ServerCapabilities | None = None,
-        secret: str = "",
-        weight: float = 1.0,
-        models: Collection[str] = (),
-        most_draws: int = maxsize,
-        probed: bool = False,
-    ) -> None:
-        self.name = name
-        self.capabilities = capabilities or ServerCapabilities()
-        self.secret = secret
-        self.weight = weight
-        self.models = models
-        self.limiter = Limiter(most_draws)
-        self.load = 0
-        """Draws that are in flight there, or about to be."""
-        self.chosen = 0
-        """How many questions went there."""
-        self.probe_due = inf
-        """When somebody should try whether it answers again; nobody else does where it is `probed`."""
-        self._probed = probed
-        self._gates: dict[str, Gate] = {}
-        self._failures = 0
-        self._aside_until = 0.0
-        self._aside_seconds = ASIDE_SECONDS
-        self._trust = 1.0
+    name: str = ""
+    capabilities: ServerCapabilities = field(default_factory=ServerCapabilities)
+    secret: str = ""
+    weight: float = 1.0
+    models: Collection[str] = ()
+    limiter: Limiter = field(default_factory=lambda: Limiter(maxsize))
+    probed: bool = False
+    """Whether somebody tries at `probe_due` whether it answers again; until then nobody else does."""
+    probe_due: float = inf
+    load: int = 0
+    """Draws that are in flight there, or about to be."""
+    chosen: int = 0
+    """How many questions went there."""
+    _gates: dict[str, Gate] = field(default_factory=dict)
+    _failures: int = 0
+    _aside_until: float = 0.0
+    _aside_seconds: float = ASIDE_SECONDS
+    _trust: float = 1.0
 
     def gate(self, key: str = "") -> Gate:
         """The gate of those who present themselves there by the same key."""
@@ -303,7 +288,7 @@ class Host:
         seconds = self._aside_seconds * random.uniform(0.75, 1.25)  # noqa: S311
         self._aside_seconds = min(LONGEST_ASIDE_SECONDS, 2 * self._aside_seconds)
         self.probe_due = time.monotonic() + seconds
-        self._aside_until = inf if self._probed else self.probe_due
+        self._aside_until = inf if self.probed else self.probe_due
         self._failures = FAILURES - 1
         self._trust = FIRST_TRUST
 

@@ -55,7 +55,7 @@ class DrawError(Exception):
     @property
     def refused(self) -> bool:
         """Whether the server found fault with the request itself."""
-        return isinstance(self.cause, StatusError) and self.cause.status in (400, 422, 501)
+        return _faults(self.cause)
 
 
 @dataclass
@@ -134,18 +134,16 @@ class Server:
             reader.sent = True
             try:
                 return await self.poster(self.host)(path, known, reader.feed)
-            except Exception:
+            except Exception as error:
                 reader.sent = False
-                raise
-
-        async def send_handling_refused_stream_options() -> bytes:
-            try:
-                return await self.handling_refused_signals(request, send_once)
-            except StatusError as error:
-                if "stream_options" not in plain or "stream_options" not in str(error):
+                if (
+                    not isinstance(error, StatusError)
+                    or "stream_options" not in known
+                    or "stream_options" not in str(error)
+                ):
                     raise
-                self.capabilities.refused.add("stream_options")  # an older server: it then tells no tokens
-                return await self.handling_refused_signals(request, send_once)
+            self.capabilities.refused.add("stream_options")  # an older server: it then tells no tokens
+            return await send_once(top)
 
         def read(body: bytes) -> list[Response]:
             if not request.streamed or body.lstrip().startswith(b"{"):
@@ -157,7 +155,7 @@ class Server:
 
         async def send_and_read() -> list[Response]:
             begun, before = time.monotonic(), self.host.demand
-            body = await send_handling_refused_stream_options()
+            body = await self.handling_refused_signals(request, send_once)
             seconds, demand = time.monotonic() - begun, (before + self.host.demand) // 2
             long = request.signals and len(body) >= LONG
             responses = await asyncio.to_thread(read, body) if long else read(body)
@@ -182,9 +180,9 @@ class Server:
             try:
                 result = await send_once(top)
             except (StatusError, TooLongError) as error:
-                if top is None or not _may_refuse(error):
-                    raise
                 named = isinstance(error, TooLongError) or "logprob" in str(error).lower()
+                if top is None or not (named or _faults(error)):
+                    raise
                 top = next((fewer for fewer in TOPS if fewer < top), None) if named else None
                 words = str(error)
             else:
@@ -333,9 +331,9 @@ class Server:
         return DrawError(message, error)
 
 
-def _may_refuse(error: StatusError | TooLongError) -> bool:
-    """Whether it may be for the log probabilities that a request failed."""
-    return isinstance(error, TooLongError) or error.status in (400, 422, 501) or "logprob" in str(error).lower()
+def _faults(error: Exception) -> bool:
+    """Whether the server found fault with the request itself."""
+    return isinstance(error, StatusError) and error.status in (400, 422, 501)
 
 
 def _possible(response: Response, request: DrawRequest) -> Response:

@@ -1,12 +1,14 @@
 """Servers as they are named: an address, and what may be said of it."""
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from pydantic import Field
+
 from suffice.errors import OptionError
+from suffice.options import Options, read_texts
 
 PLACEHOLDER_KEY = "none"
 """Sent where there is no key: local servers need none, and clients insist on one."""
@@ -14,14 +16,13 @@ PLACEHOLDER_KEY = "none"
 KEY_ENV = "OPENAI_API_KEY"
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Options):
     """A server: where it is, its part of the questions, the variable with its key, and the models it is there for."""
 
-    url: str
-    weight: float = 1.0
+    url: str = ""
+    weight: float = Field(default=1.0, gt=0, lt=1e6)
     key_env: str = KEY_ENV
-    models: tuple[str, ...] = ()
+    models: Sequence[str] = ()
 
     @property
     def key(self) -> str:
@@ -38,7 +39,7 @@ def read_targets(given: str | Iterable[str | Mapping[str, Any] | Target], argume
     """Servers, each as a Target, a table, or a text: the address, and after spaces what else is said of it.
 
     >>> read_targets("http://a/v1 weight=2 key_env=KEY_A models=small,large", "upstream")[0].models
-    ('small', 'large')
+    ['small', 'large']
     """
     if isinstance(given, Mapping | Target) or not isinstance(given, Iterable):
         raise OptionError(f"must be a server's address, or a list of them, not {given!r}"[:200], argument)
@@ -51,23 +52,12 @@ def _read(given: str | Mapping[str, Any] | Target, argument: str) -> Target:
     if isinstance(given, str):
         url, *said = given.split()
         given = {"url": url} | dict(one.partition("=")[::2] for one in said)
-    elif not isinstance(given, Mapping):
-        raise OptionError(f"must be an address or a table, not {given!r}", argument)
-    known = [field.name for field in fields(Target)]
-    for name in given:
-        if name not in known:
-            raise OptionError(f'has no "{name}"; there are {", ".join(known)}', argument)
-    if not isinstance(given.get("url"), str):
-        raise OptionError("needs an address: url", argument)
-    models = given.get("models", ())
+    if not isinstance(given, Mapping) or not given.get("url"):
+        raise OptionError(f"must be an address, or a table with one (url), not {given!r}", argument)
     try:
-        weight = float(given.get("weight", 1))
-        named = tuple(str(one) for one in (models.split(",") if isinstance(models, str) else models))
-    except (ValueError, TypeError):
-        weight, named = 0.0, ()
-    if not 0 < weight < 1e6:
-        raise OptionError(f"must have a weight above 0, not {given.get('weight')!r}", argument)
-    return Target(given["url"], weight, str(given.get("key_env", KEY_ENV)), named)
+        return Target(**read_texts(Target, given))
+    except OptionError as error:
+        raise OptionError(f"is wrong: {error}", argument) from None
 
 
 def whole_url(base_url: str, argument: str) -> str:
