@@ -19,13 +19,13 @@ import numpy as np
 from gateway import gateway, load
 
 from suffice import Penalties, Plan, Pool, Tally, bundled_pools, load_pool
-from suffice.planning import UNIVERSAL, Prior, build_model
+from suffice.planning import UNIVERSAL, Prior, build_model, confidences
 from suffice.planning.learning import FEWEST, Learner
 from suffice.planning.learning import likelihoods as likelihoods_of
 from suffice.pools import draw_episodes
 from suffice.replay import certainty_reliability, learn_prior
 from suffice.replay.learning import TrafficRun, serve
-from suffice.replay.reliability import confidence_reliability
+from suffice.replay.reliability import DECILES, Reliability, decile_sums
 from suffice.tally import FloatArray, IntArray
 from suffice.testing import FakeServer
 
@@ -269,6 +269,16 @@ def tiny(pools: list[Pool]) -> None:
         gains = [float((new.rewards(PENALTIES) - old.rewards(PENALTIES)).mean()) for old, new in pairs]
         losses.append(fmean(gains))
     print(f"tiny: reward changes by {min(losses):+.4f} to {max(losses):+.4f} on {len(pools)} pools (target: −0.002)")
+
+
+def confidence_reliability(pool: Pool, draws: int, prior: Prior = UNIVERSAL) -> Reliability:
+    """Confidence after so many draws, by decile, and how often the leader is the answer of the full budget."""
+    sums = np.zeros((DECILES, 3))
+    for episodes in draw_episodes(pool, BUDGET, 20, 0):
+        rows = np.arange(len(episodes.answers))
+        sure = confidences(episodes.standings.at(rows, np.full(len(rows), draws)), prior)
+        sums += decile_sums(sure, episodes.standings.leader[draws] == episodes.standings.reference)
+    return Reliability(sums)
 
 
 def calibration(pools: list[Pool]) -> None:

@@ -9,7 +9,7 @@ everything is measured on the other questions. The score was learned from the bu
 import sys
 import timeit
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 
@@ -51,7 +51,13 @@ def splits(votes: LabelledVotes, number: int) -> Iterator[tuple[Calibration, Lab
     """A calibration from some labels, and the votes on all other questions; again and again."""
     for seed in range(number):
         order = np.random.default_rng(seed).permutation(len(votes.draws))
-        yield calibration_of(votes.of(order[:LABELS])), votes.of(order[LABELS:])
+        yield calibration_of(_some(votes, order[:LABELS])), _some(votes, order[LABELS:])
+
+
+def _some(votes: LabelledVotes, rows: IntArray) -> LabelledVotes:
+    """The votes on some of the questions."""
+    own = {name: getattr(votes, name)[rows] for name in ("leader", "draws", "none", "truths", "certainties")}
+    return replace(votes, **own, signals={name: one[rows] for name, one in votes.signals.items()})
 
 
 def truth(votes: dict[str, LabelledVotes]) -> None:

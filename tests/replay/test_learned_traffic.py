@@ -7,10 +7,12 @@ from helpers.commands import fails, works
 from helpers.pools import make_pool
 
 from suffice import OptionError, Penalties, Plan, get_controller, load_pool
+from suffice.planning import UNIVERSAL, confidences
 from suffice.planning.learning import Learner
+from suffice.pools import draw_episodes
 from suffice.replay import learn_prior, replay_learning
 from suffice.replay.learning import bends, serve
-from suffice.replay.reliability import confidence_reliability
+from suffice.replay.reliability import Reliability, decile_sums
 
 BUDGET = 8
 
@@ -68,9 +70,11 @@ def test_the_bends_of_a_curve_rise_to_the_number_of_questions() -> None:
 def test_confidence_under_a_learned_prior_is_as_true_as_before() -> None:
     pool = load_pool("qwen2.5-coder-1.5b__gsm8k")
     prior = learn_prior(pool, budget=16)
+    (episodes,) = draw_episodes(pool, 16, 5, 0)
+    standings, rows = episodes.standings, np.arange(len(episodes.answers))
     for draws in (4, 8):
-        before = confidence_reliability(pool, draws, budget=16, repeats=5)
-        after = confidence_reliability(pool, draws, budget=16, repeats=5, prior=prior)
+        tallies, agrees = standings.at(rows, rows * 0 + draws), standings.leader[draws] == standings.reference
+        before, after = (Reliability(decile_sums(confidences(tallies, one), agrees)) for one in (UNIVERSAL, prior))
         assert after.calibration_error < before.calibration_error + 1
 
 

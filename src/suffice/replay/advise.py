@@ -102,11 +102,11 @@ def advise(
     if not agreeing:
         most = max(choice.agreement for choice in choices)
         raise OptionError(f"of {min_agreement:g} is more than anything in the sweep has: {most:.2f}", "min_agreement")
-    return Advice(_best(agreeing, max_latency, max_tokens), front(agreeing), choices, once)
+    limited, limit = ("tokens", max_tokens) if max_latency is None else ("latency", max_latency)
+    return Advice(_best(agreeing, limited, limit or 0), front(agreeing), choices, once)
 
 
 def _choice(variant: Variant, results: Sequence[Result]) -> Choice:
-    """A variant, and what it took on each pool."""
     latency, tokens = mean_over_pools(results, "latency_tokens"), mean_over_pools(results, "spent_tokens")
     if latency is None or tokens is None:
         raise OptionError("must tell the tokens of every response", "pools")
@@ -123,15 +123,11 @@ def front(choices: Sequence[Choice]) -> list[Choice]:
     return best
 
 
-def _best(choices: Sequence[Choice], max_latency: float | None, max_tokens: float | None) -> Choice:
+def _best(choices: Sequence[Choice], limited: str, limit: float) -> Choice:
     """The cheapest within the latency, or the quickest within the tokens."""
-    quickest, cheapest = (min(getattr(one, name) for one in choices) for name in ("latency", "tokens"))
-    if max_latency is not None:
-        if quickest > max_latency:
-            raise OptionError(
-                f"of {max_latency:g}: the quickest in the sweep takes {quickest:.0f} tokens", "max_latency"
-            )
-        return min((one for one in choices if one.latency <= max_latency), key=lambda one: (one.tokens, one.latency))
-    if max_tokens is None or cheapest > max_tokens:
-        raise OptionError(f"of {max_tokens:g}: the cheapest in the sweep spends {cheapest:.0f}", "max_tokens")
-    return min((one for one in choices if one.tokens <= max_tokens), key=lambda one: (one.latency, one.tokens))
+    free, least = ("tokens", "quickest") if limited == "latency" else ("latency", "cheapest")
+    fitting = [one for one in choices if getattr(one, limited) <= limit]
+    if not fitting:
+        taken = min(getattr(one, limited) for one in choices)
+        raise OptionError(f"of {limit:g}: the {least} in the sweep takes {taken:.0f} tokens", f"max_{limited}")
+    return min(fitting, key=lambda one: (getattr(one, free), getattr(one, limited)))

@@ -80,11 +80,6 @@ class LabelledVotes:
     """By name, the mean over those who gave the answer, NaN where it is not known."""
     card: dict[str, Any]
 
-    def of(self, rows: IntArray) -> "LabelledVotes":
-        """Those on some of the questions."""
-        own = {name: getattr(self, name)[rows] for name in ("leader", "draws", "none", "truths", "certainties")}
-        return LabelledVotes(**own, signals={name: one[rows] for name, one in self.signals.items()}, card=self.card)
-
     def scores(self, signal: SignalScale | None) -> FloatArray:
         """How they rank."""
         known = 0.0 if signal is None else signal.standard(self.signals[signal.name])
@@ -109,8 +104,12 @@ def labelled_votes(
 ) -> LabelledVotes:
     """The votes that labels are learned from, or checked on; arguments as those of `calibrate`."""
     pools = get_pools(pool)
-    every = [(place, question) for place, one in enumerate(pools) for question in _labelled(one)]
-    labelled = _once_each(every)
+    every = list(_labelled(pools))
+    first: dict[str, Labelled] = {}
+    for place, question in every:
+        text = question.extra.get("question")
+        first.setdefault(text if isinstance(text, str) else question.id, (place, question))
+    labelled = list(first.values())
     repeated = len(every) - len(labelled)
     if questions is not None:
         labelled = _chosen(labelled, questions, seed)
@@ -140,20 +139,11 @@ def labelled_votes(
     return LabelledVotes(**own, signals=joined, card=card)
 
 
-def _labelled(pool: Pool) -> Iterator[Question]:
-    """The questions of a pool with a gold answer."""
-    if any(question.structured for question in pool.questions):
-        raise PoolError(f"{pool.name}: its answers have fields, and what is learned is of answers as a whole")
-    return (question for question in pool.questions if question.gold is not None)
-
-
-def _once_each(labelled: Sequence[Labelled]) -> list[Labelled]:
-    """Each question where it is first: the same text, or the same id where there is none, is one label."""
-    first: dict[str, Labelled] = {}
-    for place, question in labelled:
-        text = question.extra.get("question")
-        first.setdefault(text if isinstance(text, str) else question.id, (place, question))
-    return list(first.values())
+def _labelled(pools: Sequence[Pool]) -> Iterator[Labelled]:
+    for place, pool in enumerate(pools):
+        if any(question.structured for question in pool.questions):
+            raise PoolError(f"{pool.name}: its answers have fields, and what is learned is of answers as a whole")
+        yield from ((place, question) for question in pool.questions if question.gold is not None)
 
 
 def _chosen(labelled: Sequence[Labelled], questions: int | Iterable[str], seed: int) -> list[Labelled]:

@@ -9,7 +9,7 @@ from suffice.controllers import Controller, get_controller
 from suffice.errors import OptionError
 from suffice.penalties import Penalties
 from suffice.planning import Plan, Prior
-from suffice.planning.learning import FEWEST, FIRST, MEMORY, Learner, Partition
+from suffice.planning.learning import FEWEST, FIRST, MEMORY, Learner
 from suffice.pools import AnyPool, Episodes, Pool, draw_episodes, get_pool, get_pools
 from suffice.replay.run import replay_arrays
 from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray
@@ -63,15 +63,11 @@ def _learn(learner: Learner, episodes: Episodes, rows: IntArray, samples: IntArr
     """Learn from one question after another until another plan is due; how many those were."""
     for taken, (row, draws) in enumerate(zip(rows.tolist(), samples.tolist(), strict=True), 1):
         if draws >= FEWEST:
-            learner.observe_partition(_partition(episodes, row, draws))
+            votes = [count for count in episodes.standings.votes[draws, row, :draws].tolist() if count]
+            learner.observe_partition((*votes, *(1,) * (draws - sum(votes))))
         if learner.due:
             return taken
     return len(rows)
-
-
-def _partition(episodes: Episodes, row: int, draws: int) -> Partition:
-    votes = [count for count in episodes.standings.votes[draws, row, :draws].tolist() if count]
-    return (*votes, *(1,) * (draws - sum(votes)))
 
 
 @dataclass(frozen=True)
@@ -89,16 +85,15 @@ class LearningReplay:
 
     def curve(self, ends: Sequence[int], penalties: Penalties) -> list[dict[str, float]]:
         """The means over the questions up to each of these ends, from the one before, with learning and without."""
-        return [self._means(start, end, penalties) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
-
-    def _means(self, start: int, end: int, penalties: Penalties) -> dict[str, float]:
-        means: dict[str, float] = {"from": start, "to": end}
-        for name, runs in (("learning", self.learning), ("staying", self.staying)):
-            some = slice(start, end)
-            means[f"{name}_samples"] = float(np.mean([run.samples[some] for run in runs]))
-            means[f"{name}_agreement"] = 100 * float(np.mean([run.agrees[some] for run in runs]))
-            means[f"{name}_reward"] = float(np.mean([run.rewards(penalties)[some] for run in runs]))
-        return means
+        curve: list[dict[str, float]] = []
+        for start, end in zip([0, *ends[:-1]], ends, strict=True):
+            curve.append({"from": start, "to": end})
+            for name, runs in (("learning", self.learning), ("staying", self.staying)):
+                some = slice(start, end)
+                curve[-1][f"{name}_samples"] = float(np.mean([run.samples[some] for run in runs]))
+                curve[-1][f"{name}_agreement"] = 100 * float(np.mean([run.agrees[some] for run in runs]))
+                curve[-1][f"{name}_reward"] = float(np.mean([run.rewards(penalties)[some] for run in runs]))
+        return curve
 
     @property
     def questions(self) -> int:

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from suffice.planning import UNIVERSAL, Prior, certainties, confidences
+from suffice.planning import UNIVERSAL, Prior, certainties
 from suffice.pools import Pool, draw_episodes
-from suffice.tally import DEFAULT_BUDGET, FloatArray
+from suffice.tally import FloatArray
 
 DECILES = 10
+
+REPEATS = 20
+"""How often each question is replayed to check the certainty."""
 
 
 @dataclass(frozen=True)
@@ -63,31 +66,15 @@ def pooled(parts: Iterable[Reliability | None]) -> Reliability | None:
     return None if None in known else Reliability(np.sum([part.sums for part in known if part], axis=0))
 
 
-def certainty_reliability(
-    pool: Pool, draws: int, repeats: int = 20, seed: int = 0, prior: Prior = UNIVERSAL
-) -> Reliability:
+def certainty_reliability(pool: Pool, draws: int, prior: Prior = UNIVERSAL) -> Reliability:
     """Certainty after so many draws, by decile, and how often the leader is the majority of all responses."""
     sums = np.zeros((DECILES, 3))
-    for episodes in draw_episodes(pool, draws, repeats, seed):
+    for episodes in draw_episodes(pool, draws, REPEATS, seed=0):
         rows = np.arange(len(episodes.answers))
         sure = certainties(episodes.standings.at(rows, np.full(len(rows), draws)), prior)
         majorities = episodes.codes(question.majority for question in episodes.questions)
         known = ~np.isnan(sure)
         sums += decile_sums(sure[known], (episodes.standings.reference == majorities)[known])
-    return Reliability(sums)
-
-
-def confidence_reliability(
-    pool: Pool, draws: int, budget: int = DEFAULT_BUDGET, repeats: int = 20, seed: int = 0, prior: Prior = UNIVERSAL
-) -> Reliability:
-    """Confidence after so many draws, by decile, and how often the leader is the answer of the full budget."""
-    sums = np.zeros((DECILES, 3))
-    for episodes in draw_episodes(pool, budget, repeats, seed):
-        rows = np.arange(len(episodes.answers))
-        tallies = episodes.standings.at(rows, np.full(len(rows), draws))
-        sums += decile_sums(
-            confidences(tallies, prior), episodes.standings.leader[draws] == episodes.standings.reference
-        )
     return Reliability(sums)
 
 
