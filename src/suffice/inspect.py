@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EpochStopping", "early_stopping", "majority"]
 
-NAME = "suffice_majority"
-
 
 def early_stopping(
     controller: str | Controller = "plan", budget: int = DEFAULT_BUDGET, scorer: str | None = None
@@ -67,11 +65,10 @@ class EpochStopping:
         budget = min(self._budget, epochs)
         # A sample that is tried again waits for its turn behind those that would wait for it.
         patient = not task.config.retry_on_error
-        votes = {}
-        for sample in samples:
-            own = self._controller.for_question(question_random(0, str(sample.id)))
-            votes[str(sample.id)] = _Epochs(own, budget, patient)
-        self._votes.set(votes)
+        serving = {
+            str(sample.id): self._controller.for_question(question_random(0, str(sample.id))) for sample in samples
+        }
+        self._votes.set({name: _Epochs(own, budget, patient) for name, own in serving.items()})
         return f"suffice: {self._controller}, budget {budget}"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> "EarlyStop | None":  # noqa: A002
@@ -81,7 +78,8 @@ class EpochStopping:
         vote = self._votes.get()[str(id)]
         if await vote.admits(epoch):
             return None
-        return EarlyStop(id=id, epoch=epoch, reason=vote.reason, metadata={"answer": vote.elected})
+        reason = "the vote is settled" if vote.tally.left > 0 else "the budget is spent"
+        return EarlyStop(id=id, epoch=epoch, reason=reason, metadata={"answer": vote.summary()["answer"]})
 
     async def complete_sample(self, id: str | int, epoch: int, scores: "dict[str, SampleScore]") -> None:  # noqa: A002
         """Take an epoch's answer."""
@@ -159,7 +157,6 @@ class _Epochs:
         return self._controller.next_round(self.tally) if self.tally.left > 0 else 0
 
     def arrived(self, epoch: int, answer: str | None) -> None:
-        """Take an epoch's answer."""
         if epoch not in self._answers:
             self._uncounted.append(epoch)
         self._answers[epoch] = answer
@@ -180,18 +177,7 @@ class _Epochs:
         self._running.discard(epoch)
         self._changed.set()
 
-    @property
-    def elected(self) -> str | None:
-        """The answer that the epochs so far elect."""
-        return _tally(self._answers[epoch] for epoch in sorted(self._answers)).leader
-
-    @property
-    def reason(self) -> str:
-        """Why an epoch is not run."""
-        return "the vote is settled" if self.tally.left > 0 else "the budget is spent"
-
     def summary(self) -> dict[str, Any]:
-        """The vote in figures."""
         tally = _tally(self._answers[epoch] for epoch in sorted(self._answers))
         rounds = self.tally.rounds + bool(self._uncounted)
         return {"answer": tally.leader, "votes": tally.votes, "epochs": tally.draws, "rounds": rounds}
@@ -207,16 +193,14 @@ def majority() -> "ScoreReducer":
     """
     from inspect_ai.scorer import score_reducer
 
-    made: ScoreReducer = score_reducer(name=NAME)(lambda: _elect)()
+    def elect(scores: "list[Score]") -> "Score":
+        tally = _tally(score.answer for score in scores)
+        chosen = scores[tally.answers.index(tally.leader)] if tally.leader is not None else scores[0]
+        about = {**(chosen.metadata or {}), "suffice": {"votes": tally.votes, "epochs": tally.draws}}
+        return chosen.model_copy(update={"answer": tally.leader, "metadata": about})
+
+    made: ScoreReducer = score_reducer(name="suffice_majority")(lambda: elect)()
     return made
-
-
-def _elect(scores: "list[Score]") -> "Score":
-    """The score of the elected answer, with the votes."""
-    tally = _tally(score.answer for score in scores)
-    chosen = scores[tally.answers.index(tally.leader)] if tally.leader is not None else scores[0]
-    votes = {"votes": tally.votes, "epochs": tally.draws}
-    return chosen.model_copy(update={"answer": tally.leader, "metadata": {**(chosen.metadata or {}), "suffice": votes}})
 
 
 def _tally(answers: Iterable[str | None]) -> Tally:

@@ -1,7 +1,7 @@
 """`Options`: settings that pydantic checks when they are made; an error is one sentence that names the setting."""
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 
 from suffice.errors import OptionError
+from suffice.settings import READERS
 
 
 def option(default: Any, about: str, metavar: str | None = None, *, file_only: bool = False, **bounds: Any) -> Any:
@@ -89,19 +90,11 @@ def _of_text(text: str, kinds: Sequence[Any]) -> Any:
                 return parts
             if get_origin(kind) is Mapping:
                 return dict(part.split("=", 1) for part in parts)
-            if kind in _READERS:
-                return _READERS[kind](text)
+            if kind in READERS:
+                return READERS[kind][0](text)
     except (KeyError, ValueError):
         pass
     return text
-
-
-_READERS: dict[Any, Callable[[str], Any]] = {
-    str: str,
-    int: int,
-    float: float,
-    bool: lambda text: {"true": True, "false": False}[text.lower()],
-}
 
 
 def option_error(kind: type[BaseModel], error: ValidationError) -> OptionError:

@@ -11,14 +11,13 @@ from suffice.errors import OptionError
 T = TypeVar("T")
 
 
-def setting(default: Any, about: str, metavar: str | None = None, *, file_only: bool = False) -> Any:
-    """A field of a dataclass that says what it is, to the command line and to a configuration file.
+def setting(default: Any, about: str, metavar: str | None = None) -> Any:
+    """A field of a dataclass that says what it is, to the command line.
 
     Args:
         default: What it is where nothing is said.
         about: A sentence for the help.
         metavar: What stands for its value there; a word made from its name and type by default.
-        file_only: Whether it is set in a configuration file alone: there is no option for it.
 
     >>> from dataclasses import dataclass, fields
     >>> @dataclass
@@ -27,7 +26,7 @@ def setting(default: Any, about: str, metavar: str | None = None, *, file_only: 
     >>> Lamp().watts, fields(Lamp)[0].metadata["about"]
     (5, 'How bright it is.')
     """
-    return field(default=default, metadata={"about": about, "metavar": metavar, "file_only": file_only})
+    return field(default=default, metadata={"about": about, "metavar": metavar})
 
 
 def from_text(make: Callable[..., T], text: str, argument: str) -> T:
@@ -67,12 +66,19 @@ def read_arguments(make: Any, text: str) -> dict[str, Any]:
     for setting in text.split(",") if text else []:
         key, equals, value = setting.partition("=")
         if key not in parameters:
-            readable = [parameter for name, parameter in parameters.items() if _plain(types.get(name, str)) in _READERS]
+            readable = [parameter for name, parameter in parameters.items() if _plain(types.get(name, str)) in READERS]
             known = ", ".join(map(_described, readable)) or "none"
             raise ValueError(f'no parameter "{key}"; its parameters and defaults are: {known}')
         if not equals or key in arguments:
             raise ValueError(f'give each parameter once, as key=value; "{setting}" is not that')
-        arguments[key] = _read(key, value, types.get(key, str))
+        kind = _plain(types.get(key, str))
+        if kind not in READERS:
+            raise ValueError(f"{key} can't be given in a string: its type is none of those that can")
+        read, wanted = READERS[kind]
+        try:
+            arguments[key] = read(value)
+        except (KeyError, ValueError):
+            raise ValueError(f'{key} must be {wanted}, not "{value}"') from None
     for parameter in parameters.values():
         if parameter.default is parameter.empty and parameter.name not in arguments:
             raise ValueError(f"{parameter.name} must be given")
@@ -89,22 +95,11 @@ def _plain(kind: Any) -> Any:
     return next(part for part in get_args(kind) if part is not type(None)) if optional else kind
 
 
-def _read(key: str, text: str, kind: Any) -> Any:
-    """A value of this type."""
-    kind = _plain(kind)
-    if kind not in _READERS:
-        raise ValueError(f"{key} can't be given in a string: its type is none of those that can")
-    convert, wanted = _READERS[kind]
-    try:
-        return convert(text)
-    except (KeyError, ValueError):
-        raise ValueError(f'{key} must be {wanted}, not "{text}"') from None
-
-
-_READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
+READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
     str: (str, "text"),
     int: (int, "a whole number"),
     float: (float, "a number"),
-    bool: ({"true": True, "false": False}.__getitem__, "true or false"),
+    bool: (lambda text: {"true": True, "false": False}[text.lower()], "true or false"),
     tuple[int, ...]: (lambda text: tuple(map(int, text.split("+"))), "whole numbers joined by +"),
 }
+"""For a type, how a text is read, and what it must be."""

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from suffice import Penalties
-from suffice.executors import Here
-from suffice.executors.processes import Processes
+from suffice.executors import Here, Processes
 from suffice.planning import budgets as planning_budgets
 from suffice.training import imitation, learner
 from suffice.training.learner import PRESETS

@@ -137,7 +137,7 @@ class Fields:
     def options(self) -> list[inspect.Parameter]:
         """Return a parameter for each option."""
         known = declared(self.kind)
-        wanted = self.names.split() or [name for name, (_, _, about) in known.items() if not about["file_only"]]
+        wanted = self.names.split() or [name for name, (_, _, about) in known.items() if not about.get("file_only")]
         return [_option(name, *known[name], self.defaults) for name in wanted]
 
     def value(self, given: Mapping[str, Any], *, whole: bool) -> Any:

@@ -10,11 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from suffice.errors import OptionError, SufficeError, missing
-from suffice.executors.base import Executor, Link, R, Task, Watch, ignore, register_executor
+from suffice.executors.base import LISTEN_SECONDS, Executor, Link, R, Task, Watch, ignore, register_executor
 from suffice.notebook import many
-
-LISTEN_SECONDS = 0.2
-"""How often what the tasks tell is passed on."""
 
 RETRIES = 5
 """How often a task is begun again whose node, or process, died."""
@@ -65,10 +62,9 @@ class Ray(Executor):
         What several tasks share is sent once.
         """
         ray, errors = self._ray, self._ray.exceptions
-        shared = _Shared(ray, tasks)
         self._runs += 1
         messages = _Messages(ray, None if watch is ignore else self._open_inbox(), self._runs, watch)
-        running, waiting, looked = dict[Any, int](), deque(enumerate(tasks)), 0.0
+        running, waiting, looked = dict[Any, int](), deque(enumerate(_shared(ray, tasks))), 0.0
         try:
             while True:
                 try:
@@ -78,11 +74,13 @@ class Ray(Executor):
                         looked = time.monotonic()
                     while len(running) < QUEUED_EACH * self.workers and waiting:
                         number, (function, arguments) = waiting.popleft()
-                        sent = map(shared.sent, arguments)
-                        running[self._remote.remote(messages.inbox, self._runs, number, function, *sent)] = number
+                        sent = self._remote.remote(messages.inbox, self._runs, number, function, *arguments)
+                        running[sent] = number
                     if not running:
                         break
-                    done = _done(ray, list(running))
+                    done, _ = ray.wait(list(running), timeout=LISTEN_SECONDS)
+                    if done:  # and all others that have ended by now
+                        done, _ = ray.wait(list(running), num_returns=len(running), timeout=0)
                 except KeyboardInterrupt:
                     waiting.clear()
                     for reference in running:
@@ -127,21 +125,14 @@ class Ray(Executor):
         return self._inbox
 
 
-class _Shared:
-    """Arguments that several tasks have, by identity: each is put into the object store once."""
-
-    def __init__(self, ray: Any, tasks: Sequence[Task[Any]]) -> None:
-        self._ray = ray
-        self._uses = Counter(id(one) for _, arguments in tasks for one in arguments if not isinstance(one, PLAIN))
-        self._put: dict[int, Any] = {}
-
-    def sent(self, argument: Any) -> Any:
-        """What goes in an argument's place."""
-        if self._uses[id(argument)] < 2:
-            return argument
-        if id(argument) not in self._put:
-            self._put[id(argument)] = self._ray.put(argument)
-        return self._put[id(argument)]
+def _shared(ray: Any, tasks: Sequence[Task[Any]]) -> list[Task[Any]]:
+    """Put each argument that several tasks have, by identity, into the object store once."""
+    every = [one for _, arguments in tasks for one in arguments if not isinstance(one, PLAIN)]
+    uses, put = Counter(map(id, every)), dict[int, Any]()
+    for one in every:
+        if uses[id(one)] > 1 and id(one) not in put:
+            put[id(one)] = ray.put(one)
+    return [(function, tuple(put.get(id(one), one) for one in arguments)) for function, arguments in tasks]
 
 
 class _Messages:
@@ -187,11 +178,9 @@ class _Inbox:
         self._messages: list[tuple[Any, ...]] = []
 
     def tell(self, *messages: Any) -> None:
-        """Keep this."""
         self._messages.append(messages)
 
     def take(self) -> list[tuple[Any, ...]]:
-        """All that is there, which is then gone."""
         messages, self._messages = self._messages, []
         return messages
 
@@ -211,11 +200,3 @@ def _work(inbox: Any, run: int, number: int, function: Any, *arguments: Any) -> 
         return messages, function(*arguments, link)
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _done(ray: Any, running: list[Any]) -> list[Any]:
-    """Those that have ended, once one has or there is something else to look after."""
-    done, _ = ray.wait(running, timeout=LISTEN_SECONDS)
-    if done:
-        done, _ = ray.wait(running, num_returns=len(running), timeout=0)
-    return list(done)

@@ -12,7 +12,6 @@ import numpy as np
 
 from suffice.controllers import question_random
 from suffice.errors import OptionError, SampleError
-from suffice.live import Outcome
 from suffice.live.prompts import Messages, get_prompt, put
 from suffice.live.sampling import Sampling, split_settings, takes_sampling
 from suffice.live.servers.server import Server
@@ -97,13 +96,14 @@ class ask:  # noqa: N801 - it is used as a function is
 
     async def __call__(self, batch: Any) -> AsyncIterator[Any]:
         """The batch with the columns added, in the format it has: a dict of arrays, or a table of pandas or Arrow."""
-        names = _names(batch)
+        names = list(batch) if isinstance(batch, Mapping) else list(getattr(batch, "column_names", batch))
         if self._question not in names:
             raise OptionError(f'must be one of {", ".join(names)}, not "{self._question}"', "question")
         taken = sorted(set(names) & set(self._columns.values()))
         if taken:
             raise OptionError(f"must be given: there is a column {taken[0]} already", "prefix")
-        rows = await self._ask_all(_values(batch, self._question))
+        column = batch[self._question]
+        rows = await self._ask_all(column.to_pylist() if hasattr(column, "to_pylist") else list(column))
         yield _with(batch, {to: (_KINDS[name], [row[name] for row in rows]) for name, to in self._columns.items()})
 
     async def close(self) -> None:
@@ -144,25 +144,16 @@ class ask:  # noqa: N801 - it is used as a function is
             vote = self._sampling.voting.begin(server, {**self._fields, "messages": messages}, random)
             outcome = await vote.outcome(self._sampling.deadline_seconds)
             error = None if outcome.samples else "no response before the deadline"
-        except SampleError as failed:
+            if error and self._strict:
+                raise SampleError(error, outcome)
+        except (OptionError, SampleError) as failed:
+            if self._strict:
+                raise
+            if isinstance(failed, OptionError):
+                return {**dict.fromkeys(_KINDS), "samples": 0, "rounds": 0, "tokens": 0, "error": str(failed)}
             outcome, error = failed.outcome, str(failed)
-            if self._strict:
-                raise
-        except OptionError as wrong:
-            if self._strict:
-                raise
-            return {**dict.fromkeys(_KINDS), "samples": 0, "rounds": 0, "tokens": 0, "error": str(wrong)}
-        if error and self._strict:
-            raise SampleError(error, outcome)
-        return _row(outcome, error)
-
-
-def _row(outcome: Outcome, error: str | None) -> Row:
-    return {
-        **{name: getattr(outcome, name) for name in _KINDS if name not in ("error", "response")},
-        "error": error,
-        "response": outcome.response.text if outcome.response else None,
-    }
+        row = {name: getattr(outcome, name) for name in _KINDS if name not in ("error", "response")}
+        return {**row, "error": error, "response": outcome.response.text if outcome.response else None}
 
 
 def _messages(question: Any, prompt: Messages) -> Messages:
@@ -174,15 +165,6 @@ def _messages(question: Any, prompt: Messages) -> Messages:
         if all(isinstance(one, Mapping) for one in messages):
             return [dict(one) for one in messages]
     raise OptionError("must be a text, or a list of messages", "question")
-
-
-def _names(batch: Any) -> list[str]:
-    return list(batch) if isinstance(batch, Mapping) else list(getattr(batch, "column_names", batch))
-
-
-def _values(batch: Any, name: str) -> list[Any]:
-    column = batch[name]
-    return column.to_pylist() if hasattr(column, "to_pylist") else list(column)
 
 
 def _with(batch: Any, columns: Mapping[str, tuple[type, list[Any]]]) -> Any:

@@ -65,14 +65,11 @@ def _pool(budget: int) -> Pool:
         kinds = random.integers(0, budget + 1) if number % 2 else random.integers(0, 4)
         shares = random.dirichlet(np.full(kinds + 1, 0.7))
         shares = shares if number % 3 else np.append(shares[:-1], 0) / max(shares[:-1].sum(), 1e-9)
-        answers = [None if code == kinds else f"answer {code}" for code in _drawn(random, shares, budget)]
+        codes = random.choice(kinds + 1, size=budget, p=shares) if shares.sum() else np.full(budget, kinds)
+        answers = [None if code == kinds else f"answer {code}" for code in codes]
         tokens = random.integers(1, 100, size=budget).tolist()
         questions.append(Question(f"question {number}", None, tuple(answers), tuple(tokens)))
     return Pool("checked", tuple(questions))
-
-
-def _drawn(random: np.random.Generator, shares: np.ndarray, count: int) -> list[int]:
-    return random.choice(len(shares), size=count, p=shares).tolist() if shares.sum() else [len(shares) - 1] * count
 
 
 def _met(controller: Controller, answers: Sequence[str | None]) -> Iterator[Tally]:
@@ -132,7 +129,6 @@ def _check_replay(controller: Controller, pool: Pool) -> None:
 
 
 def _check_saved(controller: SavedController, pool: Pool) -> None:
-    """A file gives the same decisions."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "controller.safetensors"
         save_controller(controller, path)

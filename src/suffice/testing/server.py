@@ -86,8 +86,7 @@ class FakeServer(AbstractContextManager["FakeServer"]):
         self.generated = 0
         """How many pieces of streams were sent."""
         self._started = threading.Event()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._thread.start()
         self._started.wait()
 
@@ -99,33 +98,19 @@ class FakeServer(AbstractContextManager["FakeServer"]):
         self._loop.call_soon_threadsafe(self._ending.set)
         self._thread.join()
 
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_until_complete(self._serve())
-        finally:
-            self._loop.close()
-
     async def _serve(self) -> None:
-        self._ending = asyncio.Event()
-        self._handlers: set[asyncio.Task[None]] = set()
+        self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
         server = await asyncio.start_server(self._accept, "127.0.0.1", self._port, backlog=4096)
         self.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         self._started.set()
         await self._ending.wait()
         for listening in server.sockets:
             self._loop.remove_reader(listening.fileno())
-        for _ in range(5):  # whoever was let in a moment ago has a handler by then, which can be ended
+        for _ in range(5):  # whoever was let in a moment ago has a handler by then, which ends with this loop
             await asyncio.sleep(0)
         server.close()
-        for handler in self._handlers:
-            handler.cancel()
-        await asyncio.gather(*self._handlers, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task  # noqa: S101
-        self._handlers.add(task)
         self.connections += 1
         try:
             while await self._answer(reader, writer):
@@ -134,7 +119,6 @@ class FakeServer(AbstractContextManager["FakeServer"]):
             pass
         finally:
             self.connections -= 1
-            self._handlers.discard(task)
             if self._ending.is_set():  # nobody waits until all is sent
                 writer.transport.abort()
             else:
