@@ -10,11 +10,9 @@ from helpers.pools import make_pool
 
 from suffice import Penalties, Plan, Tally, confidence, evaluate, get_controller, load_pool
 from suffice.planning import UNIVERSAL, Prior, build_model, confidences, plan
-from suffice.planning.approximate import confidence_table, plan_table
+from suffice.planning.approximate import confidence_table, plan_table, simulate
 from suffice.planning.budgets import expected_means, for_mean_samples
-from suffice.planning.cache import cached
-from suffice.planning.model import Model
-from suffice.planning.simulation import simulate
+from suffice.planning.model import Model, cached
 from suffice.planning.tables import Table, partition_keys
 from suffice.replay import learn_prior
 from suffice.tally import FloatArray, Standings
@@ -136,7 +134,7 @@ def test_a_mean_of_samples_is_met() -> None:
 
 def test_the_oldest_files_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("suffice.planning.cache.MOST_BYTES", 3000)
+    monkeypatch.setattr("suffice.planning.model.MOST_BYTES", 3000)
     for number in range(5):
         cached(lambda: {"zeros": np.zeros(100)}, "test", number)
         time = 1_000_000_000 + number

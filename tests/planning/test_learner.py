@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from suffice import Plan, Tally, certainty, confidence
 from suffice.planning import UNIVERSAL, Prior
-from suffice.planning.cache import cache_folder
 from suffice.planning.learning import ARMED, FLOOR, MEMORY, Learner, learned_prior, likelihoods, maximise, partition
-from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, log_likelihood
+from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, cache_folder, log_likelihood
 
 partitions = st.lists(st.integers(1, 12), min_size=1, max_size=8).map(lambda parts: tuple(sorted(parts, reverse=True)))
 

@@ -6,8 +6,8 @@ from helpers.pools import make_pool
 
 from suffice import ConditionedController, Controller, OptionError, Penalties, Plan, Pool, evaluate
 from suffice.controllers.conditioned import Range
+from suffice.planning.approximate import simulate
 from suffice.planning.model import UNIVERSAL
-from suffice.planning.simulation import simulate
 from suffice.replay import mean_over_pools
 from suffice.training import imitation
 from suffice.training.imitation import _without_answers, planner_examples

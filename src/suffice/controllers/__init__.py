@@ -3,9 +3,17 @@
 from suffice.controllers import rules
 from suffice.controllers.base import ArrayController, Controller, question_random
 from suffice.controllers.conditioned import ConditionedController, shipped_controllers
-from suffice.controllers.files import FORMAT, SavedController, file_kind, load_controller, save_controller
+from suffice.controllers.files import (
+    FORMAT,
+    SavedController,
+    controller_names,
+    file_kind,
+    get_controller,
+    load_controller,
+    register,
+    save_controller,
+)
 from suffice.controllers.learned import LearnedController
-from suffice.controllers.registry import controller_names, get_controller, register
 
 __all__ = [
     "FORMAT",

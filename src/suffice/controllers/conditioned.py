@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from suffice.controllers.files import Layers, NetworkController, file_kind, load_controller
-from suffice.controllers.registry import register
+from suffice.controllers.files import Layers, NetworkController, file_kind, load_controller, register
 from suffice.errors import ControllerError, OptionError, SufficeError, whole_number
 from suffice.penalties import ROUND_IN_USE, Penalties
 from suffice.tally import FloatArray, IntArray, Tallies, Tally

@@ -1,4 +1,7 @@
-"""Controller files: one .safetensors file with a controller's numbers and a card that says what it is."""
+"""Controllers by `NAME`, `NAME:key=value,key=value` or `file:PATH`, the same string everywhere, and their files.
+
+A controller file is one .safetensors file with a controller's numbers and a card that says what it is.
+"""
 
 import json
 from abc import abstractmethod
@@ -8,9 +11,10 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from suffice.controllers.base import ArrayController, import_planner
+from suffice.controllers.base import ArrayController, Controller, import_planner
 from suffice.errors import ControllerError, SufficeError
 from suffice.paths import is_there, write_whole
+from suffice.registry import Registry, classes_of
 from suffice.tally import FloatArray
 
 FORMAT = 1
@@ -188,3 +192,63 @@ def load_tensors(
         return make(tensors, card)
     except (SafetensorError, *BROKEN):
         raise error(f"{path}: this is not a whole {what}; make one with {command}") from None
+
+
+C = TypeVar("C", bound=type[Controller])
+
+
+_registry = Registry[Controller]("controller", "suffice.controllers", ControllerError, classes_of(Controller, "decide"))
+_registry.register("file", rest="PATH")(load_controller)
+
+
+def register(name: str) -> Callable[[C], C]:
+    """Make a controller class usable by name; its parameters are the arguments of its constructor.
+
+    Args:
+        name: Lower-case letters, digits, "-" and "_".
+
+    Returns:
+        A decorator for the class, which it leaves as it is.
+
+    Raises:
+        ControllerError: Where the name can't be one or is taken, or the class is no controller.
+
+    >>> @register("example-always")
+    ... class Always(Controller):
+    ...     def __init__(self, draws: int = 3):
+    ...         self.draws = draws
+    ...
+    ...     def decide(self, tally):
+    ...         return self.draws - tally.draws
+    >>> get_controller("example-always:draws=5").draws
+    5
+    """
+    return _registry.register(name)
+
+
+def controller_names() -> list[str]:
+    """The names that can be asked for, those of other packages among them, sorted.
+
+    >>> {"asc", "plan", "rl"} <= set(controller_names())
+    True
+    """
+    import_planner()
+    return _registry.names()
+
+
+def get_controller(spec: str | Controller) -> Controller:
+    """The controller that a string describes; a controller is returned as it is.
+
+    Args:
+        spec: `NAME`, `NAME:key=value,key=value` or `file:PATH`, or a controller.
+
+    Raises:
+        ControllerError: Where there is no such controller, parameter or file.
+
+    >>> get_controller("asc:threshold=0.9")
+    AdaptiveSelfConsistency(threshold=0.9)
+    """
+    if isinstance(spec, Controller):
+        return spec
+    import_planner()
+    return _registry.get(spec)

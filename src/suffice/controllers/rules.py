@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from suffice.controllers.base import ArrayController
-from suffice.controllers.registry import register
+from suffice.controllers.files import register
 from suffice.tally import NONE, FloatArray, IntArray, Tallies
 
 

@@ -1,6 +1,5 @@
 """Elections: from the answers of a vote to the one that is given."""
 
-from suffice.elections.accuracy import field_accuracy
 from suffice.elections.election import (
     LENGTH,
     Election,
@@ -9,7 +8,7 @@ from suffice.elections.election import (
     get_election,
     register_election,
 )
-from suffice.elections.fields import FieldElection, FieldTallies
+from suffice.elections.fields import FieldElection, FieldTallies, field_accuracy
 from suffice.elections.learned import LearnedWeights, load_weights, save_weights
 from suffice.response import typical
 

@@ -7,8 +7,8 @@ import numpy as np
 from suffice.controllers import Controller
 from suffice.live.vote import COMPLETE_WITHOUT
 from suffice.planning import Prior
+from suffice.planning.approximate import simulate
 from suffice.planning.model import CONCENTRATIONS, DISCOUNTS
-from suffice.planning.simulation import simulate
 from suffice.tally import IntArray, Tally
 
 EPISODES = 400

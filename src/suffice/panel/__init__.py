@@ -1,9 +1,8 @@
 """Several voters on one question: whom to ask next, how often, and when it is enough."""
 
-from suffice.panel.controllers import Cascade, PanelController
+from suffice.panel.controllers import Cascade, PanelController, PanelTallies
 from suffice.panel.evaluate import PanelComparison, PanelResult, evaluate_panel, panel_controller
 from suffice.panel.fitted import FittedPanel, fit_panel, load_panel, save_panel
-from suffice.panel.tallies import PanelTallies
 from suffice.panel.voters import PoolVoter, learn_weights
 
 __all__ = [

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from suffice.panel.controllers import PanelController
-from suffice.panel.tallies import PanelTallies
+from suffice.panel.controllers import PanelController, PanelTallies
 from suffice.panel.voters import PoolVoter
 from suffice.pools import ABSENT, Episodes, Question, draw_episodes
 from suffice.tally import NONE, FloatArray, IntArray

@@ -13,9 +13,8 @@ import numpy as np
 
 from suffice.controllers.files import FORMAT, load_tensors, write_tensors
 from suffice.errors import ControllerError, OptionError
-from suffice.panel.controllers import PanelController
+from suffice.panel.controllers import PanelController, PanelTallies
 from suffice.panel.episodes import PanelEpisodes, draw_panel, run_panel
-from suffice.panel.tallies import PanelTallies
 from suffice.panel.voters import PoolVoter, aligned, learn_weights
 from suffice.pools import Pool
 from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray

@@ -27,9 +27,8 @@ from suffice.live.servers.server import Server
 from suffice.live.servers.targets import KEY_ENV, Target, whole_url
 from suffice.live.vote import Voting
 from suffice.options import Options, option
-from suffice.panel.controllers import PanelController
+from suffice.panel.controllers import PanelController, vote_sizes
 from suffice.panel.evaluate import panel_controller
-from suffice.panel.tallies import vote_sizes
 from suffice.response import Response
 from suffice.tally import DEFAULT_BUDGET, FloatArray, Tally
 

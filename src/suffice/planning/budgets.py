@@ -12,9 +12,9 @@ import numpy as np
 import scipy
 
 from suffice.penalties import Penalties
+from suffice.planning.approximate import simulate
 from suffice.planning.controller import Mixture, Plan, planned
 from suffice.planning.model import EXACT_BUDGET, Model, build_model
-from suffice.planning.simulation import simulate
 from suffice.planning.values import Policy, plan
 from suffice.tally import IntArray, Tally
 

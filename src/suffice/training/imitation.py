@@ -21,9 +21,8 @@ from suffice.controllers.conditioned import (
 )
 from suffice.executors import Link
 from suffice.penalties import Penalties
-from suffice.planning.approximate import Basis, Fitted, cached_confidence, fit_model, state_worths
+from suffice.planning.approximate import Basis, Fitted, cached_confidence, fit_model, simulate, state_worths
 from suffice.planning.model import EXACT_BUDGET, UNIVERSAL, build_model
-from suffice.planning.simulation import simulate
 from suffice.planning.values import level_worths
 from suffice.tally import FloatArray, IntArray
 from suffice.training import learner
