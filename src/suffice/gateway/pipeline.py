@@ -17,7 +17,7 @@ from starlette.responses import Response
 from suffice.errors import SampleError, SufficeError
 from suffice.gateway.door import Places, body_of
 from suffice.gateway.errors import GatewayError, from_upstream
-from suffice.gateway.events import Elected, Events, Passed, Standing, Thought
+from suffice.gateway.events import Elected, Events, Passed, Standing, Thought, end
 from suffice.gateway.exchange import DrawBegun, Exchange, NoReply, NotVoted, SentTo, VoteBegun, Voted
 from suffice.gateway.fleet.relay import in_time, relay
 from suffice.gateway.fleet.upstreams import Upstreams
@@ -26,7 +26,6 @@ from suffice.gateway.operations.costs import measure
 from suffice.gateway.operations.state import FileState
 from suffice.gateway.render import (
     StreamShape,
-    end,
     headers_of,
     render_stream,
     render_whole,
@@ -156,7 +155,7 @@ class Pipeline:
                 if scouted.extractor is None:
                     why = route.why or "no answer"
                     exchange.add(NotVoted(why))
-                    told = _no_vote(parsed, why, scouted.status)
+                    told = _no_vote(parsed, why, scouted.passed.status)
                     yield self._alone(parsed, scouted, exchange, told, ends)
                     return
             async with aclosing(self._vote(parsed, route, server, exchange, scouted)) as events:
@@ -219,7 +218,7 @@ class Pipeline:
         self, parsed: ParsedRequest, scouted: Scouted, exchange: Exchange, told: dict[str, str], ends: float
     ) -> Passed:
         """A single draw as the reply, with its tokens counted."""
-        passed = scouted.passed()
+        passed = scouted.passed
         pieces = in_time(passed, ends, parsed.options.deadline_seconds, exchange, parsed.dialect)
         return _with(replace(passed, pieces=pieces), told)
 
@@ -265,7 +264,7 @@ class Pipeline:
         self.learning.ended(key, vote, server, outcome, options.learn)
         told = headers_of(outcome)
         if scouted and outcome.given_up:
-            yield _with(scouted.passed(), told)
+            yield _with(scouted.passed, told)
             return
         reply = reply_of(parsed, outcome)
         if scouted and scouted.response and scouted.told:

@@ -1,6 +1,5 @@
 """From the events of a request to the client's reply: whole, or as a stream that tells how a vote stands meanwhile."""
 
-import asyncio
 import json
 import time
 from collections import deque
@@ -14,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from suffice.gateway.events import CutError, Elected, Event, Events, Passed, Standing, Thought
+from suffice.gateway.events import CutError, Elected, Event, Events, Passed, Standing, Thought, Upcoming
 from suffice.gateway.requests.parse import ParsedRequest
 from suffice.live import Moment, Outcome, Progress
 from suffice.live.dialects import Dialect
@@ -31,7 +30,7 @@ _STREAM = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 async def render_whole(events: Events, request: Request) -> Response:
     """The reply when it is whole; one that is passed back is sent on as it arrives."""
-    coming = Coming(events, request)
+    coming = Upcoming(events, request)
     try:
         while isinstance(event := await coming.next(), Standing | Thought):
             pass
@@ -62,7 +61,7 @@ class StreamShape:
 
 async def render_stream(events: Events, request: Request, shape: StreamShape) -> Response:
     """A stream. What is known before the first heartbeat has its own status and headers; then it begins in any case."""
-    coming = Coming(events, request)
+    coming = Upcoming(events, request)
     before: list[Standing] = []
     try:
         begins = time.monotonic() + shape.begins
@@ -71,7 +70,7 @@ async def render_stream(events: Events, request: Request, shape: StreamShape) ->
             before.append(event)
             if event.facts["draws"]:  # before the first response the upstream may still fail, with a status
                 begins = min(begins, time.monotonic() + QUICK)
-            event = await coming.next(max(0.0, begins - time.monotonic()))
+            event = await coming.next(begins - time.monotonic())
     except BaseException:
         await coming.close()
         raise
@@ -84,17 +83,18 @@ async def render_stream(events: Events, request: Request, shape: StreamShape) ->
     return StreamingResponse(_told([*before, event], coming, shape), headers=headers, media_type="text/event-stream")
 
 
-async def _told(begun: list[Event | None], coming: "Coming", shape: StreamShape) -> AsyncGenerator[bytes, None]:
+async def _told(begun: list[Event | None], coming: Upcoming[Event], shape: StreamShape) -> AsyncGenerator[bytes, None]:
     """What has begun and what is yet to come, as a stream."""
-    waiting, thoughts = deque(begun), 0
+    waiting, thoughts, over = deque(begun), 0, False
     try:
-        while waiting or not coming.over:
+        while not over:
             event = waiting.popleft() if waiting else await coming.next(shape.heartbeat)
             if coming.left:
                 return
             thoughts += event.events if isinstance(event, Thought) else 0
             async for piece in _pieces(event, shape, thoughts):
                 yield piece
+            over = isinstance(event, Elected | Passed)
     finally:
         await coming.close()
 
@@ -117,54 +117,6 @@ async def _pieces(event: Event | None, shape: StreamShape, thoughts: int) -> Asy
                 yield piece
 
 
-class Coming:
-    """The events of a request, each of which may be waited for a while, as long as the client is there."""
-
-    def __init__(self, events: Events, request: Request) -> None:
-        self._events = events
-        self._next: asyncio.Task[Event] | None = None
-        self._leaving = asyncio.create_task(_left(request))
-        self.over = False
-        """Whether the end has come."""
-
-    @property
-    def left(self) -> bool:
-        """Whether the client has hung up."""
-        return self._leaving.done()
-
-    async def next(self, seconds: float | None = None) -> Event | None:
-        """The next event; None where it has not come within so many seconds, or the client hangs up meanwhile."""
-        self._next = self._next or asyncio.ensure_future(anext(self._events))
-        await asyncio.wait({self._next, self._leaving}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if not self._next.done():
-            return None
-        event, self._next = self._next.result(), None
-        self.over = not isinstance(event, Standing | Thought)
-        return event
-
-    def stay(self) -> None:
-        """Look no more whether the client is there: whoever sends the reply does."""
-        self._leaving.cancel()
-
-    async def close(self) -> None:
-        """End what is under way."""
-        await end(self._leaving, *([self._next] if self._next else []))
-        await self._events.aclose()
-
-
-async def _left(request: Request) -> None:
-    """Wait until the client has hung up."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
-async def end(*tasks: asyncio.Future[Any]) -> None:
-    """Cancel tasks and wait for their end; whoever is cancelled meanwhile does not disturb them."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks)
-
-
 class RelayedResponse(StreamingResponse):
     """A reply that is passed back as it arrives; where it is cut, the connection is."""
 
@@ -174,7 +126,7 @@ class RelayedResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def _relayed(passed: Passed, coming: Coming) -> Response:
+def _relayed(passed: Passed, coming: Upcoming[Event]) -> Response:
     """A reply that is passed back; what it takes is held until it has been."""
 
     async def pieces() -> AsyncGenerator[bytes, None]:
@@ -225,16 +177,11 @@ def reply_of(parsed: ParsedRequest, outcome: Outcome) -> dict[str, Any]:
         chosen = dialect.rewritten(chosen, outcome.value)
     usage = usage_of_all(outcome.responses)
     reply = dialect.reply(chosen, usage, outcome.prompt_tokens, outcome.completion_tokens)
-    return {**reply, "suffice": summary(outcome)}
-
-
-def summary(outcome: Outcome) -> dict[str, Any]:
-    """The `suffice` object of a reply."""
     told = outcome.summary() | {"failures": len(outcome.failures)}
     if outcome.named:
         seconds = sum(response.seconds for response in outcome.responses) / max(outcome.samples, 1)
         told["seconds_saved"] = round(seconds * outcome.samples_saved, 3)
-    return told
+    return {**reply, "suffice": told}
 
 
 def headers_of(outcome: Outcome) -> dict[str, str]:

@@ -3,7 +3,6 @@
 Where it gives no answer it is the reply, byte for byte; where it does, the vote goes on from there.
 """
 
-import asyncio
 import math
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -15,7 +14,7 @@ from starlette.requests import Request
 
 from suffice.answers import Extractor
 from suffice.gateway.errors import from_upstream
-from suffice.gateway.events import Passed, Thought
+from suffice.gateway.events import Passed, Thought, Upcoming
 from suffice.gateway.fleet.relay import back, whole
 from suffice.gateway.fleet.upstreams import Upstreams, pieces_of, unpacked
 from suffice.gateway.operations import metrics
@@ -28,8 +27,6 @@ from suffice.live.servers.retry import TooLongError
 from suffice.live.servers.server import Server
 from suffice.live.signals import silenced
 from suffice.response import Response
-
-Headers = list[tuple[bytes, bytes]]
 
 MOST_HELD = 64
 """So many tokens of a stream are held at most."""
@@ -54,21 +51,14 @@ class Hold:
 class Scouted:
     """What a scout brought: something to vote on, or what is to be passed back as it is."""
 
-    status: int
-    headers: Headers
-    body: bytes = b""
-    stream: AsyncGenerator[bytes, None] | None = None
-    """The pieces of a stream that is not over, from its first; the body is empty then."""
+    passed: Passed
+    """It as the reply."""
     response: Response | None = None
     """What was said, where it could be read."""
     extractor: Extractor | None = None
     """What reads such answers; None where there is nothing to vote on."""
     told: bool = False
     """Whether the client's stream has begun with its thoughts."""
-
-    def passed(self) -> Passed:
-        """It as the reply."""
-        return Passed(self.status, self.headers, self.stream or whole(self.body))
 
 
 @dataclass(frozen=True)
@@ -96,7 +86,7 @@ class Scout:
     async def _send_and_read(self) -> Scouted:
         begun = time.monotonic()
         scouted = await (self._streamed() if self.parsed.client.streamed else self._whole())
-        if scouted.response is None or scouted.stream:
+        if scouted.response is None:
             return scouted
         timed = replace(scouted.response, seconds=round(time.monotonic() - begun, 3))
         return replace(scouted, response=timed, extractor=self.extractor.for_scout(timed))
@@ -110,12 +100,12 @@ class Scout:
         try:
             said = self.server.dialect.read(plain, 1, has_signals)[0]
         except MalformedError:
-            return Scouted(reply.status, headers, body)
+            return Scouted(Passed(reply.status, headers, whole(body)))
         if has_signals:
             body = as_json(silenced(plain))
             headers = [one for one in headers if one[0] not in (b"content-length", b"content-encoding")]
             headers.append((b"content-length", str(len(body)).encode()))
-        return Scouted(reply.status, headers, body, response=said)
+        return Scouted(Passed(reply.status, headers, whole(body)), said)
 
     async def _streamed(self) -> Scouted:
         """One whose reply streams: it is held for a while, to see whether there will be an answer in it.
@@ -123,10 +113,10 @@ class Scout:
         So it may begin again where it breaks off, unless thoughts were told.
         """
         reply, has_signals = await self._open()
-        about = reply.status, back(reply.raw_headers)
+        passed = Passed(reply.status, back(reply.raw_headers), pieces_of(reply))
         reader, strip = self.reader, without_logprobs if has_signals else bytes
         reasoning = ReasoningRelay(self.tell)
-        pieces = Peeked(pieces_of(reply))
+        pieces = Upcoming(passed.pieces)
         hold, over = Hold(self.hold), False
         reader.restart()
         try:
@@ -139,8 +129,8 @@ class Scout:
             if pieces.ended and reader.streamed and not reader.closed:
                 raise ConnectionError("its stream ended before its response did")
             if not pieces.ended:
-                stream = pieces.from_start(bytes(reasoning.held + reader.decoder.rest))
-                return Scouted(*about, stream=_stripped(stream) if has_signals else stream)
+                stream = pieces.rest(bytes(reasoning.held + reader.decoder.rest))
+                return Scouted(replace(passed, pieces=_stripped(stream) if has_signals else stream))
         except (ConnectionError, TimeoutError, TooLongError) as error:
             await pieces.close()
             if reasoning.told:
@@ -155,7 +145,7 @@ class Scout:
             response = reader.response() if reader.streamed else self.server.dialect.read(left, 1, has_signals)[0]
         except MalformedError:
             response = None
-        return Scouted(*about, body, response=response, told=reasoning.told > 0)
+        return Scouted(replace(passed, pieces=whole(body)), response, told=reasoning.told > 0)
 
     async def _open(self) -> tuple[aiohttp.ClientResponse, bool]:
         """The beginning of the reply, and whether there are log probabilities in it that the client does not expect."""
@@ -169,44 +159,6 @@ class Scout:
             raw = with_members(raw, {name: more[name] for name in more if more[name] is not asked.get(name)})
         upstream = self.upstreams.at(self.server.host)
         return await upstream.open(self.http, self.parsed.path, raw, plain=True), top is not None
-
-
-class Peeked:
-    """Pieces of a stream, each of which may be waited for a while; what is not waited for comes with the rest."""
-
-    def __init__(self, pieces: AsyncGenerator[bytes, None]) -> None:
-        self.ended = False
-        self._pieces = pieces
-        self._coming: asyncio.Task[bytes | None] | None = None
-
-    async def next(self, seconds: float) -> bytes | None:
-        """The next piece; None where it has not come within so many seconds, or all have ended."""
-        self._coming = self._coming or asyncio.ensure_future(anext(self._pieces, None))
-        await asyncio.wait({self._coming}, timeout=None if seconds == math.inf else max(0.0, seconds))
-        if not self._coming.done():
-            return None
-        piece, self._coming = self._coming.result(), None
-        self.ended = piece is None
-        return piece
-
-    async def from_start(self, begun: bytes) -> AsyncGenerator[bytes, None]:
-        """What has begun, and then what is still to come; whoever stops reading hangs up."""
-        try:
-            yield begun
-            if self._coming and (piece := await self._coming):
-                self._coming = None
-                yield piece
-            async for piece in self._pieces:
-                yield piece
-        finally:
-            await self.close()
-
-    async def close(self) -> None:
-        """Hang up."""
-        if self._coming and not self._coming.done():
-            self._coming.cancel()
-            await asyncio.wait({self._coming})
-        await self._pieces.aclose()
 
 
 class ReasoningRelay:
