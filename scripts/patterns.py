@@ -25,7 +25,7 @@ from suffice.answers.words import Words
 from suffice.response import Response
 
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
-READER = ("conclusion", "options", "prose", "reader", "requests", "short", "slots", "values", "words")
+READER = ("conclusion", "forms", "prose", "reader", "requests", "words")
 JSON = Structure()
 NEVER = re.compile(r"(?!)")
 ALWAYS = ("words.OR", "words.AND")

@@ -9,9 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice import OptionError
-from suffice.answers import json_text
-from suffice.answers.fields import FieldComparison, leaves, scalar_key
-from suffice.answers.json_text import is_bounded, read_calls, read_json
+from suffice.answers.fields import (
+    DEEPEST,
+    MOST_VALUES,
+    FieldComparison,
+    is_bounded,
+    leaves,
+    read_calls,
+    read_json,
+    scalar_key,
+)
 from suffice.answers.structure import Schema
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -85,12 +92,12 @@ def test_hostile_json_and_the_pieces_of_an_object_that_breaks_off_are_no_answer(
 
 def test_what_is_read_is_within_its_bounds() -> None:
     deep: Any = 1
-    for _ in range(json_text.DEEPEST - 1):
+    for _ in range(DEEPEST - 1):
         deep = [deep]
     assert is_bounded(deep)
     assert not is_bounded([deep])
-    assert is_bounded([0] * (json_text.MOST_VALUES - 1))
-    assert not is_bounded([0] * json_text.MOST_VALUES)
+    assert is_bounded([0] * (MOST_VALUES - 1))
+    assert not is_bounded([0] * MOST_VALUES)
     for value in ((1, 2), {1: 2}, float("nan"), 10**2_000, object(), {"a": {"b": b""}}):
         assert not is_bounded(value)
 

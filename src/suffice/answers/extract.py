@@ -8,11 +8,10 @@ import re
 from collections.abc import Callable
 
 from suffice.answers.extractor import Extractor, Kind, Read, TextExtractor, register_extractor
-from suffice.answers.json_text import read_json
-from suffice.answers.options import chosen_letter
-from suffice.answers.prose import boxed, unfenced, unmarked
+from suffice.answers.fields import read_json
+from suffice.answers.forms import chosen_letter
+from suffice.answers.prose import NUMBER, boxed, plain_number, unfenced, unmarked
 from suffice.answers.structure import Structure, spelled
-from suffice.answers.values import NUMBER, plain_number
 from suffice.errors import OptionError
 from suffice.killable import SEARCHER
 from suffice.response import Response

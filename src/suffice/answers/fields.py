@@ -1,6 +1,11 @@
-"""One structured answer as parts that can be compared: what each is compared by, and where it stands."""
+"""JSON in a response: read within bounds, and as parts that can be compared, each by a key and by where it stands.
+
+What is too long, too deep or not plain JSON is no answer.
+"""
 
 import json
+import math
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +14,131 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from suffice.answers.json_text import is_bounded
+from suffice.answers.prose import FENCE
 from suffice.errors import OptionError
+
+LONGEST = 1_000_000
+"""Characters of a text in which JSON is looked for; a longer one has no answer."""
+
+DEEPEST = 64
+"""Objects and lists within one another; a value that goes deeper is none."""
+
+MOST_VALUES = 10_000
+"""Values within a value, itself and those within those counted; one with more is none."""
+
+MOST_BITS = 4_000
+"""Bits of a whole number."""
+
+_MOST_BROKEN = 200
+"""Fences and objects that may be no JSON before the text is held to have none: each takes its time."""
+
+_OBJECT = re.compile(r'\{(?=\s*["}])')
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair, which can't be written down."""
+
+
+def read_json(text: str) -> Any:
+    r"""The JSON value in a text, or None: the whole text, else its last fenced JSON, else the last object in its prose.
+
+    An object that names a key twice says two things and is none, as are numbers that JSON has no room for, halves of
+    surrogate pairs, and the pieces of an object that breaks off. A bare `null` can't be told from none.
+
+    >>> read_json('Here it is:\n```json\n{"age": 41}\n```'), read_json('So {"age": 41} it is.')
+    ({'age': 41}, {'age': 41})
+    >>> read_json('{"age": 41, "age": 14}'), read_json('{"age": 1e999}'), read_json('{"name": {"first": "A"}, ')
+    (None, None, None)
+    """
+    if len(text) > LONGEST:
+        return None
+    try:
+        fenced = FENCE.findall(text)[: -_MOST_BROKEN - 1 : -1]
+        value = next((found for found in map(_whole, [text, *fenced]) if found is not None), None)
+        value = _last_object(text) if value is None else value
+    except (ValueError, RecursionError):
+        return None
+    return value if is_bounded(value) else None
+
+
+def is_json(text: str) -> bool:
+    """Whether the whole of a text is a JSON object or list."""
+    return text[:1] in ("{", "[") and text[-1:] in ("}", "]") and isinstance(read_json(text), dict | list)
+
+
+def read_calls(tool_calls: Any) -> list[dict[str, Any]] | None:
+    """Names and arguments of a message's `tool_calls`; None if unreadable.
+
+    >>> read_calls([{"id": "1", "function": {"name": "look_up", "arguments": '{"city": "Bern"}'}}])
+    [{'name': 'look_up', 'arguments': {'city': 'Bern'}}]
+    """
+    try:
+        calls = [
+            {"name": call["function"]["name"], "arguments": read_json(call["function"].get("arguments") or "{}")}
+            for call in tool_calls or ()
+        ]
+    except (TypeError, LookupError, AttributeError):
+        return None
+    readable = all(isinstance(call["name"], str) and isinstance(call["arguments"], dict) for call in calls)
+    return calls if readable and is_bounded(calls) else None
+
+
+def is_bounded(value: Any) -> bool:
+    """Whether a value is plain JSON, and neither too deep nor too large to be voted on."""
+    level: list[Any] = [value]
+    seen = 0
+    for _ in range(DEEPEST):
+        seen += len(level)
+        if seen > MOST_VALUES or not all(map(_is_plain, level)):
+            return False
+        nested = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [part for one in nested for part in one]
+        if not level:
+            return True
+    return False
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and _is_plain(name) for name in value)
+    if isinstance(value, str):
+        return value.isascii() or not _SURROGATE.search(value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, int):
+        return value.bit_length() <= MOST_BITS
+    return value is None or isinstance(value, list)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is named twice")
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, strict=False)
+
+
+def _whole(text: str) -> Any:
+    """What a text is that holds JSON and nothing else."""
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError:
+        return None
+
+
+def _last_object(text: str) -> Any:
+    """The last object that stands in prose; what is read once is not read again."""
+    found, place, end, broken = None, 0, len(text.rstrip()), 0
+    while start := _OBJECT.search(text, place):
+        try:
+            found, place = _DECODER.raw_decode(text, start.start())
+        except json.JSONDecodeError as error:
+            broken += 1
+            place = max(error.pos, start.end())
+            if error.msg.startswith("Unterminated string") or place >= end or broken > _MOST_BROKEN:
+                return None
+    return found
+
 
 OBJECT, LIST = "{}", "[]"
 """The keys of parts that have parts of their own."""
@@ -21,14 +149,14 @@ MOST_MARKS = 30
 _MOST_WORDS = 12
 
 
+@dataclass(eq=False)
 class Part:
     """A value within a structured answer, as it came, and the key that it is compared by."""
 
-    def __init__(self, value: Any, key: str, parts: "dict[str, Part] | list[Part] | None" = None) -> None:
-        self.value = value
-        self.key = key
-        self.parts = parts
-        self.is_ignored = False
+    value: Any
+    key: str
+    parts: "dict[str, Part] | list[Part] | None" = None
+    is_ignored: bool = False
 
     @property
     def fields(self) -> "dict[str, Part]":
@@ -110,18 +238,14 @@ _Patterns = list[tuple[str, ...]]
 
 
 def _part(value: Any, ignored: _Patterns, loose: _Patterns) -> Part:
-    part: Part
+    is_ignored = () in ignored
     if isinstance(value, dict):
-        part = Part(value, OBJECT, {
-            name: _part(inner, _below(ignored, name), _below(loose, name)) for name, inner in value.items()
-        })  # fmt: skip
-    elif isinstance(value, list):
-        ignored_below, loose_below = _below(ignored), _below(loose)
-        part = Part(value, LIST, [_part(inner, ignored_below, loose_below) for inner in value])
-    else:
-        part = Part(value, scalar_key(value, () in loose))
-    part.is_ignored = () in ignored or (isinstance(value, list) and () in _below(ignored))
-    return part
+        parts = {name: _part(inner, _below(ignored, name), _below(loose, name)) for name, inner in value.items()}
+        return Part(value, OBJECT, parts, is_ignored)
+    if isinstance(value, list):
+        ignored, loose = _below(ignored), _below(loose)
+        return Part(value, LIST, [_part(inner, ignored, loose) for inner in value], is_ignored or () in ignored)
+    return Part(value, scalar_key(value, () in loose), is_ignored=is_ignored)
 
 
 def _below(patterns: _Patterns, name: str | None = None) -> _Patterns:
@@ -155,17 +279,12 @@ def scalar_key(value: Any, loose: bool = False) -> str:
 
 
 def _folded(text: str, loose: bool) -> str:
-    if not text.isascii() and _most_marks(text) <= MOST_MARKS:
+    runs = groupby(text, lambda letter: unicodedata.combining(letter) > 0)
+    if not text.isascii() and not any(is_mark and len([*run]) > MOST_MARKS for is_mark, run in runs):
         text = unicodedata.normalize("NFKC" if loose else "NFC", text)
     if loose:
         text = "".join(letter for letter in text.casefold() if letter.isalnum()) or text
     return " ".join(text.split())
-
-
-def _most_marks(text: str) -> int:
-    """The length of the longest run of combining marks."""
-    runs = groupby(text, lambda letter: unicodedata.combining(letter) > 0)
-    return max((sum(1 for _ in run) for is_mark, run in runs if is_mark), default=0)
 
 
 def _quoted(text: str) -> str:
@@ -185,9 +304,7 @@ def leaves(value: Any, pointer: str = "") -> dict[str, Any]:
     """
     if not isinstance(value, dict | list) or not value:
         return {pointer: value}
-    named = value.items() if isinstance(value, dict) else enumerate(value)
-    return {
-        path: leaf
-        for name, part in named
-        for path, leaf in leaves(part, f"{pointer}/{escaped(str(name))}").items()
-    }  # fmt: skip
+    found: dict[str, Any] = {}
+    for name, part in value.items() if isinstance(value, dict) else enumerate(value):
+        found |= leaves(part, f"{pointer}/{escaped(str(name))}")
+    return found

@@ -26,33 +26,29 @@ STRIKES = 2
 
 
 class Lane:
-    """Workers that do comparisons in the order in which they came; each is started when all others are busy."""
+    """Two workers that do comparisons in the order in which they came, each with its own thread."""
 
-    def __init__(self, seconds: float, workers: int) -> None:
+    def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._workers = workers
         self._own = threading.local()
         self._renew()
         os.register_at_fork(after_in_child=self._renew)
 
     def _renew(self) -> None:
-        self._threads = ThreadPoolExecutor(self._workers, "suffice-compare", initializer=self._equip)
+        self._threads = ThreadPoolExecutor(2, "suffice-compare", initializer=self._equip)
 
     def _equip(self) -> None:
         self._own.worker = KillableWorker("equal")
 
     def compare(self, a: str, b: str) -> "Future[bool | None]":
-        """Whether two forms are equal; None where that takes too long to tell."""
-        return self._threads.submit(self._compare, a, b)
-
-    def _compare(self, a: str, b: str) -> bool | None:
-        worker: KillableWorker = self._own.worker
-        equal: bool | None = worker.run("equal", structure(a), structure(b), seconds=self._seconds)
-        return equal
+        """Start to compare two forms; the result is None where that takes too long to tell."""
+        return self._threads.submit(
+            lambda: self._own.worker.run("equal", structure(a), structure(b), seconds=self._seconds)
+        )
 
 
-QUICK = Lane(MOMENT, workers=2)
-SLOW = Lane(SECONDS, workers=2)
+QUICK = Lane(MOMENT)
+SLOW = Lane(SECONDS)
 
 
 @dataclass(frozen=True)
@@ -67,37 +63,6 @@ class FormulaComparison:
     def begin(self) -> "Future[bool | None]":
         """Have it computed; None for what takes too long."""
         return self.lane.compare(self.a, self.b)
-
-
-Comparing = Generator[FormulaComparison, bool | None, bool]
-"""Asks for comparisons, and is sent what they come to."""
-
-
-class ComparisonBudget:
-    """The time that one vote has for comparing, and what it has learned of its answers."""
-
-    def __init__(self) -> None:
-        self._left = BUDGET
-        self._was_slow = False
-        self._strikes: Counter[str] = Counter()
-
-    def same(self, a: str, b: str) -> Comparing:
-        """Whether two forms are equal; those that are too slow to compare are not, as they are written differently."""
-        if max(self._strikes[a], self._strikes[b]) >= STRIKES:
-            return False
-        if not self._was_slow:
-            equal = yield FormulaComparison(a, b, QUICK)
-            if equal is not None:
-                return equal
-            self._was_slow = True
-        if self._left <= 0:
-            return False
-        begun = time.monotonic()
-        equal = yield FormulaComparison(a, b, SLOW, self._left)
-        self._left -= time.monotonic() - begun
-        if equal is None:
-            self._strikes.update((a, b))
-        return bool(equal)
 
 
 LONGEST_FORMULA = 300
@@ -131,7 +96,9 @@ class Keys:
         self._exact = exact
         self._keys: dict[str, str] = {}
         self._percents_settled: set[str] = set()
-        self._budget = ComparisonBudget()
+        self._seconds_left = BUDGET
+        self._was_slow = False
+        self._strikes: Counter[str] = Counter()
 
     def key(self, answer: str | None) -> str | None:
         """The key of an answer as it was written; None for none."""
@@ -139,7 +106,12 @@ class Keys:
         try:
             comparison = next(finding)
             while True:
-                comparison = finding.send(_compared(comparison))
+                comparing = comparison.begin()
+                try:
+                    comparison = finding.send(comparing.result(comparison.patience))
+                except TimeoutError:
+                    comparing.cancel()
+                    comparison = finding.send(None)
         except StopIteration as found:
             key: str | None = found.value
             return key
@@ -159,7 +131,7 @@ class Keys:
         """The key that an answer would get, without adding it: for comparing with gold."""
         there = copy(self)
         there.__dict__ |= {name: copy(seen) for name, seen in vars(self).items() if isinstance(seen, dict | set | list)}
-        there._budget = ComparisonBudget()
+        there._seconds_left = BUDGET
         return there.key(answer)
 
     def _percent_twin(self, form: str) -> str | None:
@@ -183,19 +155,27 @@ class Keys:
         if not _may_equal_others(form):
             return None
         for other in [seen for seen in self._keys if _comparable(seen, form)]:
-            if (yield from self._budget.same(other, form)):
+            if (yield from self._same(other, form)):
                 return self._keys[other]
         return None
 
-
-def _compared(comparison: FormulaComparison) -> bool | None:
-    """What a comparison comes to."""
-    comparing = comparison.begin()
-    try:
-        return comparing.result(comparison.patience)
-    except TimeoutError:
-        comparing.cancel()
-        return None
+    def _same(self, a: str, b: str) -> Generator[FormulaComparison, bool | None, bool]:
+        """Whether two forms are equal; those that are too slow to compare are not, as they are written differently."""
+        if max(self._strikes[a], self._strikes[b]) >= STRIKES:
+            return False
+        if not self._was_slow:
+            equal = yield FormulaComparison(a, b, QUICK)
+            if equal is not None:
+                return equal
+            self._was_slow = True
+        if self._seconds_left <= 0:
+            return False
+        begun = time.monotonic()
+        equal = yield FormulaComparison(a, b, SLOW, self._seconds_left)
+        self._seconds_left -= time.monotonic() - begun
+        if equal is None:
+            self._strikes.update((a, b))
+        return bool(equal)
 
 
 def _may_equal_others(form: str) -> bool:
@@ -215,7 +195,6 @@ def _may_equal_others(form: str) -> bool:
 
 
 def _comparable(a: str, b: str) -> bool:
-    """Whether two forms can be the same answer at all: of one kind, in the same variables, and not both numbers."""
     both_numbers = _NUMBER.fullmatch(a) and _NUMBER.fullmatch(b)
     return not both_numbers and _may_equal_others(a) and _kind(a) == _kind(b)
 

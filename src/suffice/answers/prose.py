@@ -1,6 +1,9 @@
-"""Text as a person reads it: sentences, without marks of layout, and what is marked in it."""
+"""Text as a person reads it: its sentences, what is marked in it, and its numbers, times and dates in one spelling."""
 
 import re
+import unicodedata
+
+from suffice.answers.words import WORTH, folded
 
 FENCE = re.compile(r"```[^\n`]*\n?(.*?)\s*```", re.DOTALL)
 _STOP = re.compile(
@@ -17,7 +20,6 @@ _MARKS = re.compile(
 )
 """Emphasis, headings, bullets, the signs around formulas, references, and small pictures."""
 _BOLD = re.compile(r"\*\*([^*\n]{1,120})\*\*|__([^_\n]{1,120})__")
-_CODE = re.compile(r"`([^`\n]{1,120})`")
 
 
 def unfenced(text: str) -> str:
@@ -45,25 +47,18 @@ def in_bold(text: str) -> list[str]:
     return [one or other for one, other in _BOLD.findall(text)]
 
 
-def marked(text: str) -> list[str]:
-    """What a text itself sets apart: a fenced block, or else what is in bold, or else as code."""
-    return FENCE.findall(text) or in_bold(text) or _CODE.findall(text)
-
-
 def boxed(text: str) -> str | None:
     r"""What is in the last balanced `\boxed{…}` or `\fbox{…}`."""
     found = None
-    open_groups: list[int | None] = []
+    opened: list[re.Match[str]] = []
     for token in re.finditer(r"\\(?:boxed|fbox)\s*\{|\\.|[{}]", text, re.DOTALL):
-        if token[0] == "{":
-            open_groups.append(None)
-        elif token[0].endswith("{") and len(token[0]) > 2:
-            open_groups.append(token.end())
-        elif token[0] == "}" and open_groups:
-            start = open_groups.pop()
-            if start is not None:
-                found = (start, token.start())
-    return (text[slice(*found)].strip() or None) if found else None
+        if token[0].endswith("{") and token[0] != r"\{":
+            opened.append(token)
+        elif token[0] == "}" and opened:
+            start = opened.pop()
+            if start[0] != "{":
+                found = slice(start.end(), token.start())
+    return (text[found].strip() or None) if found else None
 
 
 def sentences(text: str) -> list[str]:
@@ -87,3 +82,96 @@ def bounded(text: str, most: int) -> str:
     """A text of so many characters at most: as many of its beginning as of its end."""
     half = most // 2
     return text if len(text) <= most else f"{text[:half]}\n\n{text[-half:]}"
+
+
+_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+NUMBER = re.compile(
+    r"(?:(?<![\w.)\]}])[-−+] ?)?\\?\$?(?:\d+ ?(?=\\[dt]?frac))?"
+    rf"(?:\\[dt]?frac\{{-?\d+\}}\{{\d+\}}|(?<![A-Za-z0-9_./]){_DIGITS}"
+    r"(?:[eE][-+]?\d+\b| ?(?:×|x|\*|\\times|\\cdot) ?10\^(?:\{-?\d+\}|-?\d+)| \d+/\d+(?!\.?\d)| ?/ ?\d+(?!\.?\d))?"
+    r"(?![./]?\d))"
+    r"(?: ?\\?%| (?:thousand|million|billion|percent)\b)?"
+)
+_COMMA = re.compile(r"(?<![\d.,])(\d{1,3}(?:[. ]\d{3})+|\d+),(\d{1,2})(?![\d,])")
+_POINT = re.compile(r"(?<=\d)[. \u00a0\u202f](?=\d{3}(?!\d))")
+_CLOCK = re.compile(
+    r"(?P<late>午後|下午|오후)?\s?(?<![\d:.,+−-])(?P<hour>\d{1,2})(?:"
+    r"(?:[:h](?P<minutes>\d{2}))?\s?(?P<half>[ap])\.?\s?m\b\.?|[:h](?P<past>\d{2})(?![\d:])"
+    r"|\s?[時时点시](?![間间])\s?(?:(?P<signs>\d{1,2})\s?[分분]?|(?P<thirty>半|반))?)"
+)
+_APART = re.compile(r"(?:\s|(?<=[^\x00-\x7f])|(?=（))[(（][^()（）]*[)）]")
+"""Brackets that stand apart: those of O(n) do not."""
+
+
+def in_digits(text: str, continental: bool = False) -> str:
+    """The text with its numbers in the digits and with the decimal point of English; continental ones are 1.234.
+
+    >>> in_digits("٤٢ · ４２ · 1.234,50 · 2,4")
+    '42 · 42 · 1234.50 · 2.4'
+    """
+    if not text.isascii():
+        text = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in text)
+        text = text.replace("٫", ".").replace("٬", ",").replace("，", ",").replace("％", "%")
+    text = _COMMA.sub(lambda found: f"{found[1].replace('.', '').replace(' ', '')}.{found[2]}", text)
+    return _POINT.sub("", text) if continental else text
+
+
+def plain_number(number: str) -> str:
+    """A number without the signs of money, its minus that of the keyboard."""
+    return number.replace("−", "-").replace("\\$", "").replace("$", "").strip()
+
+
+def numbers(text: str) -> list[str]:
+    """The numbers of a text in order; those in words only where there are no others."""
+    found = [plain_number(number[0]) for number in NUMBER.finditer(in_digits(text))]
+    return found or [str(WORTH[word]) for word in folded(text).split() if word in WORTH]
+
+
+def clocks(text: str) -> list[str]:
+    """The times of day in a text, by the 24 hour clock where it says which half of the day.
+
+    >>> clocks("from 9:40 to 1:15 p.m."), clocks("14h24"), clocks("3 hours"), clocks("午後4時半")
+    (['9:40', '13:15'], ['14:24'], [], ['16:30'])
+    """
+    return [_time(found) for found in _CLOCK.finditer(in_digits(text))]
+
+
+def _time(found: re.Match[str]) -> str:
+    hour, late = int(found["hour"]), found["late"] or (found["half"] or "").lower() == "p"
+    minutes = found["minutes"] or found["past"] or found["signs"] or ("30" if found["thirty"] else "00")
+    return f"{hour % 12 + 12 * bool(late) if late or found['half'] else hour}:{minutes:0>2}"
+
+
+def without_asides(text: str) -> str:
+    """The text without what is in brackets, where something is left."""
+    return _APART.sub("", text).strip() or text
+
+
+_DATE = re.compile(
+    r"\b\d{1,2}(?:\.|st|nd|rd|th)?(?: of| de)? [^\W\d]{3,12},?(?: de)? \d{4}\b"
+    r"|[^\W\d]{3,12} \d{1,2}(?:st|nd|rd|th)?, \d{4}\b"
+    r"|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b|\d{4}年\d{1,2}月\d{1,2}日"
+)
+
+
+def dates(text: str) -> list[str]:
+    """The dates in a text.
+
+    >>> dates("From 14 May 2025 to June 13th, 2025"), dates("le 13 juin 2025 (2025-06-13)")
+    (['14 may 2025', '13 june 2025'], ['13 juin 2025', '2025-06-13'])
+    """
+    return [date(found[0].replace(" of ", " ").replace(" de ", " ")) or found[0] for found in _DATE.finditer(text)]
+
+
+def date(text: str) -> str | None:
+    """A text that is a date, with its day first and its year last, whatever the month is called.
+
+    >>> date("July 20th, 1969"), date("20 juillet 1969"), date("4 True")
+    ('20 july 1969', '20 juillet 1969', None)
+    """
+    parts = [one[:-2] if one[:-2].isdigit() and one[-2:].isalpha() else one for one in in_digits(folded(text)).split()]
+    years, days = [one for one in parts if one.isdigit() and len(one) == 4], [one for one in parts if one.isdigit()]
+    months = [one for one in parts if not one.isdigit() and len(one) > 2]
+    if len(years) != 1 or len(days) != 2 or len(months) != 1 or len(parts) > 5:
+        return None
+    return f"{int(next(one for one in days if one not in years))} {months[0]} {years[0]}"

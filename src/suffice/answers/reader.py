@@ -5,16 +5,14 @@ Answers are read by shape: slots, closed sets, short wholes, the value at the en
 
 from dataclasses import replace
 
-from suffice.answers.conclusion import RANGE, concluded, is_amount, named, value_in
+from suffice.answers.conclusion import RANGE, concluded, is_amount, named, value_in, whole
 from suffice.answers.extract import stated
 from suffice.answers.extractor import Evidence, Extractor, register_extractor
-from suffice.answers.json_text import is_json
-from suffice.answers.options import chosen, chosen_letter, verdict
-from suffice.answers.prose import bounded, boxed, unfenced, unmarked
+from suffice.answers.fields import is_json
+from suffice.answers.forms import chosen, chosen_letter, verdict
+from suffice.answers.prose import bounded, boxed, date, numbers, unfenced, unmarked
 from suffice.answers.requests import LINE_LABEL, UNKNOWN, Messages, Request, is_asking, read_request
-from suffice.answers.short import whole
 from suffice.answers.structure import Structure
-from suffice.answers.values import date, numbers
 from suffice.answers.words import ASIDE, folded, is_unspaced, within
 from suffice.response import Response
 
@@ -65,7 +63,8 @@ def has_answer(request: Messages, response: str) -> Evidence | None:
         by_the_way = not (slot.close or slot.is_answer) and len(text.split()) > _GROUNDS  # as "Sources: …" is
         if said is not None and len(said.split()) <= _FILLED and not by_the_way:
             return Evidence(_spelled(said, asked), "slot", slot.sure and not asked.makes_text) if said else None
-    if asked.makes_text or not text.strip() or _is_step(text, asked):
+    filled = asked.labels_of_lines.intersection(map(folded, LINE_LABEL.findall(text)))
+    if asked.makes_text or not text.strip() or len(filled) > 1:  # of several places none is that of the answer
         return None
     if closed := _chosen(text, asked):
         said, label = folded(unmarked(unfenced(text))), folded(closed)
@@ -75,12 +74,15 @@ def has_answer(request: Messages, response: str) -> Evidence | None:
         estimated = RANGE.search(text) or "~" in text or "≈" in text
         return Evidence(value, "conclusion", asked.sum and not estimated)
     one_word = len(text.split()) == 1 and asked.text != ""
-    found = _open(text, asked) if asked.asks and (one_word or not asked.value) else None
-    return found or _span(text, asked)
+    if asked.asks and (one_word or not asked.value) and (found := _open(text, asked)):
+        return found
+    said = unmarked(unfenced(text)).strip(" .!。")
+    few = len(said) > 1 and _SPAN * len(folded(said).split()) <= len(asked.text.split())
+    return Evidence(said, "option") if few and within(folded(said), asked.text) else None
 
 
 def _open(text: str, asked: Request) -> Evidence | None:
-    """What is read of a response where the request shows no more than that it asks: agreement decides on it."""
+    """What is read where the request shows no more than that it asks: agreement decides on it."""
     if asked.alternatives and len(text.split()) <= _FEW and (one := chosen(text, asked.alternatives)):
         return Evidence(one, "option", True)
     short = whole(text, asked)
@@ -92,41 +94,18 @@ def _open(text: str, asked: Request) -> Evidence | None:
     if len(text.split()) <= _GROUNDS and (said := verdict(text)):
         return Evidence(said, "option")
     if short:
-        return Evidence(short, "short", asked.only and _is_word(text))
+        word = len(text.split()) == 1 and (len(text) <= _SIGNS or not is_unspaced(text))
+        return Evidence(short, "short", asked.only and word)
     ended = named(text, asked) if len(text) <= _MORE else None
     return Evidence(ended, "conclusion") if ended else None
-
-
-def is_hopeless(request: Messages, begun: str) -> bool:
-    """Whether a response that has begun like this has no answer any more: it is long, and has no place to come to."""
-    asked = read_request(request)
-    if asked.shows_place or asked.value or asked.figures:
-        return False
-    return len(begun) > _ENOUGH
 
 
 def _chosen(text: str, asked: Request) -> str | None:
     """The one of a closed set that a response has chosen."""
     if asked.letters:
         return chosen_letter(text, asked.letters)
-    label = chosen(text, asked.labels) if asked.labels else None
+    label = chosen(text, asked.labels)
     return (verdict(label or text) if asked.verdict else None) or label
-
-
-def _is_word(text: str) -> bool:
-    return len(text.split()) == 1 and (len(text) <= _SIGNS or not is_unspaced(text))
-
-
-def _is_step(text: str, asked: Request) -> bool:
-    """Whether a response fills several places that the request has, none of which is that of the answer."""
-    return len(asked.labels_of_lines.intersection(map(folded, LINE_LABEL.findall(text)))) > 1
-
-
-def _span(text: str, asked: Request) -> Evidence | None:
-    """The whole of a few words that a longer request has too: agreement decides whether they were chosen."""
-    said = unmarked(unfenced(text)).strip(" .!。")
-    few = len(said) > 1 and _SPAN * len(folded(said).split()) <= len(asked.text.split())
-    return Evidence(said, "option") if few and within(folded(said), asked.text) else None
 
 
 def _boxed(inside: str, asked: Request) -> str:
@@ -154,11 +133,9 @@ class AutoExtractor(Extractor):
     """
 
     quick = True
-
-    def __init__(self) -> None:
-        self._messages: Messages | None = None
-        self._asked = True
-        self._for_a_label = False
+    _messages: Messages | None = None
+    _asked = True
+    _for_a_label = False
 
     def wants_answer(self, messages: Messages) -> bool | None:
         """By what the request shows."""
@@ -176,14 +153,17 @@ class AutoExtractor(Extractor):
         """Itself where the scout has an answer; one that reads fields where it is JSON."""
         if self.evidence(scout) is not None:
             return self
-        text, structured = unfenced(scout.said or ""), Structure()
-        asked = read_request(self._messages or [])
+        text, asked = unfenced(scout.said or ""), read_request(self._messages or [])
         fits = not asked.makes_text and (asked.json or (is_json(text) and "{" in text))
-        return structured.for_scout(scout) if fits and isinstance(structured.value(scout), dict | list) else None
+        is_nested = isinstance(Structure().value(scout), dict | list)
+        return Structure().for_scout(scout) if fits and is_nested else None
 
     def is_hopeless(self, begun: str) -> bool:
-        """By its length, where the request is known."""
-        return self._messages is not None and is_hopeless(self._messages, begun)
+        """By its length, where the request is known and shows no place that a response comes to."""
+        if self._messages is None or len(begun) <= _ENOUGH:
+            return False
+        asked = read_request(self._messages)
+        return not (asked.shows_place or asked.value or asked.figures)
 
     def evidence(self, response: Response) -> Evidence | None:
         """What is read by shape, or else what is stated anywhere, where somebody asked for a vote."""

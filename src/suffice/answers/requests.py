@@ -11,10 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from suffice.answers import words
-from suffice.answers.options import Options, defined, labels, lettered, offered
-from suffice.answers.prose import bounded, sentences, without_fences
-from suffice.answers.slots import Slot, slots_in
-from suffice.answers.values import clocks, in_digits, numbers
+from suffice.answers.forms import Slot, defined, labels, lettered, offered, slots_in
+from suffice.answers.prose import bounded, clocks, in_digits, numbers, sentences, without_fences
 from suffice.answers.words import folded
 
 Messages = Sequence[Mapping[str, Any]]
@@ -44,9 +42,10 @@ class Request:
     question: str = ""
     """The sentence that asks."""
     slots: tuple[Slot, ...] = ()
-    letters: Options = field(default_factory=dict)
-    labels: Options = field(default_factory=dict)
-    alternatives: Options = field(default_factory=dict)
+    letters: Mapping[str, str] = field(default_factory=dict)
+    """Each letter with what it stands for."""
+    labels: Sequence[str] = ()
+    alternatives: Sequence[str] = ()
     """What a question leaves the choice between, in passing: "spam or not spam?"."""
     verdict: bool = False
     """Whether it leaves the choice between yes and no."""
@@ -100,68 +99,62 @@ def read_request(messages: Messages) -> Request:
 def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
-    parts = content if isinstance(content, list) else []
-    texts = [
-        part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") in ("text", "input_text")
-    ]
+    parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if part.get("type") in ("text", "input_text")]
     return "\n\n".join(text for text in texts if isinstance(text, str))
 
 
 @lru_cache(maxsize=256)  # a request is read when its route is chosen, by its scout and for its vote
 def _read(told: str, asked: str, before: str, shown: str) -> Request:
-    rules, own = _rules(told), _own(asked)
-    frame = [*rules, *own]
+    own = _own(asked)
+    frame = [*(one[:_SENTENCE] for one in sentences(without_fences(told))[:40]), *own]
     slots = slots_in(told, asked)
     letters = lettered(asked, any(map(is_asking, own))) or lettered(told, numbered=False)
     asking = [one for one in frame if is_asking(one) or _begins(one, words.QUESTIONS, 1) or _chooses(one, 4)]
     asking += [one for one in frame if offered(one) and one not in asking]
     found = frozenset(numbers(asked))
     counted = any(words.HOW_MANY.occur_in(folded(one)) or _begins(one, words.COMPUTES, 4) for one in frame)
-    counted = counted or bool(
-        found and numbers(shown[-400:]) and len(asked.split()) < _FOLLOWS
-    )  # another figure for it
+    another = bool(found and numbers(shown[-400:])) and len(asked.split()) < _FOLLOWS
+    counted = counted or another
     sums = [one for one in sentences(in_digits(without_fences(asked))) if len(one.split()) <= _MOST_WORDS_OF_A_SUM]
     sum_ = len(asked) < 400 and any(map(_SUM.search, sums))
-    shots = _shots(asked)
+    label = asked.rstrip().rpartition("\n")[2].strip()  # left open at the end of examples, each of which has it filled
+    is_open = label.endswith((":", "：", "->", "=>", "→"))
+    shots = label if is_open and asked.count(f"\n{label}") > _SHOTS else ""
     closing = [one for one in asking if _closes(one)]
-    listed = defined(told) or next(filter(None, map(offered, closing)), {}) or labels("\n".join(closing))
+    listed = defined(told) or next(filter(None, map(offered, closing)), []) or labels("\n".join(closing))
     if letters or not listed:
-        listed = defined(f"{told}\n{asked}", bulleted=True) if closing and not letters else {}
+        listed = defined(f"{told}\n{asked}", bulleted=True) if closing and not letters else []
     makes = any(_writes(one, slots) for one in frame[:1])
     if not any(slot.sure for slot in slots) and not letters:  # where there is a place, a text is what is told first
-        makes = makes or any(_makes_text(one, slots) for one in (closing if listed else _until(closing, frame)))
+        until = frame[: frame.index(closing[-1]) + 1] if closing else frame  # what follows are exceptions
+        makes = makes or any(_makes_text(one, slots) for one in (closing if listed else until))
     question = (asking or frame or [""])[-1]
-    given = {*numbers(in_digits("\n".join(own)))}
-    given |= {*numbers(in_digits(f"{before}\n{shown[-400:]}"))} if len(asked.split()) < 15 else set()
+    several = sum(words.HOW_MANY.occur_in(folded(part)) for part in _PARTS.split(question)) > 1
+    given = set(numbers(in_digits("\n".join(own))))
+    if len(asked.split()) < 15:
+        given.update(numbers(in_digits(f"{before}\n{shown[-400:]}")))
     return Request(
         text=folded(f"{told}\n{before}\n{asked}"),
         question=shots or question,
         slots=slots,
         letters=letters,
         labels=listed,
-        alternatives={} if letters else labels("\n".join(one for one in own if is_asking(one))),
+        alternatives=[] if letters else labels("\n".join(one for one in own if is_asking(one))),
         verdict=all(any(table.are(folded(one)) for one in listed) for table in (words.YES, words.NO)),
         boxed="\\boxed" in told + asked + shown,
         makes_text=not (counted and len(found) > 1) and makes,
         asks=bool(asking) or bool(shots) or sum_ or counted or any(words.ONLY.open(folded(one)) for one in frame),
         value=counted or sum_,
         figures=len(given) > 1 and bool(asking),
-        sum=sum_ or (counted and len(found) > 1 and not _asks_for_several(question)),
+        sum=sum_ or (counted and len(found) > 1 and not several),
         numbers=found | given,
         labels_of_lines=frozenset(map(folded, LINE_LABEL.findall(f"{told}\n{asked}"))),
         times=frozenset(clocks(asked)) if asking else frozenset(),
-        continental=not any(
-            word in folded(f"{told} {asked}") for word in (" the ", " is ", " of ", " a ", " how ", " what ")
-        ),
+        continental={"the", "is", "of", "a", "how", "what"}.isdisjoint(folded(f"{told} {asked}").split()),
         only=bool(shots) or any(words.ONLY.occur_in(folded(one)) and _chooses(one, 3) for one in frame),
         json='":' in told + asked or any(" json " in folded(one) for one in frame),
     )
-
-
-def _shots(asked: str) -> str:
-    """The label that is left open at the end of some examples, each of which has it filled."""
-    label = asked.rstrip().rpartition("\n")[2].strip()
-    return label if label.endswith((":", "：", "->", "=>", "→")) and asked.count(f"\n{label}") > _SHOTS else ""
 
 
 def is_asking(sentence: str) -> bool:
@@ -169,21 +162,11 @@ def is_asking(sentence: str) -> bool:
     return sentence.rstrip("*_\"'”’)] ").endswith(("?", "？", "؟", ";"))
 
 
-def _asks_for_several(question: str) -> bool:
-    """Whether a sentence asks how many of one thing, and how many of another: there is no one number then."""
-    return sum(words.HOW_MANY.occur_in(folded(part)) for part in _PARTS.split(question)) > 1
-
-
 def _closes(sentence: str) -> bool:
     """Whether a sentence tells to choose or to give one thing, so that what it lists is all that there is."""
     said = folded(sentence)
     told = words.SORTS.open(said, 5) or words.OUTPUTS.open(said, 5) or words.ONLY.occur_in(said)
     return told or bool(offered(sentence))
-
-
-def _until(closing: Sequence[str], frame: list[str]) -> list[str]:
-    """What is told up to where it is said what to give; what follows are its exceptions."""
-    return frame[: frame.index(closing[-1]) + 1] if closing else frame
 
 
 def _chooses(sentence: str, first: int) -> bool:
@@ -200,10 +183,6 @@ def _without_fillers(part: str) -> str:
     while said and words.FILLERS.are(said[0]):
         said = said[1:]
     return f" {' '.join(said)} "
-
-
-def _rules(told: str) -> list[str]:
-    return [one[:_SENTENCE] for one in sentences(without_fences(told))[:40]]
 
 
 _TELL = (words.SORTS, words.OUTPUTS, words.WRITES, words.OPEN, words.TEXTS)
@@ -226,14 +205,11 @@ def _own(asked: str) -> list[str]:
 
 def _makes_text(sentence: str, slots: Sequence[Slot] = ()) -> bool:
     """Whether a sentence asks for a text, or for something else to which two good replies are seldom the same."""
-    said, asks = folded(sentence), is_asking(sentence)
-    if any(words.OPEN.start(_without_fillers(part)) for part in _PARTS.split(sentence)):
+    said = folded(sentence)
+    is_open = any(words.OPEN.start(_without_fillers(part)) for part in _PARTS.split(sentence))
+    if is_open or words.JUDGES.occur_in(said) or _writes(sentence, slots):
         return True
-    if words.JUDGES.occur_in(said):
-        return True
-    if _writes(sentence, slots):
-        return True
-    if asks or words.SORTS.open(said, 2):
+    if is_asking(sentence) or words.SORTS.open(said, 2):
         return False
     return words.TEXTS.open(said, 5 if words.OUTPUTS.open(said, 2) else 10)
 

@@ -7,8 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from suffice.answers.extractor import Extractor, register_extractor
-from suffice.answers.fields import FieldComparison, leaves
-from suffice.answers.json_text import read_calls, read_json
+from suffice.answers.fields import FieldComparison, leaves, read_calls, read_json
 from suffice.answers.words import ANSWERS, folded, is_unspaced
 from suffice.errors import OptionError, install
 from suffice.killable import VALIDATOR

@@ -1,14 +1,116 @@
-"""A closed set in the request: what it leaves to choose from, and which of that a response has chosen."""
+"""The form that a request gives its answer: slots to fill in, or a closed set to choose from.
+
+A slot is a pair of delimiters with a placeholder between them, by shape alone, whatever the language: `[[rating]]`,
+`<grade>…</grade>`, `Answer: X`, `FINAL:`, `VERDICT=PASS`, `#### `, or a quoted or fenced line with a gap.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 from suffice.answers.prose import in_bold, sentences, unmarked
-from suffice.answers.words import AND, NO, ONLY, OR, WHICH, YES, folded, is_mark, is_unspaced, within
+from suffice.answers.words import AND, ANSWERS, NO, ONLY, OR, WHICH, YES, folded, is_mark, is_unspaced, within
 
-Options = Mapping[str, str]
-"""Each label with what it stands for."""
+_PLACE = (
+    r"\w+(?:\|\w+)+|<[^<>\n]{1,60}>|\[[^\[\]\n]{1,60}\]|\{[^{}\n]{0,60}\}|\(\w[^()\n]{0,60}\)|\.{3}|…|_{2,}|\b[XYNZ]\b"
+)
+"""What stands for something to be filled in."""
+_PAIR = re.compile(r"(\[\[|<<|\{\{|【)([^\[\]<>{}【】\n]{0,60})(\]\]|>>|\}\}|】)")
+_TAG = re.compile(r"<([^\W\d][\w-]{0,30})>(?:\s*(.{0,60}?)\s*</\1>)?", re.DOTALL)
+_QUOTED = re.compile(
+    rf"(?:[\"“„‘`«「『]|(?<!\w)')\s*(?P<open>[^\"“”'‘’`«»「」『』\n]{{2,40}}?)\s*(?P<loud>(?!))?"
+    rf"(?P<place>{_PLACE}|(?<=[:=：])\s*[^\"“”`«»「」『』\n:=：]{{0,30}}?)\s*"
+    r"[^\w\"”'’`»」』\n]{0,3}[\"”'’`»」』]"
+)
+_LINE = re.compile(
+    r"^[ \t>*•-]*(?P<open>[^\W\d_][^\n:=：<>\[\]{}\"“”„‘’'`«»「」.?!。？！]{0,30}?\s*[:：])[ \t*]*"
+    rf"(?P<place>{_PLACE})[^\w\n]*$"
+    r"|(?<![\w\"])(?P<loud>[A-Z][A-Z_]{2,20}(?: [A-Z_]{3,20})?\s?[:=]|#{4}|[^\W\d_]{2,20}=(?=[XYNZ]\b|<))"
+    r"(?=\s|\w|$|[<\[{(\"'`.,])",
+    re.MULTILINE,
+)
+_LONGEST = 200
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where an answer goes: between what opens and what closes it, or up to the end of its line."""
+
+    open: str
+    close: str = ""
+    placeholders: frozenset[str] = frozenset()
+    """What the request has there, folded, which is no answer."""
+    sure: bool = True
+    """Whether the request shows that something is to be filled in, and not only what looks like a label."""
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it, or what stands in it, is called what answers are called."""
+        return self.open == "####" or any(ANSWERS.occur_in(one) for one in (folded(self.open), *self.placeholders))
+
+    def read(self, text: str) -> str | None:
+        """What a response has there, in the last such place; nothing but the placeholder is an empty text.
+
+        >>> judge = Slot("[[", "]]", frozenset([" rating "]))
+        >>> judge.read("Out of [[rating]]: [[8]]"), judge.read("[[rating]]"), Slot("Answer:").read("ANSWER: **7**")
+        ('8', '', '7')
+        """
+        found: list[str] = self._pattern.findall(text)
+        said = [unmarked(one).strip("<> \n") for one in reversed(found)]
+        told = [one for one in said if one and folded(one) not in self.placeholders]
+        return told[0] if told else "" if said else None
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        if self.close:
+            return re.compile(
+                rf"{re.escape(self.open)}\s*(.{{1,{_LONGEST}}}?)\s*{re.escape(self.close)}", re.DOTALL | re.I
+            )
+        label, mark = self.open.rstrip(" :=：*_`"), r"[*_`\s]*[:=：]" if self.open[-1] in ":=：" else ""
+        bounded = rf"(?<!\w){re.escape(label)}" if label[0].isalnum() else re.escape(label)
+        return re.compile(rf"{bounded}{mark}[*_`\s]*([^\n]{{1,{_LONGEST}}})", re.IGNORECASE)
+
+
+def slots_in(told: str, asked: str) -> tuple[Slot, ...]:
+    """The slots of a request, likeliest first: by what the system tells, and what is asked.
+
+    >>> [slot.open for slot in slots_in("", 'Think, then write "FINAL: <number>".')]
+    ['FINAL:']
+    """
+    said = f"{told}\n{asked}"
+    shapes = [(one[1], one[3], one[2], True) for one in _PAIR.finditer(said)]
+    for tag in _TAG.finditer(said):
+        if tag[2] is not None or f"</{tag[1]}>" not in said:  # else what is in it there is a document
+            shapes.append((f"<{tag[1]}>", f"</{tag[1]}>", tag[2] or "", True))
+    for line in [*_QUOTED.finditer(said), *_LINE.finditer(said)]:
+        opens = (line["open"] or line["loud"]).strip(" *")
+        place = line["place"] or ""
+        named = opens.strip(" :=：,{") and (opens[-1] in ":=：#" or len(opens.split()) > 1) and opens != "JSON:"
+        if named and not place.startswith(('{"', "{'")):
+            filled = line["open"] is None and opens[-1] == ":" and said[line.end() :].lstrip(" ")[:1].isalnum()
+            shapes.append((opens, "", place, not filled))
+    found: dict[tuple[str, str], list[tuple[str, bool]]] = {}
+    for opens, closes, place, sure in shapes:
+        labelled = any(f"{label}{opens}" in said or f"{label} {opens}" in said for label, *_ in shapes)
+        if not (labelled and opens[0] == "<"):  # "FINAL: <number>" is one slot
+            found.setdefault((opens, closes), []).append((place, sure))
+    slots = [
+        Slot(*ends, _placeholders(place for place, _ in shown_), any(sure for _, sure in shown_))
+        for ends, shown_ in found.items()
+    ]
+    if sum(slot.sure for slot in slots) > 1:  # a form has many places, and its answer where they are called so
+        slots = [replace(slot, sure=slot.sure and slot.is_answer) for slot in slots]
+    return tuple(sorted(slots[::-1], key=lambda slot: not (slot.close or slot.is_answer)))  # noqa: C415
+
+
+def _placeholders(inside: Iterable[str]) -> frozenset[str]:
+    """What stands for an answer, and is none: a word where there is but one, and neither a number nor a letter."""
+    shown = {folded(one) for one in inside if one.strip()}
+    words = {one for one in shown if len(one.strip()) > 1 and not one.strip().isnumeric()}
+    return frozenset(words) if len(shown) == 1 else frozenset()
+
 
 _LISTED = re.compile(
     r"(?:^|\n|(?<=\s))[ \t>*-]*\(?(?P<label>[A-Ja-j]|\d)[).:、．](?!\d)[ \t]*(?P<text>[^\n]{1,200}?)"
@@ -27,6 +129,8 @@ _NO_LETTER = re.compile(
     r"|\W{0,3}(?:is|was)? ?(?:not|incorrect|wrong|impossible|false|ruled|would|can't|cannot)\b"
 )
 """What follows an article, and what denies an option."""
+_AROUND = " \t\"'“”‘’`*[](){}<>.:;,"
+"""What may stand around a label."""
 _PAUSE = re.compile(r"[,.!:;，。、！：؛،।\n]|\s[–—-]\s|[–—]")
 _MOST_WORDS = 3
 _AFTER = 3
@@ -49,10 +153,10 @@ def lettered(asked: str, numbered: bool = True) -> dict[str, str]:
     return listed if len(listed) > 1 and not tasks else {}
 
 
-def labels(told: str) -> dict[str, str]:
+def labels(told: str) -> list[str]:
     """The labels that instructions list, each as it is written there.
 
-    >>> list(labels("Answer with bug, feature request or question.")), list(labels('Say "safe" or "unsafe".'))
+    >>> labels("Answer with bug, feature request or question."), labels('Say "safe" or "unsafe".')
     (['bug', 'feature request', 'question'], ['safe', 'unsafe'])
     """
     for sentence in sentences(told):
@@ -60,15 +164,14 @@ def labels(told: str) -> dict[str, str]:
         quoted = [one for one in dict.fromkeys(quoted) if 0 < len(folded(one).split()) <= _MOST_WORDS]
         listed = quoted if len(quoted) > 1 else _enumerated(unmarked(sentence))
         if len(listed) > 1:
-            return {one: one for one in listed}
-    return {}
+            return listed
+    return []
 
 
-def offered(sentence: str) -> dict[str, str]:
-    """The labels that a sentence shows to be all that there is, in any language: in quotes with "or" between them, or
-    with strokes between them and nothing besides.
+def offered(sentence: str) -> list[str]:
+    """The labels that a sentence shows to be all that there is: quoted with "or" between them, or strokes alone.
 
-    >>> list(offered("Dites si c'est « vrai », « faux » ou « non dit ».")), list(offered("TRUE / FALSE / NOT GIVEN"))
+    >>> offered("Dites si c'est « vrai », « faux » ou « non dit »."), offered("TRUE / FALSE / NOT GIVEN")
     (['vrai', 'faux', 'non dit'], ['TRUE', 'FALSE', 'NOT GIVEN'])
     """
     quoted = list(_IN_QUOTES.finditer(sentence))
@@ -76,7 +179,7 @@ def offered(sentence: str) -> dict[str, str]:
     if any(between) and all(not one or OR.are(one) for one in between):
         return labels(sentence)
     pieces = [one.strip(" .") for one in re.split(r" / | \| ", sentence)]
-    return {one: one for one in pieces} if len(pieces) > 1 and all(len(one.split()) <= 2 for one in pieces) else {}
+    return [*dict.fromkeys(pieces)] if len(pieces) > 1 and all(len(one.split()) <= 2 for one in pieces) else []
 
 
 _BLOCK = re.compile(r"[:：]\s*\n((?:[^\n]+(?:\n|$)){2,12})")
@@ -85,10 +188,10 @@ _DEFINED = re.compile(
 )
 
 
-def defined(told: str, bulleted: bool = False) -> dict[str, str]:
+def defined(told: str, bulleted: bool = False) -> list[str]:
     """The labels that are told line by line after a colon: nearly each with what it means, or else each with a bullet.
 
-    >>> list(defined("Choose one:\\n\\nfast - in a day\\nslow - in a week\\nother\\n\\nNote: be kind."))
+    >>> defined("Choose one:\\n\\nfast - in a day\\nslow - in a week\\nother\\n\\nNote: be kind.")
     ['fast', 'slow', 'other']
     """
     for block in _BLOCK.findall(told):
@@ -97,8 +200,8 @@ def defined(told: str, bulleted: bool = False) -> dict[str, str]:
         names = [line[1].strip() for line in found if line and len(line[1].split()) <= _MOST_WORDS]
         told_of = sum(line is not None and len(line[0].strip()) > len(line[1]) + 6 for line in found)
         if 1 < len(names) == len(lines) and (bulleted or told_of > max(len(lines) - 2, 1)):
-            return {name: name for name in names}
-    return {}
+            return [*dict.fromkeys(names)]
+    return []
 
 
 def _enumerated(sentence: str) -> list[str]:
@@ -111,7 +214,7 @@ def _enumerated(sentence: str) -> list[str]:
     pieces = [one for one in _BETWEEN.split(joined) if one.strip()]
     if len(pieces) < 2 or not (chooses or "|" in joined or "/" in joined):
         return []
-    inside = [_bare(one) for one in pieces[1:-1] if len(one.split()) <= _MOST_WORDS]
+    inside = [one.strip(_AROUND) for one in pieces[1:-1] if len(one.split()) <= _MOST_WORDS]
     head, tail = _ENDS.split(pieces[-1].lstrip(" ([{"))[0], _ENDS.split(pieces[0])[-1]
     most = max((len(one.split()) for one in inside), default=1)
     after = max(len(head.split()) - most, 0)  # in many languages the verb follows
@@ -120,14 +223,11 @@ def _enumerated(sentence: str) -> list[str]:
     if is_unspaced(last):
         length = max(map(len, inside), default=len(last))
         first, last = tail[-length:], last[:length]
-    return [one for one in dict.fromkeys([_bare(first), *inside, _bare(last)]) if folded(one).strip()]
+    bare = [one.strip(_AROUND) for one in (first, *inside, last)]
+    return [one for one in dict.fromkeys(bare) if folded(one).strip()]
 
 
-def _bare(label: str) -> str:
-    return label.strip(" \t\"'“”‘’`*[](){}<>.:;,")
-
-
-def chosen_letter(text: str, options: Options) -> str | None:
+def chosen_letter(text: str, options: Mapping[str, str]) -> str | None:
     """The option that a text comes to, by its letter or else by its text.
 
     >>> planets = {"A": "Earth", "B": "Saturn"}
@@ -157,30 +257,26 @@ def _is_letter(text: str, letter: re.Match[str]) -> bool:
     return not is_mark(after[:1]) and (no is None or (not is_word and no[0][:1] == " " and len(no[0]) == 2))
 
 
-def chosen(text: str, options: Options) -> str | None:
+def chosen(text: str, names: Collection[str]) -> str | None:
     """The one of some labels that a text is, begins with, marks, or has alone in its last sentence or its first.
 
-    >>> chosen("This is clearly **spam**.", {"spam": "spam", "not spam": "not spam"})
+    >>> chosen("This is clearly **spam**.", ["spam", "not spam"])
     'spam'
     """
-    names = sorted(options, key=len, reverse=True)
     said = sentences(unmarked(text))
     for part in [unmarked(text), *in_bold(text)[-1:], *said[-1:], *said[:1]]:
         rest, found = folded(part), []
-        for name in names:
-            if within(folded(name), rest) and not _is_denied(folded(name), rest):
+        for name in sorted(names, key=len, reverse=True):
+            denied = any(f"{no}{folded(name).lstrip()}" in rest for no in NO.entries)
+            if within(folded(name), rest) and not denied:
                 found.append(name)
                 rest = rest.replace(folded(name).strip() if is_unspaced(name) else folded(name), " ")
         if len(found) == 1:
             return found[0]
         first = next((name for name in found if folded(part).startswith(folded(name))), None)
-        if first and (len(said) > 1 or len(options) == 2):
+        if first and (len(said) > 1 or len(names) == 2):
             return first
     return None
-
-
-def _is_denied(name: str, text: str) -> bool:
-    return any(f"{no}{name.lstrip()}" in text for no in NO.entries)
 
 
 def verdict(text: str) -> str | None:
@@ -191,8 +287,7 @@ def verdict(text: str) -> str | None:
     """
     said = sentences(unmarked(text))
     for sentence in said[:1] + said[-1:]:
-        first = _PAUSE.split(sentence, maxsplit=1)[0].strip()
-        word = folded(first)
-        if any(table.are(word) for table in (YES, NO)):
+        word = folded(_PAUSE.split(sentence, maxsplit=1)[0].strip())
+        if YES.are(word) or NO.are(word):
             return "yes" if YES.are(word) else "no"
     return None
