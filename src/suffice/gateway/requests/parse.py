@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from json.decoder import scanstring  # type: ignore[attr-defined]
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from suffice.answers import get_extractor
 from suffice.gateway.errors import GatewayError
@@ -83,10 +83,9 @@ async def parse(policies: Policies, dialect: Dialect, exchange: Exchange, raw: b
     has_schema = bool(client.schema) or client.has_tools
     options = await asyncio.to_thread(read_options, *reading) if has_schema else read_options(*reading)
     options = options.replaced(topic=options.topic or exchange.key or "")
-    if "suffice" in body:
-        raw = without_member(raw, "suffice")
-    if suffix and model is not None and "model" in body:
-        raw = with_members(raw, {"model": model})
+    named = {"model": model} if suffix and "model" in body else {}
+    if named or "suffice" in body:
+        raw = with_members(raw, named, without="suffice")
     return ParsedRequest(dialect, client, options, suffix, samples, raw, settings.vote)
 
 
@@ -177,8 +176,7 @@ def _obstacle(parsed: ParsedRequest) -> str | None:
     return None if "answer" in options.wanted else client.odd_form
 
 
-_SPACE = re.compile(r"\s*")
-
+_GAP = re.compile(r"[\s,:]*")
 
 ONCE = ("model", "n", "stream", "suffice")
 """By these a request is judged; an upstream might take another one of two."""
@@ -238,64 +236,26 @@ def _check_depth(body: dict[str, Any]) -> None:
     raise GatewayError(400, f"the body is more than {DEEPEST} objects and lists deep")
 
 
-def without_member(body: bytes, name: str) -> bytes:
-    r"""The same bytes, less the members of that name at the top and a comma for each.
+def with_members(body: bytes, members: Mapping[str, Any], without: str = "") -> bytes:
+    r"""Return a body with these members, and without another; all other bytes stay.
 
-    >>> without_member(b'{"a": 1.50, "b" :{"a": 2} ,  "c":3,"a":4}', "a")
-    b'{"b" :{"a": 2} ,  "c":3}'
+    >>> with_members(b'{"logprobs": false, "x" :1.50 ,"suffice": {} }', {"logprobs": True}, without="suffice")
+    b'{"logprobs": true, "x" :1.50 }'
     """
     text = body.decode()
-    members = _members(text)
-    begins = [member.start for member in members[1:]] + [len(text)]
-    kept = [
-        (text[member.start : member.end], text[member.end : after])  # and what stands between it and the next
-        for member, after in zip(members, begins, strict=True)
-        if member.key != name
-    ]
-    inside = "".join(member + separator for member, separator in kept[:-1]) + "".join(member for member, _ in kept[-1:])
-    return (text[: members[0].start] + inside + text[members[-1].end :]).encode()
-
-
-def with_members(body: bytes, members: Mapping[str, Any]) -> bytes:
-    r"""The same bytes, with these members in the place of those of the same names.
-
-    >>> with_members(b'{"logprobs": false, "x": 1.50}', {"logprobs": True})
-    b'{"logprobs": true, "x": 1.50}'
-    """
-    for name in members:
-        body = without_member(body, name)
-    text = body.decode()
-    inside = text.index("{") + 1
-    more = ", " if _members(text) else ""
-    return (text[:inside] + json.dumps(members)[1:-1] + more + text[_after_space(text, inside) :]).encode()
-
-
-class _Member(NamedTuple):
-    """A member's key, where it and its value begin, and where both end."""
-
-    key: str
-    start: int
-    value: int
-    end: int
-
-
-def _members(text: str) -> list[_Member]:
-    """The members of the object."""
     decoder = json.JSONDecoder()
-    members = []
-    place = _after_space(text, text.index("{") + 1)
+    end = place = begin = _after_gap(text, text.index("{") + 1)
+    inside = json.dumps(members)[1:-1] + ", " if members else ""
     while text[place] != "}":
         start = place
-        key, place = scanstring(text, place + 1)
-        place = _after_space(text, _after_space(text, place) + 1)  # past the colon
-        value = place
-        _, place = decoder.raw_decode(text, place)
-        members.append(_Member(key, start, value, place))
-        place = _after_space(text, place)
-        place = _after_space(text, place + (text[place] == ","))
-    return members
+        name, place = scanstring(text, place + 1)
+        _, end = decoder.raw_decode(text, _after_gap(text, place))
+        place = _after_gap(text, end)
+        if name != without and name not in members:
+            inside += text[start:place]
+    return (text[:begin] + inside.rstrip(" \t\r\n,") + text[end:]).encode()
 
 
-def _after_space(text: str, place: int) -> int:
-    match = _SPACE.match(text, place)
-    return match.end() if match else place
+def _after_gap(text: str, place: int) -> int:
+    """Return where the next token begins, past spaces, commas and colons."""
+    return _GAP.match(text, place).end()  # type: ignore[union-attr]  # it matches the empty text too
