@@ -1,26 +1,21 @@
 """`Options`: settings that pydantic checks when they are made; an error is one sentence that names the setting."""
 
 import operator
-from collections.abc import Mapping, Sequence
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from suffice.errors import OptionError
-from suffice.settings import READERS
+from suffice.settings import READERS, accepted_types
 
 
 def option(default: Any, about: str, metavar: str | None = None, *, file_only: bool = False, **bounds: Any) -> Any:
-    """Declare a field of `Options`.
+    """Declare a field of `Options`, as `setting` does for dataclasses; `bounds` are pydantic's, as `ge=1`.
 
-    Args:
-        default: The value where none is given.
-        about: The sentence in the help of the command line.
-        metavar: The placeholder of the value there; derived from the name and the type by default.
-        file_only: Whether it is set in a configuration file alone, and has no option.
-        bounds: What pydantic's `Field` checks, as `ge=1`.
+    A `file_only` one is set in a configuration file alone, and has no option.
     """
     return Field(default, description=about, json_schema_extra={"metavar": metavar, "file_only": file_only}, **bounds)
 
@@ -71,30 +66,18 @@ def read_texts(kind: type[Options], given: Mapping[str, Any]) -> dict[str, Any]:
 
     >>> class Lamp(Options):
     ...     watts: int = 5
-    ...     names: Sequence[str] = ()
-    >>> read_texts(Lamp, {"watts": "7", "names": "left, right"})
-    {'watts': 7, 'names': ['left', 'right']}
+    ...     lit: bool = False
+    >>> read_texts(Lamp, {"watts": "7", "lit": "true"})
+    {'watts': 7, 'lit': True}
     """
-    fields = kind.model_fields
-    return {
-        name: _of_text(value, _parts(fields[name])) if isinstance(value, str) and name in fields else value
-        for name, value in given.items()
-    }
-
-
-def _of_text(text: str, kinds: Sequence[Any]) -> Any:
-    parts = [part.strip() for part in text.split(",")]
-    try:
-        for kind in kinds:
-            if get_origin(kind) is Sequence:
-                return parts
-            if get_origin(kind) is Mapping:
-                return dict(part.split("=", 1) for part in parts)
-            if kind in READERS:
-                return READERS[kind][0](text)
-    except (KeyError, ValueError):
-        pass
-    return text
+    read = dict(given)
+    for name in given.keys() & kind.model_fields.keys():
+        kinds = [get_origin(one) or one for one in accepted_types(kind.model_fields[name].annotation)]
+        first = next((one for one in kinds if one in READERS), str)
+        if isinstance(given[name], str):
+            with suppress(KeyError, ValueError):
+                read[name] = READERS[first][1](given[name])
+    return read
 
 
 def option_error(kind: type[BaseModel], error: ValidationError) -> OptionError:
@@ -109,15 +92,13 @@ def option_error(kind: type[BaseModel], error: ValidationError) -> OptionError:
     return OptionError(f"must be {_accepted(kind.model_fields[name])}, not {value}", name)
 
 
-_KINDS = {
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    str: "text",
-    Sequence: "a list of texts",
-    Mapping: "a table of texts",
+_BOUNDS = {
+    "ge": ", at least {}",
+    "gt": " above {}",
+    "le": " and at most {}",
+    "lt": " and below {}",
+    "max_length": " of at most {} characters",
 }
-_BOUNDS = {"ge": ", at least {}", "gt": " above {}", "le": " and at most {}", "lt": " and below {}"}
 
 
 def _accepted(field: FieldInfo) -> str:
@@ -132,17 +113,11 @@ def _accepted(field: FieldInfo) -> str:
         for name, text in _BOUNDS.items()
         if getattr(bound, name, None) is not None
     ]
-    length = [f" of at most {one.max_length} characters" for one in field.metadata if hasattr(one, "max_length")]
-    return " or ".join(map(_kind, _parts(field))) + "".join(bounds + length)
-
-
-def _parts(field: FieldInfo) -> list[Any]:
-    """The types that a value may have, but for None."""
-    union = get_origin(field.annotation) in (UnionType, Union)
-    return [kind for kind in (get_args(field.annotation) if union else [field.annotation]) if kind is not NoneType]
+    return " or ".join(map(_kind, accepted_types(field.annotation))) + "".join(bounds)
 
 
 def _kind(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return f"one of {', '.join(get_args(kind))}"
-    return str(_KINDS.get(get_origin(kind) or kind) or getattr(kind, "__name__", kind))
+    known = READERS.get(get_origin(kind) or kind)
+    return known[0] if known else str(getattr(kind, "__name__", kind))

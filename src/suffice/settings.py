@@ -1,9 +1,9 @@
-"""Settings: fields that say what they are, and values that are written as `key=value,key=value`."""
+"""Settings: fields that the command line shows, and values that are read from texts by their types."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from suffice.errors import OptionError
@@ -12,33 +12,12 @@ T = TypeVar("T")
 
 
 def setting(default: Any, about: str, metavar: str | None = None) -> Any:
-    """A field of a dataclass that says what it is, to the command line.
-
-    Args:
-        default: What it is where nothing is said.
-        about: A sentence for the help.
-        metavar: What stands for its value there; a word made from its name and type by default.
-
-    >>> from dataclasses import dataclass, fields
-    >>> @dataclass
-    ... class Lamp:
-    ...     watts: int = setting(5, "How bright it is.")
-    >>> Lamp().watts, fields(Lamp)[0].metadata["about"]
-    (5, 'How bright it is.')
-    """
+    """Declare a field of a dataclass that is an option of the command line: its help, and its value's placeholder."""
     return field(default=default, metadata={"about": about, "metavar": metavar})
 
 
 def from_text(make: Callable[..., T], text: str, argument: str) -> T:
-    """What is made of a text like `key=value,key=value`.
-
-    Args:
-        make: A class or function; its parameters are the keys, and their types say how values are read.
-        text: The text.
-        argument: What it is the value of, for the error.
-
-    Raises:
-        OptionError: where there is no such key, a value can't be read, or `make` refuses it.
+    """Call a class or function with the arguments of a text; an OptionError names what the text is the value of.
 
     >>> from suffice import Penalties
     >>> from_text(Penalties, "draw=cheap", "penalties")
@@ -62,19 +41,19 @@ def read_arguments(make: Any, text: str) -> dict[str, Any]:
     types = get_type_hints(make)
     if inspect.isclass(make):  # these are of its fields; those of its constructor count more
         types |= get_type_hints(make.__init__)
+    kinds = {name: accepted_types(types.get(name, str))[0] for name in parameters}
     arguments: dict[str, Any] = {}
     for setting in text.split(",") if text else []:
         key, equals, value = setting.partition("=")
         if key not in parameters:
-            readable = [parameter for name, parameter in parameters.items() if _plain(types.get(name, str)) in READERS]
+            readable = [one for name, one in parameters.items() if kinds[name] in READERS]
             known = ", ".join(map(_described, readable)) or "none"
             raise ValueError(f'no parameter "{key}"; its parameters and defaults are: {known}')
         if not equals or key in arguments:
             raise ValueError(f'give each parameter once, as key=value; "{setting}" is not that')
-        kind = _plain(types.get(key, str))
-        if kind not in READERS:
+        if kinds[key] not in READERS:
             raise ValueError(f"{key} can't be given in a string: its type is none of those that can")
-        read, wanted = READERS[kind]
+        wanted, read = READERS[kinds[key]]
         try:
             arguments[key] = read(value)
         except (KeyError, ValueError):
@@ -89,17 +68,19 @@ def _described(parameter: inspect.Parameter) -> str:
     return parameter.name if parameter.default in (None, parameter.empty) else f"{parameter.name} ({parameter.default})"
 
 
-def _plain(kind: Any) -> Any:
-    """What an optional type is when it is given."""
-    optional = get_origin(kind) in (UnionType, Union)
-    return next(part for part in get_args(kind) if part is not type(None)) if optional else kind
+def accepted_types(kind: Any) -> list[Any]:
+    """Return the types that a value may have, but for None."""
+    union = get_origin(kind) in (UnionType, Union)
+    return [one for one in (get_args(kind) if union else [kind]) if one is not NoneType]
 
 
-READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
-    str: (str, "text"),
-    int: (int, "a whole number"),
-    float: (float, "a number"),
-    bool: (lambda text: {"true": True, "false": False}[text.lower()], "true or false"),
-    tuple[int, ...]: (lambda text: tuple(map(int, text.split("+"))), "whole numbers joined by +"),
+READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {
+    str: ("text", str),
+    int: ("a whole number", int),
+    float: ("a number", float),
+    bool: ("true or false", lambda text: {"true": True, "false": False}[text.lower()]),
+    tuple[int, ...]: ("whole numbers joined by +", lambda text: tuple(map(int, text.split("+")))),
+    Sequence: ("a list of texts", lambda text: [part.strip() for part in text.split(",")]),
+    Mapping: ("a table of texts", lambda text: dict(part.strip().split("=", 1) for part in text.split(","))),
 }
-"""For a type, how a text is read, and what it must be."""
+"""By type: its name in an error, and what reads a value of it; KeyError or ValueError where it is none."""
