@@ -23,9 +23,8 @@ from suffice.live.batches.asker import BatchConfig
 from suffice.live.batches.batch import Batch, Spent
 from suffice.live.batches.journal import Journal
 from suffice.live.batches.questions import load_questions
-from suffice.live.parse import json_schema_format
 from suffice.live.prompts import get_prompt
-from suffice.live.sample import run_in_thread
+from suffice.live.sample import json_schema_format, run_in_thread
 from suffice.live.sampling import Sampling, priced
 from suffice.options import Options, option
 from suffice.panel.live import Panel, voters_servers

@@ -1,8 +1,7 @@
 """Sampling a server: the loop from question to outcome, and collecting pools."""
 
 from suffice.live.outcome import Outcome
-from suffice.live.parse import aparse, parse
-from suffice.live.sample import asample, sample
+from suffice.live.sample import aparse, asample, parse, sample
 from suffice.live.sampling import Sampling
 from suffice.live.servers.local import LocalServer
 from suffice.live.tracing import trace

@@ -1,20 +1,29 @@
-"""`sample` and `asample`: from messages to an outcome, asking just enough times."""
+"""From messages to an outcome, asking just enough times: `sample` for an answer, `parse` for an object."""
 
 import asyncio
 import contextvars
-import threading
+import json
+import re
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
+from suffice.answers import Structure
+from suffice.answers.structure import Schema
 from suffice.errors import OptionError
 from suffice.live.outcome import Outcome
 from suffice.live.sampling import Sampling, split_settings, takes_sampling
 from suffice.live.servers.clients import async_client, dialect_of, is_async, several
 from suffice.live.vote import Watch
+
+Model = Any
+"""A Pydantic model's class, or a JSON schema."""
 
 
 @takes_sampling
@@ -92,23 +101,7 @@ def sample(
 ) -> Outcome:
     r"""Ask a model just enough times, with an `openai.OpenAI` or an `anthropic.Anthropic`, or a list of them.
 
-    Args:
-        client: The client, or clients.
-        messages: The conversation, as the client takes it.
-        model: The model's name.
-        api: `"responses"` lets an OpenAI client ask for Responses instead of chat completions.
-        watch: Is called with a `Moment` after each arrival and each decision, and at the end, also after Ctrl-C, with
-            its `outcome`; in another thread.
-        sampling: How to ask; its fields can be given by name instead, as for `asample`: `controller`, `budget`,
-            `answer`, `flow`, …
-        settings: These, by name; all else goes into every request, as `temperature` does.
-
-    Returns:
-        The outcome: the answer, the response that stands for it, the votes, and what it took.
-
-    Raises:
-        OptionError: where an argument is wrong; ControllerError, where the controller is.
-        SampleError: where all draws of a round failed; it has the outcome of those before.
+    The arguments, the outcome and the errors are those of `asample`. `watch` is called in another thread.
 
     >>> import openai
     >>> from suffice.testing import FakeServer
@@ -119,6 +112,79 @@ def sample(
     """
     own = {"model": model, "api": api, "watch": watch, "sampling": sampling, **settings}
     return with_async_client(client, lambda other: asample(other, messages, **own))
+
+
+@takes_sampling
+async def aparse(
+    client: Any, messages: Iterable[Mapping[str, Any]], *, model: str, response_format: Model, **settings: Any
+) -> Outcome:
+    """Ask for an object just enough times.
+
+    Args:
+        client: The client, or clients, as for `asample`.
+        messages: The conversation.
+        model: The model's name.
+        response_format: A Pydantic model or a JSON schema; a response that does not fit it is a draw without an answer.
+        settings: What else `asample` takes, but for `answer`, which the object is. By JSON pointer, `ignore` leaves
+            fields out of the vote (`["/note"]`), and `compare` compares them loosely (`{"/city": "loose"}`). With
+            `compose`, where no object that was drawn has all the elected fields, one is put together.
+
+    Returns:
+        The outcome: `parsed` is the object that was drawn with most of the elected fields, and `fields` tells how sure
+        each leaf is.
+
+    Raises:
+        OptionError: where an argument is wrong; ControllerError, where the controller is.
+        SampleError: where all draws of a round failed; it has the outcome of those before.
+
+    >>> import asyncio, openai
+    >>> from suffice.testing import FakeServer
+    >>> async def main(base_url):
+    ...     async with openai.AsyncOpenAI(base_url=base_url, api_key="none") as client:
+    ...         messages = [{"role": "user", "content": "Who wrote Emma, and when?"}]
+    ...         return await aparse(client, messages, model="fake", response_format={"type": "object"})
+    >>> with FakeServer(lambda request, number: '{"author": "Austen", "year": 1815}') as server:
+    ...     asyncio.run(main(server.base_url)).parsed
+    {'author': 'Austen', 'year': 1815}
+    """
+    if "answer" in settings:
+        raise OptionError("can't be given here: the object is the answer", "answer")
+    adapter, schema = (None, response_format) if isinstance(response_format, Mapping) else _pydantic(response_format)
+
+    def as_model(value: Any) -> Any:
+        return adapter.validate_json(json.dumps(value)) if adapter else value
+
+    def fits(value: Any) -> bool:
+        try:
+            as_model(value)
+        except ValueError:
+            return False
+        return True
+
+    structure = Structure(allows=fits if adapter else Schema(schema).allows)
+    form = json_schema_format(schema, getattr(response_format, "__name__", ""))
+    outcome = await asample(client, messages, model=model, answer=structure, response_format=form, **settings)
+    return outcome if outcome.composed is None else replace(outcome, parsed=as_model(outcome.value))
+
+
+@takes_sampling
+def parse(
+    client: Any, messages: Iterable[Mapping[str, Any]], *, model: str, response_format: Model, **settings: Any
+) -> Outcome:
+    """Ask for an object just enough times, with a synchronous client; all else is as with `aparse`.
+
+    >>> import openai
+    >>> from suffice.testing import FakeServer
+    >>> with FakeServer(lambda request, number: '{"author": "Austen", "year": 1815}') as server:
+    ...     with openai.OpenAI(base_url=server.base_url, api_key="none") as client:
+    ...         messages = [{"role": "user", "content": "Who wrote Emma, and when?"}]
+    ...         outcome = parse(client, messages, model="fake", response_format={"type": "object"})
+    >>> outcome.parsed["year"], outcome.fields["/year"].votes, outcome.composed
+    (1815, 4, False)
+    """
+    return with_async_client(
+        client, lambda other: aparse(other, messages, model=model, response_format=response_format, **settings)
+    )
 
 
 def with_async_client(client: Any, ask: Callable[[Any], Awaitable[Outcome]]) -> Outcome:
@@ -148,7 +214,6 @@ def run_in_thread(main: Any) -> Any:
 
     Ctrl-C cancels it, and is raised again once it has ended.
     """
-    result: Future[Any] = Future()
     started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
 
     async def supervised() -> Any:
@@ -157,21 +222,27 @@ def run_in_thread(main: Any) -> Any:
         started.set_result((asyncio.get_running_loop(), task))
         return await main()
 
-    def work() -> None:
+    with ThreadPoolExecutor(1, "suffice") as pool:  # its end waits for the thread
+        # What is current for the caller, as the span of a trace, is so in there.
+        result = pool.submit(contextvars.copy_context().run, asyncio.run, supervised())
         try:
-            result.set_result(asyncio.run(supervised()))
-        except BaseException as error:
-            result.set_exception(error)
+            return result.result()
+        except KeyboardInterrupt:
+            loop, task = started.result()
+            loop.call_soon_threadsafe(task.cancel)
+            raise
 
-    # What is current for the caller, as the span of a trace, is so in there.
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="suffice", daemon=True)
-    thread.start()
+
+def json_schema_format(schema: Mapping[str, Any], name: str = "") -> dict[str, Any]:
+    """A request's `response_format` that asks for an object of this schema, under a name that servers take."""
+    named = re.sub(r"[^A-Za-z0-9_-]+", "_", name or str(schema.get("title") or "object"))[:64]
+    return {"type": "json_schema", "json_schema": {"name": named, "schema": schema}}
+
+
+def _pydantic(model: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the validator of a Pydantic model, or of any other type that Pydantic knows, and its JSON schema."""
     try:
-        return result.result()
-    except KeyboardInterrupt:
-        loop, task = started.result()
-        loop.call_soon_threadsafe(task.cancel)
-        thread.join()
-        raise
-    finally:
-        thread.join()
+        adapter = TypeAdapter(model)
+        return adapter, adapter.json_schema()
+    except (PydanticUserError, PydanticUndefinedAnnotation):
+        raise OptionError("must be a Pydantic model or a JSON schema", "response_format") from None

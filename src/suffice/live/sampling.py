@@ -198,28 +198,19 @@ USUAL = Sampling()
 
 
 def split_settings(sampling: Sampling | None, settings: Mapping[str, Any]) -> tuple[Sampling, dict[str, Any]]:
-    """Keyword arguments as a sampling, and what of them are no settings of it: fields of the request.
-
-    Args:
-        sampling: What holds where nothing else is said; the defaults, if it is None.
-        settings: The keyword arguments.
+    """Split keyword arguments into a sampling, with others as its defaults, and fields of the request.
 
     Raises:
         OptionError: where a setting is wrong, or a field of the request is not the caller's to set.
     """
     own = {name: value for name, value in settings.items() if name in Sampling.model_fields}
     request = {name: value for name, value in settings.items() if name not in own}
-    check_request(request)
-    sampling = sampling or USUAL
-    return sampling.replaced(**own) if own else sampling, request
-
-
-def check_request(request: Mapping[str, Any]) -> None:
-    """Refuse fields of a request that are not the caller's to set."""
     if "n" in request:
         raise OptionError("can't be set here: the controller chooses it", "n")
     if "stream" in request:
         raise OptionError("can't be set here: whole responses are voted on", "stream")
+    sampling = sampling or USUAL
+    return sampling.replaced(**own) if own else sampling, request
 
 
 def takes_sampling(function: F) -> F:
