@@ -32,9 +32,9 @@ class GatewayError(Exception):
 
     def payload(self, dialect: Dialect) -> dict[str, Any]:
         """The error as the dialect has it; the upstream's own where it sent one in that shape."""
-        if self._body and dialect.is_error(self._body):
-            return self._body
         told = dialect.error(*self._told)
+        if self._body and told.get("type") in (None, self._body.get("type")):
+            return self._body
         return {**told, "error": {**told["error"], **self._reply}}
 
     def response(self, dialect: Dialect) -> Response:

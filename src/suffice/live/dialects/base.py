@@ -221,13 +221,9 @@ class Dialect(ABC):
         """An error, as OpenAI has it unless the dialect has another way."""
         return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
-    def is_error(self, body: Mapping[str, Any]) -> bool:
-        """Whether what a server sent as an error, with a message in it, can be passed on in this dialect."""
-        return True
-
     def error_event(self, error: dict[str, Any]) -> bytes:
         """An error as the last event of a stream that has begun; nothing follows that could be taken for its end."""
-        return event(error)
+        return event(error, error.get("type"))
 
 
 def client_request(
@@ -267,6 +263,7 @@ def model_in(body: Mapping[str, Any]) -> str | None:
     return model if isinstance(model, str) else None
 
 
+MOST_PARTS = 1000  # of one reply: more blocks or tool calls are a server's mistake
 UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 """What reading something that is not as it should be raises."""
 

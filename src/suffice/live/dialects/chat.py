@@ -10,9 +10,6 @@ from suffice.live.dialects.sse import Delta, Ended, Failed, Piece, TokenUsage
 from suffice.live.signals import Token, signals_of, tokens_in
 from suffice.response import Response
 
-MOST_CALLS = 1000
-"""No response calls more tools at once."""
-
 
 class _ChatDialect(base.Dialect):
     """`POST /chat/completions`."""
@@ -222,11 +219,14 @@ def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
             calls = message.setdefault("tool_calls", [])
             for piece in value or ():
                 place = piece.get("index", len(calls))
-                if place > MOST_CALLS:
+                if place > base.MOST_PARTS:
                     raise ValueError
                 while len(calls) <= place:
                     calls.append({"id": None, "type": "function", "function": {"name": "", "arguments": ""}})
-                _add_call(calls[place], piece)
+                call, function = calls[place], piece.get("function") or {}
+                call |= {name: piece[name] for name in ("id", "type") if piece.get(name)}
+                for part in ("name", "arguments"):
+                    call["function"][part] += function.get(part) or ""
         elif name == "role":
             message["role"] = value or message["role"]
         elif isinstance(value, list) or isinstance(message.get(name), list):
@@ -239,11 +239,3 @@ def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
 
 def _parts(content: Any) -> list[Any]:
     return content if isinstance(content, list) else [content] if content else []
-
-
-def _add_call(call: dict[str, Any], piece: dict[str, Any]) -> None:
-    call["id"] = piece.get("id") or call["id"]
-    call["type"] = piece.get("type") or call["type"]
-    function = piece.get("function") or {}
-    call["function"]["name"] += function.get("name") or ""
-    call["function"]["arguments"] += function.get("arguments") or ""

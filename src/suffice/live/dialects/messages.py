@@ -29,9 +29,6 @@ _KINDS = {
 }
 """Anthropic's words for errors that it calls otherwise than OpenAI."""
 
-MOST_BLOCKS = 1000
-"""No message has more."""
-
 
 class _MessagesDialect(base.Dialect):
     """`POST /messages`."""
@@ -88,7 +85,7 @@ class _MessagesDialect(base.Dialect):
         if kind == "message_start":
             reply |= {**event["message"], "content": []}
         elif kind == "content_block_start":
-            if len(reply["content"]) >= MOST_BLOCKS:
+            if len(reply["content"]) >= base.MOST_PARTS:
                 raise ValueError
             reply["content"].append(dict(event["content_block"]))
         elif kind == "content_block_delta":
@@ -143,12 +140,6 @@ class _MessagesDialect(base.Dialect):
         kind = _KINDS.get(code or "") or _KINDS.get(kind, kind)
         return {"type": "error", "error": {"type": kind, "message": message, **({"code": code} if code else {})}}
 
-    def is_error(self, body: Mapping[str, Any]) -> bool:
-        return body.get("type") == "error"
-
-    def error_event(self, error: dict[str, Any]) -> bytes:
-        return base.event(error, "error")
-
 
 MESSAGES = _MessagesDialect()
 
@@ -180,6 +171,9 @@ _DELTAS: dict[str, tuple[str, Any]] = {
 }
 """The field of each delta, and the kind of piece that it is."""
 
+_GROWING = {"text": ("text_delta",), "thinking": ("thinking_delta", "signature_delta")}
+"""The deltas by which blocks with a text grow."""
+
 
 def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:
     kind = delta.get("type")
@@ -191,20 +185,13 @@ def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _block_events(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    kind = block.get("type")
-    begun: dict[str, Any] = {}
-    deltas: list[dict[str, Any]] = []
-    if kind == "text":
-        begun = {"text": ""} | ({"citations": []} if block.get("citations") else {})
-        deltas = [{"type": "citations_delta", "citation": one} for one in block.get("citations") or ()]
-        deltas.append({"type": "text_delta", "text": block.get("text") or ""})
-    elif kind == "thinking":
-        begun = {"thinking": "", "signature": ""}
-        deltas = [
-            {"type": "thinking_delta", "thinking": block.get("thinking") or ""},
-            {"type": "signature_delta", "signature": block.get("signature") or ""},
-        ]
-    elif kind == "tool_use":
+    begun: dict[str, Any] = {"citations": []} if block.get("citations") else {}
+    deltas = [{"type": "citations_delta", "citation": one} for one in block.get("citations") or ()]
+    for kind in _GROWING.get(str(block.get("type")), ()):
+        name, _ = _DELTAS[kind]
+        begun[name] = ""
+        deltas.append({"type": kind, name: block.get(name) or ""})
+    if block.get("type") == "tool_use":
         begun = {"input": {}}
         deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block.get("input") or {})}]
     yield {"type": "content_block_start", "content_block": {**block, **begun}}
