@@ -211,8 +211,8 @@ class Replay:
                 raise OptionError(f"{pool.name} has structured answers, which are replayed in rounds and with no clock")
 
 
-_Measured = list[tuple[dict[str, FloatArray], FloatArray]]
-"""For each variant: each metric by question, and the sums of `Reliability` by question."""
+_Measured = list[dict[str, FloatArray]]
+"""For each variant: each metric by question and, where confidence is told, the sums of `Reliability`."""
 
 
 def replay_variants(
@@ -279,10 +279,10 @@ def _replay_shard(
     for episodes in draw_episodes(Pool("", questions), setting.budget, setting.repeats, setting.seed):
         parts.append([])
         for found in _measures(episodes, variants, setting, link):
-            none = np.empty((len(episodes.questions), 0, 0))
-            sure, agrees = found["confidence"], found["agreement"]
-            sums = question_sums(sure, agrees, episodes.repeats) if setting.tells_confidence else none
-            parts[-1].append((_by_question(episodes, found, setting.penalties), sums))
+            parts[-1].append(_by_question(episodes, found, setting.penalties))
+            if setting.tells_confidence:
+                sums = question_sums(found["confidence"], found["agreement"], episodes.repeats)
+                parts[-1][-1]["reliability"] = sums
             link.tell(len(episodes.questions))
     return [_joined(batches) for batches in zip(*parts, strict=True)]
 
@@ -312,10 +312,8 @@ def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, 
         }
 
 
-def _joined(parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> tuple[dict[str, FloatArray], FloatArray]:
-    """The questions of several parts, in order."""
-    metrics, sums = zip(*parts, strict=True)
-    return {metric: np.concatenate([part[metric] for part in metrics]) for metric in METRICS}, np.concatenate(sums)
+def _joined(parts: Sequence[dict[str, FloatArray]]) -> dict[str, FloatArray]:
+    return {metric: np.concatenate([part[metric] for part in parts]) for metric in parts[0]}
 
 
 def _by_question(episodes: Episodes, found: Measures, penalties: Penalties) -> dict[str, FloatArray]:
@@ -341,19 +339,14 @@ def known_mean(rows: FloatArray) -> FloatArray:
     return np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan)
 
 
-def _result(pool: Pool, variant: Variant, parts: Sequence[tuple[dict[str, FloatArray], FloatArray]]) -> Result:
-    by_question, sums = _joined(parts)
+def _result(pool: Pool, variant: Variant, parts: Sequence[dict[str, FloatArray]]) -> Result:
+    joined = _joined(parts)
+    sums = joined.pop("reliability", None)
+    by_question = {metric: joined[metric] for metric in METRICS}
     means: dict[str, Any] = {metric: _mean(values) for metric, values in by_question.items()}
-    reliability = Reliability(sums.sum(axis=0)) if sums.size else None
-    return Result(
-        pool.name,
-        variant.name,
-        len(pool.questions),
-        **means,
-        reliability=reliability,
-        by_question=by_question,
-        election=variant.elect,
-    )
+    reliability = None if sums is None else Reliability(sums.sum(axis=0))
+    means |= {"reliability": reliability, "by_question": by_question, "election": variant.elect}
+    return Result(pool.name, variant.name, len(pool.questions), **means)
 
 
 def _mean(values: FloatArray) -> float | None:
