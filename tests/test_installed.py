@@ -83,7 +83,6 @@ NEEDS: dict[str, tuple[list[str], str]] = {
 
 
 def test_without_extras_every_command_works_or_says_what_it_needs(plain: Path, tmp_path: Path) -> None:
-    programs = [plain / "suffice"]
     where = run(plain / "python", "-c", "import suffice; print(suffice.__file__)", cwd=tmp_path).stdout
     assert str(plain.parent) in where, "the wheel is what is tried"
     look = "import importlib.util, sys; print([name for name in sys.argv[1:] if importlib.util.find_spec(name)])"
@@ -104,15 +103,8 @@ def test_without_extras_every_command_works_or_says_what_it_needs(plain: Path, t
             "advise": ["advise", "pool.jsonl", "--budget", "2", "--repeats", "1", "--max-latency", "10000"],
             "plan": ["plan", "--budget", "8"],
             "weigh": [
-                "weigh",
-                "qwen2.5-coder-0.5b__math500",
-                "--signal",
-                "tail",
-                "--repeats",
-                "1",
-                "--force",
-                "--out",
-                "w.safetensors",
+                *["weigh", "qwen2.5-coder-0.5b__math500", "--signal", "tail"],
+                *["--repeats", "1", "--force", "--out", "w.safetensors"],
             ],
             "calibrate": ["calibrate", "qwen2.5-coder-1.5b__gsm8k", "--out", "c.json"],
             "panel": [
@@ -125,11 +117,11 @@ def test_without_extras_every_command_works_or_says_what_it_needs(plain: Path, t
         every = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
         assert {*works, *NEEDS} == every, "a command that is new must be tried here"
         for arguments in works.values():
-            done = run(*programs, *arguments, cwd=tmp_path)
+            done = run(plain / "suffice", *arguments, cwd=tmp_path)
             complaints = [line for line in done.stderr.splitlines() if " is under way; " not in line]
             assert (done.returncode, complaints) == (0, []), (arguments, done.stderr)
     for arguments, extra in NEEDS.values():
-        done = run(*programs, *arguments, cwd=tmp_path)
+        done = run(plain / "suffice", *arguments, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, ""), (arguments, done)
         assert f"pip install 'suffice[{extra}]'" in done.stderr and done.stderr.count("\n") == 1, done.stderr
 

@@ -148,6 +148,10 @@ def test_parquet(tmp_path: Path, write: Write) -> None:
         ("a.csv", "question,answer,tokens\nq,1,3\nq,1,many", "line 3: tokens must be a whole number, 0 or more"),
         ("a.csv", "question,answer", "there is no response in it that can be taken"),
         ("a.csv", "question,answer,tokens\nq,1,inf", "line 2: tokens must be a whole number, 0 or more"),
+        ("a.csv", 'question,answer\nq1,"unclosed\nq1,3\n', "unexpected end of data"),
+        ("a.csv", "question,answer,answer\nq1,3,4\n", 'two columns "answer"'),
+        ("a.csv", "question,answer\nq1,3,4\n", "line 2: it has not 2 fields"),
+        ("a.csv", "question,answer\nq1\n", "line 2: it has not 2 fields"),
         ("a.csv", "", "it is empty; give a file with responses in it"),
         ("a.eval", " \n", "it is empty"),
         ("a.txt", "\0\0", "neither UTF-8 text nor a whole Inspect log or Parquet file"),
@@ -188,16 +192,3 @@ def test_the_command_says_what_it_took_and_evaluate_takes_the_pool(tmp_path: Pat
     (result,) = suffice.evaluate(out, "asc", budget=8, repeats=2)
     assert result.samples <= 8
     assert "--from must be one of inspect" in fails("import", table, "--out", out, "--from", "excel")
-
-
-@pytest.mark.parametrize(
-    ("lines", "told"),
-    [
-        (["question,answer", 'q1,"unclosed', "q1,3"], "unexpected end of data"),
-        (["question,answer,answer", "q1,3,4"], 'two columns "answer"'),
-        (["question,answer", "q1,3,4"], "line 2: it has not 2 fields"),
-        (["question,answer", "q1"], "line 2: it has not 2 fields"),
-    ],
-)
-def test_a_csv_file_that_is_not_whole_is_refused(write: Write, tmp_path: Path, lines: list[str], told: str) -> None:
-    assert told in fails("import", write("r.csv", *lines), "--out", tmp_path / "p.jsonl")

@@ -24,10 +24,6 @@ def test_a_line_becomes_a_question(write_pool: Write) -> None:
     assert question.extra == {"topic": "sums"}
 
 
-def test_tokens_may_be_null_singly(write_pool: Write) -> None:
-    assert load_pool(write_pool({**GOOD, "tokens": [3, None]})).questions[0].tokens == (3, None)
-
-
 def test_gzip_is_read_alike(write_pool: Write) -> None:
     plain = write_pool(GOOD)
     packed = plain.with_suffix(".jsonl.gz")
@@ -78,26 +74,21 @@ def test_a_bad_line_is_named(write_pool: Write, line: object, words: list[str]) 
     assert len(str(caught.value)) < 300
 
 
-def test_an_empty_file_is_no_pool(write_pool: Write) -> None:
-    with pytest.raises(PoolError, match="no questions"):
-        load_pool(write_pool("", "  "))
-
-
-def test_what_is_not_text_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "toy.jsonl"
-    path.write_bytes(json.dumps(GOOD).encode() + b"\n\xff\n")
-    with pytest.raises(PoolError, match="line 2: not UTF-8"):
-        load_pool(path)
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("toy.jsonl", b"\n  \n", "no questions"),
+        ("toy.jsonl", json.dumps(GOOD).encode() + b"\n\xff\n", "line 2: not UTF-8"),
+        ("toy.jsonl.gz", b"plain text", "not a whole gzip file"),
+        ("toy.jsonl.gz", gzip.compress(json.dumps(GOOD).encode(), mtime=0)[:-9], "not a whole gzip file"),
+    ],
+)
+def test_a_file_that_is_no_pool_is_named(tmp_path: Path, name: str, data: bytes, words: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(PoolError, match=words):
+        load_pool(tmp_path / name)
     with pytest.raises(PoolError, match="can't be read"):
         load_pool(tmp_path)
-
-
-@pytest.mark.parametrize("data", [b"plain text", gzip.compress(json.dumps(GOOD).encode(), mtime=0)[:-9]])
-def test_a_broken_gzip_file_is_named(tmp_path: Path, data: bytes) -> None:
-    path = tmp_path / "toy.jsonl.gz"
-    path.write_bytes(data)
-    with pytest.raises(PoolError, match="not a whole gzip file"):
-        load_pool(path)
 
 
 def test_a_missing_file_gets_near_misses() -> None:
@@ -133,8 +124,9 @@ def test_signals_are_numbers_for_each_response(write_pool: Write) -> None:
 
 def test_lengths_are_known_or_not(write_pool: Write) -> None:
     lines = [{**GOOD, "tokens": [3, None]}, {**GOOD, "id": "r", "tokens": None}]
-    lengths = [question.lengths for question in load_pool(write_pool(*lines)).questions]
-    np.testing.assert_equal(lengths, [[3, np.nan], [np.nan, np.nan]])
+    questions = load_pool(write_pool(*lines)).questions
+    assert [question.tokens for question in questions] == [(3, None), None]
+    np.testing.assert_equal([question.lengths for question in questions], [[3, np.nan], [np.nan, np.nan]])
 
 
 def test_summary_of_a_pool(write_pool: Write) -> None:

@@ -23,8 +23,10 @@ from suffice import (
 from suffice.pools import draw_episodes
 
 
-def test_figures_of_a_settled_question() -> None:
-    (asc,) = evaluate(make_pool("a" * 32), ["asc"], repeats=3, penalties=Penalties(draw=0.01, round=0.001))
+def test_figures_of_a_settled_question_under_the_controller_s_name_as_it_was_asked_for() -> None:
+    penalties = Penalties(draw=0.01, round=0.001)
+    (asc,) = evaluate(make_pool("a" * 32), ["asc:threshold=0.950"], repeats=3, penalties=penalties)
+    assert asc.controller == "asc:threshold=0.950"
     assert (asc.accuracy, asc.agreement, asc.samples, asc.rounds) == (100, 100, 4, 4)
     assert (asc.total_tokens, asc.sequential_tokens) == (40, 40)
     assert asc.reward == pytest.approx(1 - 4 * 0.01 - 4 * 0.001)
@@ -39,11 +41,6 @@ def test_share_and_confidence_of_outcomes() -> None:
     assert without.confidence is None
 
 
-def test_none_agrees_with_none_and_is_never_accurate() -> None:
-    (sc,) = evaluate(make_pool([None] * 32), ["sc"], repeats=2)
-    assert (sc.agreement, sc.accuracy) == (100, 0)
-
-
 def test_agreement_with_an_independent_vote_is_with_one_of_other_draws() -> None:
     """Half of the responses say a: two votes of four of eight then never draw the same response."""
     (settled,) = evaluate(make_pool("a" * 8), ["sc"], budget=4, repeats=2)
@@ -54,8 +51,11 @@ def test_agreement_with_an_independent_vote_is_with_one_of_other_draws() -> None
     assert split.agreement == 100 and split.agreement_independent == pytest.approx(100 * ties / 2, abs=4)
     (few,) = evaluate(make_pool("a" * 7), ["sc"], budget=4, repeats=2)
     assert few.agreement_independent is None, "a second vote needs as many responses again"
+
+
+def test_none_agrees_with_none_and_is_never_accurate() -> None:
     (none,) = evaluate(make_pool([None] * 8), ["sc"], budget=4, repeats=2)
-    assert none.agreement_independent == 100
+    assert (none.agreement, none.agreement_independent, none.accuracy) == (100, 100, 0)
 
 
 def test_a_second_vote_leaves_the_first_s_draws_as_they_are() -> None:
@@ -80,11 +80,6 @@ def test_token_figures_are_over_the_questions_whose_tokens_are_known() -> None:
     assert (sc.total_tokens, sc.sequential_tokens) == (None, None)
 
 
-def test_the_controller_is_named_as_it_was_asked_for() -> None:
-    (result,) = evaluate(make_pool("a" * 32), ["asc:threshold=0.90"], repeats=1)
-    assert result.controller == "asc:threshold=0.90"
-
-
 def test_a_seed_makes_results_repeatable_whatever_else_is_evaluated() -> None:
     pool = load_pool("qwen2.5-coder-1.5b__gsm8k")
     alone = evaluate(pool, ["esc"], repeats=5, seed=3)[0]
@@ -100,12 +95,10 @@ class Twice(Controller):
         return 0 if tally.top(1)[0] == 2 else 1
 
 
-def test_a_controller_without_arrays_is_replayed_too() -> None:
+def test_a_controller_without_arrays_is_replayed_and_one_that_decides_nonsense_refused_before_the_work() -> None:
     (result,) = evaluate(make_pool("a" * 32, "abab" * 8), [Twice()], repeats=20)
     assert 2 < result.samples < 3
 
-
-def test_a_controller_that_does_not_fit_says_so_before_the_work() -> None:
     class Broken(Controller):
         def decide(self, tally: Tally) -> int:
             return -1
