@@ -204,7 +204,6 @@ def majority() -> "ScoreReducer":
 
 
 def _tally(answers: Iterable[str | None]) -> Tally:
-    """The tally of answers as they were written, as one round."""
     keys = Keys()
     given = [keys.key(answer) for answer in answers]
     tally = Tally(max(len(given), 1))

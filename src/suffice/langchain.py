@@ -55,7 +55,6 @@ def just_enough(model: Any, *, sampling: Sampling | None = None, **settings: Any
 
 
 def _response(reply: Any) -> Response:
-    """A message, or text, as a response."""
     if isinstance(reply, str):
         return Response(reply)
     about = getattr(reply, "response_metadata", None) or {}
@@ -76,7 +75,6 @@ def _question(given: Any) -> str:
 
 
 def _elected(outcome: Outcome, messages: dict[int, Any]) -> Any:
-    """The message of the response that was elected."""
     chosen = messages[outcome.response.draw] if outcome.response else None
     if chosen is None or isinstance(chosen, str):
         return chosen

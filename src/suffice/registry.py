@@ -102,7 +102,6 @@ class Registry(Generic[T]):
 
     @cached_property
     def _plugins(self) -> dict[str, list[EntryPoint]]:
-        """What other packages offer, by name."""
         plugins: dict[str, list[EntryPoint]] = {}
         for plugin in entry_points(group=self.group):
             plugins.setdefault(plugin.name, []).append(plugin)
@@ -138,11 +137,9 @@ def classes_of(base: type, method: str) -> Callable[[Any], Any]:
 
 
 def _works_alone(make: Callable[..., Any]) -> bool:
-    """Whether it can be called with nothing."""
     return all(one.default is not one.empty for one in inspect.signature(make).parameters.values())
 
 
 def _home(registered: Any) -> tuple[str, str]:
-    """Where a class or function is defined."""
     kind = registered if hasattr(registered, "__qualname__") else type(registered)
     return kind.__module__, kind.__qualname__

@@ -69,14 +69,10 @@ def test_too_few_labels_and_answers_with_fields_are_refused() -> None:
         calibrate(fields)
 
 
-def test_pools_are_taken_for_one_even_where_they_share_names() -> None:
-    other = easy_and_hard(80, seed=3)
+def test_pools_are_taken_for_one_and_a_question_counts_once_over_all() -> None:
+    other = easy_and_hard(80, seed=3)  # under the same name
     others = tuple(replace(one, id=f"other {one.id}") for one in other.questions)
-    both = calibrate([POOL, replace(other, questions=others)])
-    assert len(both.scores) == 200
-
-
-def test_a_question_counts_once_over_all_pools() -> None:
+    assert len(calibrate([POOL, replace(other, questions=others)]).scores) == 200
     twice = calibrate([POOL, POOL])
     assert len(twice.scores) == len(POOL) and twice.card["repeated"] == len(POOL)
     assert twice.threshold(0.05) == calibrate(POOL).threshold(0.05)
@@ -90,12 +86,6 @@ def test_a_signal_is_learned_from_where_all_pools_have_it(first: int) -> None:
     assert calibrate(pools[0]).signal
     both = calibrate([pools[first], pools[1 - first]])
     assert both.signal is None and both.card["repeated"] == 200
-
-
-def test_the_command_says_how_many_labels_were_left_out(tmp_path: Path) -> None:
-    pool = "smollm2-135m__arithmetic"
-    done = suffice("calibrate", pool, pool, "--out", tmp_path / "it.json")
-    assert done.returncode == 0 and "suffice: 40 labels are left out" in done.stderr
 
 
 def test_cross_judging_learns_nothing_from_what_it_judges() -> None:
@@ -129,6 +119,9 @@ def test_the_command_writes_and_tells(tmp_path: Path) -> None:
     assert figure.stat().st_size and "How often votes are right" in report.read_text()
 
 
-def test_the_command_refuses_too_few_labels(tmp_path: Path) -> None:
-    said = fails("calibrate", "smollm2-135m__arithmetic", "--labels", "20", "--out", tmp_path / "it.json")
-    assert "20 questions with a gold answer are too few" in said and not (tmp_path / "it.json").exists()
+def test_the_command_refuses_too_few_labels_and_says_how_many_were_left_out(tmp_path: Path) -> None:
+    pool, out = "smollm2-135m__arithmetic", tmp_path / "it.json"
+    said = fails("calibrate", pool, "--labels", "20", "--out", out)
+    assert "20 questions with a gold answer are too few" in said and not out.exists()
+    done = suffice("calibrate", pool, pool, "--out", out)
+    assert done.returncode == 0 and "suffice: 40 labels are left out" in done.stderr

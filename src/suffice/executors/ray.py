@@ -105,7 +105,6 @@ class Ray(Executor):
                 ray.cancel(reference)
 
     def _count(self, in_flight: int) -> None:
-        """See what there is, now: nodes come and go."""
         nodes = sum(node["Alive"] for node in self._ray.nodes())
         self.workers = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         self.standing = f"{many(nodes, 'node')}, {many(in_flight, 'task')} in flight"

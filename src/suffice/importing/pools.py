@@ -12,28 +12,18 @@ from typing import Any
 
 from suffice.answers import Extractor, Keys, Read, get_extractor
 from suffice.errors import OptionError, PoolError, whole_number
-from suffice.importing.formats import (
-    Dropped,
-    ImportedRow,
-    Rows,
-    TableColumns,
-    batch_output,
-    csv_table,
-    harness_samples,
-    inspect_log,
-    parquet_table,
-    wanted,
-)
+from suffice.importing import formats
+from suffice.importing.formats import Dropped, ImportedRow, Rows, TableColumns, wanted
 from suffice.jsonl import json_lines, read_unpacked
 from suffice.paths import is_there
 from suffice.pools import Pool, Question
 
 _READERS: dict[str, Callable[[Path, str | None, TableColumns], Rows]] = {
-    "inspect": lambda path, suffix, columns: inspect_log(path),
-    "lm-eval": lambda path, suffix, columns: harness_samples(path),
-    "openai-batch": lambda path, suffix, columns: batch_output(path, suffix),
-    "csv": lambda path, suffix, columns: csv_table(path, columns),
-    "parquet": lambda path, suffix, columns: parquet_table(path, columns),
+    "inspect": lambda path, suffix, columns: formats.inspect_log(path),
+    "lm-eval": lambda path, suffix, columns: formats.harness_samples(path),
+    "openai-batch": lambda path, suffix, columns: formats.batch_output(path, suffix),
+    "csv": lambda path, suffix, columns: formats.csv_table(path, columns),
+    "parquet": lambda path, suffix, columns: formats.parquet_table(path, columns),
 }
 FORMATS = tuple(_READERS)
 
@@ -143,7 +133,11 @@ def _format_of(path: Path, data: bytes) -> str:
     if zipfile.is_zipfile(path):
         return "inspect"
     first = data.lstrip(b"\xef\xbb\xbf \r\n").split(b"\n", 1)[0]
-    if not _is_text(first):
+    try:
+        is_text = "\0" not in first.decode()
+    except UnicodeDecodeError:
+        is_text = False
+    if not is_text:
         raise PoolError(f"{path}: it is neither UTF-8 text nor a whole Inspect log or Parquet file; give one of these")
     if path.suffix in (".eval", ".json"):
         return "inspect"
@@ -158,13 +152,6 @@ def _format_of(path: Path, data: bytes) -> str:
             if mark in fields:
                 return name
     raise OptionError(f"must be one of {', '.join(FORMATS)} for {path}, which doesn't show it", "format")
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        return "\0" not in data.decode()
-    except UnicodeDecodeError:
-        return False
 
 
 def _golds(path: Path) -> dict[str, str | None]:

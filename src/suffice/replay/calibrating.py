@@ -147,7 +147,6 @@ def _labelled(pools: Sequence[Pool]) -> Iterator[Labelled]:
 
 
 def _chosen(labelled: Sequence[Labelled], questions: int | Iterable[str], seed: int) -> list[Labelled]:
-    """The questions that are named, or as many of them at random."""
     if not isinstance(questions, Iterable):
         most = whole_number("questions", questions)
         order = np.random.default_rng(seed).permutation(len(labelled))
@@ -159,7 +158,6 @@ def _chosen(labelled: Sequence[Labelled], questions: int | Iterable[str], seed: 
 
 
 def _votes(episodes: Episodes, outcomes: Outcomes, signals: Sequence[str]) -> dict[str, Any]:
-    """The columns of votes, a row an episode."""
     tallies = episodes.standings.at(np.arange(len(outcomes.samples)), outcomes.samples)
     counted = outcomes.counted(episodes) >= 0
     givers = counted & (episodes.answers == outcomes.answer[:, None])

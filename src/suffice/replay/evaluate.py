@@ -288,7 +288,6 @@ def _replay_shard(
 
 
 def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, link: Link) -> Iterator[Measures]:
-    """What is told of the episodes in each variant."""
     unknown = np.full(len(episodes.answers), np.nan)
     if episodes.questions[0].structured:
         for found in replay_fields(episodes, [variant.controller for variant in variants], link.check):
@@ -317,7 +316,6 @@ def _joined(parts: Sequence[dict[str, FloatArray]]) -> dict[str, FloatArray]:
 
 
 def _by_question(episodes: Episodes, found: Measures, penalties: Penalties) -> dict[str, FloatArray]:
-    """Each metric by question, the mean over its repeats."""
     means = {name: known_mean(values.reshape(-1, episodes.repeats)) for name, values in found.items()}
     metered = [question.tokens is not None and None not in question.tokens for question in episodes.questions]
     for name in ("total_tokens", "sequential_tokens"):

@@ -155,7 +155,6 @@ def _base(controller: str | Controller) -> Plan:
 
 
 def _traffic(pool: Pool, budget: int, orders: int, seed: int) -> list[IntArray]:
-    """The answers to all questions, a row each, in several random orders."""
     if any(question.structured for question in pool.questions):
         raise OptionError(f"{pool.name} has structured answers: what is learned is learned from plain ones")
     parts = [part.answers.reshape(-1, orders, budget) for part in draw_episodes(pool, budget, orders, seed)]

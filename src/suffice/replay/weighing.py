@@ -106,7 +106,6 @@ def weigh(
 
 
 def _check(pools: Sequence[Pool], names: Sequence[str], budget: int, repeats: int, seed: int) -> None:
-    """Refuse what can't be learned from."""
     if not names:
         raise PoolError(f"{', '.join(pool.name for pool in pools)}: there is no signal, nor length, that all have")
     if len(set(names)) < len(names):

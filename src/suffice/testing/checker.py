@@ -164,7 +164,6 @@ def _fault(controller: Controller, rule: str, tally: Tally) -> ControllerError:
 
 
 def _described(tally: Tally) -> str:
-    """A tally in words: its answers in order of arrival."""
     runs = [(answer, len(list(same))) for answer, same in groupby(tally.answers)]
     answers = ", ".join(f"{count} × {'none' if answer is None else answer}" for answer, count in runs) or "no draws yet"
     return f"on a tally of {answers} (budget {tally.budget})"

@@ -198,7 +198,6 @@ class FakeServer(AbstractContextManager["FakeServer"]):
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """The object that a body is, or an empty one."""
     with suppress(ValueError, RecursionError):
         read = json.loads(body)
         return read if isinstance(read, dict) else {}
