@@ -50,7 +50,7 @@ SLOWLY = [{"role": "user", "content": "What is 6 * 7, slowly?"}]
 def draining(upstream: FakeServer, folder: Path, *options: str, unready: float) -> Iterator[tuple[str, Popen[str]]]:
     """A gateway as a process that votes always, and is not ready for so many seconds at its end."""
     config = folder / "suffice.toml"
-    config.write_text(f"unready_seconds = {unready}\n")
+    config.write_text(f"unready_seconds = {unready}\nheartbeat_seconds = 0.1\n")
     chosen = ("--upstream", upstream.base_url, "--vote", "always", "--config", str(config), *options)
     with serving(*chosen) as (url, process):
         yield url, process
