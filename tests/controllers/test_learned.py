@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.tallies import tally_of
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
@@ -36,8 +37,7 @@ def network(seed: int = 0, **card: object) -> LearnedController:
 def test_the_first_round_is_fixed_and_made_up_when_draws_were_lost() -> None:
     controller = network()
     assert controller.decide(Tally(32)) == 4
-    tally = Tally(32)
-    tally.add_round(["a", "b", None])
+    tally = tally_of(["a", "b", None])
     assert controller.decide(tally) == 1
 
 
@@ -45,8 +45,7 @@ def test_the_first_round_is_fixed_and_made_up_when_draws_were_lost() -> None:
 def test_a_decision_is_the_network_s_most_likely_action(seed: int, answers: list[str | None]) -> None:
     """Of a network of its own each time: one alone may hardly depend on some of its parts where it is asked."""
     controller = network(seed)
-    tally = Tally(32)
-    tally.add_round(answers)
+    tally = tally_of(answers)
     values = tally.state(5).astype(np.float32)
     for weights, biases in controller.layers[:-1]:
         values = ACTIVATIONS["tanh"](weights @ values + biases)
@@ -74,8 +73,7 @@ def test_saved_and_loaded_it_decides_the_same_in_every_state(tmp_path: Path) -> 
 def test_other_sizes_work_too() -> None:
     controller = network(budget=12, top=3, first=2, actions=[3, 5])
     assert controller.decide(Tally(12)) == 2
-    tally = Tally(12)
-    tally.add_round("abcabcabc")
+    tally = tally_of("abcabcabc", 12)
     assert controller.next_round(tally) in (0, 3)
 
 

@@ -3,7 +3,7 @@ from typing import Optional
 
 import pytest
 
-from suffice import Controller, ControllerError, Tally, controller_names, get_controller, register
+from suffice import Controller, ControllerError, Tally, get_controller, register
 
 
 @register("patient")
@@ -15,10 +15,6 @@ class Patient(Controller):
 
     def decide(self, tally: Tally) -> int:
         return 0 if tally.top(1)[0] >= self.votes else self.steps[0]
-
-
-def test_published_rules_have_names() -> None:
-    assert {"sc", "asc", "esc", "doubling", "boinf"} <= set(controller_names())
 
 
 def test_parameters_are_read_by_their_types() -> None:

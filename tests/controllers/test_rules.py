@@ -4,16 +4,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from adaptive_consistency import BetaStoppingCriteria
+from helpers.tallies import tally_by_votes, tally_of
 from scipy import integrate, stats
 
 from suffice import ControllerError, Tally, get_controller
 from suffice.controllers.rules import BestOfInfinity, largest_probabilities, log_likelihood_ratios
-
-
-def tally_of(votes: tuple[int, ...], none: int = 0, budget: int = 32) -> Tally:
-    tally = Tally(budget)
-    tally.add_round([str(name) for name, count in enumerate(votes) for _ in range(count)] + [None] * none)
-    return tally
 
 
 def partitions(total: int, largest: int | None = None) -> Iterator[tuple[int, ...]]:
@@ -26,12 +21,6 @@ def partitions(total: int, largest: int | None = None) -> Iterator[tuple[int, ..
 
 def decide(spec: str, tally: Tally) -> int:
     return get_controller(spec).decide(tally)
-
-
-def answers(*given: str | None) -> Tally:
-    tally = Tally(32)
-    tally.add_round(given)
-    return tally
 
 
 DECISIONS: dict[str, list[tuple[str, list[str | None], int]]] = {
@@ -70,7 +59,7 @@ DECISIONS: dict[str, list[tuple[str, list[str | None], int]]] = {
 @pytest.mark.parametrize("claim", DECISIONS)
 def test_rules_decide_as_published(claim: str) -> None:
     for spec, given, draws in DECISIONS[claim]:
-        assert decide(spec, answers(*given)) == draws, (spec, given)
+        assert decide(spec, tally_of(given)) == draws, (spec, given)
 
 
 def test_a_round_is_cut_to_the_budget() -> None:
@@ -83,7 +72,7 @@ def test_asc_is_adaptive_consistency_on_every_tally(threshold: float) -> None:
     for votes in itertools.chain.from_iterable(partitions(draws) for draws in range(1, 13)):
         names = [name for name, count in enumerate(votes) for _ in range(count)]
         stops = peer.should_stop(names)["stop"]
-        assert (decide(f"asc:threshold={threshold}", tally_of(votes)) == 0) == stops, votes
+        assert (decide(f"asc:threshold={threshold}", tally_by_votes(*votes)) == 0) == stops, votes
 
 
 SMALL = [(1,), (3, 1), (5, 4), (5, 5), (12, 3, 3, 1), (20, 2, 2, 2, 1, 1, 1, 1), (31, 1)]
@@ -110,8 +99,8 @@ def test_boinf_stops_when_the_bayes_factor_is_reached() -> None:
     votes = (6, 1)
     lead = largest_probabilities(np.array([votes]), 0.3)[0]
     factor = 3 * lead / (1 - lead)
-    assert decide(f"boinf:factor={factor * 0.999}", tally_of(votes)) == 0
-    assert decide(f"boinf:factor={factor * 1.001}", tally_of(votes)) == 1
+    assert decide(f"boinf:factor={factor * 0.999}", tally_by_votes(*votes)) == 0
+    assert decide(f"boinf:factor={factor * 1.001}", tally_by_votes(*votes)) == 1
 
 
 def test_best_of_infinity_stops_at_a_factor_that_is_reached_exactly() -> None:
@@ -121,14 +110,13 @@ def test_best_of_infinity_stops_at_a_factor_that_is_reached_exactly() -> None:
     exact = np.flatnonzero(factors * (1 - leads) == 2 * leads)
     assert exact.size, "where it is, to the last bit"
     for row in exact:
-        tally = Tally(32)
-        tally.add_round(["7"] * int(votes[row, 0]))
+        tally = tally_of(["7"] * int(votes[row, 0]))
         reached, missed = BestOfInfinity(float(factors[row])), BestOfInfinity(float(np.nextafter(factors[row], np.inf)))
         assert (reached.decide(tally), missed.decide(tally)) == (0, 1)
 
 
 def next_round(spec: str, votes: tuple[int, ...], budget: int) -> int:
-    return get_controller(spec).next_round(tally_of(votes, budget=budget))
+    return get_controller(spec).next_round(tally_by_votes(*votes, budget=budget))
 
 
 # What the package `consol` 0.3.0 draws next, with its mixture SPRT and as many trials as the budget.
@@ -153,8 +141,7 @@ def test_its_ratio_is_that_of_the_marginal_likelihoods(first: int, second: int) 
 
 
 def test_consol_needs_a_vote_and_takes_parameters_in_range() -> None:
-    tally = Tally(32)
-    tally.add_round([None] * 4)
+    tally = tally_of([None] * 4)
     assert get_controller("consol").decide(tally) == 3
     for wrong in ("alpha=0", "beta=1", "prior=-1"):
         with pytest.raises(ControllerError, match="must be above 0"):

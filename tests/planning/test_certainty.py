@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from helpers.tallies import tally_by_votes, tally_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,15 +15,8 @@ from suffice.tally import Standings
 VOTES = st.lists(st.integers(1, 12), min_size=1, max_size=8)
 
 
-def tally_of(votes: list[int], none: int = 0) -> Tally:
-    tally = Tally(512)
-    tally.add_round(str(answer) for answer, count in enumerate(votes) for _ in range(count))
-    tally.add_round([None] * none)
-    return tally
-
-
 def sure(votes: list[int], none: int = 0, prior: Prior = UNIVERSAL) -> float:
-    found = certainty(tally_of(votes, none), prior)
+    found = certainty(tally_by_votes(*votes, none=none, budget=512), prior)
     assert found is not None
     return found
 
@@ -79,8 +73,7 @@ def test_a_draw_without_an_answer_changes_nothing(votes: list[int], none: int) -
 
 def test_without_votes_there_is_none() -> None:
     assert certainty(Tally()) is None
-    nothing = Tally()
-    nothing.add_round([None] * 32)
+    nothing = tally_of([None] * 32)
     assert certainty(nothing) is None
 
 
@@ -96,8 +89,7 @@ def test_many_at_once_are_as_one_by_one() -> None:
     for draws in (1, 5, 12):
         found = certainties(Standings(answers).at(rows, np.full(50, draws)))
         for row, value in zip(answers, found, strict=True):
-            tally = Tally(12)
-            tally.add_round(None if code < 0 else str(code) for code in row[:draws])
+            tally = tally_of((None if code < 0 else str(code) for code in row[:draws]), 12)
             one = certainty(tally)
             assert one == value or (one is None and np.isnan(value))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.learners import learner_of
+from helpers.tallies import tally_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,12 +47,6 @@ class Kept:
         return learner_of(self.data or b"").seen
 
 
-def tally_of(answers: list[str | None], budget: int = 8) -> Tally:
-    tally = Tally(budget)
-    tally.add_round(answers)
-    return tally
-
-
 @given(partitions)
 def test_a_partition_s_likelihoods_are_those_of_the_model(parts: tuple[int, ...]) -> None:
     alpha, d = CONCENTRATIONS[:, None], DISCOUNTS
@@ -64,7 +59,7 @@ def test_a_partition_s_likelihoods_are_those_of_the_model(parts: tuple[int, ...]
 
 @given(st.lists(st.sampled_from(["7", "8", "9", None]), min_size=2, max_size=8))
 def test_a_draw_without_an_answer_is_a_part_of_its_own(answers: list[str | None]) -> None:
-    parts = partition(tally_of(answers))
+    parts = partition(tally_of(answers, 8))
     assert sum(parts) == len(answers)
     assert sorted(parts, reverse=True) == list(parts)
     named = [str(place) + "none" if answer is None else answer for place, answer in enumerate(answers)]
@@ -137,10 +132,10 @@ def test_stopped_votes_teach_what_full_ones_do() -> None:
 def test_easy_traffic_is_asked_less_and_never_less_than_twice() -> None:
     plan = taught((EASY, 2000)).plan(Plan(), 8)
     assert Plan().decide(Tally(8)) > plan.decide(Tally(8)) >= 1
-    assert plan.decide(tally_of(["7"])) >= 1
-    assert plan.decide(tally_of(["7", "7"])) == 0 < Plan().decide(tally_of(["7", "7"]))
+    assert plan.decide(tally_of(["7"], 8)) >= 1
+    assert plan.decide(tally_of(["7", "7"], 8)) == 0 < Plan().decide(tally_of(["7", "7"], 8))
     dear = taught((EASY, 2000)).plan(Plan(penalty_draw=0.5), 8)
-    assert dear.decide(tally_of(["7"])) >= 1
+    assert dear.decide(tally_of(["7"], 8)) >= 1
 
 
 def test_confidence_and_certainty_follow_the_prior_and_leave_nothing_on_disk(
@@ -148,7 +143,7 @@ def test_confidence_and_certainty_follow_the_prior_and_leave_nothing_on_disk(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     plan = taught((EASY, 500)).plan(Plan(), 8)
-    tally = tally_of(["7", "7"])
+    tally = tally_of(["7", "7"], 8)
     sure, certain = confidence(tally, plan.prior), certainty(tally, plan.prior)
     assert not list(cache_folder().glob("*"))
     assert (sure or 0) > (confidence(tally) or 1)
@@ -171,7 +166,7 @@ def test_a_plan_is_due_after_news_and_not_before() -> None:
 
 def test_a_single_draw_says_nothing() -> None:
     learner = Learner()
-    learner.observe(tally_of(["7"]))
+    learner.observe(tally_of(["7"], 8))
     assert learner.seen == len(learner) == 0
 
 

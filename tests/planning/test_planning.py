@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.commands import POOL, fails, suffice
+from helpers.tallies import tally_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +29,7 @@ from suffice import (
     load_pool,
     save_controller,
 )
-from suffice.planning import UNIVERSAL, Model, Prior, build_model, ceiling, plan, prepare
+from suffice.planning import UNIVERSAL, Model, Prior, build_model, plan, prepare
 from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, confidence_before
 from suffice.replay.reliability import Reliability, decile_sums
 
@@ -61,10 +62,8 @@ def probability(sequence: tuple[int, ...], prior: Prior) -> float:
     return float(chance.sum())
 
 
-def tally_of(answers: tuple[int, ...], budget: int = BUDGET) -> Tally:
-    tally = Tally(budget)
-    tally.add_round(map(str, answers))
-    return tally
+def tally_in(answers: tuple[int, ...], budget: int = BUDGET) -> Tally:
+    return tally_of(map(str, answers), budget)
 
 
 def row_of(model: Model, parts: tuple[int, ...]) -> int:
@@ -105,10 +104,10 @@ def test_confidence_is_the_chance_that_the_leader_stays(prior: Prior) -> None:
         stays: dict[tuple[int, ...], float] = {}
         seen: dict[tuple[int, ...], float] = {}
         for sequence, chance in chances.items():
-            now = tally_of(sequence[:draws])
+            now = tally_in(sequence[:draws])
             parts = tuple(part for part in now.top(BUDGET) if part)
             seen[parts] = seen.get(parts, 0) + chance
-            stays[parts] = stays.get(parts, 0) + chance * (now.leader == tally_of(sequence).leader)
+            stays[parts] = stays.get(parts, 0) + chance * (now.leader == tally_in(sequence).leader)
         for parts, total in seen.items():
             assert model.confidence[draws][row_of(model, parts)] == pytest.approx(stays[parts] / total, abs=1e-12)
 
@@ -138,7 +137,7 @@ def test_values_are_those_of_a_plain_recursion(penalties: Penalties, actions: tu
         return max([stop_worth(sequence), *worth(sequence).values()])
 
     def stop_worth(sequence: tuple[int, ...]) -> float:
-        parts = tuple(part for part in tally_of(sequence).top(BUDGET) if part)
+        parts = tuple(part for part in tally_in(sequence).top(BUDGET) if part)
         return 2 * float(model.confidence[len(sequence)][row_of(model, parts)]) - 1 if sequence else -math.inf
 
     def worth(sequence: tuple[int, ...]) -> dict[int, float]:
@@ -149,7 +148,7 @@ def test_values_are_those_of_a_plain_recursion(penalties: Penalties, actions: tu
     policy = plan(model, penalties, actions)
     for draws in range(BUDGET + 1):
         for sequence in sequences(draws):
-            row = row_of(model, tuple(part for part in tally_of(sequence).top(BUDGET) if part))
+            row = row_of(model, tuple(part for part in tally_in(sequence).top(BUDGET) if part))
             assert policy.value[draws][row] == pytest.approx(value(sequence), abs=1e-9)
             choices = worth(sequence)
             # Among what is nearly as good as the best the largest, for rounds are worth something.
@@ -182,62 +181,54 @@ def test_confidence_is_one_when_the_leader_cannot_be_caught() -> None:
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=19))
 def test_with_free_draws_it_never_stops_below_certainty(answers: list[int]) -> None:
-    tally = tally_of(tuple(answers), budget=20)
+    tally = tally_in(tuple(answers), budget=20)
     first, second = tally.top(2)
     asked = get_controller("plan:penalty_draw=0,penalty_round=0").decide(tally)
     assert (asked == 0) == (first >= second + tally.left)
 
 
-def test_with_prohibitive_draws_it_stops_after_its_smallest_round() -> None:
+def test_with_prohibitive_draws_it_stops_after_its_smallest_round_that_has_votes() -> None:
     controller = get_controller("plan:penalty_draw=5,actions=3+8")
     assert controller.decide(Tally(32)) == 3
-    assert controller.decide(tally_of((0, 1, 2), 32)) == 0
+    assert controller.decide(tally_in((0, 1, 2), 32)) == 0
+    assert controller.decide(tally_of([None] * 3)) == 3
 
 
-def test_it_draws_on_while_there_are_no_votes() -> None:
-    controller = get_controller("plan:penalty_draw=5,actions=3+8")
-    tally = Tally(32)
-    tally.add_round([None, None, None])
-    assert controller.decide(tally) == 3
-
-
-def test_a_large_budget_is_refused_by_name() -> None:
+def test_what_can_not_be_planned_is_refused_by_name() -> None:
     with pytest.raises(ControllerError, match="up to a budget of 512, not 513"):
         get_controller("plan").decide(Tally(513))
-
-
-def test_actions_must_be_draws() -> None:
     with pytest.raises(ControllerError, match="actions must be at least 1 each"):
         get_controller("plan:actions=0+2")
+    with pytest.raises(ControllerError, match="prior can't be given"):
+        get_controller("plan:prior=flat")
+    with pytest.raises(ControllerError) as caught:
+        get_controller("plan:price=1")
+    assert "prior" not in str(caught.value).split("are:")[1]
 
 
 def test_confidence_of_one_tally() -> None:
     assert confidence(Tally(32)) == 0
     assert confidence(Tally(513)) is None
-    sure, unsure = (confidence(tally_of(answers, 32)) for answers in ((0,) * 8, (0, 1, 0, 1)))
+    sure, unsure = (confidence(tally_in(answers, 32)) for answers in ((0,) * 8, (0, 1, 0, 1)))
     assert sure is not None and unsure is not None
     assert sure > 0.999 and 0.4 < unsure < 0.5
 
 
 def test_none_lowers_the_confidence_as_a_single_answer_would() -> None:
-    with_none, with_other = Tally(32), Tally(32)
-    with_none.add_round(["a", "a", None])
-    with_other.add_round(["a", "a", "b"])
-    assert confidence(with_none) == confidence(with_other)
+    assert confidence(tally_of(["a", "a", None])) == confidence(tally_of("aab"))
 
 
 def test_with_no_answer_at_all_confidence_is_0_until_the_budget_is_spent() -> None:
-    tally = Tally(8)
-    tally.add_round([None] * 7)
-    assert confidence(tally) == 0
-    tally.add(None)
-    assert confidence(tally) == 1
+    assert (confidence(tally_of([None] * 7, 8)), confidence(tally_of([None] * 8, 8))) == (0, 1)
 
 
-@pytest.mark.parametrize("name", ["dapo", "gsm8k", "math500"])
-def test_confidence_is_calibrated_on_real_pools(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "budget", "draws", "repeats"),
+    [(name, 32, (4, 8, 16, 24), 100) for name in ("dapo", "gsm8k", "math500")] + [("math500", 56, (8, 16, 32, 40), 20)],
+)
+def test_confidence_is_calibrated_on_real_pools(name: str, budget: int, draws: tuple[int, ...], repeats: int) -> None:
     pool = load_pool(f"qwen2.5-coder-1.5b__{name}")
-    for result in evaluate(pool, [f"sc:draws={draws}" for draws in (4, 8, 16, 24)]):
+    for result in evaluate(pool, [f"sc:draws={number}" for number in draws], budget=budget, repeats=repeats):
         assert result.reliability is not None
         assert result.reliability.calibration_error < 6
         assert result.confidence == pytest.approx(result.agreement, abs=6)
@@ -249,11 +240,6 @@ def test_reliability_by_hand() -> None:
     # The top decile holds three with 2.9 expected and 2 seen; the second one with 0.12 and 0.
     assert reliability.calibration_error == pytest.approx(100 * (0.9 + 0.12) / 4)
     assert [round(decile["share"]) for decile in reliability.deciles] == [25, 75]
-
-
-def test_the_ceiling_has_the_learned_controller_s_actions() -> None:
-    assert ceiling("rl", Penalties(0.01, 0.002)) == Plan(0.01, 0.002, (1, 2, 4))
-    assert ceiling("asc", Penalties()) is None
 
 
 def test_on_the_model_s_own_draws_nothing_beats_the_plan() -> None:
@@ -324,14 +310,6 @@ def test_a_plan_can_be_saved_and_named(tmp_path: Path) -> None:
     chosen = Plan(0.01, 0.002, (1, 3), SKEWED)
     save_controller(chosen, tmp_path / "p.safetensors")
     assert get_controller(f"file:{tmp_path}/p.safetensors") == chosen
-
-
-def test_the_prior_is_no_parameter_for_strings() -> None:
-    with pytest.raises(ControllerError, match="prior can't be given"):
-        get_controller("plan:prior=flat")
-    with pytest.raises(ControllerError) as caught:
-        get_controller("plan:price=1")
-    assert "prior" not in str(caught.value).split("are:")[1]
 
 
 def test_plan_on_the_command_line(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.labels import calibration
+from helpers.tallies import tally_of
 
 from suffice import Calibration, OptionError, Tally, calibrate, load_calibration
 from suffice.planning.right import SignalScale, learn
@@ -15,9 +16,7 @@ KNOWN = Calibration(-0.2, 0.9, np.array([0.5, 3.0]), np.array([0, 1]))
 
 
 def voted(*answers: str | None) -> Tally:
-    tally = Tally()
-    tally.add_round(answers)
-    return tally
+    return tally_of(answers)
 
 
 def test_agreement_makes_an_answer_likelier_and_draws_without_one_make_it_less() -> None:
