@@ -295,6 +295,7 @@ def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, 
             found["certainty"] = found["certainty"] if setting.confidence else unknown
             yield found
         return
+    second = episodes.second_reference
     for variant in variants:
         link.check()
         outcomes = replay(episodes, variant.controller, variant.flow, setting.slots)
@@ -302,8 +303,8 @@ def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, 
         yield {
             "accuracy": outcomes.elected(episodes, variant.election).right(episodes),
             "field_accuracy": unknown,
-            "agreement": outcomes.agrees(episodes),
-            "agreement_independent": outcomes.agrees_independent(episodes),
+            "agreement": outcomes.answer == episodes.standings.reference,
+            "agreement_independent": np.where(np.isnan(second), np.nan, outcomes.answer == second),
             "confidence": outcomes.confidences(episodes, prior) if setting.tells_confidence else unknown,
             "certainty": outcomes.certainties(episodes, prior) if setting.confidence else unknown,
             "share": outcomes.leader_votes(episodes) / np.maximum(outcomes.samples, 1),

@@ -42,15 +42,6 @@ class Outcomes:
     order: IntArray | None = None
     """The draws of each episode in the order in which they count, then NONE; as started where it is None."""
 
-    def agrees(self, episodes: Episodes) -> NDArray[Any]:
-        """Whether each answer is the one that the full budget elects."""
-        return self.answer == episodes.standings.reference
-
-    def agrees_independent(self, episodes: Episodes) -> FloatArray:
-        """Whether each answer is what a second full vote elects, of other draws; NaN where a pool has too few."""
-        reference = episodes.second_reference
-        return np.where(np.isnan(reference), np.nan, self.answer == reference)
-
     def right(self, episodes: Episodes) -> FloatArray:
         """Whether each answer is the gold one; NaN where that is not known."""
         golds = [question.gold for question in episodes.questions]
