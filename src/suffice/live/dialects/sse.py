@@ -55,6 +55,8 @@ class EventDecoder:
     def feed(self, data: bytes) -> list[bytes]:
         """Return the events that end in `data`, byte for byte, each with the empty line that ends it."""
         if not self.rest and data.endswith(b"\n\n") and b"\r" not in data:  # most pieces are so, and this is quick
+            if data.find(b"\n\n") == len(data) - 2:
+                return [data]
             return [event + b"\n\n" for event in data[:-2].split(b"\n\n")]
         searched = max(0, len(self.rest) - 3)
         self.rest += data
