@@ -15,11 +15,11 @@ from suffice.answers.fields import (
     FieldComparison,
     is_bounded,
     leaves,
-    read_calls,
     read_json,
     scalar_key,
 )
-from suffice.answers.structure import Schema
+from suffice.answers.structure import Schema, read_calls
+from suffice.response import Response
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES = st.recursive(
@@ -114,13 +114,13 @@ def test_reads_an_object_in_prose(value: Any, ascii_only: bool) -> None:
 
 def test_tool_calls_are_a_structure() -> None:
     call = {"type": "function", "function": {"name": "f", "arguments": '{"x": [1]}'}}
-    assert read_calls([call, {"function": {"name": "g", "arguments": ""}}]) == [
+    assert read_calls(Response(None, tool_calls=[call, {"function": {"name": "g", "arguments": ""}}])) == [
         {"name": "f", "arguments": {"x": [1]}},
         {"name": "g", "arguments": {}},
     ]
-    assert read_calls(None) == []
+    assert read_calls(Response("None.")) == []
     unreadable: list[Any] = ["f", [1], [{"function": {}}], [{"function": {"name": "f", "arguments": "[1]"}}], 7]
-    assert [read_calls(one) for one in unreadable] == [None] * 5
+    assert [read_calls(Response(None, tool_calls=one)) for one in unreadable] == [None] * 5
 
 
 def same(one: Any, other: Any, *ignore: str, **loose: str) -> bool:

@@ -5,9 +5,8 @@ r"""Extractors: from the text of a response to its final answer as it was writte
 """
 
 import re
-from collections.abc import Callable
 
-from suffice.answers.extractor import Extractor, Kind, Read, TextExtractor, register_extractor
+from suffice.answers.extractor import Extractor, Read, TextExtractor, register_extractor
 from suffice.answers.fields import read_json
 from suffice.answers.forms import chosen_letter
 from suffice.answers.prose import NUMBER, boxed, plain_number, unfenced, unmarked
@@ -15,20 +14,6 @@ from suffice.answers.structure import Structure, spelled
 from suffice.errors import OptionError
 from suffice.killable import SEARCHER
 from suffice.response import Response
-
-
-def _quick(name: str, kind: Kind) -> Callable[[Read], Read]:
-    """Give a function from text to answer, which takes no time to speak of, a name."""
-
-    def add(read: Read) -> Read:
-        register_extractor(name)(TextExtractor(read, quick=True, kind=kind))
-        return read
-
-    return add
-
-
-_quick("boxed", "boxed")(boxed)
-
 
 _TAIL = 20_000
 """Characters at the end of a text in which numbers and letters are looked for."""
@@ -73,7 +58,6 @@ def _number_at(rest: str) -> str | None:
     return plain_number(number[0]) if number and fits else None
 
 
-@_quick("number", "conclusion")
 def number(text: str) -> str | None:
     """The number after `####` or "the answer is", else the last one."""
     found = _said(text, _number_at)
@@ -81,7 +65,6 @@ def number(text: str) -> str | None:
     return plain_number(last[0][0]) if last else found
 
 
-@_quick("choice", "option")
 def choice(text: str) -> str | None:
     """A letter from A to J, as "(C)", "Answer: C", "**C**" or in a box."""
     inside = boxed(text)
@@ -98,30 +81,31 @@ def stated(text: str) -> str | None:
     return _said(text, _letter_at, _formula_at, _number_at) or choice(text) or number(text)
 
 
-@_quick("line", "short")
 def line(text: str) -> str | None:
     """The last line that is not empty."""
-    lines = text.split("\n")
-    return next((one.strip() for one in reversed(lines) if one.strip()), None)
+    return next((one.strip() for one in reversed(text.split("\n")) if one.strip()), None)
+
+
+register_extractor("boxed")(TextExtractor(boxed, quick=True, kind="boxed"))
+register_extractor("number")(TextExtractor(number, quick=True, kind="conclusion"))
+register_extractor("choice")(TextExtractor(choice, quick=True, kind="option"))
+register_extractor("line")(TextExtractor(line, quick=True, kind="short"))
 
 
 @register_extractor("json", rest="PATH")
 def json_extractor(path: str = "") -> Extractor:
     """The value at a path, with dots between its names, in the response's JSON; without one, all its fields."""
-    return (
-        TextExtractor(lambda text: _from_json(text, path.split(".")), quick=True, kind="slot") if path else Structure()
-    )
 
+    def read(text: str) -> str | None:
+        value = read_json(text)
+        try:
+            for name in path.split("."):
+                value = value[int(name)] if isinstance(value, list) else value[name]
+        except (ValueError, LookupError, TypeError):
+            return None
+        return value if value is None or isinstance(value, str) else spelled(value)
 
-def _from_json(text: str, path: list[str]) -> str | None:
-    """The value at a path in the JSON of a text."""
-    value = read_json(text)
-    try:
-        for name in path:
-            value = value[int(name)] if isinstance(value, list) else value[name]
-    except (ValueError, LookupError, TypeError):
-        return None
-    return value if value is None or isinstance(value, str) else spelled(value)
+    return TextExtractor(read, quick=True, kind="slot") if path else Structure()
 
 
 @register_extractor("regex", rest="PATTERN")

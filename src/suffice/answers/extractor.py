@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from suffice.errors import OptionError
 from suffice.registry import Registry
@@ -95,10 +95,6 @@ class Extractor(ABC):
 
         `most_tokens` is how long the request allows a response to be, if it says so.
         """
-        return self._copy(most_tokens)
-
-    def _copy(self, most_tokens: int | None) -> Self:
-        """The same, for responses of so many tokens at most."""
         known = copy(self)
         known.takes_cut = most_tokens is not None and most_tokens <= FEW_TOKENS
         return known

@@ -64,23 +64,6 @@ def is_json(text: str) -> bool:
     return text[:1] in ("{", "[") and text[-1:] in ("}", "]") and isinstance(read_json(text), dict | list)
 
 
-def read_calls(tool_calls: Any) -> list[dict[str, Any]] | None:
-    """Names and arguments of a message's `tool_calls`; None if unreadable.
-
-    >>> read_calls([{"id": "1", "function": {"name": "look_up", "arguments": '{"city": "Bern"}'}}])
-    [{'name': 'look_up', 'arguments': {'city': 'Bern'}}]
-    """
-    try:
-        calls = [
-            {"name": call["function"]["name"], "arguments": read_json(call["function"].get("arguments") or "{}")}
-            for call in tool_calls or ()
-        ]
-    except (TypeError, LookupError, AttributeError):
-        return None
-    readable = all(isinstance(call["name"], str) and isinstance(call["arguments"], dict) for call in calls)
-    return calls if readable and is_bounded(calls) else None
-
-
 def is_bounded(value: Any) -> bool:
     """Whether a value is plain JSON, and neither too deep nor too large to be voted on."""
     level: list[Any] = [value]

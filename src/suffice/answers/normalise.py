@@ -202,22 +202,17 @@ def _value(text: str) -> Fraction | None:
         return None
     given = {name: value for name, value in found.groupdict().items() if value is not None}
     part = {name: value.replace(",", "").replace(" ", "") for name, value in given.items()}
-    if "again" in part:
-        return _repeating(part)
+    if "again" in part:  # 0.1666… and the like
+        fixed, again = part["fixed"], part["again"]
+        rest = Fraction(int(again), 10 ** len(again) - 1)
+        value = (int(part["start"] + fixed or "0") + rest) / Fraction(10) ** len(fixed)
+        return -value if part["sign"] == "-" else value
     top = next(Fraction(part[name]) for name in ("n1", "n2", "n3", "n4") if name in part)
     bottom = next((Fraction(part[name]) for name in ("d1", "d2", "d3") if name in part), Fraction(1))
     if bottom == 0:
         return None
     value = Fraction(part.get("whole", "0")) + top / bottom
     value *= Fraction(10) ** int(part.get("e", "0").strip("{} ")) * _WORTH.get(part.get("word", ""), 1)
-    return -value if part["sign"] == "-" else value
-
-
-def _repeating(part: dict[str, str]) -> Fraction:
-    """0.1666… and the like."""
-    fixed, again = part["fixed"], part["again"]
-    value = Fraction(int(part["start"] + fixed or "0"), 10 ** len(fixed))
-    value += Fraction(int(again), 10 ** len(fixed) * (10 ** len(again) - 1))
     return -value if part["sign"] == "-" else value
 
 
@@ -228,7 +223,5 @@ def _shown(value: Fraction) -> str:
     """One spelling for each number: a decimal where that is short and exact, else a fraction in lowest terms."""
     if 10**_MOST_PLACES % value.denominator:
         return f"{value.numerator}/{value.denominator}"
-    places = next(places for places in range(_MOST_PLACES + 1) if not 10**places % value.denominator)
-    digits = str(abs(value.numerator) * 10**places // value.denominator).zfill(places + 1)
-    whole, rest = digits[: len(digits) - places], digits[len(digits) - places :]
-    return "-" * (value < 0) + whole + (f".{rest}" if rest else "")
+    digits = str(abs(value.numerator) * (10**_MOST_PLACES // value.denominator)).zfill(_MOST_PLACES + 1)
+    return "-" * (value < 0) + f"{digits[:-_MOST_PLACES]}.{digits[-_MOST_PLACES:]}".rstrip("0").rstrip(".")

@@ -3,11 +3,13 @@
 Answers are read by shape: slots, closed sets, short wholes, the value at the end. A few words tell what is a text.
 """
 
+import math
+from copy import copy
 from dataclasses import replace
 
 from suffice.answers.conclusion import RANGE, concluded, is_amount, named, value_in, whole
 from suffice.answers.extract import stated
-from suffice.answers.extractor import Evidence, Extractor, register_extractor
+from suffice.answers.extractor import FEW_TOKENS, Evidence, Extractor, register_extractor
 from suffice.answers.fields import is_json
 from suffice.answers.forms import chosen, chosen_letter, verdict
 from suffice.answers.prose import bounded, boxed, date, numbers, unfenced, unmarked
@@ -143,10 +145,10 @@ class AutoExtractor(Extractor):
 
     def for_request(self, messages: Messages, *, asked: bool = True, most_tokens: int | None = None) -> "AutoExtractor":
         """The one that knows what was asked."""
-        known = self._copy(most_tokens)
-        known._messages, known._asked = messages, asked
-        known._for_a_label = most_tokens is not None and most_tokens <= _LABEL
-        known.takes_cut &= not read_request(messages).boxed  # what ends before the box has not come to its answer
+        known, most = copy(self), math.inf if most_tokens is None else most_tokens
+        known._messages, known._asked, known._for_a_label = messages, asked, most <= _LABEL
+        # What ends before the box has not come to its answer.
+        known.takes_cut = most <= FEW_TOKENS and not read_request(messages).boxed
         return known
 
     def for_scout(self, scout: Response) -> Extractor | None:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from suffice.answers.extractor import Extractor, register_extractor
-from suffice.answers.fields import FieldComparison, leaves, read_calls, read_json
+from suffice.answers.fields import FieldComparison, is_bounded, leaves, read_json
 from suffice.answers.words import ANSWERS, folded, is_unspaced
 from suffice.errors import OptionError, install
 from suffice.killable import VALIDATOR
@@ -46,9 +46,21 @@ def read_object(response: Response) -> Any:
     return read_json(response.said) if response.said else None
 
 
-def read_tool_calls(response: Response) -> Any:
-    """What a response calls, with its arguments; to call nothing is an answer too."""
-    return read_calls(response.tool_calls)
+def read_calls(response: Response) -> list[dict[str, Any]] | None:
+    """Names and arguments of the tools that a response calls, which may be none; None if unreadable.
+
+    >>> read_calls(Response(None, tool_calls=[{"function": {"name": "look_up", "arguments": '{"city": "Bern"}'}}]))
+    [{'name': 'look_up', 'arguments': {'city': 'Bern'}}]
+    """
+    try:
+        calls = [
+            {"name": call["function"]["name"], "arguments": read_json(call["function"].get("arguments") or "{}")}
+            for call in response.tool_calls or ()
+        ]
+    except (TypeError, LookupError, AttributeError):
+        return None
+    readable = all(isinstance(call["name"], str) and isinstance(call["arguments"], dict) for call in calls)
+    return calls if readable and is_bounded(calls) else None
 
 
 @dataclass
@@ -71,7 +83,7 @@ class Structure(Extractor):
     def __post_init__(self) -> None:
         FieldComparison(self.ignore, self.compare)
         self.quick = self.allows is None  # a schema may take its time
-        self.reads_tools = self.read is read_tool_calls
+        self.reads_tools = self.read is read_calls
         self.kind = "tool" if self.reads_tools else "schema"
 
     def for_request(self, messages: Sequence[Mapping[str, Any]], **about: Any) -> "Structure":
@@ -157,7 +169,7 @@ class ToolExtractor(Extractor):
 
     def extract(self, response: Response) -> str | None:
         """The calls in one spelling, None where they can't be read; to call none is a choice with votes of its own."""
-        calls = read_tool_calls(response) if response.is_complete else None
+        calls = read_calls(response) if response.is_complete else None
         return None if calls is None else " ".join(map(self._call, calls)) or NO_CALL
 
     def _call(self, call: dict[str, Any]) -> str:
@@ -176,7 +188,7 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-_FORMS = {"": ToolExtractor(), "name": ToolExtractor(names_only=True), "fields": Structure(read_tool_calls)}
+_FORMS = {"": ToolExtractor(), "name": ToolExtractor(names_only=True), "fields": Structure(read_calls)}
 
 
 @register_extractor("tool", rest="name|fields")
