@@ -75,7 +75,8 @@ def draw_panel(voters: Sequence[PoolVoter], budget: int, repeats: int, seed: int
 
 def _together(alone: tuple[Episodes, ...], voters: Sequence[PoolVoter]) -> PanelBatch:
     repeats, same = alone[0].repeats, list(zip(*(one.questions for one in alone), strict=True))
-    labels = [_labels(questions) for questions in same]
+    answers_of = [dict.fromkeys(label for one in questions for label in one.labels) for questions in same]
+    labels = [{answer: code for code, answer in enumerate(given)} for given in answers_of]
     maps = tuple(_map(one.questions, labels) for one in alone)
     rows = np.arange(len(alone[0].answers))[:, None] // repeats
     answers = np.stack([codes[rows, one.answers] for one, codes in zip(alone, maps, strict=True)], axis=1)
@@ -86,12 +87,6 @@ def _together(alone: tuple[Episodes, ...], voters: Sequence[PoolVoter]) -> Panel
     names = tuple(voter.name for voter in voters)
     panel = PanelEpisodes(names, answers, np.stack(money, axis=1), np.repeat(gold, repeats), known)
     return PanelBatch(panel, alone, maps)
-
-
-def _labels(questions: Sequence[Question]) -> dict[str, int]:
-    """The codes that the voters share for the answers to one question."""
-    answers = dict.fromkeys(label for question in questions for label in question.labels)
-    return {answer: code for code, answer in enumerate(answers)}
 
 
 def _map(questions: Sequence[Question], labels: Sequence[dict[str, int]]) -> IntArray:

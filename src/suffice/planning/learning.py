@@ -216,16 +216,12 @@ class Learner:
             self._dropped = self.changes > changes
 
     def _merged(self, saved: _State | None) -> _State:
-        here = self._state
+        here = _State(self.seen, self.changes, self._known[-MEMORY:])
         if saved is None:
             return here
         fresh = self._known[len(self._known) - self._fresh :]
         known = here.known if self._dropped else [*saved.known, *fresh][-MEMORY:]
         return _State(max(here.seen, saved.seen + len(fresh)), max(here.changes, saved.changes), known)
-
-    @property
-    def _state(self) -> _State:
-        return _State(self.seen, self.changes, self._known[-MEMORY:])
 
 
 def partition(tally: Tally) -> Partition:

@@ -65,12 +65,6 @@ def log_likelihood(parts: Sequence[int]) -> FloatArray:
     return terms.new_answers[len(parts)] - terms.total[votes][:, None] + grown
 
 
-def _by_answers(votes: int, most: int) -> FloatArray:
-    """What of the log probability depends on the number of answers, 0 to `most`, but not on their sizes."""
-    terms = _terms(_room(max(votes, most)))
-    return terms.new_answers[: most + 1] - terms.total[votes][:, None]
-
-
 @dataclass(frozen=True)
 class _Terms:
     """Sums that likelihoods are made of, for every number there may be: of answers, of votes, of an answer's votes."""
@@ -101,7 +95,7 @@ def _terms(most: int) -> _Terms:
 
 def step_probabilities(tree: list[Level], prior: Prior) -> list[FloatArray]:
     """The probability of each step of each level: a vote for any of the answers of its size, or for a new one."""
-    alpha = CONCENTRATIONS[:, None]
+    alpha, sums = CONCENTRATIONS[:, None], _terms(_room(len(tree)))
     found: list[FloatArray] = [np.ones(len(tree[0].parent))]
     # Of a partition's likelihood only Σ log Γ(c − d) depends on the sizes of its parts: it grows by one term a vote.
     grown = np.zeros((1, len(DISCOUNTS)))
@@ -111,7 +105,7 @@ def step_probabilities(tree: list[Level], prior: Prior) -> list[FloatArray]:
         grown = grown[before.parent[level.origin]] + terms[before.size[level.origin]]
         # The rest is summed over the concentrations, once for every number of answers.
         with np.errstate(divide="ignore"):
-            rest = _by_answers(votes, votes) + np.log(prior.grid)
+            rest = sums.new_answers[: votes + 1] - sums.total[votes][:, None] + np.log(prior.grid)
         rest = np.exp(rest - rest.max(axis=(1, 2), keepdims=True))
         weights = np.exp(grown - grown.max(axis=1, keepdims=True))
         whole, pulled, fresh = (
