@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,11 +118,24 @@ def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
     options: list[str | Path] = [*pools, "--out", out, "--steps", "1", "--repeats", "5"]
     told = suffice("reproduce", "main", "--seeds", "2", *options).stderr
     assert told.startswith("4 controllers are to be trained.")
+    assert "WARNING: the controller of seed 0 (on alpha__one, penalties 0.0075 and 0," in told
+    assert "learned nothing: it is no better than asc" in told
     trained = {path: path.stat().st_mtime_ns for path in (out / "controllers").iterdir()}
     assert len(trained) == 8, "for each model and seed the best network and the last"
     rows = read_csv(out / "main.csv")
     assert {row["seeds"] for row in rows if row["method"] == "RL-guided"} == {"2"}
-    assert "The paper's experiments" in works("reproduce", "all", "--seeds", "1", *options)
+    report = tmp_path / "report.html"
+    options += ["--seeds", "1", "--report", report, "--price", "alpha=1", "--price", "beta=2"]
+    assert "The paper's experiments" in works("reproduce", "all", *options)
+    for title in (
+        "Scaling curves",
+        "Transfer between models: the figures",
+        "Budgets on average",
+        "The frontier on two",
+    ):
+        assert f'"title":"{title}"' in report.read_text()
+    assert re.search(r"RL-guided: -?\d+ % fewer samples than SC@32 in [\d.]+ rounds", report.read_text())
+    assert '"id":"two/2"' in report.read_text(), "each question's votes"
     assert all(path.stat().st_mtime_ns == made for path, made in trained.items())
     pictures = {path.name for path in out.glob("*.png")}
     assert {

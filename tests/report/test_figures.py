@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pictures import draw_headline, draw_methods
 
-from suffice.experiments.scaling import SweepPoint, draw_curves
+from suffice.experiments.scaling import SweepPoint, by_axes, curves_plot
+from suffice.report.figures import draw_plots
 from suffice.report.style import LOOKS, looks
 
 
@@ -40,7 +41,7 @@ def test_half_a_point_is_no_cliff_and_log_axes_have_plain_numbers(tmp_path: Path
         "esc": [SweepPoint("", {**costs, "agreement": 99.9})],
         "plan": [SweepPoint("", {**costs, "rounds": 30.0, "agreement": 99.4})],
     }
-    draw_curves({"pool": curves}, ("rounds",), "agreement", tmp_path / "main.png")
+    draw_plots(by_axes(curves_plot("", {"pool": curves}), ("rounds",), "agreement", ["pool"]), tmp_path / "main.png")
     svg = (tmp_path / "main.svg").read_text()
     shown = numbers(svg)
     assert {5, 10, 20} <= set(shown) and "10^" not in svg
@@ -51,7 +52,8 @@ def test_half_a_point_is_no_cliff_and_log_axes_have_plain_numbers(tmp_path: Path
 
 def test_marks_at_the_top_are_whole(tmp_path: Path) -> None:
     curve = [SweepPoint("", {"samples": 1.0, "agreement": 20.0}), SweepPoint("", {"samples": 32.0, "agreement": 100.0})]
-    draw_curves({"pool": {"sc": curve}}, ("samples",), "agreement", tmp_path / "main.png")
+    plot = curves_plot("", {"pool": {"sc": curve}})
+    draw_plots(by_axes(plot, ("samples",), "agreement", ["pool"]), tmp_path / "main.png")
     svg = (tmp_path / "main.svg").read_text()
     (top,) = re.findall(r'<clipPath.*?<rect x="[\d.]+" y="([\d.]+)"', svg, re.DOTALL)
     marks = re.findall(rf'<use [^>]*y="([\d.]+)" style="fill: {LOOKS["sc"][0]}', svg)

@@ -11,6 +11,8 @@ from helpers.browser import open_browser
 from helpers.commands import fails, works
 from helpers.live import until
 
+from suffice.testing import FakeServer
+
 Write = Callable[..., Path]
 ANSWERS = ["7"] * 20 + ["</script><script>document.title = 'gone'</script>"] * 12
 
@@ -100,6 +102,21 @@ def test_learning_has_a_report(tmp_path: Path, write_pool: Write) -> None:
     (panel,) = section(report, "Learning curves")["panels"]
     assert [series["name"] for series in panel["series"]] == ["without learning", "learning"]
     assert all(series["points"] for series in panel["series"])
+
+
+def test_answered_questions_have_a_report(tmp_path: Path) -> None:
+    questions, report = tmp_path / "questions.jsonl", tmp_path / "run.html"
+    questions.write_text('{"id": "a", "question": "What is 3 + 4?", "gold": "7"}\n')
+    with FakeServer(lambda request, number: r"\boxed{7}") as server:
+        url = server.base_url.replace("://", "://me:secret@")
+        works("run", questions, "--out", tmp_path / "out.jsonl", "--base-url", url, "--report", report)
+    (asked,) = section(report, "Each question's votes")["questions"]
+    assert (asked["question"], asked["gold"], asked["none"]) == ("What is 3 + 4?", "7", 0)
+    assert asked["votes"] == [["7", asked["rows"][0][0]]]
+    (took,) = section(report, "What each question took")["panels"][0]["series"]
+    assert (took["name"], took["points"][0][0]) == ("right", "a")
+    assert section(report, "Why they stopped")["panels"][0]["rows"] == [["controller", [1, "1"]]]
+    assert "://…@" in report.read_text() and "secret" not in report.read_text()
 
 
 def test_a_report_that_can_t_be_written_is_refused_before_the_work(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Where results go besides the tables that a command prints: the options for that, and writing them."""
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,10 +60,12 @@ class OutputFiles:
             self._figures.draw_plots(figure(), self.figure)
         if self.report and report:
             command = shlex.join(["suffice", *arguments()])
-            write_whole(self.report, report_html(report(), command).encode())
+            shown = re.sub(r"://[^/@\s]+@", "://…@", command)  # without the password of a URL
+            write_whole(self.report, report_html(report(), shown).encode())
             typer.echo(f"The report is in {self.report}: open it in a browser.", err=True)
 
 
 JsonFile = Annotated[OutputFiles, Fields(OutputFiles, "json")]
+ReportFile = Annotated[OutputFiles, Fields(OutputFiles, "report")]
 Pictured = Annotated[OutputFiles, Fields(OutputFiles, "json figure report")]
 Outputs = Annotated[OutputFiles, Fields(OutputFiles)]

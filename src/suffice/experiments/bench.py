@@ -80,6 +80,7 @@ class Bench:
     )
     progress: Progress = silent
     bar: Bar = silent
+    warn: Callable[[str], None] = lambda message: None
     cache: Path | Sequence[Path] | None = None
     prices: Mapping[str, float] = field(default_factory=dict)
     """Of models, for a million tokens: a panel's experiment has them for voters."""
@@ -197,6 +198,8 @@ class Bench:
             for number, trained in learn_each(jobs, watch, self.executor or "processes"):
                 if trained.controller.card["steps"] >= self.steps:
                     save_trained(trained, jobs[number], self.folders[0])
+                    for rule in trained.controller.no_better_than():
+                        self.warn(f"{_named(jobs[number])} learned nothing: it is no better than {rule}")
 
     def _find(self, job: TrainingJob) -> LearnedController | None:
         """The controller of a job from an earlier run, where there is a whole one."""
@@ -252,6 +255,15 @@ def job_key(job: TrainingJob) -> str:
     return hashlib.sha256(repr(identity).encode()).hexdigest()[:16]
 
 
+def _named(job: TrainingJob) -> str:
+    setting = job.setting
+    pools, actions = ", ".join(pool.name for pool in job.pools), "+".join(map(str, setting.actions))
+    return (
+        f"the controller of seed {job.seed} (on {pools}, penalties {setting.penalties.draw:g} and "
+        f"{setting.penalties.round:g}, actions {actions}, budget {setting.budget})"
+    )
+
+
 Jobs = Mapping[Any, TrainingJob]
 
 
@@ -268,7 +280,7 @@ class Experiment:
     run: Callable[[Bench], Any]
     """Return the experiment's figures."""
     page: Callable[[Any, Bench], Page]
-    """Present the figures: Markdown and rows; pictures are drawn into the bench's folder."""
+    """Present the figures: Markdown, rows and plots."""
     jobs: Callable[[Bench], Jobs] = no_jobs
     """Return the trainings that it needs."""
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
-from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +14,9 @@ from suffice.penalties import Penalties
 from suffice.planning import Plan
 from suffice.replay import Result, evaluate, mean_over_pools
 from suffice.replay.targets import SEARCH_REPEATS, meet
+from suffice.report.html import Axis, Section, plot
 from suffice.report.markdown import Page, cell, markdown_table, pictures, spread_columns
-from suffice.report.style import BLUE, ORANGE, RED, SKY
+from suffice.report.style import BLACK, BLUE, ORANGE, RED, SKY
 from suffice.tally import DEFAULT_BUDGET
 from suffice.training.setting import TrainingJob
 
@@ -158,7 +158,7 @@ def _names(training: Training) -> str:
 
 def budgets_page(found: Sequence[Kept], bench: Bench) -> Page:
     """The proposition: whether budgets on average are kept out of sample, and how often the answers agree."""
-    _draw(found, bench.out / "budgets.png")
+    section = _plotted(found)
     text = (
         "Penalties are found, or chosen among fixed ones, on the training pools, so that there are so many samples and "
         "rounds on average. On test pools: samples in rounds, agreement with the full vote; **bold** where neither "
@@ -186,7 +186,7 @@ def budgets_page(found: Sequence[Kept], bench: Bench) -> Page:
         | spread_columns(kept.results, ("samples", "rounds", "agreement", "accuracy"))
         for kept in found
     ]
-    return Page(text + pictures(["budgets.png"]), rows)
+    return Page(text + pictures(["budgets.png"]), rows, {}, [section], {"budgets.png": [section]})
 
 
 def _kept_cell(kept: Kept) -> str:
@@ -196,29 +196,30 @@ def _kept_cell(kept: Kept) -> str:
     return f"{mark}{samples} in {rounds}{mark}, {agreement} %{seeds}"
 
 
-def _draw(found: Sequence[Kept], path: Path) -> None:
-    """Samples over their limit against rounds over theirs, a panel a pool and a point a way and budget."""
-    from suffice.report.figures import INK, draw_legend, panels_grid, save_figure
+def _plotted(found: Sequence[Kept]) -> Section:
+    """Samples over their limit against rounds over theirs: a panel a pool, a point a way and budget.
 
-    pools = sorted(dict.fromkeys(kept.pool for kept in found), key=lambda pool: "__" in pool)  # models' means first
-    rows = -(-len(pools) // 2)
-    figure, grid = panels_grid(rows, 2)
-    for axes, pool in zip(grid.flat, pools, strict=False):
-        for way, (colour, marker) in zip(WAYS, BUDGET_MARKS, strict=True):
-            mine = [kept for kept in found if (kept.pool, kept.way) == (pool, way)]
-            if mine:
-                samples = [fmean(result.samples for result in kept.results) / kept.limits[0] for kept in mine]
-                rounds = [fmean(result.rounds for result in kept.results) / kept.limits[1] for kept in mine]
-                sizes = [5 * kept.limits[0] for kept in mine]
-                axes.scatter(samples, rounds, s=sizes, color=colour, marker=marker, alpha=0.8, label=way)
-        axes.axvline(1, color=INK, linewidth=0.8)
-        axes.axhline(1, color=INK, linewidth=0.8)
-        axes.set(title=pool, xlabel="samples, as a share of their limit", ylabel="rounds, as a share of theirs")
-        axes.grid()
-    for axes in grid.flat[len(pools) :]:
-        axes.set_visible(False)
-    draw_legend(figure)
-    save_figure(figure, path)
+    The line is where both are at their limits: what is below and to the left of it keeps to the budget.
+    """
+    panels = []
+    for pool in sorted(dict.fromkeys(kept.pool for kept in found), key=lambda pool: "__" in pool):  # means first
+        points: dict[str, list[list[Any]]] = {way: [] for way in WAYS}
+        for kept in (kept for kept in found if kept.pool == pool):
+            samples, rounds = (spread_columns(kept.results, (one,))[one] or 0.0 for one in ("samples", "rounds"))
+            limits = f"{kept.limits[0]:g} samples in {kept.limits[1]:g} rounds"
+            points[kept.way].append([limits, samples / kept.limits[0], rounds / kept.limits[1], kept.limits[0]])
+        edge = [["", 1, 0, 1], ["", 1, 1, 1], ["", 0, 1, 1]]
+        series = [
+            {"name": way, "colour": colour, "marker": marker, "line": False, "points": points[way]}
+            for way, (colour, marker) in zip(WAYS, BUDGET_MARKS, strict=True)
+            if points[way]
+        ]
+        limit = {"name": "the limits", "colour": BLACK, "marker": "s", "line": True, "points": edge}
+        panels.append({"name": pool, "series": [limit, *series]})
+    x = Axis(1, "samples, as a share of their limit", 2, zero=True)
+    y = Axis(2, "rounds, as a share of theirs", 2, zero=True)
+    return plot(TITLE, [x], [y], panels, sizes=3)
 
 
-EXPERIMENT = Experiment("Budgets on average", budgets, budgets_page, budgets_jobs)
+TITLE = "Budgets on average"
+EXPERIMENT = Experiment(TITLE, budgets, budgets_page, budgets_jobs)

@@ -48,8 +48,6 @@ def rank_correlation(points: Sequence[tuple[float, float]]) -> float | None:
 
 def explain_page(found: Mapping[str, Sequence[Effort]], bench: Bench) -> Page:
     """Figures 3 and 6."""
-    from suffice.report.figures import draw_plots
-
     if not found:
         return Page(NOTHING, [])
     lines = []
@@ -58,11 +56,12 @@ def explain_page(found: Mapping[str, Sequence[Effort]], bench: Bench) -> Page:
         correlations = [rank_correlation([(one.entropy, one.samples) for one in efforts]), rank_correlation(known)]
         lines.append([pool, *("–" if value is None else f"{value:+.2f}" for value in correlations)])
     gold = all(any(one.accuracy is not None for one in efforts) for efforts in found.values())
-    draw_plots(apart(_plotted(found))[: None if gold else 1], bench.out / "explain.png")
+    section = _plotted(found)
+    drawn = apart(section)[: None if gold else 1]
     table = markdown_table(["pool", "with entropy", "with accuracy"], lines)
     rows = [{"pool": pool, **asdict(effort)} for pool, efforts in found.items() for effort in efforts]
     text = f"Rank correlation (Spearman) of the samples drawn for a question:\n\n{table}\n{pictures(['explain.png'])}"
-    return Page(text, rows)
+    return Page(text, rows, {}, [section], {"explain.png": drawn})
 
 
 def _plotted(found: Mapping[str, Sequence[Effort]]) -> Section:

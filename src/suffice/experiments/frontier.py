@@ -21,7 +21,8 @@ def frontier(bench: Bench) -> dict[str, Curves]:
 
 def frontier_page(found: Mapping[str, Curves], bench: Bench) -> Page:
     """The curves with the planner's."""
-    return sweeps_page("frontier", DRAWN, found, bench)
+    return sweeps_page("frontier", TITLE, DRAWN, found, bench)
 
 
-EXPERIMENT = Experiment("The planner's frontier", frontier, frontier_page, frontier_jobs)
+TITLE = "The planner's frontier"
+EXPERIMENT = Experiment(TITLE, frontier, frontier_page, frontier_jobs)

@@ -9,7 +9,7 @@ import numpy as np
 
 from suffice.controllers import LearnedController
 from suffice.experiments.bench import Bench, Experiment, benchmark_of, by_model
-from suffice.experiments.scaling import draw_curves, point
+from suffice.experiments.scaling import by_axes, curves_plot, point
 from suffice.planning import EXACT_BUDGET, Plan
 from suffice.pools import Pool
 from suffice.replay import Difference, Result, difference, mean_over_pools
@@ -137,7 +137,8 @@ def main_page(found: Methods, bench: Bench) -> Page:
     }
     for pool, planned in found.ceilings.items():
         panels[pool]["plan"] = [point("", [[planned]])]
-    draw_curves(panels, ("rounds", "samples"), "agreement", bench.out / "main.png")
+    section = curves_plot(TITLE, panels)
+    drawn = by_axes(section, ("rounds", "samples"), "agreement", list(panels))
     regret = ""
     if rewards := found.rewards:
         own, best = rewards
@@ -147,7 +148,7 @@ def main_page(found: Methods, bench: Bench) -> Page:
         )
     differences, rows = differences_table(found, bench.test)
     text = "\n".join(tables) + f"{regret}{differences}{pictures(['main.png'])}"
-    return Page(text, long_rows(found.measured), {"differences": rows})
+    return Page(text, long_rows(found.measured), {"differences": rows}, [section], {"main.png": drawn})
 
 
 def differences_table(found: Methods, pools: Sequence[Pool]) -> tuple[str, list[dict[str, Any]]]:
@@ -202,4 +203,5 @@ def long_rows(measured: Measured) -> list[dict[str, Any]]:
     ]
 
 
-EXPERIMENT = Experiment("SC, ASC, ESC and the learned controller", main, main_page, main_jobs)
+TITLE = "SC, ASC, ESC and the learned controller"
+EXPERIMENT = Experiment(TITLE, main, main_page, main_jobs)

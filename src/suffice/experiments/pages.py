@@ -1,24 +1,34 @@
-"""Writing what experiments found: a page of Markdown each, tables as CSV, and an index of the pages."""
+"""Writing what experiments found: a page of Markdown each, tables as CSV, an index of the pages, and a report."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from suffice.experiments import EXPERIMENTS, Bench
+from suffice.experiments.main import LEARNED
 from suffice.paths import write_whole
 from suffice.pools import Pool
 from suffice.report.files import table_csv
+from suffice.report.html import Report, Section, figures, table, words
+from suffice.report.markdown import Page
+from suffice.report.questions import MOST_QUESTIONS, questions_section, votes_in_pool
 
 
-def write_page(name: str, found: Any, bench: Bench) -> None:
+def write_page(name: str, found: Any, bench: Bench) -> Page:
     """Write what an experiment found on a bench into its folder: a page, a table and pictures."""
+    from suffice.report.figures import draw_plots
+
     bench.out.mkdir(parents=True, exist_ok=True)
     page = EXPERIMENTS[name].page(found, bench)
     write_whole(
         bench.out / f"{name}.md", f"## {EXPERIMENTS[name].title}\n\n{_how(name, bench)}\n\n{page.text}\n".encode()
     )
+    for file, plots in page.pictures.items():
+        draw_plots(plots, bench.out / file)
     for suffix, rows in {"": page.rows, **{f"_{suffix}": rows for suffix, rows in page.more.items()}}.items():
         if rows:
             write_whole(bench.out / f"{name}{suffix}.csv", table_csv(rows).encode())
+    return page
 
 
 def _how(name: str, bench: Bench) -> str:
@@ -45,3 +55,50 @@ def write_index(names: Iterable[str], bench: Bench) -> None:
 
 def _listed(pools: Sequence[Pool]) -> str:
     return ", ".join(pool.name for pool in pools)
+
+
+def experiments_report(pages: Mapping[str, Page], bench: Bench, settings: dict[str, Any]) -> Report:
+    """Each experiment as plots and a table, and the votes of the questions that were tested on."""
+    found = {name: page for name, page in pages.items() if page.rows}  # others can't be run on these pools
+    sections = [
+        section for name, page in found.items() for section in (*page.plots, _table(EXPERIMENTS[name].title, page.rows))
+    ]
+    most = MOST_QUESTIONS // len(bench.test)
+    questions = [votes_in_pool(pool, question) for pool in bench.test for question in pool.questions[:most]]
+    votes = questions_section(questions, sum(len(pool.questions) for pool in bench.test), ["most divided"])
+    title = "The paper's experiments" if len(pages) > 1 else EXPERIMENTS[next(iter(pages))].title
+    sentence = _sentence(found["main"].rows) if "main" in found else ""
+    return Report(title, sentence, [*sections, votes], settings, [pool.name for pool in bench.test])
+
+
+def _sentence(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The learned controller against the full vote, in the mean over the pools."""
+
+    def mean(method: str, metric: str) -> float:
+        return fmean(row[metric] for row in rows if row["method"] == method)
+
+    full = rows[0]["method"]
+    return (
+        f"{LEARNED}: {100 * (1 - mean(LEARNED, 'samples') / mean(full, 'samples')):.0f} % fewer samples than {full} in "
+        f"{mean(LEARNED, 'rounds'):.1f} rounds, {mean(LEARNED, 'agreement'):.1f} % the same answers"
+    )
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Section:
+    """All columns of the file that have figures, and a panel for each pool."""
+    shown = [key for key in rows[0] if any(row[key] is not None for row in rows)]
+    columns = [_column(key, [row[key] for row in rows]) for key in shown]
+    lines = {"": rows} | {pool: [row for row in rows if row.get("pool") == pool] for pool in _pools(rows)}
+    panels = [{"name": name, "rows": [[row[key] for key in shown] for row in some]} for name, some in lines.items()]
+    return table(f"{title}: the figures", columns, panels)
+
+
+def _pools(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(row["pool"] for row in rows if "pool" in row))
+
+
+def _column(key: str, cells: Sequence[str | float | None]) -> Section:
+    label = key.replace("_std", " ±").replace("_", " ")
+    if not any(isinstance(cell, int | float) for cell in cells):
+        return words(label)
+    return figures(label, 4 if key in ("reward", "entropy", "penalty_draw") else 0 if key == "seeds" else 2)

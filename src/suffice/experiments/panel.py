@@ -10,7 +10,7 @@ from suffice.panel import PanelComparison, PanelController, PoolVoter, evaluate_
 from suffice.panel.voters import joined
 from suffice.pools import Pool
 from suffice.report.markdown import Page, gap_columns, gap_text, markdown_table, pictures, text_of
-from suffice.report.panels import pictured
+from suffice.report.panels import panel_plot, pictured
 from suffice.tally import DEFAULT_BUDGET
 
 VALUES = (0.2, 0.5, 1, 2, 3, 5, 7, 10, 20, 50)
@@ -78,16 +78,12 @@ def _full_vote(voter: PoolVoter) -> float:
 
 def panel_page(found: Mapping[str, PanelComparison], bench: Bench) -> Page:
     """Ours: what a second model to ask is worth."""
-    from suffice.report.figures import draw_plots
-
     if not found:
         return Page(NO_PANEL, [])
-    text = []
-    for benchmark, compared in found.items():
-        picture = f"panel_{benchmark}.png"
-        draw_plots(pictured(compared), bench.out / picture)
-        text.append(_text(benchmark, compared) + pictures([picture]))
-    return Page("\n".join(text), [row for one in found.items() for row in _rows(*one)])
+    files = {f"panel_{benchmark}.png": pictured(compared) for benchmark, compared in found.items()}
+    text = [_text(*one) + pictures([file]) for one, file in zip(found.items(), files, strict=True)]
+    plots = [{**panel_plot(compared), "title": f"The frontier on {name}"} for name, compared in found.items()]
+    return Page("\n".join(text), [row for one in found.items() for row in _rows(*one)], {}, plots, files)
 
 
 def _text(benchmark: str, compared: PanelComparison) -> str:

@@ -1,8 +1,7 @@
 """Figures 2, 4 and 7 of the paper: sweeps of each method's parameter."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from suffice.controllers import Controller, LearnedController
@@ -124,15 +123,15 @@ def _sweep(bench: Bench, method: str) -> dict[str, str | Controller]:
 
 
 def sweeps_page(
-    name: str, drawn: Mapping[str, tuple[Sequence[str], str]], found: Mapping[str, Curves], bench: Bench
+    name: str, title: str, drawn: Mapping[str, tuple[Sequence[str], str]], found: Mapping[str, Curves], bench: Bench
 ) -> Page:
     """The curves as rows and as pictures; of these `drawn` has the names, the costs and the quality."""
-    files = []
-    for model, pools in by_model(bench.test).items():
-        panels = {pool.name: found[pool.name] for pool in pools}
-        for suffix, (costs, quality) in drawn.items():
-            files.append(f"{name}_{model}_{suffix}.png")
-            draw_curves(panels, costs, quality, bench.out / files[-1])
+    section = curves_plot(title, found)
+    files = {
+        f"{name}_{model}_{suffix}.png": by_axes(section, costs, quality, [pool.name for pool in pools])
+        for model, pools in by_model(bench.test).items()
+        for suffix, (costs, quality) in drawn.items()
+    }
     rows = [
         {"pool": pool, "method": method, "parameter": p.parameter, "seeds": p.seeds, **p.row}
         for pool, curves in found.items()
@@ -145,7 +144,7 @@ def sweeps_page(
     caption = seeds_told(learned["rl"], "Learned controllers")
     if learned["rl_rounds"]:
         caption += f" {seeds_told(learned['rl_rounds'], f'Those with {ROUND_PENALTY} for a round')}"
-    return Page(f"{caption}\n{pictures(files)}", rows)
+    return Page(f"{caption}\n{pictures(files)}", rows, {}, [section], files)
 
 
 def seeds_told(points: Sequence[SweepPoint], which: str) -> str:
@@ -172,50 +171,66 @@ STYLES = {method: (label, *LOOKS[method]) for method, label in LABELS.items()}
 
 
 AXES = {
-    "rounds": Axis(1, "rounds", log=True),
-    "samples": Axis(1, "samples", zero=True),
-    "sequential_tokens": Axis(1, "sequential tokens (thousands)", log=True),
-    "total_tokens": Axis(1, "total tokens (thousands)", zero=True),
-    "accuracy": percent(2, "accuracy"),
+    "accuracy": percent(1, "accuracy"),
     "agreement": percent(2, "agreement with the full vote"),
+    "rounds": Axis(3, "rounds", log=True),
+    "samples": Axis(4, "samples", zero=True),
+    "sequential_tokens": Axis(5, "sequential tokens (thousands)", log=True),
+    "total_tokens": Axis(6, "total tokens (thousands)", zero=True),
 }
+"""Of FIGURES, in their order; the columns after them are their deviations."""
 
 
-def draw_curves(
-    panels: Mapping[str, Curves],
-    costs: Sequence[str],
-    quality: str,
-    path: Path,
-    styles: Mapping[str, tuple[str, str, str]] = STYLES,
-) -> None:
-    """Draw a row of panels for each title: quality against each cost, a line a method.
+def curves_plot(
+    title: str, panels: Mapping[str, Curves], styles: Mapping[str, tuple[str, str, str]] = STYLES
+) -> Section:
+    """Plot quality against cost, a line a method: the mean over the panels first.
 
     Points that are means over seeds have a band and bars of one standard deviation.
     """
-    from suffice.report.figures import draw_plots
 
-    def series(method: str, points: Sequence[SweepPoint], cost: str) -> Section:
+    def column(metric: str, figure: float | None) -> float | None:
+        return figure / 1000 if figure and metric.endswith("tokens") else figure
+
+    def series(method: str, points: Sequence[SweepPoint]) -> Section:
         label, colour, marker = styles[method]
-        scale = 1000 if cost.endswith("tokens") else 1
-        known = [p for p in points if p.figures[cost] is not None and p.figures[quality] is not None]
-        spreads = any(p.seeds > 1 for p in known)
+        spreads = any(p.seeds > 1 for p in points)
         rows: list[list[Any]] = [
-            ["", (p.figures[cost] or 0.0) / scale, p.figures[quality]]
-            + [(p.deviations.get(cost) or 0.0) / scale, p.deviations.get(quality) or 0.0] * spreads
-            for p in known
+            [p.parameter, *(column(metric, p.figures.get(metric)) for metric in FIGURES)]
+            + [column(metric, p.deviations.get(metric)) or 0.0 for metric in FIGURES] * spreads
+            for p in points
         ]
-        name = label + " (± s.d. over seeds)" * spreads
-        look = {"colour": colour, "marker": marker, "line": True, "spread": spreads}
-        return {"name": name, **look, "points": rows}
-
-    def panel(title: str, curves: Curves, cost: str) -> Section:
-        return {"name": title, "series": [series(method, points, cost) for method, points in curves.items()]}
+        look = {"colour": colour, "marker": marker, "line": True, "spread": len(FIGURES) * spreads}
+        return {"name": label + " (± s.d. over seeds)" * spreads, **look, "points": rows}
 
     drawn = [
-        plot("", [AXES[cost]], [AXES[quality]], [panel(title, curves, cost) for title, curves in panels.items()])
-        for cost in costs
+        {"name": name, "series": [series(method, points) for method, points in curves.items()]}
+        for name, curves in {"": _means(panels), **panels}.items()
     ]
-    draw_plots(drawn, path)
+    quality, cost = list(AXES.values())[:2], list(AXES.values())[2:]
+    return plot(title, cost, quality, drawn, "Up and to the left is better; point at a mark to read it.")
+
+
+def _means(panels: Mapping[str, Curves]) -> Curves:
+    """Each setting of each method in the mean over the panels."""
+    methods = dict.fromkeys(method for curves in panels.values() for method in curves)
+    found = {
+        method: zip(*(curves[method] for curves in panels.values() if method in curves), strict=False)
+        for method in methods
+    }
+    return {
+        method: [
+            SweepPoint(some[0].parameter, {one: spread([p.figures.get(one) for p in some])[0] for one in FIGURES})
+            for some in points
+        ]
+        for method, points in found.items()
+    }
+
+
+def by_axes(section: Section, costs: Sequence[str], quality: str, panels: Sequence[str]) -> list[Section]:
+    """Return some panels of a plot once for each cost, as pictures show them."""
+    shown = [panel for panel in section["panels"] if panel["name"] in panels]
+    return [{**section, "panels": shown, "x": [asdict(AXES[cost])], "y": [asdict(AXES[quality])]} for cost in costs]
 
 
 DRAWN = {
@@ -227,7 +242,8 @@ DRAWN = {
 
 def scaling_page(found: Mapping[str, Curves], bench: Bench) -> Page:
     """Figures 2, 4 and 7, and what a price for rounds does."""
-    return sweeps_page("scaling", DRAWN, found, bench)
+    return sweeps_page("scaling", TITLE, DRAWN, found, bench)
 
 
-EXPERIMENT = Experiment("Scaling curves", scaling, scaling_page, scaling_jobs)
+TITLE = "Scaling curves"
+EXPERIMENT = Experiment(TITLE, scaling, scaling_page, scaling_jobs)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from suffice.experiments.bench import NOTHING, Bench, Experiment, model_of
 from suffice.experiments.main import COMPARED, mean_result
-from suffice.experiments.scaling import Curves, SweepPoint, draw_curves, draw_penalties, point, seeds_told
+from suffice.experiments.scaling import Curves, SweepPoint, by_axes, curves_plot, draw_penalties, point, seeds_told
 from suffice.replay import Difference, Result, difference
 from suffice.report.markdown import Page, gap_columns, gap_text, markdown_table, pictures, with_spread
 from suffice.report.style import looks
@@ -89,7 +89,8 @@ def transfer_page(found: Transfer | None, bench: Bench) -> Page:
         for source, (colour, marker) in zip(bench.models(), looks(bench.models()), strict=True)
     }
     panels = {f"tested on {tested}": some for tested, some in curves.items()}
-    draw_curves(panels, ("rounds", "samples"), "accuracy", bench.out / "transfer.png", styles)
+    section = curves_plot(TITLE, panels, styles)
+    drawn = by_axes(section, ("rounds", "samples"), "accuracy", list(panels))
     penalty = f"{bench.setting.penalties.draw}"
     matrix = [
         [source, *(_transferred(some.get(source, []), penalty) for some in curves.values())]
@@ -113,7 +114,7 @@ def transfer_page(found: Transfer | None, bench: Bench) -> Page:
         "Against controllers trained on the tested model, with 95 % intervals over questions (paired bootstrap):\n\n"
         f"{gaps_table}\n"
     )
-    return Page(text + pictures(["transfer.png"]), rows, {"differences": more})
+    return Page(text + pictures(["transfer.png"]), rows, {"differences": more}, [section], {"transfer.png": drawn})
 
 
 def _transferred(points: Sequence[SweepPoint], penalty: str) -> str:
@@ -125,4 +126,5 @@ def _transferred(points: Sequence[SweepPoint], penalty: str) -> str:
     return " / ".join(with_spread(found.figures[metric], found.deviations.get(metric), metric) for metric in metrics)
 
 
-EXPERIMENT = Experiment("Transfer between models", transfer, transfer_page, transfer_jobs)
+TITLE = "Transfer between models"
+EXPERIMENT = Experiment(TITLE, transfer, transfer_page, transfer_jobs)

@@ -84,13 +84,20 @@ def draw_legend(figure: Figure) -> None:
 
 
 def draw_plots(plots: Sequence[Section], path: Path) -> None:
-    """Plots of a report beside each other, by the first of their axes: a row for each of their panels."""
+    """Draw plots of a report beside each other, by the first of their axes: a row for each of their panels.
+
+    The panels of a single plot are in two columns.
+    """
+    if len(plots) == 1 and len(plots[0]["panels"]) > 1:
+        plots = [{**plots[0], "panels": plots[0]["panels"][place::2]} for place in (0, 1)]
     rows = max((len(plot["panels"]) for plot in plots), default=1)
     height = WIDTH / 2 if rows == 1 else ROW_HEIGHT
     figure, grid = panels_grid(rows, max(len(plots), 1), height)
     alike = len({plot["title"] for plot in plots}) == 1  # the same series, by other axes
     for column, plot in zip(grid.T, plots, strict=False):
-        for axes, shown in zip(column, plot["panels"], strict=True):
+        for axes in column[len(plot["panels"]) :]:
+            axes.set_visible(False)
+        for axes, shown in zip(column, plot["panels"], strict=False):
             for series in shown["series"]:
                 _draw_series(axes, series, plot)
             _finish_plot(axes, plot, shown["name"] or plot["title"])
@@ -111,7 +118,9 @@ def _draw_series(axes: Axes, series: Section, plot: Section) -> None:
     if series["line"] and sizes is None:
         axes.plot(*columns, linewidth=1.4, **style)
         if series.get("spread"):
-            _draw_spread(axes, points, series["colour"])
+            _draw_spread(
+                axes, np.array(points)[:, [x, y, x + series["spread"], y + series["spread"]]], series["colour"]
+            )
         return
     if series["line"]:
         axes.plot(*columns, color=series["colour"], linewidth=1)
@@ -119,9 +128,9 @@ def _draw_series(axes: Axes, series: Section, plot: Section) -> None:
     axes.scatter(*columns, [8 + 3 * point[sizes] for point in points] if sizes else large, alpha=0.8, **style)
 
 
-def _draw_spread(axes: Axes, points: Sequence[Sequence[Any]], colour: str) -> None:
-    """Draw a band and bars of one standard deviation, which are the columns after x and y."""
-    x, y, wide, high = np.array([point[1:] for point in points], float).T
+def _draw_spread(axes: Axes, points: Any, colour: str) -> None:
+    """Draw a band and bars of one standard deviation: the columns after x and y."""
+    x, y, wide, high = points.astype(float).T
     axes.fill_between(x, y - high, y + high, color=colour, alpha=0.18, linewidth=0)
     axes.errorbar(x, y, xerr=wide, yerr=high, fmt="none", ecolor=colour, elinewidth=0.8, alpha=0.6)
 

@@ -6,15 +6,21 @@ from typing import Any
 
 from suffice.replay import Difference, Result
 from suffice.replay.evaluate import spread
+from suffice.report.html import Section
 
 
 @dataclass(frozen=True)
 class Page:
-    """An experiment to be read: Markdown, and tables for machines, the main one and others by name."""
+    """An experiment to be read: Markdown, tables for machines, the main one and others by name, and plots.
+
+    `pictures` are the plots that lie beside the page, by file name; `plots` are for a report.
+    """
 
     text: str
     rows: list[dict[str, Any]]
     more: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    plots: Sequence[Section] = ()
+    pictures: Mapping[str, Sequence[Section]] = field(default_factory=dict)
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,18 +1,17 @@
 """The reports of replays: controllers side by side and question by question, advice, and learning curves."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from suffice.notebook import short
-from suffice.pools import Pool, Question
+from suffice.pools import Pool
 from suffice.replay import Advice, Choice, Comparison, Result, mean_over_pools
 from suffice.replay.compare import reliabilities
 from suffice.replay.learning import LearningReplay, TrafficRun
 from suffice.replay.reliability import certainty_reliabilities
 from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, words
+from suffice.report.questions import MOST_QUESTIONS, leader_share, questions_section, votes_in_pool
 from suffice.report.tables import choice_options, evaluation_tables, independent, quotable, saved_tokens
 from suffice.tally import FloatArray
 
@@ -40,13 +39,6 @@ Y = [
     Axis(COLUMN["reward"], "reward", 3),
 ]
 BY_QUESTION = ("samples", "rounds", "agreement", "accuracy")
-
-MOST_QUESTIONS = 2000
-MOST_ANSWERS = 12
-LONGEST_SHOWN = 30
-LONGEST_ANSWER = 200
-LONGEST_QUESTION = 1000
-"""A report shows so many questions, and of each so much: it stays a file that a browser opens at once."""
 
 WINDOWS = 8
 """A learning curve's points are running means over this part of the questions."""
@@ -97,7 +89,7 @@ def _by_question(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Se
         for result in pool.results:
             columns = [result.by_question[metric].tolist() for metric in ("samples", "rounds", "agreement")]
             points[result.controller] = [
-                [question.id, question.entropy, _majority(question), *row]
+                [question.id, question.entropy, leader_share(question), *row]
                 for question, *row in list(zip(one.questions, *columns, strict=True))[::step]
             ]
         panels.append(panel(one.name, points))
@@ -108,12 +100,6 @@ def _by_question(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Se
     y = [Axis(3, "samples", zero=True), Axis(4, "rounds", zero=True), percent(5, "agreement")]
     note = f"A mark for each question, the mean over the repeats.{some}"
     return plot("Where the samples go", x, y, panels, note)
-
-
-def _majority(question: Question) -> float:
-    """The leader's part of a question's responses, in percent."""
-    counts = np.bincount(question.codes[question.codes >= 0], minlength=1)
-    return 100 * float(counts.max()) / max(len(question.codes), 1)
 
 
 def reliability_plots(comparisons: Sequence[Comparison], pools: Sequence[Pool], begins: str = "") -> list[Section]:
@@ -157,40 +143,13 @@ def _questions(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Sect
                 [result.controller, *(float(result.by_question[metric][number]) for metric in BY_QUESTION)]
                 for result in comparison.results
             ]
-            own = rows[place]
-            made = _votes(pool.name, question)
-            leader = (
-                f"{short(made['votes'][0][0], LONGEST_SHOWN)} ({_majority(question):.0f} %), " if made["votes"] else ""
-            )
-            summary = f"{leader}{own[1]:.1f} samples, {own[3]:.0f} % agreement"
-            order = [own[1], -float(own[3]), question.entropy]
-            found.append({**made, "summary": summary, "order": order, "rows": rows})
-    total = sum(len(pool.questions) for pool in pools)
-    cut = f" These are {len(found):,} of {total:,}: more would make this file too large." * (len(found) < total)
+            own, made = rows[place], votes_in_pool(pool, question)
+            took = f"{own[1]:.1f} samples, {own[3]:.0f} % agreement"
+            summary = ", ".join(filter(None, [made["summary"], took]))
+            found.append({**made, "summary": summary, "order": [own[1], -own[3], *made["order"]], "rows": rows})
     orders = (f"most samples ({name})", f"least agreement ({name})", "most divided")
-    return {
-        "kind": "questions",
-        "title": "Each question's votes",
-        "note": f"The answers in the pool; the right one is green where it is known.{cut}",
-        "orders": [{"label": label, "place": place} for place, label in enumerate(orders)],
-        "columns": [words("controller"), *(figures(*FIGURES[metric]) for metric in BY_QUESTION)],
-        "questions": found,
-    }
-
-
-def _votes(pool: str, question: Question) -> Section:
-    """A question and its votes, the most first, cut where there are too many."""
-    counts, text, gold = Counter(question.answers), question.extra.get("question"), question.gold
-    answers = sorted(((one, count) for one, count in counts.items() if one is not None), key=lambda pair: -pair[1])
-    return {
-        "pool": pool,
-        "id": question.id,
-        "question": text[:LONGEST_QUESTION] if isinstance(text, str) else None,
-        "gold": gold and gold[:LONGEST_ANSWER],
-        "votes": [(answer[:LONGEST_ANSWER], count) for answer, count in answers[:MOST_ANSWERS]],
-        "others": sum(count for _, count in answers[MOST_ANSWERS:]),
-        "none": counts.get(None, 0),
-    }
+    columns = [words("controller"), *(figures(*FIGURES[metric]) for metric in BY_QUESTION)]
+    return questions_section(found, sum(len(pool.questions) for pool in pools), orders, columns)
 
 
 def advice_plot(advice: Advice) -> Section:

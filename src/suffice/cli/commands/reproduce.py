@@ -11,8 +11,9 @@ from suffice import OptionError, Penalties
 from suffice.cli import options
 from suffice.cli.app import app, need, whole_numbers
 from suffice.cli.command import Fields
+from suffice.cli.outputs import ReportFile
 from suffice.experiments import EXPERIMENTS, Bench
-from suffice.experiments.pages import write_index, write_page
+from suffice.experiments.pages import experiments_report, write_index, write_page
 from suffice.panel.voters import price_of
 from suffice.report.progress import progress_bar, training_bar, waiting
 from suffice.training.setting import Setting
@@ -25,6 +26,7 @@ TEST_POOLS = [f"{MODELS[0]}__dapo", *(f"{model}__{name}" for model in MODELS for
 @app.command()
 def reproduce(
     what: Annotated[str, typer.Argument(metavar="WHAT", help=", ".join(EXPERIMENTS) + " or all.")],
+    outputs: ReportFile,
     process: Annotated[dict[str, Any], Fields(Setting, "first budget")],
     how: Annotated[dict[str, Any], Fields(Bench, "leave_one_out preset steps keep seeds repeats seed")],
     train: list[str] = Option(
@@ -52,6 +54,7 @@ def reproduce(
         need(module, "train,plot")
     if what not in (*EXPERIMENTS, "all"):
         raise OptionError(f'WHAT must be one of {", ".join(EXPERIMENTS)} or all, not "{what}"')
+    outputs.check()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -65,6 +68,7 @@ def reproduce(
         **how,
         progress=partial(training_bar, standing=options.standing_of(cluster)),
         bar=partial(progress_bar, standing=options.standing_of(cluster)),
+        warn=lambda message: typer.secho(f"WARNING: {message}", fg="red", bold=True, err=True),
         cache=cache,
         prices=dict(map(_priced, price)),
         value=value_of_an_answer,
@@ -74,11 +78,12 @@ def reproduce(
     names = list(EXPERIMENTS) if what == "all" else [what]
     if missing := bench.missing(job for name in names for job in EXPERIMENTS[name].jobs(bench).values()):
         typer.echo(f"{len(missing)} controllers are to be trained.", err=True)
+    pages = {}
     try:
         for name in names:
             found = EXPERIMENTS[name].run(bench)
             with waiting(f"page of {name}"):
-                write_page(name, found, bench)
+                pages[name] = write_page(name, found, bench)
         if what == "all":
             write_index(names, bench)
     except KeyboardInterrupt:
@@ -86,6 +91,8 @@ def reproduce(
         raise
     typer.echo((out / f"{'index' if what == 'all' else what}.md").read_text())
     typer.echo(f"All of it is in {out}.")
+    about = {"train": train, "test": test, "budget": bench.budget, **how}
+    outputs.write(report=lambda: experiments_report(pages, bench, about))
 
 
 def _priced(text: str) -> tuple[str, float]:

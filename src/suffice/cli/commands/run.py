@@ -1,6 +1,6 @@
 """`suffice run`: a file of questions, each asked just enough times."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from statistics import fmean
 from typing import Annotated, Any
@@ -14,8 +14,10 @@ from suffice.cli import asking
 from suffice.cli.app import app
 from suffice.cli.command import Fields
 from suffice.cli.options import RayAddress, Worth
+from suffice.cli.outputs import ReportFile
 from suffice.cli.servers import Servers, check_with_panel, upstream_of, with_key
 from suffice.live.batches.batch import Spent
+from suffice.report.questions import KEPT, MOST_QUESTIONS, outcomes_report
 from suffice.report.votes import coverage_sentence, outcomes_summary
 
 _FIGURES = (
@@ -36,6 +38,7 @@ def run(
     request: asking.Request,
     servers: Servers,
     worth: Worth,
+    outputs: ReportFile,
     schema: asking.SchemaFile = None,
     prompt: asking.Prompt = None,
     learn: bool = Option(False, "--learn", help="Let the plan learn from the questions that are answered."),
@@ -60,6 +63,7 @@ def run(
         check_with_panel(settings, prices)
         if learn or ray:
             raise OptionError("does not learn, and works on this machine: leave --learn and --ray out", "panel")
+    outputs.check()
     settings = asking.weighed(settings, prices)
     sampling, form = asking.sampling_of(settings, schema)
     asking.check_request(request)
@@ -87,11 +91,13 @@ def run(
             audit=audit,
         )
         told: list[dict[str, Any]] = []
+        asked = {question.id: question.question for question in job.questions[:MOST_QUESTIONS]}
         with work as lines:
-            asking.write_lines(out, _noted(lines, told))
+            asking.write_lines(out, _noted(lines, told, asked if outputs.report else {}))
     answered = [line for line in told if line["samples"] and line["stop_reason"] != "failed"]
     if answered:
-        typer.echo(outcomes_summary(answered, price, prompt_price))
+        summary = outcomes_summary(answered, price, prompt_price)
+        typer.echo(summary)
         if any(line["none"] for line in answered):
             job.tell_cut_off()
         if sampling.risk is not None:
@@ -101,6 +107,9 @@ def run(
             typer.echo(f"By weight, {others} of {len(answered)} answers are others than most votes are for.")
         if audit:
             typer.echo(f"Audited: {_proved(answered)}.")
+        about = {"model": upstream.model, **kept, "questions": questions, **request}
+        shown = [line for line in answered if "votes" in line]
+        outputs.write(report=lambda: outcomes_report(shown, len(answered), summary, about))
     missing = len(job.questions) - len(answered)
     if missing and job.spent.exhausted:
         typer.echo(f"The limit on spending is reached: {missing} questions are left; raise it to go on.", err=True)
@@ -123,11 +132,15 @@ def _proved(lines: Sequence[dict[str, Any]]) -> str:
     return f"{said}; accuracy {early:.1%}, with the full budget {full:.1%}"
 
 
-def _noted(lines: Iterable[dict[str, Any]], told: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the lines, and keep their figures."""
+def _noted(
+    lines: Iterable[dict[str, Any]], told: list[dict[str, Any]], asked: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the lines, and keep their figures, and the votes of the questions that a report shows."""
     for line in lines:
         figures = {name: line.get(name) for name in _FIGURES} | {"right": line.get("graded", line["right"])}
         differs = line.get("majority", line["answer"]) != line["answer"]
         found = {"differs": differs, "none": line["answer"] is None}
+        if line["id"] in asked:
+            found |= {"question": asked[line["id"]]} | {name: line.get(name) for name in KEPT}
         told.append(figures | found)
         yield line
