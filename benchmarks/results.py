@@ -117,8 +117,8 @@ def _with_kept(found: Mapping[str, Curves], path: Path) -> dict[str, Curves]:
     kept: dict[str, dict[str, list[SweepPoint]]] = {}
     for row in _read(path):
         if row["method"].startswith("rl"):
-            figures, deviations = ({name: _known(row[f"{name}{end}"]) for name in FIGURES} for end in ("", "_std"))
-            point = SweepPoint(row["parameter"], figures, deviations, int(row["seeds"]))
+            figures = {f"{name}{end}": _known(row[f"{name}{end}"]) for name in FIGURES for end in ("", "_std")}
+            point = {"parameter": row["parameter"], "seeds": int(row["seeds"]), **figures}
             kept.setdefault(row["pool"], {}).setdefault(row["method"], []).append(point)
     return {pool: {**kept.get(pool, {}), **curves} for pool, curves in found.items()}
 

@@ -132,18 +132,18 @@ def test_rows_and_curves_are_means_over_seeds_with_deviations_and_pairs_have_int
     curves = scaling(own)["alpha__two"]
     assert "rl_rounds" not in curves, "there is none that was trained with a price for rounds"
     first = curves["rl"][0]
-    assert (first.parameter, first.seeds) == ("penalty_draw=0.0075", 2)
+    assert (first["parameter"], first["seeds"]) == ("penalty_draw=0.0075", 2)
     measured = main(own)
     results = measured.measured["alpha__two"]["RL-guided"]
     samples = [result.samples for result in results]
-    assert first.figures["samples"] == pytest.approx(sum(samples) / 2)
-    assert first.deviations["samples"] == pytest.approx(abs(samples[0] - samples[1]) / 2**0.5) != 0
-    assert curves["sc"][0].deviations["samples"] is None
+    assert first["samples"] == pytest.approx(sum(samples) / 2)
+    assert first["samples_std"] == pytest.approx(abs(samples[0] - samples[1]) / 2**0.5) != 0
+    assert curves["sc"][0]["samples_std"] is None
     gaps = measured.differences(["alpha__two", "beta__two"])["RL-guided", "SC@32"]["samples"]
     assert gaps is not None and gaps.low is not None and gaps.high is not None
     assert gaps.low <= gaps.mean <= gaps.high < 0
     found = transfer(own)
-    assert found is not None and found.curves["beta"]["alpha"][0].seeds == 2
+    assert found is not None and found.curves["beta"]["alpha"][0]["seeds"] == 2
     moved = found.differences["beta", "alpha"]["samples"]
     assert moved is not None and moved.mean == 0, "the same networks were left for both"
     assert ablation(own).differences(["alpha__two"]) == {}, "the other targets aren't there"

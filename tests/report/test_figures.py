@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pictures import draw_headline, draw_methods
 
-from suffice.experiments.scaling import SweepPoint, by_axes, curves_plot
+from suffice.experiments.scaling import by_axes, curves_plot
 from suffice.report.figures import draw_plots
 from suffice.report.style import LOOKS, looks
 
@@ -36,10 +36,10 @@ def test_pictures_have_an_svg_beside_them_with_no_ground_of_its_own(tmp_path: Pa
 
 
 def test_half_a_point_is_no_cliff_and_log_axes_have_plain_numbers(tmp_path: Path) -> None:
-    costs = {"rounds": 3.0, "samples": 20.0, "accuracy": 50.0}
+    costs = {"parameter": "", "seeds": 1, "rounds": 3.0, "samples": 20.0, "accuracy": 50.0}
     curves = {
-        "esc": [SweepPoint("", {**costs, "agreement": 99.9})],
-        "plan": [SweepPoint("", {**costs, "rounds": 30.0, "agreement": 99.4})],
+        "esc": [{**costs, "agreement": 99.9}],
+        "plan": [{**costs, "rounds": 30.0, "agreement": 99.4}],
     }
     draw_plots(by_axes(curves_plot("", {"pool": curves}), ("rounds",), "agreement", ["pool"]), tmp_path / "main.png")
     svg = (tmp_path / "main.svg").read_text()
@@ -51,7 +51,8 @@ def test_half_a_point_is_no_cliff_and_log_axes_have_plain_numbers(tmp_path: Path
 
 
 def test_marks_at_the_top_are_whole(tmp_path: Path) -> None:
-    curve = [SweepPoint("", {"samples": 1.0, "agreement": 20.0}), SweepPoint("", {"samples": 32.0, "agreement": 100.0})]
+    setting = {"parameter": "", "seeds": 1}
+    curve = [{**setting, "samples": 1.0, "agreement": 20.0}, {**setting, "samples": 32.0, "agreement": 100.0}]
     plot = curves_plot("", {"pool": {"sc": curve}})
     draw_plots(by_axes(plot, ("samples",), "agreement", ["pool"]), tmp_path / "main.png")
     svg = (tmp_path / "main.svg").read_text()

@@ -9,7 +9,7 @@ import torch
 from helpers.pools import make_pool
 
 from suffice.training import learner
-from suffice.training.policy import QuickPolicy
+from suffice.training.learner import QuickPolicy
 from suffice.training.runs import train
 from suffice.training.setting import TrainingJob
 

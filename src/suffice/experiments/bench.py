@@ -172,6 +172,15 @@ class Bench:
         seed += self.seed
         return TrainingJob(training, setting, self.preset, self.steps, seed, mean_samples, mean_rounds)
 
+    def jobs(self, kinds: Mapping[K, Mapping[str, Any]]) -> dict[tuple[str, K, int], TrainingJob]:
+        """Trainings for every test pool, kind and seed; a kind has arguments of `job`."""
+        return {
+            (pool.name, kind, seed): self.job(self.training_for(pool), seed=seed, **how)
+            for pool in self.test
+            for kind, how in kinds.items()
+            for seed in range(self.seeds)
+        }
+
     def missing(self, jobs: Iterable[TrainingJob]) -> dict[str, TrainingJob]:
         """Of these jobs those that no controller is there of, each once, by what tells them apart."""
         return {key: job for key, job in {job_key(job): job for job in jobs}.items() if self._find(job) is None}
@@ -209,6 +218,23 @@ class Bench:
             except ControllerError:
                 continue
         return None
+
+    def measure(
+        self, jobs: Mapping[tuple[str, K, int], TrainingJob], rules: Mapping[K, str | Controller]
+    ) -> dict[str, dict[K, list[Result]]]:
+        """Replay rules, and the learned controllers of these jobs, on every test pool.
+
+        Return the results by pool and kind: one of a rule, one for each seed of a learned controller.
+        """
+        learned = self.learned(jobs)
+        measured: dict[str, dict[K, list[Result]]] = {}
+        for pool in self.test:
+            own: list[tuple[K, str | Controller]] = [*rules.items()]
+            own += [(kind, one) for (tested, kind, _), one in learned.items() if tested == pool.name]
+            measured[pool.name] = {kind: [] for kind, _ in own}
+            for (kind, _), result in zip(own, self.evaluate(pool, [one for _, one in own]), strict=True):
+                measured[pool.name][kind].append(result)
+        return measured
 
     def evaluate(self, pool: Pool, controllers: Sequence[str | Controller]) -> list[Result]:
         """Replay over a test pool."""

@@ -14,7 +14,7 @@ def frontier_jobs(bench: Bench) -> Jobs:
     return sweep_jobs(bench, {"rl": bench.setting.penalties.round})
 
 
-def frontier(bench: Bench) -> dict[str, Curves]:
+def frontier(bench: Bench) -> Mapping[str, Curves]:
     """The same sweeps, and the exact planner's."""
     return swept(bench, ("sc", "asc", "esc", "plan"), frontier_jobs(bench))
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from suffice.controllers import LearnedController
 from suffice.experiments.bench import Bench, Experiment, benchmark_of, by_model
 from suffice.experiments.scaling import by_axes, curves_plot, point
 from suffice.planning import EXACT_BUDGET, Plan
@@ -81,44 +80,19 @@ def mean_result(results: Sequence[Result]) -> Result:
 
 def main_jobs(bench: Bench) -> Jobs:
     """The controllers of the main tables."""
-    return jobs_for(bench, {LEARNED: bench.setting.target})
+    return bench.jobs({LEARNED: {}})
 
 
 def main(bench: Bench) -> Methods:
     """Tables 1 and 5: rules and the learned controller, in samples and rounds and in tokens."""
     rules = {f"SC@{bench.budget}": "sc", "ASC": "asc", "ESC": "esc"}
-    measured = with_seeds(bench, main_jobs(bench), rules)
+    measured = bench.measure(main_jobs(bench), rules)
     ceilings = {}
     if bench.budget <= EXACT_BUDGET:
         penalties = bench.setting.penalties
         planner = Plan(penalties.draw, penalties.round, bench.setting.actions)
         ceilings = {pool.name: bench.evaluate(pool, [planner])[0] for pool in bench.test}
     return Methods(measured, next(iter(rules)), [(LEARNED, rule) for rule in rules], ceilings)
-
-
-def jobs_for(bench: Bench, targets: Mapping[str, str]) -> Jobs:
-    """For every test pool, under the names of `targets`, all seeds."""
-    return {
-        (pool.name, name, seed): bench.job(bench.training_for(pool), target=target, seed=seed)
-        for pool in bench.test
-        for name, target in targets.items()
-        for seed in range(bench.seeds)
-    }
-
-
-def with_seeds(bench: Bench, jobs: Jobs, rules: Mapping[str, str]) -> Measured:
-    """Rules and learned controllers on every test pool."""
-    learned = bench.learned(jobs)
-    measured: dict[str, dict[str, list[Result]]] = {}
-    for pool in bench.test:
-        methods: list[tuple[str, str | LearnedController]] = [
-            *rules.items(),
-            *((name, controller) for (tested, name, _), controller in learned.items() if tested == pool.name),
-        ]
-        measured[pool.name] = {name: [] for name, _ in methods}
-        for (name, _), result in zip(methods, bench.evaluate(pool, [one for _, one in methods]), strict=True):
-            measured[pool.name][name].append(result)
-    return measured
 
 
 def main_page(found: Methods, bench: Bench) -> Page:

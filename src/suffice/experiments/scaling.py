@@ -1,14 +1,13 @@
 """Figures 2, 4 and 7 of the paper: sweeps of each method's parameter."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
-from suffice.controllers import Controller, LearnedController
+from suffice.controllers import Controller
 from suffice.experiments.bench import Bench, Experiment, by_model
 from suffice.penalties import Penalties
 from suffice.planning import Plan
-from suffice.pools import Pool
 from suffice.replay import Result, mean_over_pools
 from suffice.replay.evaluate import spread
 from suffice.report.html import Axis, Section, percent, plot
@@ -26,40 +25,22 @@ SIZES = (1, 2, 4, 8, 12, 16, 20, 24, 28, 32)
 FIGURES = ("accuracy", "agreement", "rounds", "samples", "sequential_tokens", "total_tokens")
 
 
-@dataclass(frozen=True)
-class SweepPoint:
-    """One setting of a method: its parameter, its figures, and where there are several seeds, how far these differ.
-
-    `deviations` are standard deviations over the seeds; None where there is one seed, or the figure isn't known.
-    """
-
-    parameter: str
-    figures: Mapping[str, float | None]
-    deviations: Mapping[str, float | None] = field(default_factory=dict)
-    seeds: int = 1
-
-    @property
-    def row(self) -> dict[str, float | None]:
-        """Figures and deviations, for a table."""
-        return {
-            name: value
-            for metric in FIGURES
-            for name, value in ((metric, self.figures[metric]), (f"{metric}_std", self.deviations.get(metric)))
-        }
-
+SweepPoint = Mapping[str, Any]
+"""One setting of a method as a row: its parameter, its seeds, its figures and their deviations over the seeds."""
 
 Curves = Mapping[str, Sequence[SweepPoint]]
 """The sweep of each method."""
 
-Jobs = Mapping[tuple[str, str, float, int], TrainingJob]
-"""By test pool, method, price of a draw and seed."""
+Jobs = Mapping[tuple[str, tuple[str, str], int], TrainingJob]
+"""By test pool, method and parameter, and seed."""
 
 
 def point(parameter: str, runs: Sequence[Sequence[Result]]) -> SweepPoint:
-    """A setting's figures: of each seed the mean over its results, and of these mean and deviation."""
-    found = {metric: spread([mean_over_pools(run, metric) for run in runs]) for metric in FIGURES}
-    figures, deviations = ({metric: both[place] for metric, both in found.items()} for place in (0, 1))
-    return SweepPoint(parameter, figures, deviations, len(runs))
+    """Return a setting's row: of each seed the mean over its results, and of these mean and deviation."""
+    row: dict[str, Any] = {"parameter": parameter, "seeds": len(runs)}
+    for metric in FIGURES:
+        row[metric], row[f"{metric}_std"] = spread([mean_over_pools(run, metric) for run in runs])
+    return row
 
 
 def scaling_jobs(bench: Bench) -> Jobs:
@@ -67,7 +48,7 @@ def scaling_jobs(bench: Bench) -> Jobs:
     return sweep_jobs(bench, {"rl": bench.setting.penalties.round, "rl_rounds": ROUND_PENALTY})
 
 
-def scaling(bench: Bench) -> dict[str, Curves]:
+def scaling(bench: Bench) -> Mapping[str, Curves]:
     """Sweeps of each method's parameter, by test pool."""
     return swept(bench, ("sc", "asc", "esc"), scaling_jobs(bench))
 
@@ -78,35 +59,25 @@ def draw_penalties(bench: Bench) -> list[float]:
 
 
 def sweep_jobs(bench: Bench, sweeps: Mapping[str, float]) -> Jobs:
-    """For every test pool the sweeps of learned controllers, by what a round costs in them: all at once."""
-    return {
-        (pool.name, method, draw, seed): bench.job(bench.training_for(pool), Penalties(draw, round_), seed=seed)
-        for pool in bench.test
-        for method, round_ in sweeps.items()
-        for draw in draw_penalties(bench)
-        for seed in range(bench.seeds)
-    }
+    """The sweeps of learned controllers, by what a round costs in them."""
+    return bench.jobs(
+        {
+            (method, f"penalty_draw={draw}"): {"penalties": Penalties(draw, round_)}
+            for method, round_ in sweeps.items()
+            for draw in draw_penalties(bench)
+        }
+    )
 
 
-def swept(bench: Bench, methods: Sequence[str], jobs: Jobs) -> dict[str, Curves]:
+def swept(bench: Bench, methods: Sequence[str], jobs: Jobs) -> Mapping[str, Curves]:
     """Sweep rules, and the learned controllers of these jobs, on every test pool."""
-    learned: dict[str, dict[tuple[str, str], list[LearnedController]]] = {pool.name: {} for pool in bench.test}
-    for (pool, method, penalty, _), controller in bench.learned(jobs).items():
-        learned[pool].setdefault((method, f"penalty_draw={penalty}"), []).append(controller)
-    return {pool.name: _curves(bench, pool, methods, learned[pool.name]) for pool in bench.test}
-
-
-def _curves(
-    bench: Bench, pool: Pool, methods: Sequence[str], learned: Mapping[tuple[str, str], Sequence[Controller]]
-) -> Curves:
-    """The curve of each method on one pool."""
-    rules = {(method, parameter): [rule] for method in methods for parameter, rule in _sweep(bench, method).items()}
-    settings: dict[tuple[str, str], Sequence[str | Controller]] = {**rules, **learned}
-    results = iter(bench.evaluate(pool, [controller for runs in settings.values() for controller in runs]))
-    curves: dict[str, list[SweepPoint]] = {}
-    for (method, parameter), runs in settings.items():
-        curves.setdefault(method, []).append(point(parameter, [[next(results)] for _ in runs]))
-    return curves
+    rules = {(method, parameter): rule for method in methods for parameter, rule in _sweep(bench, method).items()}
+    found: dict[str, dict[str, list[SweepPoint]]] = {}
+    for pool, measured in bench.measure(jobs, rules).items():
+        curves = found[pool] = {}
+        for (method, parameter), results in measured.items():
+            curves.setdefault(method, []).append(point(parameter, [[result] for result in results]))
+    return found
 
 
 def _sweep(bench: Bench, method: str) -> dict[str, str | Controller]:
@@ -133,7 +104,7 @@ def sweeps_page(
         for suffix, (costs, quality) in drawn.items()
     }
     rows = [
-        {"pool": pool, "method": method, "parameter": p.parameter, "seeds": p.seeds, **p.row}
+        {"pool": pool, "method": method, **p}
         for pool, curves in found.items()
         for method, points in curves.items()
         for p in points
@@ -149,7 +120,7 @@ def sweeps_page(
 
 def seeds_told(points: Sequence[SweepPoint], which: str) -> str:
     """How many seeds the points of learned controllers are means of."""
-    counts = sorted({p.seeds for p in points})
+    counts = sorted({p["seeds"] for p in points})
     if not counts:
         return f"{which}: there are none."
     if counts == [1]:
@@ -194,10 +165,10 @@ def curves_plot(
 
     def series(method: str, points: Sequence[SweepPoint]) -> Section:
         label, colour, marker = styles[method]
-        spreads = any(p.seeds > 1 for p in points)
+        spreads = any(p["seeds"] > 1 for p in points)
         rows: list[list[Any]] = [
-            [p.parameter, *(column(metric, p.figures.get(metric)) for metric in FIGURES)]
-            + [column(metric, p.deviations.get(metric)) or 0.0 for metric in FIGURES] * spreads
+            [p["parameter"], *(column(metric, p.get(metric)) for metric in FIGURES)]
+            + [column(metric, p.get(f"{metric}_std")) or 0.0 for metric in FIGURES] * spreads
             for p in points
         ]
         look = {"colour": colour, "marker": marker, "line": True, "spread": len(FIGURES) * spreads}
@@ -220,8 +191,7 @@ def _means(panels: Mapping[str, Curves]) -> Curves:
     }
     return {
         method: [
-            SweepPoint(some[0].parameter, {one: spread([p.figures.get(one) for p in some])[0] for one in FIGURES})
-            for some in points
+            {**some[0], "seeds": 1} | {one: spread([p.get(one) for p in some])[0] for one in FIGURES} for some in points
         ]
         for method, points in found.items()
     }

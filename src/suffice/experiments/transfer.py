@@ -26,12 +26,12 @@ class Transfer:
     differences: Mapping[tuple[str, str], Mapping[str, Difference | None]] = field(default_factory=dict)
 
 
-def transfer_jobs(bench: Bench) -> dict[tuple[str, str, float, int], TrainingJob]:
-    """By model trained on, test pool, penalty and seed; none where there is one model only."""
+def transfer_jobs(bench: Bench) -> dict[tuple[str, tuple[str, float], int], TrainingJob]:
+    """By test pool, model trained on and penalty, and seed; none where there is one model only."""
     if len({*bench.models(), *map(model_of, bench.test)}) < 2:
         return {}
     return {
-        (source, pool.name, draw, seed): bench.job(training, replace(bench.setting.penalties, draw=draw), seed=seed)
+        (pool.name, (source, draw), seed): bench.job(training, replace(bench.setting.penalties, draw=draw), seed=seed)
         for source in bench.models()
         for pool in bench.test
         if (training := bench.training_for(pool, source))
@@ -43,20 +43,14 @@ def transfer_jobs(bench: Bench) -> dict[tuple[str, str, float, int], TrainingJob
 def transfer(bench: Bench) -> Transfer | None:
     """Train on each model, test on each; None where there is one model only."""
     sources, tested = bench.models(), list(dict.fromkeys(map(model_of, bench.test)))
-    jobs = transfer_jobs(bench)
-    if not jobs:
+    if not (jobs := transfer_jobs(bench)):
         return None
-    learned = bench.learned(jobs)
-    results: dict[tuple[str, str, float, int], Result] = {}
-    for pool in bench.test:
-        mine = [key for key in learned if key[1] == pool.name]
-        results |= zip(mine, bench.evaluate(pool, [learned[key] for key in mine]), strict=True)
+    measured = bench.measure(jobs, {})
 
     def runs(source: str, target: str, penalty: float) -> list[list[Result]]:
-        """A list of results over the target's pools, for each seed that all of them have."""
-        names = [pool.name for pool in bench.test if model_of(pool) == target]
-        found = [[results.get((source, name, penalty, seed)) for name in names] for seed in range(bench.seeds)]
-        return [[one for one in run if one] for run in found if None not in run]
+        """For each seed the results over the target's pools."""
+        pools = [measured[pool.name] for pool in bench.test if model_of(pool) == target]
+        return [list(run) for run in zip(*(found.get((source, penalty), []) for found in pools), strict=False)]
 
     def curve(source: str, target: str) -> list[SweepPoint]:
         found = [(penalty, runs(source, target, penalty)) for penalty in draw_penalties(bench)]
@@ -101,7 +95,8 @@ def transfer_page(found: Transfer | None, bench: Bench) -> Page:
     lines = [[source, target, *(gap_text(gaps[one], one) for one in COMPARED)] for source, target, gaps in compared]
     gaps_table = markdown_table(["trained on", "tested on", *COMPARED], lines)
     rows = [
-        {"trained": source, "tested": target, "penalty_draw": float(p.parameter), "seeds": p.seeds, **p.row}
+        {"trained": source, "tested": target, "penalty_draw": float(p["parameter"])}
+        | {name: value for name, value in p.items() if name != "parameter"}
         for target, some in curves.items()
         for source, points in some.items()
         for p in points
@@ -119,11 +114,11 @@ def transfer_page(found: Transfer | None, bench: Bench) -> Page:
 
 def _transferred(points: Sequence[SweepPoint], penalty: str) -> str:
     """The figures at one penalty, with their deviations over the seeds."""
-    found = next((p for p in points if p.parameter == penalty), None)
+    found = next((p for p in points if p["parameter"] == penalty), None)
     if found is None:
         return "–"
     metrics = ("accuracy", "agreement", "samples", "rounds")
-    return " / ".join(with_spread(found.figures[metric], found.deviations.get(metric), metric) for metric in metrics)
+    return " / ".join(with_spread(found[metric], found[f"{metric}_std"], metric) for metric in metrics)
 
 
 TITLE = "Transfer between models"

@@ -12,7 +12,7 @@ from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_
 from suffice.replay.compare import reliabilities
 from suffice.replay.evaluate import METRICS, spread
 from suffice.replay.learning import LearningReplay, bends
-from suffice.report.tables import independent, quotable
+from suffice.report.tables import replay_sentences
 
 if TYPE_CHECKING:
     from suffice.training.learner import Trained
@@ -37,7 +37,8 @@ def results_json(comparisons: Sequence[Comparison], **settings: Any) -> str:
         {"outcomes": name, "calibration_error": known.calibration_error, "deciles": known.deciles}
         for name, known in reliabilities(comparisons).items()
     ]
-    said = {"baseline": base, "sentence": quotable(comparisons), "independent": independent(comparisons)}
+    told = replay_sentences(comparisons)
+    said = {"baseline": base, "sentence": told.get("sentence"), "independent": told.get("independent")}
     return _page({**settings, **said, "results": rows, "reliability": reliability})
 
 

@@ -12,8 +12,7 @@ from suffice.replay.learning import LearningReplay, TrafficRun
 from suffice.replay.reliability import certainty_reliabilities
 from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, words
 from suffice.report.questions import MOST_QUESTIONS, leader_share, questions_section, votes_in_pool
-from suffice.report.tables import choice_options, evaluation_tables, independent, quotable, saved_tokens
-from suffice.tally import FloatArray
+from suffice.report.tables import choice_options, evaluation_tables, replay_sentences
 
 FIGURES = {
     "samples": ("samples", 1),
@@ -56,7 +55,8 @@ def evaluation_report(comparisons: Sequence[Comparison], pools: Sequence[Pool], 
     )
     sections = [first, front, *others, _by_question(comparisons, pools)]
     sections += [*reliability_plots(comparisons, pools), _questions(comparisons, pools)]
-    sentence = "; ".join(filter(None, (quotable(comparisons), independent(comparisons), saved_tokens(comparisons))))
+    told = replay_sentences(comparisons)
+    sentence = "; ".join(told[kind] for kind in ("sentence", "independent", "tokens") if kind in told)
     return Report("Controllers side by side", sentence, sections, dict(settings), [pool.name for pool in pools])
 
 
@@ -168,11 +168,7 @@ def advice_plot(advice: Advice) -> Section:
 
 
 def _point(choice: Choice) -> Point:
-    return [choice_options(choice), *_taken(choice)]
-
-
-def _taken(choice: Choice) -> list[float | None]:
-    return [choice.latency, choice.tokens, choice.agreement, choice.accuracy]
+    return [choice_options(choice), choice.latency, choice.tokens, choice.agreement, choice.accuracy]
 
 
 def learning_plot(replays: Sequence[LearningReplay]) -> Section:
@@ -187,16 +183,11 @@ def learning_plot(replays: Sequence[LearningReplay]) -> Section:
 
 
 def _traffic_points(runs: Sequence[TrafficRun]) -> list[Point]:
-    """A hundred points of it at most."""
-    rows = np.stack(smoothed(runs), axis=1).tolist()
-    return [["", *row] for row in rows[:: -(-len(rows) // 100)]]
-
-
-def smoothed(runs: Sequence[TrafficRun]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The middle of each window of questions, and the running means of samples and of agreement over the orders."""
+    """Running means of samples and agreement over the orders, against the middle of each window: 100 points at most."""
     samples = np.mean([run.samples for run in runs], axis=0)
     agreement = 100 * np.mean([run.agrees for run in runs], axis=0)
     window = max(1, len(samples) // WINDOWS)
     kernel = np.ones(window) / window
     seen = np.arange(len(samples) - window + 1) + (window + 1) / 2
-    return seen, np.convolve(samples, kernel, "valid"), np.convolve(agreement, kernel, "valid")
+    rows = np.stack([seen, *(np.convolve(means, kernel, "valid") for means in (samples, agreement))], axis=1).tolist()
+    return [["", *row] for row in rows[:: -(-len(rows) // 100)]]

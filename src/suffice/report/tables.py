@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.text import Text
 
@@ -67,52 +67,44 @@ def intervals_told(gap: Difference | None) -> str:
     return "without intervals: there are too few questions" if few else "with paired 95 % intervals over questions"
 
 
-def quotable(comparisons: Sequence[Comparison]) -> str | None:
-    """What a replay came to, in one sentence; None where there is no full vote, or nothing to compare with it."""
-    without = [pool.baseline.pool for pool in comparisons if not pool.baseline.share]
-    if without:
-        return (
-            f"no response in {', '.join(without)} has an answer: there is nothing to vote on, and none agrees with none"
+def replay_sentences(comparisons: Sequence[Comparison]) -> dict[str, str]:
+    """What a replay came to: samples saved, how often an independent full vote agrees, and tokens saved.
+
+    Each only where it is known: there must be a full vote, and something to compare with it.
+    """
+    said = {}
+    if without := [pool.baseline.pool for pool in comparisons if not pool.baseline.share]:
+        names = ", ".join(without)
+        said["sentence"] = (
+            f"no response in {names} has an answer: there is nothing to vote on, and none agrees with none"
         )
     if not (found := _best_and_full(comparisons)):
-        return None
+        return said
     best, full = found
-    metrics = ("samples", "rounds", "agreement")
-    samples, rounds, agreement = (mean_over_pools(best.results, metric) or 0.0 for metric in metrics)
-    draws = mean_over_pools(full, "samples") or 1.0
+    name = best.controller
+
+    def means(metric: str) -> tuple[Any, Any]:
+        return mean_over_pools(best.results, metric), mean_over_pools(full, metric)
+
+    samples, draws = means("samples")
+    vote = f"SC@{draws:.0f}"
+    ours, theirs = means("agreement_independent")
+    if ours is not None and theirs is not None:
+        said["independent"] = f"an independent {vote} agrees with {name} in {ours:.1f} %, with {vote} in {theirs:.1f} %"
+    if without:
+        return said
     over = f", over {len(comparisons)} pools" if len(comparisons) > 1 else ""
     same = "answers" if best.results[0].election == "majority" else "majorities"
-    return (
-        f"{best.controller}: {100 * abs(1 - samples / draws):.0f} % {'fewer' if samples <= draws else 'more'} samples "
-        f"than SC@{draws:.0f} in {rounds:.1f} rounds, {agreement:.1f} % the same {same}{over}"
+    said["sentence"] = (
+        f"{name}: {100 * abs(1 - samples / draws):.0f} % {'fewer' if samples <= draws else 'more'} samples than {vote} "
+        f"in {means('rounds')[0]:.1f} rounds, {means('agreement')[0]:.1f} % the same {same}{over}"
     )
-
-
-def independent(comparisons: Sequence[Comparison]) -> str | None:
-    """How often a full vote of other draws agrees, beside how often with a full vote; None where that is not known."""
-    if not (found := _best_and_full(comparisons)):
-        return None
-    best, full = found
-    ours, theirs = (mean_over_pools(results, "agreement_independent") for results in (best.results, full))
-    if ours is None or theirs is None:
-        return None
-    vote = f"SC@{mean_over_pools(full, 'samples'):.0f}"
-    return f"an independent {vote} agrees with {best.controller} in {ours:.1f} %, with {vote} in {theirs:.1f} %"
-
-
-def saved_tokens(comparisons: Sequence[Comparison]) -> str | None:
-    """The same of tokens; None where the pools don't tell them either, or there is nothing to vote on."""
-    if not (found := _best_and_full(comparisons)) or not all(pool.baseline.share for pool in comparisons):
-        return None
-    best, full = found
-    spent, whole = (mean_over_pools(results, "total_tokens") for results in (best.results, full))
-    if spent is None or not whole:
-        return None
-    if spent > whole:
-        more = f"{spent - whole:,.0f} a question, beside {whole:,.0f}"
-        return f"tokens (prompts not counted) that {best.controller} spends more: {more}"
-    saved = f"{whole - spent:,.0f} of {whole:,.0f} a question ({100 * (1 - spent / whole):.0f} %)"
-    return f"tokens (prompts not counted) that {best.controller} saves: {saved}"
+    spent, whole = means("total_tokens")
+    if spent is not None and whole:
+        saved = f"saves: {whole - spent:,.0f} of {whole:,.0f} a question ({100 * (1 - spent / whole):.0f} %)"
+        more = f"spends more: {spent - whole:,.0f} a question, beside {whole:,.0f}"
+        said["tokens"] = f"tokens (prompts not counted) that {name} {saved if spent <= whole else more}"
+    return said
 
 
 def _best_and_full(comparisons: Sequence[Comparison]) -> tuple[ControllerRow, list[Result]] | None:

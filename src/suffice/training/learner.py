@@ -22,7 +22,6 @@ from suffice.pools import Pool
 from suffice.replay import Result, evaluate, mean_over_pools
 from suffice.tally import FloatArray
 from suffice.training.env import SamplingVecEnv, Supply
-from suffice.training.policy import QuickPolicy
 from suffice.training.setting import Setting, TrainingJob
 
 HIDDEN = (32, 64, 64, 32)
@@ -49,6 +48,41 @@ WATCH_SEED = 1_000_000
 FINAL_SEED = 2_000_000
 FINAL_REPEATS = 100
 """Training episodes, the choice of the best moment and the reported figures are each on draws of their own."""
+
+
+Layers = list[tuple[FloatArray, FloatArray]]
+
+
+class QuickPolicy(ActorCriticPolicy):
+    """The usual policy, acting by NumPy while a run collects: for one state most of torch's work is overhead."""
+
+    _layers: tuple[Layers, Layers] | None = None
+
+    def forward(self, obs: Any, deterministic: bool = False) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Actions, values, and the actions' log probabilities."""
+        if self._layers is None:
+            extractor = self.mlp_extractor
+            self._layers = views(extractor.policy_net, self.action_net), views(extractor.value_net, self.value_net)
+            self._chance = np.random.default_rng(torch.initial_seed())
+        logits, values = (_outputs(layers, obs.numpy()) for layers in self._layers)
+        logits -= logits.max(axis=1, keepdims=True)
+        logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        actions = (logs if deterministic else logs + self._chance.gumbel(size=logs.shape)).argmax(axis=1)
+        chosen = np.take_along_axis(logs, actions[:, None], axis=1)[:, 0]
+        return torch.from_numpy(actions), torch.from_numpy(values), torch.from_numpy(chosen)
+
+
+def views(hidden: torch.nn.Sequential, last: torch.nn.Module) -> Layers:
+    """A network's weights as arrays in the same memory: what the optimiser changes is changed in them."""
+    linear: Any = [module for module in [*hidden, last] if isinstance(module, torch.nn.Linear)]
+    return [(module.weight.detach().numpy().T, module.bias.detach().numpy()) for module in linear]
+
+
+def _outputs(layers: Layers, states: FloatArray) -> FloatArray:
+    for weights, bias in layers[:-1]:
+        states = np.tanh(states @ weights + bias)
+    weights, bias = layers[-1]
+    return states @ weights + bias
 
 
 @dataclass(frozen=True)
@@ -264,7 +298,7 @@ class Watcher(BaseCallback):
         for_means = job.mean_samples or job.mean_rounds
         self.next_look = model.num_timesteps + job.steps // (WATCHES_FOR_MEANS if for_means else WATCHES)
         controller = LearnedController(network(model), _card(job))
-        repeats = max(5, WATCH_EPISODES // number_of_questions(job))
+        repeats = max(5, WATCH_EPISODES // sum(len(pool.questions) for pool in job.pools))
         results = measure(controller, job.pools, job.setting, WATCH_SEED, repeats)
         metrics = ("reward", "samples", "rounds", "agreement")
         reward, samples, rounds, agreement = (mean_over_pools(results, metric) or 0.0 for metric in metrics)
@@ -293,11 +327,6 @@ class Watcher(BaseCallback):
         self.penalties = Penalties(draw, round_)
         env: Any = model.get_env()
         env.penalties = Penalties(draw, max(round_, _round_penalty(self.job)))
-
-
-def number_of_questions(job: TrainingJob) -> int:
-    """Of all training pools."""
-    return sum(len(pool.questions) for pool in job.pools)
 
 
 def network(model: PPO) -> list[tuple[FloatArray, FloatArray]]:

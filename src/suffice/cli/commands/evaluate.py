@@ -24,7 +24,7 @@ from suffice.report.files import learning_json, results_csv, results_json
 from suffice.report.html import Report, apart
 from suffice.report.progress import progress_bar
 from suffice.report.replayed import evaluation_report, learning_plot, reliability_plots
-from suffice.report.tables import clock_table, evaluation_tables, independent, learning_table, quotable, saved_tokens
+from suffice.report.tables import clock_table, evaluation_tables, learning_table, replay_sentences
 
 IN_ROUNDS = ["once", "sc", "asc", "esc", "rl", "plan"]
 ELECT = "How the answer is elected: majority, weighted:signal=logprob,strength=0.4, …"
@@ -117,8 +117,9 @@ def evaluate(
         show(clock_table(comparisons, tokens_per_second), "")
     if calibration:
         show(judged_table(calibration, judged, risk), "")
-    for sentence in filter(None, (independent(comparisons), saved_tokens(comparisons), quotable(comparisons))):
-        typer.echo(sentence)
+    told = replay_sentences(comparisons)
+    for kind in (kind for kind in ("independent", "tokens", "sentence") if kind in told):
+        typer.echo(told[kind])
 
 
 def _trained_on_them(name: str, learned: object, pools: list[suffice.Pool]) -> list[str]:
