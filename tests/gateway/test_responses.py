@@ -4,6 +4,8 @@ import asyncio
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -32,17 +34,24 @@ def post(url: str, body: dict[str, Any], **options: Any) -> httpx.Response:
     return httpx.post(f"{url}/v1/responses", json=body, timeout=60, trust_env=False, **options)
 
 
+@contextmanager
+def asking(script: Any, **settings: Any) -> Iterator[tuple[FakeServer, openai.OpenAI]]:
+    """An upstream, and the official client before a gateway to it."""
+    with (
+        FakeServer(script) as upstream,
+        gateway(upstream, **settings) as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="whatever", max_retries=0) as client,
+    ):
+        yield upstream, client
+
+
 def test_the_official_client_gets_a_normal_response() -> None:
     thought = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "6 * 7"}]}
 
     def script(request: dict[str, Any], number: int) -> Reply:
         return Reply(response(boxed(7 if number == 0 else 42), thought) | {"id": f"resp_{number}"})
 
-    with (
-        FakeServer(script) as upstream,
-        gateway(upstream, controller="sc:draws=4") as url,
-        openai.OpenAI(base_url=f"{url}/v1", api_key="whatever") as client,
-    ):
+    with asking(script, controller="sc:draws=4") as (upstream, client):
         raw = client.responses.with_raw_response.create(
             model="fake", input=QUESTION, instructions="Think.", temperature=0.3, reasoning={"effort": "low"}
         )
@@ -90,41 +99,23 @@ def test_every_kind_of_item_streams() -> None:
         {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_2", "name": "run", "input": "ls"},
         {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "aGk="},
     ]
-    refusal = {
-        "type": "message",
-        "id": "msg_1",
-        "role": "assistant",
-        "content": [{"type": "refusal", "refusal": "No."}],
-    }
-    body = response(boxed(42), *items, refusal)
-    upstream = FakeServer(lambda request, number: Reply(body))
+    refused = [{"type": "refusal", "refusal": "No."}]
+    body = response(boxed(42), *items, {"type": "message", "id": "msg_1", "role": "assistant", "content": refused})
     with (
-        upstream,
-        gateway(upstream, controller="sc:draws=1") as url,
-        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
+        asking(lambda request, number: Reply(body), controller="sc:draws=1") as (_, client),
         client.responses.stream(model="fake", input=QUESTION) as stream,
     ):
         kinds = [event.type for event in stream]
         final = stream.get_final_response()
     assert [item.type for item in final.output] == [item["type"] for item in body["output"]]
-    for kind in (
-        "reasoning_summary_text",
-        "reasoning_text",
-        "function_call_arguments",
-        "custom_tool_call_input",
-        "refusal",
-    ):
+    texts = ("reasoning_summary_text", "reasoning_text", "refusal")
+    for kind in (*texts, "function_call_arguments", "custom_tool_call_input"):
         assert f"response.{kind}.delta" in kinds and f"response.{kind}.done" in kinds
 
 
 def test_what_was_cut_off_ends_as_incomplete() -> None:
     cut = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
-    upstream = FakeServer(lambda request, number: Reply(response("So it is") | cut))
-    with (
-        upstream,
-        gateway(upstream, controller="sc:draws=2") as url,
-        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
-    ):
+    with asking(lambda request, number: Reply(response("So it is") | cut), controller="sc:draws=2") as (_, client):
         events = list(client.responses.create(model="fake", input=QUESTION, stream=True))
     assert events[-1].type == "response.incomplete" and events[-1].response.output_text == "So it is"
 
@@ -136,18 +127,9 @@ class Trip(pydantic.BaseModel):
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 def test_a_parsed_response_is_elected_field_by_field(streamed: bool) -> None:
-    texts = [
-        '{"to": "Oslo", "day": 1}',
-        '{"to": "Rome", "day": 2}',
-        '{"to": "Oslo", "day": 3}',
-        '{"to": "Bern", "day": 2}',
-    ]
-    upstream = FakeServer(lambda request, number: texts[number])
-    with (
-        upstream,
-        gateway(upstream, controller="sc:draws=4") as url,
-        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
-    ):
+    trips = [("Oslo", 1), ("Rome", 2), ("Oslo", 3), ("Bern", 2)]
+    texts = [json.dumps({"to": to, "day": day}) for to, day in trips]
+    with asking(lambda request, number: texts[number], controller="sc:draws=4") as (upstream, client):
         if streamed:
             with client.responses.stream(model="fake", input="When?", text_format=Trip) as stream:
                 reply: Any = stream.get_final_response()
@@ -160,11 +142,7 @@ def test_a_parsed_response_is_elected_field_by_field(streamed: bool) -> None:
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 def test_agents_vote_on_function_calls(streamed: bool) -> None:
     script = lambda request, number: Reply(response(None, call(["Rome", "Oslo", "Oslo"][number], number)))  # noqa: E731
-    with (
-        FakeServer(script) as upstream,
-        gateway(upstream, controller="sc:draws=3") as url,
-        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
-    ):
+    with asking(script, controller="sc:draws=3") as (_, client):
         asked: Any = {"model": "fake", "input": QUESTION, "tools": TOOLS, "extra_body": {"suffice": {"answer": "tool"}}}
         if streamed:
             with client.responses.stream(**asked) as stream:
@@ -220,11 +198,7 @@ def test_a_body_that_is_no_request_is_400(body: dict[str, Any]) -> None:
 
 def test_errors_in_a_stream_are_raised_by_the_client() -> None:
     fault = Reply({"error": {"message": "no such model", "type": "x", "param": None, "code": "c"}}, 404, delay=0.4)
-    with (
-        FakeServer(lambda request, number: fault) as upstream,
-        gateway(upstream, heartbeat_seconds=0.1) as url,
-        openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client,
-    ):
+    with asking(lambda request, number: fault, heartbeat_seconds=0.1) as (_, client):
         with pytest.raises(openai.APIError, match="no such model"):
             list(client.responses.create(model="fake", input=QUESTION, stream=True))
         with pytest.raises(openai.NotFoundError, match="no such model"):

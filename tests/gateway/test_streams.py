@@ -110,10 +110,6 @@ def test_thoughts_of_a_reply_without_a_vote_are_told_once() -> None:
     assert len(upstream.requests) == 1
 
 
-def _content(word: str) -> bytes:
-    return chunk(content=word)
-
-
 def event(kind: str, **fields: Any) -> bytes:
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
 
