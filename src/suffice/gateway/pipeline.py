@@ -156,7 +156,7 @@ class Pipeline:
                     why = route.why or "no answer"
                     exchange.add(NotVoted(why))
                     told = _no_vote(parsed, why, scouted.passed.status)
-                    yield self._alone(parsed, scouted, exchange, told, ends)
+                    yield self._alone(parsed, scouted, exchange, told)
                     return
             async with aclosing(self._vote(parsed, route, server, exchange, scouted)) as events:
                 async for event in events:
@@ -214,12 +214,10 @@ class Pipeline:
         """How long streams are held; an operator who says what answers look like wants votes, however long it takes."""
         return self.settings.hold_seconds if self.settings.answer == "auto" else math.inf
 
-    def _alone(
-        self, parsed: ParsedRequest, scouted: Scouted, exchange: Exchange, told: dict[str, str], ends: float
-    ) -> Passed:
+    def _alone(self, parsed: ParsedRequest, scouted: Scouted, exchange: Exchange, told: dict[str, str]) -> Passed:
         """A single draw as the reply, with its tokens counted."""
         passed = scouted.passed
-        pieces = in_time(passed, ends, parsed.options.deadline_seconds, exchange, parsed.dialect)
+        pieces = in_time(passed, parsed.options.deadline_seconds, exchange, parsed.dialect)
         return _with(replace(passed, pieces=pieces), told)
 
     async def _vote(

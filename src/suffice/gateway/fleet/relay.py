@@ -5,7 +5,6 @@ import time
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
 
 import aiohttp
 
@@ -43,7 +42,7 @@ async def relay(
 
     async def send() -> aiohttp.ClientResponse:
         exchange.add(SentTo(server.host.name))
-        return await upstreams.at(server.host).open(exchange.request, path, raw, plain=dialect is not None)
+        return await upstreams.at(server.host).open(exchange.request, path, raw, ends, plain=dialect is not None)
 
     try:
         with span.within():
@@ -61,7 +60,7 @@ async def relay(
         metrics.RETRIES.inc(server.question.retried)
     span.replied(reply.status)
     passed = Passed(reply.status, back(reply.raw_headers), pieces_of(reply, bounded=False))
-    return replace(passed, pieces=span.over(in_time(passed, ends, seconds, exchange, dialect)))
+    return replace(passed, pieces=span.over(in_time(passed, seconds, exchange, dialect)))
 
 
 def _error_passed_back(error: StatusError) -> Passed:
@@ -83,19 +82,19 @@ def back(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
 
 
 async def in_time(
-    passed: Passed, ends: float, seconds: float, exchange: Exchange, dialect: Dialect | None
+    passed: Passed, seconds: float, exchange: Exchange, dialect: Dialect | None
 ) -> AsyncGenerator[bytes, None]:
-    """The pieces of a reply until the deadline; its tokens are counted at its end.
+    """The pieces of a reply until its deadline, which came after so many seconds; its tokens are counted at its end.
 
     A stream that is late, breaks off or ends before its response does has an error event at its end, in the dialect;
     where it can't have one the connection is cut.
     """
     streamed = dialect if passed.is_stream else None
     telling = streamed if passed.has_open_end else None
-    reader, reading = ReplyReader(streamed), Reading(ends)
+    reader = ReplyReader(streamed)
     try:
         async with aclosing(passed.pieces):
-            while (piece := await reading.next(passed.pieces)) is not None:
+            async for piece in passed.pieces:
                 reader.feed(piece)
                 yield piece
         if telling and reader.is_cut:
@@ -108,39 +107,5 @@ async def in_time(
             raise CutError from None
         yield (b"" if reader.is_between else b"\n\n") + telling.error_event(error.payload(telling))
     finally:
-        reading.end()
         usage, estimated = reader.usage(estimate=dialect is not None)
         exchange.add(Counted(usage.prompt or 0, usage.completion or 0, estimated))
-
-
-class Reading:
-    """Reads pieces until a deadline with one timer for all of them: asyncio's would take one for each token."""
-
-    def __init__(self, ends: float) -> None:
-        self._late = False
-        self._task: asyncio.Task[Any] | None = None
-        seconds = max(0.0, ends - time.monotonic())
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
-
-    async def next(self, pieces: AsyncGenerator[bytes, None]) -> bytes | None:
-        """The next piece, None where there is none; TimeoutError at the deadline."""
-        if self._late:
-            raise TimeoutError
-        self._task = asyncio.current_task()
-        try:
-            return await anext(pieces, None)
-        except asyncio.CancelledError:
-            if not self._late or (self._task and self._task.uncancel() > 0):
-                raise
-            raise TimeoutError from None
-        finally:
-            self._task = None
-
-    def end(self) -> None:
-        """Forget the deadline."""
-        self._timer.cancel()
-
-    def _expire(self) -> None:
-        self._late = True
-        if self._task:
-            self._task.cancel()

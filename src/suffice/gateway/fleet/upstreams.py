@@ -7,6 +7,7 @@ import time
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from math import inf
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -40,6 +41,8 @@ REDIRECTS = (301, 302, 303, 307, 308)
 
 PROBE_SECONDS = 5.0
 
+SLACK_SECONDS = 0.05  # after a deadline: whoever waits for the beginning of a reply reports it first
+
 WATCH_SECONDS = 0.1
 """How often it is seen to that those who are set aside are probed in time."""
 
@@ -47,17 +50,16 @@ WATCH_SECONDS = 0.1
 class Upstream:
     """One upstream, with its key, as one of a fleet."""
 
-    def __init__(
-        self, target: Target, name: str, session: aiohttp.ClientSession, forward_auth: bool, most: int
-    ) -> None:
+    def __init__(self, target: Target, name: str, session: aiohttp.ClientSession, settings: Settings) -> None:
         self.key = target.key
+        limiter = Limiter(settings.max_draws)
         self.host = Host(
-            name, secret=self.key, weight=target.weight, models=target.models, limiter=Limiter(most), probed=True
+            name, secret=self.key, weight=target.weight, models=target.models, limiter=limiter, probed=True
         )
         self._base_url = target.url.rstrip("/")
         self._address = _address(self._base_url)
         self._session = session
-        self._forward_auth = forward_auth
+        self._settings = settings
         self._in_flight = metrics.UPSTREAM_IN_FLIGHT.labels(name)
 
     def poster(self, request: Request, encoder: "Encoder") -> Post:
@@ -98,8 +100,12 @@ class Upstream:
         except (aiohttp.ClientError, OSError, ValueError, RecursionError):
             return 0, {}
 
-    async def open(self, request: Request, path: str, content: bytes, *, plain: bool = False) -> aiohttp.ClientResponse:
+    async def open(
+        self, request: Request, path: str, content: bytes, ends: float, *, plain: bool = False
+    ) -> aiohttp.ClientResponse:
         """Send a request on as it is, and wait for the beginning of the reply; `plain` where it must not be packed.
+
+        The reply can be read until the deadline.
 
         Raises:
             StatusError: If the reply is an error, or names another address.
@@ -107,14 +113,19 @@ class Upstream:
         headers = self._headers(request.headers)
         if plain:
             headers["accept-encoding"] = "identity"
-        return await self._send(request.method, self._url(path, request), [content], headers)
+        return await self._send(request.method, self._url(path, request), [content], headers, ends)
 
     async def _send(
-        self, method: str, url: URL, pieces: Sequence[bytes], headers: CIMultiDict[str]
+        self, method: str, url: URL, pieces: Sequence[bytes], headers: CIMultiDict[str], ends: float = inf
     ) -> aiohttp.ClientResponse:
         data, sized = _data(pieces, TRACING.passed_on(headers))
+        quiet = self._settings.timeout_seconds
+        left = None if ends == inf else max(0.0, ends - time.monotonic()) + SLACK_SECONDS
+        limits = aiohttp.ClientTimeout(total=left, sock_read=quiet, sock_connect=min(10.0, quiet))
         try:
-            reply = await self._session.request(method, url, data=data or None, headers=sized, allow_redirects=False)
+            reply = await self._session.request(
+                method, url, data=data or None, headers=sized, allow_redirects=False, timeout=limits
+            )
         except (aiohttp.ClientError, OSError) as error:
             raise our_error(error) from None
         if reply.status < 400 and reply.status not in REDIRECTS:
@@ -147,7 +158,7 @@ class Upstream:
             for name, value in headers.items()
             if name not in _NOT_PASSED_ON and name not in named and not name.startswith("x-suffice-")
         )
-        kept.update(_credentials(headers, self.key, self._forward_auth))
+        kept.update(_credentials(headers, self.key, self._settings.forward_auth))
         return kept
 
 
@@ -156,16 +167,14 @@ class Upstreams:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        seconds = settings.timeout_seconds
         self._session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=None, sock_read=seconds, sock_connect=min(10.0, seconds)),
             connector=aiohttp.TCPConnector(limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             skip_auto_headers=["Accept-Encoding", "Content-Type"],
         )
         upstreams = [
-            Upstream(target, f"upstream-{number}", self._session, settings.forward_auth, settings.max_draws)
+            Upstream(target, f"upstream-{number}", self._session, settings)
             for number, target in enumerate(settings.targets, 1)
         ]
         self._of = {one.host: one for one in upstreams}

@@ -158,7 +158,8 @@ class Scout:
             more = self.server.dialect.with_signals(asked, top)
             raw = with_members(raw, {name: more[name] for name in more if more[name] is not asked.get(name)})
         upstream = self.upstreams.at(self.server.host)
-        return await upstream.open(self.http, self.parsed.path, raw, plain=True), top is not None
+        ends = self.server.question.deadline
+        return await upstream.open(self.http, self.parsed.path, raw, ends, plain=True), top is not None
 
 
 class ReasoningRelay:

@@ -136,11 +136,8 @@ class Server:
                 return await self.poster(self.host)(path, known, reader.feed)
             except Exception as error:
                 reader.sent = False
-                if (
-                    not isinstance(error, StatusError)
-                    or "stream_options" not in known
-                    or "stream_options" not in str(error)
-                ):
+                named = isinstance(error, StatusError) and "stream_options" in str(error)
+                if not named or "stream_options" not in known:
                     raise
             self.capabilities.refused.add("stream_options")  # an older server: it then tells no tokens
             return await send_once(top)
