@@ -47,12 +47,14 @@ SLOWLY = [{"role": "user", "content": "What is 6 * 7, slowly?"}]
 
 
 @contextmanager
-def draining(upstream: FakeServer, folder: Path, *options: str, unready: float) -> Iterator[tuple[str, Popen[str]]]:
+def draining(
+    upstream: FakeServer, folder: Path, *options: str, unready: float, log: list[str] | None = None
+) -> Iterator[tuple[str, Popen[str]]]:
     """A gateway as a process that votes always, and is not ready for so many seconds at its end."""
     config = folder / "suffice.toml"
     config.write_text(f"unready_seconds = {unready}\nheartbeat_seconds = 0.1\n")
     chosen = ("--upstream", upstream.base_url, "--vote", "always", "--config", str(config), *options)
-    with serving(*chosen) as (url, process):
+    with serving(*chosen, log=log) as (url, process):
         yield url, process
 
 
@@ -101,10 +103,11 @@ def test_it_says_that_it_is_not_ready_while_it_answers_and_then_lets_nobody_in(t
         assert until(lambda: refuses(url), 60)
 
 
-def test_what_can_not_end_in_time_has_an_error_in_its_shape(tmp_path: Path) -> None:
+def test_what_can_not_end_in_time_has_an_error_in_its_shape_and_a_line_in_the_log(tmp_path: Path) -> None:
+    log = list[str]()
     with (
         FakeServer(some_for_ever) as upstream,
-        draining(upstream, tmp_path, "--drain-seconds", "0.5", unready=0) as (url, process),
+        draining(upstream, tmp_path, "--drain-seconds", "0.5", unready=0, log=log) as (url, process),
     ):
         whole = DrawRequest(url, {**ASK, "messages": FOR_EVER})
         messages = DrawRequest(url, {"model": "m", "max_tokens": 9, "messages": FOR_EVER}, "/v1/messages")
@@ -118,3 +121,8 @@ def test_what_can_not_end_in_time_has_an_error_in_its_shape(tmp_path: Path) -> N
         assert stream.reply.status_code == 200 and '"shutting_down"' in stream.reply.text
         assert process.wait(60) in (0, -signal.SIGTERM)
         assert until(lambda: upstream.connections == 0)
+    lines = [line for line in map(json.loads, filter(lambda one: one.startswith("{"), log)) if line["method"] == "POST"]
+    paths = ["/v1/chat/completions", "/v1/chat/completions", "/v1/completions", "/v1/messages"]
+    assert sorted(line["path"] for line in lines) == paths
+    assert sorted(line["status"] for line in lines) == [200, 503, 503, 503]
+    assert {(line["kind"], line["error"]) for line in lines} == {("error", "shutting_down")}

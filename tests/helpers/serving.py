@@ -15,8 +15,13 @@ from helpers.gateways import free_port
 
 
 @contextmanager
-def serving(*options: str, before: Sequence[str] = (), **variables: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Its URL once it answers, and the process; it lets nobody wait at its end unless the options say otherwise."""
+def serving(
+    *options: str, before: Sequence[str] = (), log: list[str] | None = None, **variables: str
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Its URL once it answers, and the process; it lets nobody wait at its end unless the options say otherwise.
+
+    At its end its lines are added to the log.
+    """
     port = free_port()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")} | variables
     url = f"http://127.0.0.1:{port}"
@@ -36,6 +41,8 @@ def serving(*options: str, before: Sequence[str] = (), **variables: str) -> Iter
         finally:
             process.terminate()
             process.wait(60)
+            if log is not None:
+                log += _read(said).splitlines()
 
 
 def _answers(url: str) -> bool:
