@@ -102,7 +102,8 @@ def test_the_thoughts_of_a_scout_pass_as_they_come(field: str) -> None:
 
 def test_thoughts_of_a_reply_without_a_vote_are_told_once() -> None:
     words = [f"{word} " for word in LIST.split()]
-    said = [chunk(role="assistant"), *(chunk(reasoning_content=one) for one in THOUGHTS), *map(_content, words)]
+    thoughts = [chunk(reasoning_content=one) for one in THOUGHTS]
+    said = [chunk(role="assistant"), *thoughts, *(chunk(content=word) for word in words)]
     whole = b"".join([*said, chunk(ends="stop")]) + b"data: [DONE]\n\n"
     script = lambda request, number: Reply(whole, headers=EVENTS)  # noqa: E731
     with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url, ask(url, OPEN) as reply:
