@@ -18,8 +18,7 @@ from suffice.answers.fields import (
     read_json,
     scalar_key,
 )
-from suffice.answers.structure import Schema, read_calls
-from suffice.response import Response
+from suffice.answers.structure import Schema
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES = st.recursive(
@@ -102,25 +101,13 @@ def test_what_is_read_is_within_its_bounds() -> None:
         assert not is_bounded(value)
 
 
-@given(VALUES, st.sampled_from(["{}", "```json\n{}\n```", "So:\n```\n{}\n```\nas it stands."]))
-def test_reads_whatever_is_written(value: Any, around: str) -> None:
+AROUND = ["{}", "```json\n{}\n```", "So:\n```\n{}\n```\nas it stands."]
+
+
+@given(VALUES, st.sampled_from(AROUND), st.dictionaries(st.text(), VALUES, min_size=1), st.booleans())
+def test_reads_whatever_is_written_and_an_object_in_prose(value: Any, around: str, named: Any, plain: bool) -> None:
     assert read_json(around.format(json.dumps(value))) == value
-
-
-@given(st.dictionaries(st.text(), VALUES, min_size=1), st.booleans())
-def test_reads_an_object_in_prose(value: Any, ascii_only: bool) -> None:
-    assert read_json(f"It is {json.dumps(value, ensure_ascii=ascii_only)}, I think.") == value
-
-
-def test_tool_calls_are_a_structure() -> None:
-    call = {"type": "function", "function": {"name": "f", "arguments": '{"x": [1]}'}}
-    assert read_calls(Response(None, tool_calls=[call, {"function": {"name": "g", "arguments": ""}}])) == [
-        {"name": "f", "arguments": {"x": [1]}},
-        {"name": "g", "arguments": {}},
-    ]
-    assert read_calls(Response("None.")) == []
-    unreadable: list[Any] = ["f", [1], [{"function": {}}], [{"function": {"name": "f", "arguments": "[1]"}}], 7]
-    assert [read_calls(Response(None, tool_calls=one)) for one in unreadable] == [None] * 5
+    assert read_json(f"It is {json.dumps(named, ensure_ascii=plain)}, I think.") == named
 
 
 def same(one: Any, other: Any, *ignore: str, **loose: str) -> bool:
@@ -207,6 +194,7 @@ def test_a_schema_may_refer_to_itself() -> None:
     assert not Schema(False).allows({})
     draft_7 = Schema({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}]})
     assert not draft_7.allows([1])
+    assert Schema({"properties": {"$ref": {"type": "string"}}}).allows({"$ref": "x"}), "a property may be called that"
 
 
 @pytest.mark.parametrize(
@@ -227,10 +215,6 @@ def test_a_schema_says_which_package_it_needs(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("suffice.answers.structure.find_spec", lambda name: None)
     with pytest.raises(OptionError, match=r"schema needs another package: pip install 'suffice\[structure\]'"):
         Schema({})
-
-
-def test_a_property_may_be_called_ref() -> None:
-    assert Schema({"properties": {"$ref": {"type": "string"}}}).allows({"$ref": "x"})
 
 
 @pytest.mark.parametrize(

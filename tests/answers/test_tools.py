@@ -19,13 +19,12 @@ def read(calls: Any, form: str = "tool", ignore: Sequence[str] = ()) -> str | No
 
 
 def test_arguments_are_compared_by_value() -> None:
-    extract = read
     same = ['{"city": "Paris", "days": 3}', '{"days":3,"city":"Paris"}', '{"city": "Paris", "days": 3.0}']
-    assert len({extract([call("weather", arguments)]) for arguments in same}) == 1
+    assert len({read([call("weather", arguments)]) for arguments in same}) == 1
     other = ['{"city": "paris", "days": 3}', '{"city": "Paris"}', '{"city": "Paris", "days": "3"}']
-    assert len({extract([call("weather", arguments)]) for arguments in [same[0], *other]}) == 4
-    assert extract([call("weather", same[0])]) != extract([call("forecast", same[0])])
-    assert extract([call("a", "{}"), call("b", "{}")]) != extract([call("a", "{}")])
+    assert len({read([call("weather", arguments)]) for arguments in [same[0], *other]}) == 4
+    assert read([call("weather", same[0])]) != read([call("forecast", same[0])])
+    assert read([call("a", "{}"), call("b", "{}")]) != read([call("a", "{}")])
 
 
 def test_arguments_can_be_ignored() -> None:
@@ -36,7 +35,16 @@ def test_arguments_can_be_ignored() -> None:
     assert names([call("search", a)]) == names([call("search", '{"q": 2}')]) == "search"
 
 
-@pytest.mark.parametrize("calls", ["x", [{}], [{"function": {}}], [call("f", "{")], [call("f", "[1]")]])
+def test_calls_are_read_field_by_field() -> None:
+    fields = get_extractor("tool:fields").structure
+    assert fields and fields.value(Response(None, tool_calls=[call("f", '{"x": [1]}'), call("g", "")])) == [
+        {"name": "f", "arguments": {"x": [1]}},
+        {"name": "g", "arguments": {}},
+    ]
+    assert fields.value(Response("None.")) == []
+
+
+@pytest.mark.parametrize("calls", ["x", 7, [1], [{}], [{"function": {}}], [call("f", "{")], [call("f", "[1]")]])
 def test_what_is_no_tool_call_is_none(calls: object) -> None:
     assert read(calls) is None
 

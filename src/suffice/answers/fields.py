@@ -102,7 +102,6 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object, strict=False)
 
 
 def _whole(text: str) -> Any:
-    """What a text is that holds JSON and nothing else."""
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError:

@@ -151,7 +151,6 @@ class Keys:
         return twin
 
     def _equal(self, form: str) -> Generator[FormulaComparison, bool | None, str | None]:
-        """The first key that math-verify holds equal."""
         if not _may_equal_others(form):
             return None
         for other in [seen for seen in self._keys if _comparable(seen, form)]:

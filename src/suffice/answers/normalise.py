@@ -196,7 +196,6 @@ _WORTH = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
 
 
 def _value(text: str) -> Fraction | None:
-    """The number that a text writes, exactly."""
     found = _VALUE.fullmatch(text)
     if not found:
         return None

@@ -103,7 +103,6 @@ def _open(text: str, asked: Request) -> Evidence | None:
 
 
 def _chosen(text: str, asked: Request) -> str | None:
-    """The one of a closed set that a response has chosen."""
     if asked.letters:
         return chosen_letter(text, asked.letters)
     label = chosen(text, asked.labels)

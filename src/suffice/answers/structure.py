@@ -96,7 +96,7 @@ class Structure(Extractor):
         if self.reads_tools or not isinstance(value, dict | list):
             return self if self.extract(scout) is not None else None
         said = leaves(value)
-        texts = {pointer: leaf for pointer, leaf in said.items() if isinstance(leaf, str) and is_text(leaf)}
+        texts = {pointer: leaf for pointer, leaf in said.items() if isinstance(leaf, str) and _is_text(leaf)}
         others = {pointer: spelled(leaf) for pointer, leaf in said.items() if pointer not in texts}
         is_data = any(isinstance(leaf, int | float) and not isinstance(leaf, bool) for leaf in said.values())
         has_grounds = len(texts) == 1 and (is_data or 0 < len(others) <= _FEW)
@@ -128,12 +128,8 @@ class Structure(Extractor):
         return None if value is None or (self.allows and not self.allows(value)) else spelled(value)
 
 
-def is_text(leaf: str) -> bool:
-    """Whether a leaf is more than a few words, so that two good ones are seldom the same.
-
-    >>> is_text("heat pump grant Ireland"), is_text("New York City")
-    (True, False)
-    """
+def _is_text(leaf: str) -> bool:
+    """Whether a leaf is more than a few words, so that two good ones are seldom the same."""
     return len(leaf) > _SIGNS if is_unspaced(leaf) else len(leaf.split()) > _WORDS
 
 

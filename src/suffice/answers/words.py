@@ -25,14 +25,9 @@ def folded(text: str) -> str:
     >>> folded("What’s 17*23, s'il te plaît?")
     " what's 17 23 s'il te plaît "
     """
-    kept = [_folded(character) for character in unicodedata.normalize("NFKC", text).casefold()]
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    kept = [one if one == "'" or one.isalnum() or is_mark(one) else " " for one in plain]
     return f" {' '.join(''.join(kept).split())} "
-
-
-def _folded(character: str) -> str:
-    if character in "'’":
-        return "'"
-    return character if character.isalnum() or is_mark(character) else " "
 
 
 def is_mark(character: str) -> bool:
