@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from suffice.answers import Evidence, Extractor, Kind, Structure, normalise
 from suffice.answers.keys import FormulaComparison
 from suffice.answers.structure import spelled
 from suffice.controllers import Controller
-from suffice.elections import Election, FieldElection, FieldTallies, field_accuracy, typical
+from suffice.elections import Election, FieldTallies, field_accuracy, typical
 from suffice.planning import UNIVERSAL, Prior, certainty, confidence, is_certainty_known, is_ready
 from suffice.response import Response
 from suffice.tally import NONE, Tally
@@ -84,90 +83,20 @@ class BallotResult:
     """Whether it is not what the first response says, in any field that was voted on."""
 
 
-class Ballot(ABC):
-    """The responses to one question, as votes."""
+class Ballot:
+    """The responses to one question, as votes on one answer; where an election weighs them, it has the last word."""
 
-    tally: Tally
-    """The votes on whole answers."""
-    prior: Prior
-    """What is expected of answers, before any has come."""
     may_repeat: ClassVar[bool] = False
     """Whether two samples may well be the same to the letter, however long they are."""
     quick: ClassVar[bool] = True
     """Whether it is counted in no time to speak of; else that is left to a thread."""
 
-    @abstractmethod
-    async def add(self, response: Response) -> str | None:
-        """Take a response in; the key of its answer."""
-
-    def name(self, key: str) -> str:
-        """What an answer is called when the vote is told."""
-        return key
-
-    def end_round(self) -> None:
-        """Mark that all draws of the present round are in."""
-        self.tally.end_round()
-
-    def next_round(self, controller: Controller) -> int:
-        """How many more the controller asks for."""
-        return controller.next_round(self.tally)
-
-    @property
-    def field_tallies(self) -> Mapping[str, Tally]:
-        """The tally of each field; none for an answer without fields."""
-        return {}
-
-    @property
-    @abstractmethod
-    def agrees(self) -> bool:
-        """Whether there is something to vote on: the request shows it, or responses agree more than chance has it."""
-
-    @property
-    def evidence(self) -> Kind | None:
-        """What showed the answers, mostly; None where there are none."""
-        return None
-
-    def sureness(self) -> tuple[float | None, float | None]:
-        """How sure it is now, confidence and certainty: as sure as its least sure field."""
-        if any(self.tally.voters):
-            return None, None
-        tallies = self.field_tallies.values() or [self.tally]
-        sure = _least(confidence(tally, self.prior) for tally in tallies)
-        return sure, _least(certainty(tally, self.prior) for tally in tallies)
-
-    def _sureness(self, tally: Tally, leads: bool = True) -> tuple[float | None, float | None]:
-        """Confidence and certainty of the leader; nothing is known of what was taken against the vote, or by voters.
-
-        The model of answers is of one voter: what several say together is none of its draws.
-        """
-        if not leads or any(tally.voters):
-            return None, None
-        ready = is_ready(tally.budget, self.prior)
-        sure = None if not ready else 0.0 if tally.leader is None else confidence(tally, self.prior)
-        return sure, certainty(tally, self.prior)
-
-    @property
-    def elects_at_once(self) -> bool:
-        """Whether the election takes no time to speak of."""
-        return self.quick and is_certainty_known(self.tally, self.prior)
-
-    @abstractmethod
-    def elect(self, responses: Sequence[Response], once: bool = False) -> BallotResult:
-        """The election; where `once`, all responses are copies, and tell no more than one of them."""
-
-    @abstractmethod
-    def graded(self, gold: str | None) -> dict[str, Any]:
-        """The gold answer as it is compared, and whether the elected one is right; nothing where it is not known."""
-
-
-class AnswerBallot(Ballot):
-    """One answer a response; where an election weighs them, it has the last word."""
-
     def __init__(
         self, extractor: Extractor, budget: int, prior: Prior = UNIVERSAL, election: Election | None = None
     ) -> None:
         self.tally = Tally(budget)
-        self.prior = prior
+        """The votes on whole answers."""
+        self._prior = prior
         self._election = election
         self._answer: str | None = None
         self._extractor = extractor
@@ -178,7 +107,7 @@ class AnswerBallot(Ballot):
         self._names: dict[str, str] = {}
 
     async def add(self, response: Response) -> str | None:
-        """Its answer joins the tally; it is read in a thread where that may take its time."""
+        """Count a response, which is read in a thread if that may take its time; return the key of its answer."""
         found = await _read(self._extractor.quick, self._extractor.evidence, response)
         answer = await self._key(found.answer if found else None)
         self._texts.append(response.said or "")
@@ -196,15 +125,28 @@ class AnswerBallot(Ballot):
         spellings = self._spellings.get(key)
         return self._names.setdefault(key, spellings.most_common(1)[0][0]) if spellings else key
 
+    def end_round(self) -> None:
+        """Mark that all draws of the present round are in."""
+        self.tally.end_round()
+
+    def next_round(self, controller: Controller) -> int:
+        """How many more the controller asks for."""
+        return controller.next_round(self.tally)
+
+    @property
+    def field_tallies(self) -> Mapping[str, Tally]:
+        """The tally of each field, by JSON pointer; none for an answer without fields."""
+        return {}
+
     @property
     def evidence(self) -> Kind | None:
-        """What showed most answers."""
+        """What showed most answers; None where there are none."""
         kinds = Counter(one.kind for one in self._seen)
         return kinds.most_common(1)[0][0] if kinds else None
 
     @property
     def agrees(self) -> bool:
-        """Where the request shows, for most, that there is one answer, a hard question is voted on to its end."""
+        """Whether there is something to vote on: the request shows it, or responses agree more than chance has it."""
         if 2 * sum(one.certain for one in self._seen) > self.tally.draws:
             return True
         enough = 2 if self.evidence == "conclusion" else 3  # numbers are seldom the same by chance, titles may be
@@ -220,8 +162,35 @@ class AnswerBallot(Ballot):
         except StopIteration as key:
             return key.value  # type: ignore[no-any-return]
 
+    def sureness(self) -> tuple[float | None, float | None]:
+        """How sure it is now, confidence and certainty: as sure as its least sure field."""
+        if any(self.tally.voters):
+            return None, None
+        tallies = self.field_tallies.values() or [self.tally]
+        sure = _least(confidence(tally, self._prior) for tally in tallies)
+        return sure, _least(certainty(tally, self._prior) for tally in tallies)
+
+    def _sureness(self, tally: Tally, leads: bool = True) -> tuple[float | None, float | None]:
+        """Confidence and certainty of the leader; nothing is known of what was taken against the vote, or by voters.
+
+        The model of answers is of one voter: what several say together is none of its draws.
+        """
+        if not leads or any(tally.voters):
+            return None, None
+        ready = is_ready(tally.budget, self._prior)
+        sure = None if not ready else 0.0 if tally.leader is None else confidence(tally, self._prior)
+        return sure, certainty(tally, self._prior)
+
+    @property
+    def elects_at_once(self) -> bool:
+        """Whether the election takes no time to speak of."""
+        return self.quick and is_certainty_known(self.tally, self._prior)
+
     def elect(self, responses: Sequence[Response], once: bool = False) -> BallotResult:
-        """The majority, or what weighs most; how sure that is goes by the counts."""
+        """Elect the majority, or what weighs most; how sure that is goes by the counts.
+
+        Where `once`, all responses are copies, and tell no more than one of them.
+        """
         majority = self._answer = self.tally.leader
         if self._election and majority is not None:
             self._answer = _weighed(self._election, responses)
@@ -240,22 +209,21 @@ class AnswerBallot(Ballot):
         return [one for one in givers if self._spelled(self._extractor.extract(one) or "") == told] or givers
 
     def graded(self, gold: str | None) -> dict[str, Any]:
-        """By the keys seen so far."""
+        """The gold answer as it is compared, and whether the elected one is right; nothing where it is not known."""
         found = self._keys.find(gold)
         return {"gold": found, "right": None if found is None else self._answer == found}
 
 
 class FieldBallot(Ballot):
-    """The fields of a structured answer, each with a tally of its own."""
+    """The fields of a structured answer, each with a tally of its own. They are not weighed."""
 
     may_repeat = True
     quick = False
 
     def __init__(self, structure: Structure, budget: int, prior: Prior = UNIVERSAL) -> None:
-        self.prior = prior
+        super().__init__(structure, budget, prior)
         self._structure = structure
         self._fields = FieldTallies(budget, ignore=structure.ignore, compare=structure.compare, allows=structure.allows)
-        self.tally = Tally(budget)
 
     async def add(self, response: Response) -> str | None:
         """Its leaves join their tallies: all at once, since a vote may be cut short at any moment."""
@@ -307,7 +275,7 @@ class FieldBallot(Ballot):
         whole = None if election.response is None else self.tally.answers[election.response]
         return BallotResult(
             spelled(election.value),
-            responses[self._stands(election)],
+            responses[self.tally.answers.index(self.tally.leader) if election.response is None else election.response],
             _least(one.confidence for one in voted) if leads else None,
             _least(one.certainty for one in voted) if leads else None,
             election.value,
@@ -317,12 +285,6 @@ class FieldBallot(Ballot):
             0 if whole is None else self.tally.votes[whole],
             any(one.tally.answers[0] != one.choice for one in election.fields.values() if one.kind == "voted"),
         )
-
-    def _stands(self, election: FieldElection) -> int:
-        """The response that stands for the object: itself, or one that has the commonest whole answer."""
-        if election.response is not None:
-            return election.response
-        return self.tally.answers.index(self.tally.leader)
 
     def graded(self, gold: str | None) -> dict[str, Any]:
         """Field by field."""
@@ -335,8 +297,8 @@ class FieldBallot(Ballot):
         return {"gold": value, "right": accuracy.whole, "fields_right": round(accuracy.share, 4)}
 
 
-COPY = 80
-"""Characters from which two texts that are the same to the letter are one and the same, where chance is asked about."""
+LONG = 80
+"""Characters above which two texts that are the same to the letter are copies, and not the same by chance."""
 
 
 def agree(tally: Tally, texts: Sequence[str], enough: int = 3) -> bool:
@@ -351,8 +313,8 @@ def agree(tally: Tally, texts: Sequence[str], enough: int = 3) -> bool:
     (True, False)
     """
     said = [text for text, answer in zip(texts, tally.answers, strict=True) if answer == tally.leader]
-    told = len({text for text in said if len(text) > COPY}) + sum(len(text) <= COPY for text in said)
-    paired = min(tally.votes.values(), default=0) > 1 and max(map(len, texts)) <= COPY
+    told = len({text for text in said if len(text) > LONG}) + sum(len(text) <= LONG for text in said)
+    paired = min(tally.votes.values(), default=0) > 1 and max(map(len, texts)) <= LONG
     return tally.leader is not None and (told >= enough or len(set(said)) > 1 or paired)
 
 
@@ -362,13 +324,6 @@ def read_gold(gold: str | None) -> Any:
         return None if gold is None else json.loads(gold)
     except ValueError:
         return gold
-
-
-def ballot_for(extractor: Extractor, budget: int, prior: Prior = UNIVERSAL, election: Election | None = None) -> Ballot:
-    """The ballot that an extractor's answers need; how sure it is goes by the prior. Fields are not weighed."""
-    if extractor.structure:
-        return FieldBallot(extractor.structure, budget, prior)
-    return AnswerBallot(extractor, budget, prior, election)
 
 
 def _weighed(election: Election, responses: Sequence[Response]) -> str:

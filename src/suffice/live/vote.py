@@ -18,7 +18,7 @@ from suffice.controllers import Controller
 from suffice.elections import Election
 from suffice.errors import SampleError
 from suffice.flow import Flow
-from suffice.live.ballots import Ballot, BallotResult, ballot_for, in_thread, leader_alone
+from suffice.live.ballots import LONG, Ballot, BallotResult, FieldBallot, in_thread, leader_alone
 from suffice.live.draws import Draws, Failure, ServerDraws, Unfinished
 from suffice.live.outcome import Outcome
 from suffice.live.servers.hosts import DrawRequest
@@ -156,9 +156,6 @@ Replayed on the bundled pools of GSM8K and MATH-500 with three rounds at most, v
 and 99.0 % by that, with 12.9 and 20.1 samples; without, in 92.5 and 93.0 %, with 10.9 and 17.5.
 """
 
-LONG = 80
-"""Characters in which two samples are never the same by chance."""
-
 Watch = Callable[[Moment], None]
 
 
@@ -223,7 +220,11 @@ class Vote:
         self._voting = voting
         self._controller = voting.controller.for_question(random)
         self._prior = prior_of(self._controller)
-        self.ballot = ballot_for(voting.extractor, voting.budget, self._prior, voting.election)
+        self.ballot = (
+            FieldBallot(voting.extractor.structure, voting.budget, self._prior)
+            if voting.extractor.structure
+            else Ballot(voting.extractor, voting.budget, self._prior, voting.election)
+        )
         self._watch = watch
         self._span = span
         self._limit: TimeLimit | None = None
@@ -372,7 +373,7 @@ class Vote:
         """Whether all responses are the same to the letter, as at temperature 0 or from a cache."""
         texts = {response.said for response in self.drawn.responses}
         copies = len(self.drawn.responses) > 1 and len(texts) == 1
-        long = not self.ballot.may_repeat and len(next(iter(texts), None) or "") >= LONG
+        long = not self.ballot.may_repeat and len(next(iter(texts), None) or "") > LONG
         return copies and (self._voting.greedy or long)
 
     def _begin_patience(self) -> None:
