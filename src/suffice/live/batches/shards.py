@@ -5,7 +5,6 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 from suffice.errors import OptionError, SufficeError
@@ -82,8 +81,7 @@ class RayShard:
         self._kind = ray.remote(num_cpus=0, scheduling_strategy="SPREAD")(Actor)
         self._arguments = config, site
         self._actor: Any = None
-        self._open: dict[int, tuple[Asked, Ledger, asyncio.Future[Answered | None]]] = {}
-        self._tickets = count()
+        self._open: dict[str, tuple[Asked, Ledger, asyncio.Future[Answered | None]]] = {}
         self._listener: asyncio.Task[None] | None = None
         self._losses = 0
         self._capped = False
@@ -119,16 +117,15 @@ class RayShard:
         if self._actor is None:
             self._actor = self._kind.remote(*self._arguments)
             self._capped = False
-        ticket = next(self._tickets)
         answered: asyncio.Future[Answered | None] = asyncio.get_running_loop().create_future()
-        self._open[ticket] = question, ledger, answered
-        self._actor.begin.remote(ticket, method, question, there, *more)
+        self._open[question.id] = question, ledger, answered
+        self._actor.begin.remote(method, question, there, *more)
         if self._listener is None or self._listener.done():
             self._listener = asyncio.create_task(self._listen())
         try:
             return await answered
         finally:
-            self._open.pop(ticket, None)
+            self._open.pop(question.id, None)
 
     async def _listen(self) -> None:
         """Take what the actor tells, as long as it has a question."""
@@ -142,14 +139,16 @@ class RayShard:
             # In order, and together: the journal writes what comes together at once.
             await asyncio.gather(*(self._hear(*one) for one in told))
 
-    async def _hear(self, ticket: int, kind: str, content: Any) -> None:
-        if ticket not in self._open:  # whoever asked has gone
+    async def _hear(self, identity: str, kind: str, content: Any) -> None:
+        if identity not in self._open:  # whoever asked has gone
             return
-        question, ledger, answered = self._open[ticket]
+        question, ledger, answered = self._open[identity]
         try:
             if kind == "response":
                 await ledger.record(question, content)
-                self._cap(ledger)
+                if ledger.exhausted and not self._capped:
+                    self._capped = True
+                    self._actor.cap.remote()
             elif kind == "failure":
                 ledger.fail(question, *content)
             elif kind == "error":
@@ -159,12 +158,6 @@ class RayShard:
         except Exception as error:
             if not answered.done():
                 answered.set_exception(error)
-
-    def _cap(self, ledger: Ledger) -> None:
-        """Let the actor know that a limit on spending is reached."""
-        if ledger.exhausted and not self._capped:
-            self._capped = True
-            self._actor.cap.remote()
 
     def _lose(self) -> None:
         """Give the questions of an actor that died back, to be asked again from what the journal has."""
@@ -179,26 +172,26 @@ class RayShard:
 
 
 class Actor:
-    """Asks the questions of a shard, on some node; what it has to tell waits until it is taken."""
+    """Asks the questions of a shard, on some node, and is their ledger; what it has to tell waits until it is taken."""
 
     def __init__(self, config: BatchConfig, site: Site) -> None:
         self.exhausted = False
         self._config = config
         self._site = site
         self._asker: Asker | None = None
-        self._told: list[tuple[int, str, Any]] = []
+        self._told: list[tuple[str, str, Any]] = []
         self._kept: list[asyncio.Future[None]] = []
         self._taken: list[asyncio.Future[None]] = []
         self._news, self._room = asyncio.Event(), asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def begin(self, ticket: int, method: str, question: Asked, there: Sequence[Any], *more: Any) -> None:
+    async def begin(self, method: str, question: Asked, there: Sequence[Any], *more: Any) -> None:
         """Ask a question."""
-        task = asyncio.create_task(self._work(ticket, method, question, there, *more))
+        task = asyncio.create_task(self._work(method, question, there, *more))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def take(self) -> list[tuple[int, str, Any]]:
+    async def take(self) -> list[tuple[str, str, Any]]:
         """What there is to tell, once there is anything; what was taken before is kept by now."""
         for kept in self._taken:
             if not kept.done():
@@ -216,13 +209,21 @@ class Actor:
         """Start nothing more: a limit on spending is reached."""
         self.exhausted = True
 
-    async def _work(self, ticket: int, method: str, question: Asked, there: Sequence[Any], *more: Any) -> None:
+    async def record(self, question: Asked, entry: Line) -> None:
+        """Have a response taken; when this returns, it is kept."""
+        await self._tell(question, "response", entry)
+
+    def fail(self, question: Asked, message: str, unreachable: bool) -> None:
+        """Have a failure taken."""
+        self._tell(question, "failure", (message, unreachable))
+
+    async def _work(self, method: str, question: Asked, there: Sequence[Any], *more: Any) -> None:
         try:
-            answered = await getattr(self._at_server(), method)(question, there, _Told(self, ticket), *more)
+            answered = await getattr(self._at_server(), method)(question, there, self, *more)
         except Exception as error:
-            self.tell(ticket, "error", error if isinstance(error, SufficeError) else SufficeError(repr(error)))
+            self._tell(question, "error", error if isinstance(error, SufficeError) else SufficeError(repr(error)))
         else:
-            self.tell(ticket, "answered", answered)
+            self._tell(question, "answered", answered)
 
     def _at_server(self) -> Asker:
         if self._asker is None:
@@ -239,10 +240,10 @@ class Actor:
         async with self._room:
             await self._room.wait_for(lambda: len(self._kept) + len(self._taken) < self._site.limit)
 
-    def tell(self, ticket: int, kind: str, content: Any) -> "asyncio.Future[None]":
+    def _tell(self, question: Asked, kind: str, content: Any) -> "asyncio.Future[None]":
         """Have something taken; what is returned is done when it is kept."""
         kept: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._told.append((ticket, kind, content))
+        self._told.append((question.id, kind, content))
         self._kept.append(kept)
         self._news.set()
         return kept
@@ -260,21 +261,3 @@ class _Patient(Limiter):
         async with super().hold(draws):
             await self._ready()
             yield
-
-
-class _Told:
-    """The ledger of one question, for the actor that asks it: what it takes is told to the driver."""
-
-    def __init__(self, actor: Actor, ticket: int) -> None:
-        self._actor = actor
-        self._ticket = ticket
-
-    @property
-    def exhausted(self) -> bool:
-        return self._actor.exhausted
-
-    async def record(self, question: Asked, entry: Line) -> None:
-        await self._actor.tell(self._ticket, "response", entry)
-
-    def fail(self, question: Asked, message: str, unreachable: bool) -> None:
-        self._actor.tell(self._ticket, "failure", (message, unreachable))
