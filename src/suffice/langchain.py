@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from suffice.live.calls import vote_on
 from suffice.live.outcome import Outcome
-from suffice.live.sample import run_in_thread
+from suffice.live.sample import run_in_thread, vote_on
 from suffice.live.sampling import Sampling, takes_sampling
 from suffice.response import Response
 

@@ -13,9 +13,8 @@ from click.core import ParameterSource
 from pluggy import HookimplMarker
 
 from suffice.errors import SufficeError
-from suffice.live.calls import vote_on
 from suffice.live.outcome import Outcome
-from suffice.live.sample import run_in_thread
+from suffice.live.sample import run_in_thread, vote_on
 from suffice.live.sampling import Sampling
 from suffice.response import Response
 from suffice.tally import DEFAULT_BUDGET
