@@ -11,7 +11,7 @@ from helpers.gateways import ASK, always, figures, gateway, post
 from helpers.live import boxed, until
 
 from suffice import get_controller
-from suffice.live.forecast import foretell
+from suffice.gateway.votes.learning import foretell
 from suffice.testing import FakeServer, Reply, completion, message, response
 
 pytestmark = pytest.mark.usefixtures("quick")

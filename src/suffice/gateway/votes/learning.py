@@ -13,9 +13,11 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from math import prod
 from typing import Any, TypeVar
+
+import numpy as np
 
 from suffice.controllers import Controller, get_controller
 from suffice.errors import OptionError
@@ -25,14 +27,15 @@ from suffice.gateway.settings import Settings
 from suffice.gateway.votes.audits import AuditedVote, AuditLog, Auditor
 from suffice.live import Outcome
 from suffice.live.audits import Audit, Proof
-from suffice.live.forecast import foretell
 from suffice.live.outcome import CUT_SHORT, SETTLED
 from suffice.live.servers.server import Server
-from suffice.live.vote import Vote
-from suffice.planning import UNIVERSAL, Plan
+from suffice.live.vote import COMPLETE_WITHOUT, Vote
+from suffice.planning import UNIVERSAL, Plan, Prior
+from suffice.planning.approximate import simulate
 from suffice.planning.learning import HEADSTART, Learner
+from suffice.planning.model import CONCENTRATIONS, DISCOUNTS
 from suffice.planning.promises import AgreementPromise, OverOneCap, SamplesPromise
-from suffice.tally import Tally
+from suffice.tally import IntArray, Tally
 
 T = TypeVar("T")
 
@@ -49,6 +52,12 @@ MOST_AUDITS = 20_000
 """So many are remembered, the last ones."""
 
 ONCE = get_controller("once")
+
+EPISODES = 400
+
+_REPEATS = (CONCENTRATIONS[:, None] < 2) & (DISCOUNTS < 0.6)
+TYPICAL = Prior(tuple((_REPEATS / _REPEATS.sum()).ravel().tolist()))
+"""Questions on which two of three responses agree, in the mean: as on the corpora of traffic and on school sums."""
 
 Setting = tuple[Plan, int]
 """Who decides, within what budget."""
@@ -192,8 +201,7 @@ class Learning:
         setting = (chosen, budget)
         if setting not in kind.plans and len(kind.plans) < MOST_PLANS:
             kind.plans[setting] = chosen
-        if self._is_outdated(kind):
-            self._plan_soon(kind)
+        self._plan_if_outdated(kind)
         ready = kind.plans.get(setting, chosen)
         return ready if learn or ready.prior == UNIVERSAL else chosen
 
@@ -225,29 +233,25 @@ class Learning:
             outcome = replace(outcome, majority=outcome.responses[0].answer)
         if kind.samples and not outcome.given_up and not cut_short:
             kind.samples.observe(outcome.samples)
-        learn = learn and not cut_short
+
+        def learned() -> None:
+            # Fields are not learned from: an object's are of many kinds.
+            if learn and not cut_short and self._settings.learn and outcome.composed is None:
+                kind.learner.observe(vote.tally)
+
         if self._chance.random() < self._settings.audit:
             # What is learned of it is learned when it is over: an audit is a full tally.
-            over = partial(self._learn, kind, vote, outcome, learn)
-            self.auditor.audit(AuditedVote(vote, server, outcome, kind.model, kind.topic, over))
+            self.auditor.audit(AuditedVote(vote, server, outcome, kind.model, kind.topic, learned))
         else:
-            self._learn(kind, vote, outcome, learn)
-        if self._is_outdated(kind):
-            self._plan_soon(kind)
+            learned()
+        self._plan_if_outdated(kind)
 
-    def _learn(self, kind: TrafficKey, vote: Vote, outcome: Outcome, learn: bool) -> None:
-        """Fields are not learned from: an object's are of many kinds."""
-        if learn and self._settings.learn and outcome.composed is None:
-            kind.learner.observe(vote.tally)
-
-    def _is_outdated(self, kind: TrafficKey) -> bool:
-        """Whether plans should be made anew: there is news, or the price has changed."""
+    def _plan_if_outdated(self, kind: TrafficKey) -> None:
+        """Make plans anew where there is news, or the price has changed."""
         factor = kind.factor
         in_force = all(_prices(plan) == _prices(priced(base, factor)) for (base, _), plan in kind.plans.items())
-        return not in_force or (self._settings.learn and kind.learner.due)
-
-    def _plan_soon(self, kind: TrafficKey) -> None:
-        if kind not in self._planning:
+        outdated = not in_force or (self._settings.learn and kind.learner.due)
+        if outdated and kind not in self._planning:
             self._planning.add(kind)
             self._keeper.submit(self._plan, kind)
 
@@ -276,12 +280,10 @@ class Learning:
         return plan
 
     async def _share(self) -> None:
-        self._take_in(await self._keeper.aside(self._sync))
-
-    def _sync(self) -> list[Audit]:
         for kind in list(self._kinds.values()):
-            self._sync_kind(kind)
-        return self._log.news() if self._log else []
+            await self._keeper.aside(partial(self._sync_kind, kind))
+        if self._log:
+            self._take_in(await self._keeper.aside(self._log.news))
 
     def _sync_kind(self, kind: TrafficKey) -> None:
         """Keep what was learned of a kind, and take in what other workers have, where there is any news."""
@@ -315,8 +317,7 @@ class Learning:
             kind = self.key(audit.model, audit.topic)
             if kind.agreement:
                 kind.agreement.observe(audit.agreed)
-                if self._is_outdated(kind):
-                    self._plan_soon(kind)
+                self._plan_if_outdated(kind)
 
     def summary(self) -> dict[str, Any]:
         """What audits prove, by model and topic, and what is in force."""
@@ -362,3 +363,33 @@ def _prices(plan: Plan) -> tuple[float, float]:
 def kept_in(folder: str, model: str, topic: str) -> str:
     """The name of what is kept of a kind: any text may be a model's name."""
     return f"{folder}/{hashlib.sha256(json.dumps([model, topic]).encode()).hexdigest()[:32]}.json"
+
+
+def foretell(controller: Controller, budget: int, *, certain: bool) -> float:
+    """How many samples a vote on typical questions takes, in the mean.
+
+    Args:
+        controller: Who decides.
+        budget: The most draws of a vote.
+        certain: Whether it is certain that there is an answer; else a vote ends where no two of its first draws agree.
+
+    >>> from suffice import get_controller
+    >>> foretell(get_controller("sc:draws=4"), 8, certain=True)
+    4.0
+    """
+    random = np.random.default_rng(1)
+    samples = 0
+    for answers in _episodes(budget):
+        deciding, tally = controller.for_question(random), Tally(budget)
+        while asked := deciding.next_round(tally):
+            tally.add_round([str(answer) for answer in answers[tally.draws : tally.draws + asked]])
+            if not certain and tally.draws >= COMPLETE_WITHOUT and tally.top(1)[0] == 1:
+                break
+        samples += tally.draws
+    return samples / EPISODES
+
+
+@cache
+def _episodes(budget: int) -> IntArray:
+    """The answers to typical questions in order of arrival, a row each."""
+    return np.array([step.answer for step in simulate(TYPICAL, budget, EPISODES, seed=1)]).T

@@ -15,7 +15,7 @@ from typing import Any
 from suffice.answers.normalise import normalise
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.state import FileState
+from suffice.gateway.operations.state import Change, FileState
 from suffice.gateway.settings import Settings
 from suffice.gateway.votes import learning
 from suffice.gateway.votes.learning import Keeper, kept_in
@@ -86,8 +86,10 @@ class Assurance:
         self._settings = settings
         self._state = state
         self._kinds: OrderedDict[tuple[str, str], AssuredKind] = OrderedDict()
+        self._memory: dict[str, bytes] = {}
+        """What files would hold, where there are none."""
         self._replies: OrderedDict[str, Record] = OrderedDict()
-        """Those that no file knows yet; all, where there are no files."""
+        """Those that no file knows yet."""
         self.keeper = Keeper("suffice-right", self._share, "feedback can't be kept")
 
     async def _kind(self, model: str | None, topic: str) -> AssuredKind | None:
@@ -144,15 +146,14 @@ class Assurance:
         """What is in force, by model and topic."""
         return {name: kind.summary() for name, kind in self._kinds.items()}
 
+    def _update(self, name: str, change: Change) -> None:
+        if self._state:
+            self._state.update(name, change)
+        elif (changed := change(self._memory.get(name))) is not None:
+            self._memory[name] = changed
+
     def _claim(self, reply: str) -> Record | None:
         """What is remembered of a reply, and whether something was said of it before; from now on something was."""
-        if self._state is None:
-            known = self._replies.get(reply)
-            if known is None:
-                return None
-            found = {"told": False, **known, "answer": _mark(known["answer"])}
-            known["told"] = True
-            return found
         self._keep_replies()
         claimed: list[Record] = []
 
@@ -165,7 +166,7 @@ class Assurance:
             known["told"] = True
             return json.dumps(records).encode()
 
-        self._state.update(_bucket(reply), change)
+        self._update(_bucket(reply), change)
         return claimed[-1] if claimed else None
 
     def _learn(self, kind: AssuredKind, record: Record, right: bool) -> None:
@@ -173,38 +174,29 @@ class Assurance:
         joined: list[Feedback] = []
 
         def change(kept: bytes | None) -> bytes:
-            before = kind.feedback if self._state is None else Feedback.read(kept)
             counts = record["sure"] or kind.counts(record["score"])
-            joined.append(before.joined_by(record["score"], right, counts, self._settings.risk))
+            joined.append(Feedback.read(kept).joined_by(record["score"], right, counts, self._settings.risk))
             return joined[-1].to_bytes()
 
-        if self._state is None:
-            change(None)
-        else:
-            self._state.update(kept_in("feedback", record["model"], record["topic"]), change)
+        self._update(kept_in("feedback", record["model"], record["topic"]), change)
         if not joined[-1].fresh:  # it broke the promise just now: what other workers and times broke is counted there
             metrics.RISK_BROKEN.inc()
         kind.take_in(joined[-1])
 
     async def _share(self) -> None:
-        await self.keeper.aside(self._sync)
-
-    def _sync(self) -> None:
-        self._keep_replies()
+        await self.keeper.aside(self._keep_replies)
         for name in list(self._kinds):
-            self._sync_kind(name)
+            await self.keeper.aside(partial(self._sync_kind, name))
 
     def _keep_replies(self) -> None:
         """Write down the replies that no file knows yet."""
-        if self._state is None:
-            return
         new: dict[str, dict[str, Record]] = {}
         for reply in list(self._replies):
             if record := self._replies.pop(reply, None):
                 told = {**record, "answer": _mark(record["answer"]), "told": False}
                 new.setdefault(_bucket(reply), {})[reply] = told
         for name, records in new.items():
-            self._state.update(name, partial(_joined, records))
+            self._update(name, partial(_joined, records))
 
     def _sync_kind(self, name: tuple[str, str]) -> None:
         """Take in what other workers were told of a kind."""
