@@ -9,7 +9,7 @@ import openai
 
 import suffice
 from suffice.answers import Keys
-from suffice.live.batches.questions import load_questions
+from suffice.live.batches.questions import Questions
 from suffice.live.prompts import WORKED, put
 
 QUESTIONS = Path(__file__).parent.parent / "docs" / "live" / "arithmetic.jsonl"
@@ -19,7 +19,7 @@ SAMPLING: dict[str, Any] = {"temperature": 1.0, "max_tokens": 128}
 
 
 def main() -> None:
-    questions = load_questions(QUESTIONS)
+    questions = Questions(QUESTIONS)
     replayed = suffice.evaluate(suffice.load_pool(POOL), list(CONTROLLERS))
     print("| controller | accuracy % | samples | rounds | tokens | seconds |")
     print("|---|---|---|---|---|---|")

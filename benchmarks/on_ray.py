@@ -20,7 +20,7 @@ from suffice.executors import AnyExecutor, Link, Processes, Ray, Task
 from suffice.live.batches.asker import BatchConfig, Ledger
 from suffice.live.batches.batch import Batch, Spent
 from suffice.live.batches.journal import Journal
-from suffice.live.batches.questions import Asked, load_questions
+from suffice.live.batches.questions import Asked, Questions
 from suffice.live.batches.shards import Actor, RayShard, Site
 from suffice.response import Response
 
@@ -99,7 +99,7 @@ def responses_a_second(ray: Any, folder: Path) -> tuple[float, float]:
 def million(folder: Path) -> None:
     """Print seconds and peak megabytes of a million questions read, shared out over shards and worked on."""
     begun = time.perf_counter()
-    questions = load_questions(folder / "questions.jsonl")
+    questions = Questions(folder / "questions.jsonl")
     read = time.perf_counter() - begun
     journal = Journal(folder / "million.journal", {})
     terms = BatchConfig({}, [])

@@ -189,10 +189,10 @@ def memory(path: Path, count: int) -> tuple[float, float, float]:
 
 
 def hold(path: Path) -> None:
-    from suffice.live.batches.questions import load_questions
+    from suffice.live.batches.questions import Questions
 
     before = resident()
-    questions = load_questions(path)
+    questions = Questions(path)
     loaded, peak = resident(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     places = {question.id: number * 1000 for number, question in enumerate(questions)}
     print(loaded - before, resident() - loaded if places else 0, peak - before)

@@ -33,7 +33,7 @@ from pictures import draw_server
 
 import suffice
 from suffice.answers import Keys, get_extractor
-from suffice.live.batches.questions import load_questions
+from suffice.live.batches.questions import Questions
 from suffice.live.dialects import CHAT
 from suffice.live.prompts import get_prompt, put, suited
 from suffice.planning import UNIVERSAL, prepare
@@ -369,7 +369,7 @@ def of_pool(number: int) -> list[dict[str, str | None]]:
 
 def of_file(path: Path) -> list[dict[str, str | None]]:
     """The questions of a file as `suffice run` takes it."""
-    return [{"id": one.id, "question": one.question, "gold": one.gold} for one in load_questions(path)]
+    return [{"id": one.id, "question": one.question, "gold": one.gold} for one in Questions(path)]
 
 
 def repeated(questions: list[dict[str, str | None]], number: int) -> list[dict[str, str | None]]:

@@ -22,7 +22,7 @@ from suffice.flow import get_flow
 from suffice.live.batches.asker import BatchConfig
 from suffice.live.batches.batch import Batch, Spent
 from suffice.live.batches.journal import Journal
-from suffice.live.batches.questions import load_questions
+from suffice.live.batches.questions import Questions
 from suffice.live.prompts import get_prompt
 from suffice.live.sample import json_schema_format, run_in_thread
 from suffice.live.sampling import Sampling, priced
@@ -50,7 +50,7 @@ PromptPrice = Annotated[
     float, typer.Option("--price-per-million-prompt-tokens", metavar="N", help="What tokens of prompts cost.")
 ]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="Where the result goes; its journal is beside it.")]
-Questions = Annotated[
+QuestionsFile = Annotated[
     Path, typer.Argument(metavar="QUESTIONS", help="A JSON line a question: id, question and, if known, gold.")
 ]
 
@@ -135,7 +135,7 @@ class Job:
 
     def __init__(self, questions: Path, out: Path, sampling: Sampling, spent: Spent, ray: str | None) -> None:
         check_writable(out)
-        self.questions = load_questions(questions)
+        self.questions = Questions(questions)
         self.spent = spent
         self._sampling = sampling
         self._journal = out.with_name(f"{out.name}.journal")

@@ -1,7 +1,7 @@
 """Audits: votes that are drawn to the full budget after their stop, and what they prove of all others."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import scipy
@@ -35,10 +35,6 @@ class Audit:
         once = full.responses[0].answer == full.majority if full.composed is None else not full.changed
         taken = early.samples, full.samples, early.tokens, full.tokens
         return cls(agrees(early, full), *taken, once, model=model, topic=topic)
-
-    def to_json(self) -> dict[str, Any]:
-        """As one JSON object."""
-        return asdict(self)
 
 
 def agrees(early: Outcome, full: Outcome) -> bool:

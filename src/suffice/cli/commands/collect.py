@@ -20,7 +20,7 @@ from suffice.tally import DEFAULT_BUDGET
 
 @app.command()
 def collect(
-    questions: asking.Questions,
+    questions: asking.QuestionsFile,
     out: asking.Out,
     settings: Annotated[
         dict[str, Any],

@@ -29,7 +29,7 @@ _FIGURES = (
 
 @app.command()
 def run(
-    questions: asking.Questions,
+    questions: asking.QuestionsFile,
     out: asking.Out,
     settings: Annotated[
         dict[str, Any],

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from functools import partial
 from typing import NamedTuple
 
@@ -117,7 +118,7 @@ class AuditLog:
 
     def append(self, audit: Audit) -> None:
         """Write one down."""
-        self._state.append(FILE, json.dumps(audit.to_json()).encode())
+        self._state.append(FILE, json.dumps(asdict(audit)).encode())
 
     def news(self) -> list[Audit]:
         """What was written since the last time, by whomever."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import count, islice
 from typing import Any, NamedTuple, Protocol
 
@@ -239,7 +239,7 @@ async def _audit(question: Asked, vote: Vote, outcome: Outcome) -> Line | None:
     if full is None:
         return None
     right = vote.ballot.graded(question.gold)["right"]
-    return Audit.of(outcome, full).to_json() | {"answer_full": full.answer, "right_full": right}
+    return asdict(Audit.of(outcome, full)) | {"answer_full": full.answer, "right_full": right}
 
 
 def _line(question: Asked, vote: Vote, outcome: Line) -> Line:

@@ -34,7 +34,7 @@ class Asked:
 
 
 class Questions(Sequence[Asked]):
-    """The questions of a file, read when they are needed: in memory is only where each one begins."""
+    """The questions of a .jsonl or .jsonl.gz file, read when needed: in memory is only where each one begins."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -78,11 +78,6 @@ class Questions(Sequence[Asked]):
             place += len(line)
         if not self._places:
             raise OptionError(f"{self._path}: there are no questions in it; it has a JSON line a question")
-
-
-def load_questions(path: Path) -> Questions:
-    """Load questions from a .jsonl or .jsonl.gz file."""
-    return Questions(path)
 
 
 def _unpacked(path: Path) -> BinaryIO:
