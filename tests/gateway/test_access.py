@@ -216,7 +216,7 @@ def test_an_unforeseen_failure_has_openai_s_shape_and_a_line(monkeypatch: pytest
     def fail(outcome: Any) -> Any:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("suffice.gateway.render.summary", fail)
+    monkeypatch.setattr("suffice.live.outcome.Outcome.summary", fail)
     with FakeServer(always) as upstream, gateway(upstream) as url:
         whole, streamed = post(url, ASK), post(url, ASK | {"stream": True})
     assert whole.status_code == 500 and whole.json()["error"]["type"] == "server_error"

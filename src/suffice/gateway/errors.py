@@ -8,7 +8,6 @@ from starlette.responses import Response
 from suffice.live.dialects import Dialect, MalformedError
 from suffice.live.dialects.base import as_json
 from suffice.live.servers.retry import StatusError, TooLongError
-from suffice.live.servers.server import masked
 
 REDIRECTED = "the upstream sends requests on to another address, which is not followed"
 
@@ -42,15 +41,13 @@ class GatewayError(Exception):
         return Response(as_json(self.payload(dialect)), self.status, self.headers, "application/json")
 
 
-def from_upstream(cause: Exception | None, message: str, secret: str = "") -> GatewayError:
+def from_upstream(cause: Exception | None, message: str) -> GatewayError:
     """What became of the upstream, as an error of ours: its own status and words where it had any."""
     if isinstance(cause, StatusError) and cause.status < 400:
         return GatewayError(502, REDIRECTED, kind="upstream_error", code="redirected")
     if isinstance(cause, StatusError):
         headers = {name: cause.headers[name] for name in ("retry-after",) if name in cause.headers}
-        body = (
-            masked(cause.body.decode(errors="replace"), secret).encode() if message_in(cause.body) is not None else b""
-        )
+        body = b"" if message_in(cause.body) is None else cause.body
         return GatewayError(cause.status, message, kind="upstream_error", headers=headers, body=body)
     if isinstance(cause, TimeoutError):
         return GatewayError(504, f"the upstream is too slow: {message}", kind="upstream_error", code="timeout")

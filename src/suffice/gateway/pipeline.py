@@ -291,7 +291,7 @@ class Pipeline:
         except SampleError as error:
             outcome = error.outcome
             if not outcome.samples:
-                raise from_upstream(error.cause, outcome.failures[-1], server.host.secret) from None
+                raise from_upstream(error.cause, outcome.failures[-1]) from None
         except SufficeError as error:
             raise GatewayError(400, f"suffice.controller: {error}", param="suffice.controller") from None
         except asyncio.CancelledError:
@@ -360,6 +360,6 @@ async def _in_time_for(
         seconds = parsed.options.deadline_seconds
         raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
     except DrawError as error:
-        raise from_upstream(error.cause, str(error), server.host.secret) from None
+        raise from_upstream(error.cause, str(error)) from None
     finally:
         exchange.add(SentTo(server.host.name))
