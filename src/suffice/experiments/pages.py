@@ -88,13 +88,12 @@ def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Section:
     """All columns of the file that have figures, and a panel for each pool."""
     shown = [key for key in rows[0] if any(row[key] is not None for row in rows)]
     columns = [_column(key, [row[key] for row in rows]) for key in shown]
-    lines = {"": rows} | {pool: [row for row in rows if row.get("pool") == pool] for pool in _pools(rows)}
+    lines = {"": list(rows)}
+    for row in rows:
+        if "pool" in row:
+            lines.setdefault(row["pool"], []).append(row)
     panels = [{"name": name, "rows": [[row[key] for key in shown] for row in some]} for name, some in lines.items()]
     return table(f"{title}: the figures", columns, panels)
-
-
-def _pools(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(row["pool"] for row in rows if "pool" in row))
 
 
 def _column(key: str, cells: Sequence[str | float | None]) -> Section:

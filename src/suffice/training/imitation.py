@@ -144,14 +144,9 @@ def _examples(
     chosen = random.permutation(len(draws))[: min(MOST_STATES, STATES_A_DRAW * budget)]
     draws, episode = draws[chosen], episode[chosen]
     top = _without_answers(np.stack(tops)[draws, episode], random)
-    inputs = seen(top, draws, budget, np.full(len(draws), penalties.draw), np.full(len(draws), penalties.round))
-    return PlannerExamples(inputs, worths[draws, episode].astype(np.float32))
-
-
-def seen(top: IntArray, draws: IntArray, budget: int | IntArray, draw: FloatArray, round_: FloatArray) -> FloatArray:
-    """What the network sees, a row a state: of the tally, and of budget and penalties."""
-    condition = conditions(np.broadcast_to(budget, draws.shape), draw, round_)
-    return np.column_stack([*features(top.T, draws, budget, ARRAYS), condition]).astype(np.float32)
+    known = (np.full(len(draws), one) for one in (budget, penalties.draw, penalties.round))
+    inputs = np.column_stack([*features(top.T, draws, budget, ARRAYS), conditions(*known)])
+    return PlannerExamples(inputs.astype(np.float32), worths[draws, episode].astype(np.float32))
 
 
 def _without_answers(top: IntArray, random: np.random.Generator) -> IntArray:
