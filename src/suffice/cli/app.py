@@ -41,12 +41,6 @@ def arguments() -> list[str]:
 class Group(TyperGroup):
     """Turns our errors into one sentence and exit code 2."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The command and what is for it."""
-        _arguments[:] = args
-        parsed: list[str] = super().parse_args(ctx, args)
-        return parsed
-
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         try:
@@ -92,6 +86,12 @@ class Root(Group):
         super().__init__(**settings)
         by_name: Any = _Commands(self.commands)
         self.commands = by_name
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep what the command line was called with."""
+        _arguments[:] = args
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
 
 
 def _refusal(message: str) -> typer.Exit:

@@ -16,10 +16,10 @@ from suffice.answers import Structure
 from suffice.answers.structure import Schema
 from suffice.cli.app import need
 from suffice.cli.command import Fields
-from suffice.cli.options import costs_of
+from suffice.cli.options import costs_of, standing_of
 from suffice.cli.servers import ServerChoice
 from suffice.flow import get_flow
-from suffice.live.batches.asker import BatchConfig
+from suffice.live.batches.asker import Asker, BatchConfig
 from suffice.live.batches.batch import Batch, Spent
 from suffice.live.batches.journal import Journal
 from suffice.live.batches.questions import Questions
@@ -165,7 +165,13 @@ class Job:
             self._sampling.voting.controller.check_budget(self._sampling.budget)
         messages = get_prompt(prompt or upstream.prompt)
         config = BatchConfig(fields, messages, self._sampling, **more)
-        ray_shards = self._ray_shards(upstream, config)
+        ray_shards = None
+        if self._ray:
+            if upstream.is_here:
+                raise OptionError("needs a server that all nodes can reach: give --base-url", "ray")
+            from suffice.live.batches.shards import RayShards
+
+            ray_shards = RayShards(self._ray, upstream.settings, upstream.weights, config)
         journal = Journal(self._journal, {**settings, "prompt": messages, **fields})
 
         async def main() -> Iterator[dict[str, Any]]:
@@ -175,12 +181,9 @@ class Job:
                 shards = ray_shards.shards if ray_shards else [await self._asker(upstream, config, stack)]
                 return await work(Batch(shards, config, journal, self.spent, advance))
 
-        def standing() -> str:
-            return ray_shards.standing if ray_shards else ""
-
         title = self._journal.name.removesuffix(".journal")
         try:
-            with batch_bar(title, total, unit, self.spent, standing) as advance:
+            with batch_bar(title, total, unit, self.spent, standing_of(ray_shards)) as advance:
                 lines: Iterator[dict[str, Any]] = run_in_thread(main)
             yield lines
         except KeyboardInterrupt:
@@ -195,20 +198,7 @@ class Job:
             cut_off = f"{self.spent.cut_off:,} of {self.spent.responses:,} responses were cut off before their answer"
             typer.echo(f"{cut_off}: --max-tokens is too small; give a larger one, and another --out.")
 
-    def _ray_shards(self, upstream: ServerChoice, config: BatchConfig) -> Any:
-        """Those who ask on a Ray cluster, where that is asked for."""
-        if not self._ray:
-            return None
-        if upstream.is_here:
-            raise OptionError("needs a server that all nodes can reach: give --base-url", "ray")
-        from suffice.live.batches.shards import RayShards
-
-        return RayShards(self._ray, upstream.settings, upstream.weights, config)
-
     async def _asker(self, upstream: ServerChoice, config: BatchConfig, stack: AsyncExitStack) -> Any:
-        """The one who asks in this process."""
-        from suffice.live.batches.asker import Asker
-
         if upstream.panel:
             voters = await voters_servers(upstream.panel, upstream.settings, self._sampling, stack)
             voting = self._sampling.voting

@@ -1,8 +1,8 @@
-"""How a command gets its options: those that are fields of settings, and those that take many values."""
+"""How a command gets its options: those that are fields of settings, those with many values, and what Tab offers."""
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -12,7 +12,6 @@ import typer
 from typer.core import TyperCommand
 
 import suffice
-from suffice.cli import completion
 from suffice.paths import is_there
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,6 +21,11 @@ OUTPUT = "-"
 
 PAIR = re.compile(r"[a-z_0-9]+=")
 """How a value like `order=arrival` or `temperature=0.7` begins."""
+
+OPEN = "suffice.open"
+"""Where a context has the option that takes many values, and may take one more where the line ends now."""
+POOL_FILES = (".jsonl", ".jsonl.gz")
+CONTROLLER_FILES = (".safetensors",)
 
 
 class Command(TyperCommand):
@@ -39,7 +43,7 @@ class Command(TyperCommand):
         """Parse what all of that stands for."""
         args = _with_flow(args)
         many = {name for one in self.params if getattr(one, "multiple", False) for name in one.opts} & _MANY.keys()
-        args, ctx.meta[completion.OPEN] = _spread(args, many)
+        args, ctx.meta[OPEN] = _spread(args, many)
         if "--json" in args:
             args = self._with_file(ctx, args)
         parsed: list[str] = super().parse_args(ctx, args)
@@ -198,7 +202,42 @@ def _option(
         f"{flag}/--no-{flag[2:]}" if default is True else flag,
         metavar=about["metavar"] or ("N" if number else None if plain is bool else name.split("_")[-1].upper()),
         help=about["about"] + shown,
-        autocompletion=completion.controllers if name == "controller" else None,
+        autocompletion=offered_controllers if name == "controller" else None,
     )
     annotation = Annotated[list[str] | None if several else plain | None, option]  # type: ignore[valid-type]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def offered_controllers(incomplete: str) -> list[str]:
+    """Controllers by name, and files of them after `file:`."""
+    kind, colon, path = incomplete.partition(":")
+    if colon:
+        return [f"file:{one}" for one in _files(path, CONTROLLER_FILES)] if kind == "file" else []
+    return [one for one in (*suffice.controller_names(), "file:") if one.startswith(incomplete)]
+
+
+def offered_cards(incomplete: str) -> list[str]:
+    """Controllers, and files of them."""
+    return [*offered_controllers(incomplete), *_files(incomplete, CONTROLLER_FILES)]
+
+
+def offered_pools(ctx: Any, incomplete: str) -> list[str]:
+    """Bundled pools and files; controllers too after one of them, since there may be more."""
+    named = [one for one in suffice.bundled_pools() if one.startswith(incomplete)]
+    more = offered_controllers(incomplete) if ctx.meta.get(OPEN) == "--controller" else []
+    return [*more, *named, *_files(incomplete, POOL_FILES)]
+
+
+def _files(incomplete: str, suffixes: tuple[str, ...]) -> Iterator[str]:
+    """The files that begin so and end so, and folders, which have more in them."""
+    folder, slash, begun = incomplete.rpartition("/")
+    try:
+        found = sorted(Path(folder + slash or ".").iterdir())
+    except OSError:
+        return
+    for one in found:
+        if one.name.startswith(begun) and (begun or not one.name.startswith(".")):
+            if one.is_dir():
+                yield f"{folder}{slash}{one.name}/"
+            elif one.name.endswith(suffixes):
+                yield f"{folder}{slash}{one.name}"

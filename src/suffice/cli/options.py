@@ -1,20 +1,26 @@
-"""Options that several commands share, each declared once; their defaults are those of what they configure."""
+"""Options that several commands share, each declared once: what is read, what it costs, and where results go."""
 
+import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from math import inf
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import suffice
 from suffice import Costs, OptionError, Penalties
-from suffice.cli import completion
-from suffice.cli.command import Fields
+from suffice.cli.app import arguments, need
+from suffice.cli.command import OUTPUT, Fields, offered_controllers, offered_pools
 from suffice.executors import Executor, Ray
 from suffice.panel.voters import PoolVoter
+from suffice.paths import check_writable, write_whole
 from suffice.replay.evaluate import DEFAULT_REPEATS, Replay
+from suffice.report.html import Report, Section, report_html
 from suffice.report.progress import waiting
+from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET
 from suffice.training.setting import Setting
 
@@ -24,11 +30,10 @@ DRAWN = {"budget": DEFAULT_BUDGET, "repeats": DEFAULT_REPEATS, "seed": 0}
 
 def pool_argument(about: str) -> Any:
     """The argument that names pools."""
-    return typer.Argument(metavar="POOL", help=about, autocompletion=completion.pools)
+    return typer.Argument(metavar="POOL", help=about, autocompletion=offered_pools)
 
 
 def _above_0(value: float | None) -> float | None:
-    """A number by which others are divided."""
     if value is not None and not 0 < value < inf:
         raise typer.BadParameter(f"must be above 0, not {value:g}")
     return value
@@ -41,7 +46,7 @@ Controllers = Annotated[
         "--controller",
         metavar="C…",
         help="Controllers, each as NAME or NAME:key=value,….",
-        autocompletion=completion.controllers,
+        autocompletion=offered_controllers,
     ),
 ]
 Voters = Annotated[
@@ -97,9 +102,9 @@ def on_ray(address: str | None) -> Executor | None:
     return Ray(address) if address else None
 
 
-def standing_of(executor: Executor | None) -> Callable[[], str]:
-    """What a progress bar shows of where the work is."""
-    return lambda: executor.standing if executor else ""
+def standing_of(cluster: Any) -> Callable[[], str]:
+    """What a progress bar shows of a cluster, where there is one."""
+    return lambda: cluster.standing if cluster else ""
 
 
 def costs_of(prices: Mapping[str, Any]) -> Costs:
@@ -125,3 +130,57 @@ def penalties_of(
     costs = costs_of(prices)
     typer.echo(f"Penalties: {costs.penalties.draw:.4g} a draw, {costs.penalties.round:.4g} a round.", err=quiet)
     return costs.penalties
+
+
+@dataclass(frozen=True)
+class OutputFiles:
+    """The files that are asked for."""
+
+    json: Path | None = setting(None, "Write the results as JSON; without FILE, print that and no tables.", "[FILE]")
+    csv: Path | None = setting(None, "Write the results as CSV.", "FILE")
+    figure: Path | None = setting(None, "Draw the results: a .png, .svg or .pdf file.", "FILE")
+    report: Path | None = setting(None, "Write a report to open in a browser, as one HTML file.", "FILE")
+
+    @property
+    def quiet(self) -> bool:
+        """Whether JSON goes to the standard output, where then nothing else goes."""
+        return self.json == Path(OUTPUT)
+
+    def check(self, *others: Path | None) -> None:
+        """Refuse what can't be written, or not beside the others, before the work begins."""
+        check_writable(*others, None if self.quiet else self.json, self.csv, self.figure, self.report)
+        if self.figure and self.figure.suffix not in (endings := self._figures.ENDINGS):
+            raise OptionError(f"{self.figure}: its ending must be one of {', '.join(endings)}", "figure")
+
+    @property
+    def _figures(self) -> Any:
+        return need("suffice.report.figures", "plot")
+
+    def write(
+        self,
+        json: Callable[[], str] | None = None,
+        csv: Callable[[], str] | None = None,
+        figure: Callable[[], Sequence[Section]] | None = None,
+        report: Callable[[], Report] | None = None,
+    ) -> None:
+        """Write those that are asked for, each as it is made; a figure of the plots of a report."""
+        if self.json and json:
+            if self.quiet:
+                typer.echo(json().rstrip())
+            else:
+                write_whole(self.json, json().encode())
+        if self.csv and csv:
+            write_whole(self.csv, csv().encode("utf-8", "surrogateescape"))
+        if self.figure and figure:
+            self._figures.draw_plots(figure(), self.figure)
+        if self.report and report:
+            command = shlex.join(["suffice", *arguments()])
+            shown = re.sub(r"://[^/@\s]+@", "://…@", command)  # without the password of a URL
+            write_whole(self.report, report_html(report(), shown).encode())
+            typer.echo(f"The report is in {self.report}: open it in a browser.", err=True)
+
+
+JsonFile = Annotated[OutputFiles, Fields(OutputFiles, "json")]
+ReportFile = Annotated[OutputFiles, Fields(OutputFiles, "report")]
+Pictured = Annotated[OutputFiles, Fields(OutputFiles, "json figure report")]
+Outputs = Annotated[OutputFiles, Fields(OutputFiles)]

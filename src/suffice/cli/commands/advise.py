@@ -10,7 +10,6 @@ from suffice import OptionError
 from suffice.cli import options
 from suffice.cli.app import app, show
 from suffice.cli.command import Fields
-from suffice.cli.outputs import Outputs
 from suffice.replay.advise import DEFAULT_REPEATS, FLOWS, MIN_AGREEMENT, PLANS
 from suffice.replay.evaluate import Replay, executor_for
 from suffice.report.files import advice_csv, advice_json
@@ -19,16 +18,14 @@ from suffice.report.progress import progress_bar
 from suffice.report.replayed import advice_plot
 from suffice.report.tables import advice_table, choice_options
 
-DRAWN = options.DRAWN | {"repeats": DEFAULT_REPEATS}
+Draws = Annotated[dict[str, int], Fields(Replay, "budget repeats seed", options.DRAWN | {"repeats": DEFAULT_REPEATS})]
 
 
 @app.command()
 def advise(
     chosen: options.Pools,
-    outputs: Outputs,
-    draws: Annotated[
-        dict[str, int], Fields(Replay, "budget repeats seed", options.DRAWN | {"repeats": DEFAULT_REPEATS})
-    ],
+    outputs: options.Outputs,
+    draws: Draws,
     controllers: options.Controllers = [],  # noqa: B006
     max_latency: float | None = Option(
         None, metavar="N", help="The longest wait, in tokens, or in seconds with --tokens-per-second."

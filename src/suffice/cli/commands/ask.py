@@ -13,8 +13,7 @@ from suffice import OptionError
 from suffice.cli import asking
 from suffice.cli.app import app, need
 from suffice.cli.command import Fields
-from suffice.cli.options import Prices
-from suffice.cli.outputs import JsonFile
+from suffice.cli.options import JsonFile, Prices
 from suffice.cli.servers import Servers, check_with_panel, is_key_refused, upstream_of, with_key
 from suffice.live import Moment
 from suffice.live.prompts import get_prompt, put

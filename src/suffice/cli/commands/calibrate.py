@@ -8,7 +8,6 @@ from typer import Option
 
 from suffice.cli import options
 from suffice.cli.app import app, show
-from suffice.cli.outputs import Pictured
 from suffice.replay.calibrating import calibration_of, cross_judge, labelled_votes
 from suffice.report.calibrated import calibration_json, calibration_plots, calibration_tables, summary_sentence
 from suffice.report.html import Report
@@ -19,7 +18,7 @@ from suffice.report.progress import waiting
 def calibrate(
     chosen: options.Pools,
     out: Annotated[Path, Option(metavar="FILE", help="Where the calibration goes, as .json.")],
-    outputs: Pictured,
+    outputs: options.Pictured,
     draws: options.DrawsOnce,
     labels: Annotated[
         int | None,

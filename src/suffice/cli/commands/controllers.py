@@ -8,8 +8,8 @@ import typer
 
 import suffice
 from suffice import OptionError, Penalties
-from suffice.cli import completion
 from suffice.cli.app import app, show
+from suffice.cli.command import offered_cards
 from suffice.paths import is_there
 from suffice.report.tables import controllers_table
 
@@ -21,7 +21,7 @@ def controllers(
         typer.Argument(
             metavar="FILE",
             help="A controller file, or a shipped one's name: its card is printed.",
-            autocompletion=completion.controllers_and_files,
+            autocompletion=offered_cards,
         ),
     ] = None,
 ) -> None:

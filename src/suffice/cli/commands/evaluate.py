@@ -10,7 +10,6 @@ import suffice
 from suffice import OptionError, Penalties
 from suffice.cli import options
 from suffice.cli.app import app, show
-from suffice.cli.outputs import OutputFiles, Outputs
 from suffice.controllers.conditioned import LARGEST_BUDGET as LARGEST_LEARNED
 from suffice.elections import get_election
 from suffice.flow import ABOUT, METAVAR, get_flow
@@ -35,7 +34,7 @@ IN_FLOW = ["once", "asc", "boinf", "plan", "rl"]
 def evaluate(
     chosen: options.Pools,
     prices: options.Prices,
-    outputs: Outputs,
+    outputs: options.Outputs,
     draws: options.Draws,
     controllers: options.Controllers = [],  # noqa: B006
     penalty_draw: options.PenaltyDraw = Penalties.draw,
@@ -133,7 +132,9 @@ def _trained_on_them(name: str, learned: object, pools: list[suffice.Pool]) -> l
     ]
 
 
-def _learn(pools: list[suffice.Pool], plan: str, penalties: Penalties, outputs: OutputFiles, **settings: int) -> None:
+def _learn(
+    pools: list[suffice.Pool], plan: str, penalties: Penalties, outputs: options.OutputFiles, **settings: int
+) -> None:
     """Each pool as traffic: what a plan that learns from it takes, against one that doesn't."""
     with progress_bar("traffic", settings["orders"] * len(pools)) as advance:
         replays = [replay_learning(pool, plan, **settings, progress=advance) for pool in pools]

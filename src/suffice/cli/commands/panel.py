@@ -8,7 +8,6 @@ from typer import Option
 
 from suffice.cli import options
 from suffice.cli.app import CommandApp, Group, app, show
-from suffice.cli.outputs import Pictured
 from suffice.panel import evaluate_panel, fit_panel, save_panel
 from suffice.panel.evaluate import REPEATS
 from suffice.paths import check_writable
@@ -24,7 +23,7 @@ app.add_typer(panel, name="panel")
 @panel.command()
 def evaluate(
     voters: options.Voters,
-    outputs: Pictured,
+    outputs: options.Pictured,
     controllers: Annotated[
         list[str],
         Option("--controller", metavar="C…", help="Controllers of the panel: cascade[:key=value,…], file:PATH."),

@@ -11,7 +11,6 @@ from suffice import OptionError, Penalties
 from suffice.cli import options
 from suffice.cli.app import app, need, whole_numbers
 from suffice.cli.command import Fields
-from suffice.cli.outputs import ReportFile
 from suffice.experiments import EXPERIMENTS, Bench
 from suffice.experiments.pages import experiments_report, write_index, write_page
 from suffice.panel.voters import price_of
@@ -26,7 +25,7 @@ TEST_POOLS = [f"{MODELS[0]}__dapo", *(f"{model}__{name}" for model in MODELS for
 @app.command()
 def reproduce(
     what: Annotated[str, typer.Argument(metavar="WHAT", help=", ".join(EXPERIMENTS) + " or all.")],
-    outputs: ReportFile,
+    outputs: options.ReportFile,
     process: Annotated[dict[str, Any], Fields(Setting, "first budget")],
     how: Annotated[dict[str, Any], Fields(Bench, "leave_one_out preset steps keep seeds repeats seed")],
     train: list[str] = Option(
@@ -96,7 +95,6 @@ def reproduce(
 
 
 def _priced(text: str) -> tuple[str, float]:
-    """The model and the price of a value of --price."""
     model, equals, price = text.partition("=")
     if not (model and equals):
         raise OptionError(f'must be MODEL=P, not "{text}"', "price")

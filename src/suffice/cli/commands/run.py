@@ -13,8 +13,7 @@ from suffice import OptionError
 from suffice.cli import asking
 from suffice.cli.app import app
 from suffice.cli.command import Fields
-from suffice.cli.options import RayAddress, Worth
-from suffice.cli.outputs import ReportFile
+from suffice.cli.options import RayAddress, ReportFile, Worth
 from suffice.cli.servers import Servers, check_with_panel, upstream_of, with_key
 from suffice.live.batches.batch import Spent
 from suffice.report.questions import KEPT, MOST_QUESTIONS, outcomes_report
@@ -120,7 +119,6 @@ def run(
 
 
 def _proved(lines: Sequence[dict[str, Any]]) -> str:
-    """What the audits prove of all answers."""
     from suffice.live.audits import Audit, Proof
 
     audited = [line for line in lines if line["audit"]]

@@ -11,7 +11,6 @@ from suffice import OptionError, Penalties
 from suffice.cli import options
 from suffice.cli.app import app, need, show, whole_numbers
 from suffice.cli.command import Fields
-from suffice.cli.outputs import JsonFile
 from suffice.controllers.conditioned import Range
 from suffice.report.files import training_json
 from suffice.report.progress import training_bar
@@ -26,7 +25,7 @@ MISSED = 0.05
 def train(
     out: Annotated[Path, Option(metavar="FILE", help="Where the controller goes, as a .safetensors file.")],
     prices: options.Prices,
-    outputs: JsonFile,
+    outputs: options.JsonFile,
     process: Annotated[dict[str, Any], Fields(Setting, "target first budget top")],
     how: Annotated[dict[str, Any], Fields(TrainingJob, "preset mean_samples mean_rounds steps seed")],
     chosen: options.Pools,
@@ -75,7 +74,6 @@ def train(
 
 
 def _budget_range(text: str) -> tuple[int, int]:
-    """The value of --budgets."""
     low, _, high = text.partition("-")
     if not (low.isdecimal() and high.isdecimal()):
         raise OptionError(f'must be two whole numbers with a dash between, as in 2-256, not "{text}"', "budgets")

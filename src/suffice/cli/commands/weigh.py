@@ -10,7 +10,6 @@ from typer import Option
 
 from suffice.cli import options
 from suffice.cli.app import app
-from suffice.cli.outputs import JsonFile
 from suffice.elections import save_weights
 from suffice.replay import Difference
 from suffice.replay import weigh as learn_weights
@@ -22,7 +21,7 @@ from suffice.report.progress import waiting
 def weigh(
     chosen: options.Pools,
     out: Annotated[Path, Option(metavar="FILE", help="Where the weights go, as .safetensors.")],
-    outputs: JsonFile,
+    outputs: options.JsonFile,
     draws: options.Draws,
     signal: list[str] = Option(
         [], metavar="S", help="A signal to weigh by; repeat for more. By default all that the pools share."
@@ -49,7 +48,6 @@ def weigh(
 
 
 def _tell(found: Weighed, budget: int) -> None:
-    """The strengths, and the gain pool by pool."""
     for name, strength in found.weights.card["strengths"].items():
         typer.echo(f"{name}: strength {strength:+.2f}")
     for pool in found.tried:
