@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from suffice.controllers import get_controller
 from suffice.pools import Pool
 from suffice.replay import Advice, Choice, Comparison, Result, mean_over_pools
 from suffice.replay.compare import reliabilities
@@ -39,6 +40,7 @@ Y = [
 ]
 BY_QUESTION = ("samples", "rounds", "agreement", "accuracy")
 
+MAX_CURVES = 12
 WINDOWS = 8
 """A learning curve's points are running means over this part of the questions."""
 
@@ -54,7 +56,8 @@ def evaluation_report(comparisons: Sequence[Comparison], pools: Sequence[Pool], 
         "Up and to the left is better. Point at a mark to read it; a name below hides or shows its marks.",
     )
     sections = [first, front, *others, _by_question(comparisons, pools)]
-    sections += [*reliability_plots(comparisons, pools), _questions(comparisons, pools)]
+    sections += [*reliability_plots(comparisons, pools), *_training_curves(comparisons[0].results)]
+    sections.append(_questions(comparisons, pools))
     told = replay_sentences(comparisons)
     sentence = "; ".join(told[kind] for kind in ("sentence", "independent", "tokens") if kind in told)
     return Report("Controllers side by side", sentence, sections, dict(settings), [pool.name for pool in pools])
@@ -100,6 +103,21 @@ def _by_question(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Se
     y = [Axis(3, "samples", zero=True), Axis(4, "rounds", zero=True), percent(5, "agreement")]
     note = f"A mark for each question, the mean over the repeats.{some}"
     return plot("Where the samples go", x, y, panels, note)
+
+
+def _training_curves(results: Sequence[Result]) -> list[Section]:
+    """How trained controllers got better, by their cards."""
+    cards = {one.controller: getattr(get_controller(one.controller), "card", {}) for one in results}
+    points: dict[str, list[Point]] = {
+        name: [["", *look] for look in card["curve"]] for name, card in cards.items() if "curve" in card
+    }
+    if not points:
+        return []
+    x = [Axis(1, "steps", 0, zero=True)]
+    y = [Axis(2, "reward", 3), Axis(3, "samples", zero=True), Axis(4, "rounds", zero=True)]
+    shown = dict(list(points.items())[:MAX_CURVES])
+    note = "On the training pools, during training; the best moment is kept."
+    return [plot("Learning curves", x, y, [panel("", shown, line=True)], note)]
 
 
 def reliability_plots(comparisons: Sequence[Comparison], pools: Sequence[Pool], begins: str = "") -> list[Section]:
