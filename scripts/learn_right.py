@@ -6,6 +6,7 @@ Each pool has a regression of its own, drawn to what they have in common, which 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -14,7 +15,7 @@ import numpy as np
 from suffice import bundled_pools
 from suffice.planning.right import SIGNALS, SignalScale
 from suffice.replay.calibrating import REPEATS, LabelledVotes, calibration_of, judge, labelled_votes
-from suffice.tally import FloatArray
+from suffice.tally import FloatArray, IntArray
 
 FEWEST_QUESTIONS, LABELS, SPLITS = 150, 100, 20
 CONTROLLERS = ("plan", "asc", "sc:draws=8", "sc:draws=32")
@@ -73,8 +74,15 @@ def error(votes: LabelledVotes, found: dict[str, Any]) -> float:
     with patch.multiple("suffice.planning.right", **found):
         for seed in range(SPLITS):
             order = np.random.default_rng(seed).permutation(len(votes.draws))
-            errors.append(judge(calibration_of(votes.of(order[:LABELS])), votes.of(order[LABELS:])).calibration_error)
+            learned, others = some(votes, order[:LABELS]), some(votes, order[LABELS:])
+            errors.append(judge(calibration_of(learned), others).calibration_error)
     return float(np.mean(errors))
+
+
+def some(votes: LabelledVotes, rows: IntArray) -> LabelledVotes:
+    """The votes on some of the questions."""
+    own = {name: getattr(votes, name)[rows] for name in ("leader", "draws", "none", "truths", "certainties")}
+    return replace(votes, **own, signals={name: one[rows] for name, one in votes.signals.items()})
 
 
 def lesson_of(votes: LabelledVotes) -> Lesson:

@@ -28,6 +28,7 @@ from helpers.toys import shrink
 from typer.testing import CliRunner
 
 from suffice import evaluate, load_pool
+from suffice.cli import app
 
 UPDATE = bool(os.environ.get("SUFFICE_UPDATE_DOCS"))
 
@@ -216,7 +217,8 @@ def test_the_readme_s_typical_figures_are_those_of_the_table() -> None:
     assert said.format(**{key: mean("plan", key) for key in keys}, sc=mean("sc", keys[-1])) in readme
 
 
-def test_the_command_line_s_page_is_its_help() -> None:
+def test_the_command_line_s_page_is_its_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "_add_completion", True)  # typer's own command switches it off for good
     options = ["--name", "suffice", "--title", "The command line"]
     done = CliRunner().invoke(typer.cli.app, ["suffice.cli", "utils", "docs", *options], catch_exceptions=False)
     assert done.exit_code == 0, done.stderr

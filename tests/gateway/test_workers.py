@@ -75,9 +75,9 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     ann = desk.add("ann")
     options = [*OPTIONS, "--keys", str(desk.path), "--state", str(desk.state)]
     with FakeServer(some_for_ever, remember=False) as upstream, collector() as (address, spans):
-        variables = TRACED | {"OTEL_EXPORTER_OTLP_ENDPOINT": address}
+        more: dict[str, Any] = TRACED | {"OTEL_EXPORTER_OTLP_ENDPOINT": address}
         before = ["--import", str(folder / "mine.py")]
-        with serving("--upstream", upstream.base_url, *options, before=before, **variables) as (url, process):
+        with serving("--upstream", upstream.base_url, *options, before=before, **more) as (url, process):
             yield Started(url, process, upstream, desk, ann, spans)
 
 
