@@ -10,6 +10,7 @@ import json
 import os
 import re
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -27,6 +28,9 @@ LONGEST = 8.0
 
 MEMORY = 1 << 30
 """Bytes of address space: a task that needs more is given up, and the machine spared."""
+
+STUCK_SECONDS = 60.0
+"""Time for a process to load, on a busy machine, beside its task; one that takes longer is stopped, and killed."""
 
 LARGE = 256 << 20
 """Peak memory in bytes beyond which a process is replaced by a fresh one."""
@@ -53,6 +57,7 @@ class KillableWorker:
                 assert process.stdin and process.stdout  # noqa: S101 - they are pipes
                 try:
                     process.stdin.write(json.dumps([task, seconds, arguments]) + "\n")
+                    _wait_for(process.stdout.fileno(), STUCK_SECONDS + LONGEST * seconds)
                     return json.loads(process.stdout.readline())
                 except (OSError, ValueError):
                     self._kill()
@@ -86,6 +91,13 @@ class KillableWorker:
             with suppress(OSError), self.process:  # which closes its pipes; what was not sent yet is lost
                 os.killpg(self.process.pid, signal.SIGKILL)  # with its child that does the tasks
         self.process = None
+
+
+def _wait_for(pipe: int, seconds: float) -> None:
+    waiting = select.poll()
+    waiting.register(pipe, select.POLLIN)
+    if not waiting.poll(1000 * seconds):
+        raise TimeoutError
 
 
 SEARCHER = KillableWorker("search")

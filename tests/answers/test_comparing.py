@@ -46,6 +46,15 @@ def test_a_process_that_was_killed_is_replaced(worker: KillableWorker) -> None:
         answered(worker)
 
 
+def test_a_process_that_is_stuck_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suffice.killable.STUCK_SECONDS", 4.0)
+    worker = KillableWorker("search")
+    assert worker.run("search", "(4.)", "a 42") == "42" and worker.process
+    os.killpg(worker.process.pid, signal.SIGSTOP)
+    assert worker.run("search", "(4.)", "a 43", seconds=0.1) == "43"
+    worker.close()
+
+
 @pytest.mark.filterwarnings("ignore:.*fork")
 def test_a_process_that_was_forked_compares_for_itself() -> None:
     assert QUICK.compare(r"\sqrt{75}", r"5\sqrt{3}").result()
