@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from helpers.labels import calibration
 
-from suffice.planning.promises import KEPT_LABELS, MOST_LABELS, PROOF, STRETCH, Feedback, RiskPromise
+from suffice.planning.feedback import KEPT_LABELS, MOST_LABELS, Feedback
+from suffice.planning.promises import PROOF, STRETCH, RiskPromise
 
 RISK = 0.1
 BASE = calibration([3.0] * 60, [1] * 60)

@@ -21,7 +21,7 @@ from suffice.gateway.votes import learning
 from suffice.gateway.votes.learning import Keeper, kept_in
 from suffice.live import Outcome
 from suffice.live.sampling import NEVER, threshold_of
-from suffice.planning.promises import Feedback
+from suffice.planning.feedback import Feedback
 from suffice.planning.right import Calibration
 
 MOST_KINDS = 64
