@@ -12,7 +12,7 @@ import anthropic
 import openai
 import pytest
 from helpers.live import KEY, QUESTION, boxed
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import suffice
@@ -150,6 +150,7 @@ def bodies(draw: Callable[[Any], Any]) -> bytes:
 
 
 @given(body=bodies(), dialect=st.sampled_from([*DIALECTS.values()]))
+@example(b'data: {"type": "response.output_text.delta", "item_id": "msg_0", "delta": null}\n\n', DIALECTS["responses"])
 def test_no_body_makes_a_reader_raise_anything_else(body: bytes, dialect: Dialect) -> None:
     with suppress(MalformedError):
         assert 0 < len(dialect.read(body, 3)) <= 3

@@ -80,16 +80,16 @@ class StreamReader:
             payload = self._load(data)
             deltas = self._dialect.deltas(payload)
             self._dialect.join(self._reply, payload)
+            text = "".join(one.text for one in deltas if isinstance(one, Piece) and one.kind == "text")
         except UNREADABLE:
             self._fault = self._fault or f"no stream of a response: {_beginning(data)}"
             return []
         kinds = {delta.kind for delta in deltas if isinstance(delta, Piece)}
         self.generated += bool(kinds)
         self.said += bool(kinds - {"reasoning"})
+        self.text += text
         for delta in deltas:
-            if isinstance(delta, Piece):
-                self.text += delta.text if delta.kind == "text" else ""
-            elif isinstance(delta, Ended):
+            if isinstance(delta, Ended):
                 self.closed = self._ended = True
             elif isinstance(delta, Failed):
                 self.closed, self._fault = True, f"an error in the stream: {delta.message[:200]}"
