@@ -249,5 +249,7 @@ def _members(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, values
         if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and not one.name.startswith("_"):
             is_property = any("property" in ast.unparse(mark) for mark in one.decorator_list)
             called = one.name if is_property else _signature(one, values)
-            shown.append(f"`{' '.join(called.split())}`: {(ast.get_docstring(one) or '').partition(chr(10))[0]}")
+            text = ast.get_docstring(one)
+            assert text, f"{node.name}.{one.name} is public and has no docstring"
+            shown.append(f"`{' '.join(called.split())}`: {text.partition(chr(10))[0]}")
     return tuple(shown)
