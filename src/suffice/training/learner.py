@@ -1,7 +1,7 @@
 """One training run: a Stable-Baselines3 algorithm on the array environment, watched by replays."""
 
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
@@ -13,7 +13,6 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
 
 from suffice.controllers.base import Controller
-from suffice.controllers.conditioned import ConditionedController
 from suffice.controllers.files import FORMAT
 from suffice.controllers.learned import LearnedController
 from suffice.executors import Link
@@ -123,8 +122,6 @@ class Watched:
     reward: float
     samples: float
     rounds: float
-    note: str = ""
-    """What is under way, where there are no steps yet."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +131,7 @@ class Trained:
     The controller is the best of the looks; `last` is the same of the network at the end of the run.
     """
 
-    controller: LearnedController | ConditionedController
+    controller: LearnedController
     results: list[Result]
     last: "Trained | None" = None
 
@@ -332,20 +329,13 @@ class Watcher(BaseCallback):
 def network(model: PPO) -> list[tuple[FloatArray, FloatArray]]:
     """The layers that choose the action."""
     policy: Any = model.policy
-    return weights_of([*policy.mlp_extractor.policy_net, policy.action_net])
-
-
-def weights_of(modules: Iterable[torch.nn.Module]) -> list[tuple[FloatArray, FloatArray]]:
-    """Weights and biases of the linear layers."""
-    return [
-        (module.weight.detach().numpy().copy(), module.bias.detach().numpy().copy())
-        for module in modules
-        if isinstance(module, torch.nn.Linear)
-    ]
+    layers = views(policy.mlp_extractor.policy_net, policy.action_net)
+    return [(weights.T.copy(), bias.copy()) for weights, bias in layers]
 
 
 def _card(job: TrainingJob) -> dict[str, Any]:
     setting = job.setting
+    packages = ("suffice", "numpy", "torch", "gymnasium", "stable-baselines3")
     return {
         "kind": "learned",
         "budget": setting.budget,
@@ -356,18 +346,10 @@ def _card(job: TrainingJob) -> dict[str, Any]:
         "preset": job.preset,
         "algorithm": "ppo",
         "activation": "tanh",
-        **common_card(job),
-    }
-
-
-def common_card(job: TrainingJob) -> dict[str, Any]:
-    """What the card of every trained controller says of its job, and of what it was trained with."""
-    packages = ("suffice", "numpy", "torch", "gymnasium", "stable-baselines3")
-    return {
         "format": FORMAT,
-        "actions": list(job.setting.actions),
-        "first": job.setting.first,
-        "target": job.setting.target,
+        "actions": list(setting.actions),
+        "first": setting.first,
+        "target": setting.target,
         "seed": job.seed,
         "pools": [{"name": pool.name, "sha256": pool.sha256} for pool in job.pools],
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},

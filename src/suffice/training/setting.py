@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from suffice import settings
-from suffice.controllers.conditioned import Range
 from suffice.errors import OptionError, PoolError, whole_number
 from suffice.penalties import Penalties
 from suffice.pools import Pool, get_pools
@@ -81,10 +80,6 @@ class TrainingJob:
         None, "Find the penalty for a round with which there are at most so many on average."
     )
     """Where a mean is given, the penalty for it is found on the way, from the setting's on."""
-    ranges: Range | None = None
-    """Where given, one network for all of these imitates plans; its card is for the setting's budget and penalties."""
-    lessons: int = 24
-    """With ranges: pairs of penalties for each budget whose plans are imitated."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pools", tuple(get_pools(self.pools)))
