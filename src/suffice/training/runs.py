@@ -1,17 +1,15 @@
 """Several training runs with different seeds, on all cores; the best on the training pools is kept."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from suffice.errors import OptionError, whole_number
 from suffice.executors import AnyExecutor, Task, get_executor
+from suffice.executors.base import Watch, ignore
 from suffice.replay import mean_over_pools
-from suffice.training.learner import PRESETS, Trained, Watched, learn
+from suffice.training.learner import PRESETS, Trained, learn
 from suffice.training.setting import TrainingJob, check_keep
-
-Watch = Callable[[int, Watched], None]
-"""Is told how the policy of a run stands, with the number of its job."""
 
 
 def check_job(job: TrainingJob) -> None:
@@ -32,7 +30,7 @@ def check_job(job: TrainingJob) -> None:
 def train(
     job: TrainingJob,
     seeds: int = 1,
-    watch: Watch = lambda number, watched: None,
+    watch: Watch = ignore,
     executor: AnyExecutor = "processes",
     keep: str = "best",
 ) -> list[Trained]:
@@ -55,9 +53,11 @@ def _merit(job: TrainingJob, trained: Trained) -> float:
 
 
 def learn_each(
-    jobs: Sequence[TrainingJob], watch: Watch = lambda number, watched: None, executor: AnyExecutor = "processes"
+    jobs: Sequence[TrainingJob], watch: Watch = ignore, executor: AnyExecutor = "processes"
 ) -> Iterator[tuple[int, Trained]]:
     """Run jobs, by default side by side on all cores; each comes with its number as it is done.
+
+    `watch` is told how the policy of a run stands, as `Watched`, with the number of its job.
 
     An interrupt ends them all with what they have so far: their cards say after how many steps.
     """

@@ -16,7 +16,6 @@ KEPT = ("best", "last")
 
 
 def check_keep(keep: str) -> None:
-    """Refuse what is neither the best network of a run nor its last."""
     if keep not in KEPT:
         raise OptionError(f'must be best or last, not "{keep}"', "keep")
 
@@ -49,7 +48,7 @@ class Setting:
 
     @property
     def draws_by_action(self) -> IntArray:
-        """How many draws each action asks for: action 0 stops."""
+        """The number of draws of each action; action 0 stops."""
         return np.array([0, *self.actions])
 
     def check(self, pools: Sequence[Pool]) -> None:
