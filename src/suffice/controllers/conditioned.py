@@ -198,7 +198,6 @@ class ConditionedController(NetworkController):
         return np.dot(hidden, last) + last_bias
 
     def decide(self, tally: Tally) -> int:
-        """What is remembered of this state, or one pass through the network."""
         state = (tally.budget, tally.draws, *tally.top(TOP))
         if (asked := self._known.get(state)) is None:
             if len(self._known) >= MOST_KNOWN:
@@ -207,6 +206,7 @@ class ConditionedController(NetworkController):
         return asked
 
     def pass_through(self, tally: Tally) -> int:
+        """The decision by the network itself."""
         budget, draws, top = tally.budget, tally.draws, tally.top(TOP)
         condition = self._condition(budget)
         if (missing := self._first_round(budget) - draws) > 0:
