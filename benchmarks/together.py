@@ -21,7 +21,7 @@ from suffice import Penalties, load_pool
 from suffice.executors import Link
 from suffice.experiments import Bench
 from suffice.experiments.bench import save_trained
-from suffice.training.learner import GAE_LAMBDA, PRESETS, Trained, Watcher, finished, new_model
+from suffice.training.learner import GAE_LAMBDA, PRESETS, Trained, Watcher, new_model
 from suffice.training.setting import TrainingJob
 
 POOLS = Path(__file__).parents[2] / "shared" / "pools"
@@ -138,7 +138,7 @@ class Runs:
             rate = self.preset.options["learning_rate"] * (max(remaining, 0) if self.preset.annealed else 1)
             self._update(rollout, rate, entropy)
         self._look()
-        return [finished(watcher, self.steps) for watcher in self.watchers]
+        return [watcher.trained() for watcher in self.watchers]
 
     def _look(self) -> None:
         self.actor.write(self.acting)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers.commands import POOL, fails, interrupted, suffice, works
-from helpers.toys import few_lessons, shrink, train_here
+from helpers.toys import shrink, train_here
 
 from suffice.experiments.budgets import WAYS
 
@@ -229,18 +229,3 @@ def test_the_shipped_controller_is_listed_and_serves_its_range(tmp_path: Path) -
     assert results["rl"]["rounds"] < results["asc"]["rounds"] / 2
     refused = fails("evaluate", POOL, "--controller", "rl:penalty_draw=0.5")
     assert "penalty_draw must be between 0.001 and 0.03, not 0.5" in refused
-
-
-def test_one_network_for_many_budgets_is_trained_by_a_command(
-    toys: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    few_lessons(monkeypatch)
-    out = tmp_path / "c.safetensors"
-    options = ["--budget", "6", "--budgets", "5-6", "--seeds", "1"]
-    done = suffice("train", toys[0], "--out", out, *options)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(works("controllers", out))["ranges"]["budget"] == [5, 6]
-    used = works("evaluate", toys[1], "--controller", f"rl:penalty_draw=0.02,file={out}", "--budget", "5")
-    assert "penalty_draw=0.02" in used
-    refused = fails("train", toys[0], "--out", out, "--budgets", "few")
-    assert '--budgets must be two whole numbers with a dash between, as in 2-256, not "few"' in refused

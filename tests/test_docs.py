@@ -131,9 +131,6 @@ def test_commands_that_take_long_run_on_toys(command: Command, tmp_path: Path, m
         (tmp_path / "my-model.gguf").symlink_to(weights)
         run([command], tmp_path, "--max-tokens", "32")
         return
-    if "--budgets" in command.words:
-        run([command], tmp_path, "--budgets", "5-6", "--budget", "6")
-        return
     toys = ["--steps", "1", "--seeds", "1", *(["--repeats", "2"] if "reproduce" in command.words else [])]
     if "reproduce" in command.words and not {"--train", "--test"} & {*command.words}:
         toys += ["--train", "my-pool.jsonl", "--test", "another.jsonl"]

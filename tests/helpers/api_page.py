@@ -250,6 +250,8 @@ def _members(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, values
             is_property = any("property" in ast.unparse(mark) for mark in one.decorator_list)
             called = one.name if is_property else _signature(one, values)
             text = ast.get_docstring(one)
+            if not text and any(hasattr(base, one.name) for base in values[node.name].__bases__):
+                continue  # the base says it
             assert text, f"{node.name}.{one.name} is public and has no docstring"
             shown.append(f"`{' '.join(called.split())}`: {text.partition(chr(10))[0]}")
     return tuple(shown)

@@ -8,7 +8,7 @@ import pytest
 from suffice import Penalties
 from suffice.executors import Here, Processes
 from suffice.planning import budgets as planning_budgets
-from suffice.training import imitation, learner
+from suffice.training import learner
 from suffice.training.learner import PRESETS
 
 
@@ -36,9 +36,3 @@ def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.panel.fitted.EPISODES", 60)
     monkeypatch.setattr(budgets, "FIXED_PENALTIES", (Penalties(0.0075), Penalties(0.03, 0.01)))
     monkeypatch.setattr(budgets, "GRID", ((12.0, 6.0),))
-
-
-def few_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One network for many budgets has few examples of the planner."""
-    monkeypatch.setattr(imitation, "STATES_A_DRAW", 10)
-    monkeypatch.setattr(imitation, "EPISODES", 100)

@@ -81,11 +81,9 @@ class ArrayController(Controller):
         """How many more to draw for each row; 0 stops."""
 
     def is_quick(self, budget: int) -> bool:
-        """Arrays are."""
         return True
 
     def decide(self, tally: Tally) -> int:
-        """The decision for one tally, as the only row."""
         return int(self.decide_many(Tallies.of(tally))[0])
 
     def next_rounds(self, tallies: Tallies) -> IntArray:

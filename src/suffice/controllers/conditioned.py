@@ -5,7 +5,7 @@ rounded, and a decision is the same alone, in a batch and on any machine.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from suffice.controllers.files import Layers, NetworkController, file_kind, load_controller, register
-from suffice.errors import ControllerError, OptionError, SufficeError, whole_number
+from suffice.errors import ControllerError, SufficeError
 from suffice.penalties import ROUND_IN_USE, Penalties
 from suffice.tally import FloatArray, IntArray, Tallies, Tally
 
@@ -98,51 +98,14 @@ def features(top: Any, draws: Any, budget: Any, tables: WholeNumberTables) -> tu
 FEATURES = 21
 CONDITIONS = 6
 DRAW_PENALTIES, ROUND_PENALTIES = (0.001, 0.03), (0.0, 0.05)
+RANGES = {"budget": (2, LARGEST_BUDGET), "penalty_draw": DRAW_PENALTIES, "penalty_round": ROUND_PENALTIES}
+"""What the inputs are scaled for: a network serves these, or less."""
 
 
-@dataclass(frozen=True)
-class Range:
-    """The budgets and penalties that a network was trained for: these, or less."""
-
-    budgets: tuple[int, int] = (2, LARGEST_BUDGET)
-    draw: tuple[float, float] = DRAW_PENALTIES
-    round: tuple[float, float] = ROUND_PENALTIES
-
-    def __post_init__(self) -> None:
-        fewest, largest = (whole_number("budgets", budget, least=2) for budget in self.budgets)
-        if not fewest <= largest <= LARGEST_BUDGET:
-            raise OptionError(f"must rise, to {LARGEST_BUDGET} at the most, not {fewest} to {largest}", "budgets")
-        for name, (least, most) in (("draw", DRAW_PENALTIES), ("round", ROUND_PENALTIES)):
-            low, high = getattr(self, name)
-            if not least <= low <= high <= most:
-                raise OptionError(f"must rise, from {least:g} to {most:g} at the most, not {low:g} to {high:g}", name)
-
-    @classmethod
-    def of(cls, card: Mapping[str, Any]) -> "Range":
-        """What a card says."""
-        ranges = card["ranges"]
-        (least, most), draw, round_ = ranges["budget"], ranges["penalty_draw"], ranges["penalty_round"]
-        return cls((least, most), (float(draw[0]), float(draw[1])), (float(round_[0]), float(round_[1])))
-
-    def check(self, penalties: Penalties) -> None:
-        """Refuse penalties that the network knows nothing of."""
-        for name, value in vars(penalties).items():
-            low, high = getattr(self, name)
-            if not low <= value <= high:
-                raise ControllerError(f"penalty_{name} must be between {low:g} and {high:g}, not {value:g}")
-
-    def check_budget(self, budget: int) -> None:
-        """Refuse a budget that the network knows nothing of."""
-        low, high = self.budgets
-        if not low <= budget <= high:
-            raise ControllerError(f"rl serves budgets from {low} to {high}, not {budget}")
-
-
-def conditions(budget: Any, draw: Any, round_: Any) -> FloatArray:
-    """What the network sees of the budget and the penalties, numbers or columns: each on two scales."""
+def conditions(budget: int, draw: float, round_: float) -> FloatArray:
+    """What the network sees of the budget and the penalties: each on two scales."""
     dear, waiting = np.log2(draw / DRAW_PENALTIES[0]) / 4, np.sqrt(round_ / ROUND_PENALTIES[1])
-    parts = np.log2(budget) / 4, dear, waiting, draw / DRAW_PENALTIES[1], waiting**2, draw * budget / 4
-    return np.stack(parts, axis=-1)
+    return np.array([np.log2(budget) / 4, dear, waiting, draw / DRAW_PENALTIES[1], waiting**2, draw * budget / 4])
 
 
 def on_grid(values: FloatArray) -> FloatArray:
@@ -165,8 +128,11 @@ class ConditionedController(NetworkController):
     """
 
     def __init__(self, layers: Layers, card: Mapping[str, Any], penalties: Penalties) -> None:
-        self.range = Range.of(card)
-        self.range.check(penalties)
+        self.ranges: Mapping[str, tuple[float, float]] = card["ranges"]
+        for name, value in vars(penalties).items():
+            low, high = self.ranges[f"penalty_{name}"]
+            if not low <= value <= high:
+                raise ControllerError(f"penalty_{name} must be between {low:g} and {high:g}, not {value:g}")
         self.layers = layers
         self.card = {**card, "penalties": asdict(penalties)}
         self.penalties = penalties
@@ -184,7 +150,6 @@ class ConditionedController(NetworkController):
 
     @classmethod
     def from_file(cls, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> "ConditionedController":
-        """The layers in order; ValueError where they don't fit each other and the card."""
         numbers = [card["first"], *card["actions"]]
         layers = cls.layers_of(tensors, FEATURES + CONDITIONS, numbers)
         high, bound = np.full(FEATURES + CONDITIONS, LARGEST_INPUT), 0.0
@@ -195,6 +160,10 @@ class ConditionedController(NetworkController):
         # Three layers and an input on the grid make multiples of 2⁻⁴⁰: up to 2¹³ they are exact in 53 bits.
         if len(layers) != 3 or len(high) != len(numbers) or not bound < 2**13:
             raise ValueError
+        for name, (lowest, highest) in RANGES.items():
+            first, last = card["ranges"][name]
+            if not lowest <= first <= last <= highest:
+                raise ValueError
         try:
             return ConditionedController(layers, card, Penalties(**card["penalties"]))
         except SufficeError:
@@ -208,8 +177,9 @@ class ConditionedController(NetworkController):
         )
 
     def check_budget(self, budget: int) -> None:
-        """Those of its range."""
-        self.range.check_budget(budget)
+        low, high = self.ranges["budget"]
+        if not low <= budget <= high:
+            raise ControllerError(f"rl serves budgets from {low} to {high}, not {budget}")
 
     def _condition(self, budget: int) -> FloatArray:
         """What budget and prices add to the first layer, its biases included."""
@@ -228,13 +198,11 @@ class ConditionedController(NetworkController):
         return np.dot(hidden, last) + last_bias
 
     def decide(self, tally: Tally) -> int:
-        """What is remembered of this state, or one pass through the network."""
         state = (tally.budget, tally.draws, *tally.top(TOP))
-        if (known := self._known.get(state)) is not None:
-            return known
-        if len(self._known) >= MOST_KNOWN:
-            self._known.clear()
-        asked = self._known[state] = self.pass_through(tally)
+        if (asked := self._known.get(state)) is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            asked = self._known[state] = self.pass_through(tally)
         return asked
 
     def pass_through(self, tally: Tally) -> int:
@@ -249,7 +217,6 @@ class ConditionedController(NetworkController):
         return self._asked[scores.argmax() if top[0] else 1 + scores[1:].argmax()]
 
     def decide_many(self, tallies: Tallies) -> IntArray:
-        """One pass for all states."""
         budget, draws, top = tallies.budget, tallies.draws, tallies.top(TOP)
         condition = self._condition(budget)
         states, where = np.unique(np.column_stack([draws, top]), axis=0, return_inverse=True)

@@ -74,7 +74,6 @@ class NetworkController(SavedController):
         return f"<{self}>"
 
     def tensors(self) -> dict[str, FloatArray]:
-        """The weights and biases, layer by layer."""
         return {
             f"layers.{number}.{name}": np.ascontiguousarray(tensor, np.float32)
             for number, layer in enumerate(self.layers)

@@ -39,7 +39,6 @@ class LearnedController(NetworkController):
 
     @classmethod
     def from_file(cls, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> "LearnedController":
-        """The layers in order; ValueError where they don't fit each other and the card."""
         numbers = [card["budget"], card["top"], card["first"], *card["actions"]]
         layers = cls.layers_of(tensors, card["top"] + 2, numbers)
         outputs, known = len(layers[-1][1]), card["activation"] in ACTIVATIONS
@@ -78,7 +77,6 @@ class LearnedController(NetworkController):
         return self._keys(draws, top), self.draws_by_action[scores.argmax(axis=1)]
 
     def decide_many(self, tallies: Tallies) -> IntArray:
-        """Look them up in the table."""
         self.check_budget(tallies.budget)
         keys, asked = self.table
         found = np.searchsorted(keys, self._keys(tallies.draws, tallies.top(self.top)))
@@ -93,7 +91,6 @@ class LearnedController(NetworkController):
         return digits @ (self.budget + 1) ** np.arange(self.top, -1, -1)
 
     def check_budget(self, budget: int) -> None:
-        """Its own alone."""
         if budget != self.budget:
             raise ControllerError(f"{self} can't serve a budget of {budget}: use its own, or train another")
 

@@ -18,7 +18,6 @@ class Once(ArrayController):
     """One draw and no vote: what everybody compares with."""
 
     def decide_many(self, tallies: Tallies) -> IntArray:
-        """The one that there is."""
         return np.where(tallies.draws == 0, 1, 0)
 
 
@@ -35,7 +34,6 @@ class SelfConsistency(ArrayController):
         self.require("draws", self.draws is None or self.draws >= 1, "at least 1")
 
     def decide_many(self, tallies: Tallies) -> IntArray:
-        """Everything at once."""
         return np.where(tallies.draws == 0, min(self.draws or tallies.budget, tallies.budget), 0)
 
 
@@ -53,7 +51,6 @@ class AdaptiveSelfConsistency(ArrayController):
         self.require("threshold", 0 < self.threshold <= 1, "above 0 and at most 1")
 
     def decide_many(self, tallies: Tallies) -> IntArray:
-        """One more until sure."""
         first, second = tallies.top(2).T
         sure = lead_probabilities(tallies.budget)[first, second] >= self.threshold
         return np.where(sure & (first > 0), 0, 1)
@@ -79,7 +76,6 @@ class EarlyStoppingSelfConsistency(ArrayController):
         self.require("window", self.window >= 1, "at least 1")
 
     def decide_many(self, tallies: Tallies) -> IntArray:
-        """Fill the window under way; judge it when it is full."""
         size = min(self.window, tallies.budget)
         into_window = tallies.draws % size
         window = tallies.last(size)
@@ -103,7 +99,6 @@ class Doubling(ArrayController):
         self.require("threshold", 0 < self.threshold <= 1, "above 0 and at most 1")
 
     def decide_many(self, tallies: Tallies) -> IntArray:
-        """Double until the leader dominates."""
         leader, given = tallies.votes[:, 0], tallies.votes.sum(axis=1)
         dominates = leader / np.maximum(given, 1) >= self.threshold
         return np.where(dominates, 0, np.maximum(tallies.draws, 2))
@@ -127,7 +122,6 @@ class ConSol(ArrayController):
         self.require("prior", 0 < self.prior < np.inf, "above 0")
 
     def decide_many(self, tallies: Tallies) -> IntArray:
-        """As many as the test may end with."""
         first, second = tallies.top(2).T
         return _draws_to_end(self, tallies.budget)[first, second]
 

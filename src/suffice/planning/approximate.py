@@ -4,6 +4,7 @@ For the first draws every partition is gone over, as in an exact plan. From ther
 counts; what is expected of it is fitted, backwards from the budget, to episodes drawn from the same model of answers.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -12,22 +13,27 @@ import numpy as np
 import scipy
 
 from suffice.penalties import Penalties
-from suffice.planning.model import Arrays, Model, Prior, build_model, cached, confidence_before
-from suffice.planning.tables import Table, levels
-from suffice.planning.values import EXACT, Worths, plan
+from suffice.planning.model import (
+    CONCENTRATIONS,
+    DISCOUNTS,
+    Arrays,
+    Model,
+    Prior,
+    build_model,
+    cached,
+    confidence_before,
+)
+from suffice.planning.tables import SIZE_KEYS, Table, levels
+from suffice.planning.values import Worths, plan
 from suffice.tally import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-from collections.abc import Iterator
-
-from suffice.planning.model import CONCENTRATIONS, DISCOUNTS
-from suffice.planning.tables import SIZE_KEYS
 
 
 @dataclass(frozen=True)
 class Step:
-    """Many episodes after the same number of draws: the last answer, the largest vote counts, the leader, the keys."""
+    """Many episodes after the same number of draws: the last answer, the 3 largest counts, the leader, the keys."""
 
     draws: int
     answer: IntArray
@@ -36,10 +42,8 @@ class Step:
     keys: np.ndarray
 
 
-def simulate(prior: Prior, budget: int, episodes: int, seed: int = 0, counts: int = 3) -> Iterator[Step]:
-    """The episodes after each draw, in step, with so many of the largest vote counts.
-
-    The arrays are overwritten by the next step, but for the answer.
+def simulate(prior: Prior, budget: int, episodes: int, seed: int = 0) -> Iterator[Step]:
+    """The episodes after each draw, in step; the arrays are overwritten by the next step, but for the answer.
 
     A draw of before is chosen, and its answer comes again unless, by d in c, it is a new one after all: that makes
     (c − d)/(n + α) for an answer with c votes.
@@ -54,7 +58,7 @@ def simulate(prior: Prior, budget: int, episodes: int, seed: int = 0, counts: in
     votes = np.zeros((budget + 1) * episodes, np.int16)
     at_least = np.zeros((budget + 2) * episodes, np.int16)
     known, leader = np.zeros(episodes, np.int16), np.zeros(episodes, np.int16)
-    top, keys = np.zeros((counts, episodes), np.int16), np.zeros(episodes, np.uint64)
+    top, keys = np.zeros((3, episodes), np.int16), np.zeros(episodes, np.uint64)
     for draws in range(budget):
         chosen = random.random(episodes) * (draws + alpha)
         place = np.minimum(chosen.astype(np.int64), max(draws - 1, 0))
@@ -70,7 +74,7 @@ def simulate(prior: Prior, budget: int, episodes: int, seed: int = 0, counts: in
         level = count * np.int64(episodes) + every
         rank = at_least[level]
         at_least[level] = rank + 1
-        for place_at_top in range(counts):
+        for place_at_top in range(3):
             np.copyto(top[place_at_top], count, where=rank == place_at_top)
         keys += SIZE_KEYS[count] - SIZE_KEYS[count - 1]
         np.copyto(leader, answer, where=rank == 0)
@@ -84,7 +88,6 @@ MOST_DRAWS = 16_000_000
 SMALLEST_PART = 16
 """After the first draws a round adds this part of those since: of many small steps the errors of the fits add up."""
 
-
 AHEAD = np.array([0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4])
 FURTHER = np.array([0, 0.5, 1.2, 2.2, 4])
 SHARE = np.array([0.05, 0.15, 0.3, 0.5, 0.8])
@@ -96,21 +99,23 @@ PULL = 1.0
 
 
 def exact_draws(budget: int) -> int:
-    """So many draws are planned by partition."""
+    """The number of draws that are planned by partition."""
     return min(32, budget * 2 // 3)
 
 
 @dataclass(frozen=True)
 class Basis:
-    """States at one moment: the weights of the cells around each, and a guess that the leader is the reference."""
+    """States after so many draws of a budget: the weights of the cells around each, and a guess of the confidence."""
 
+    budget: int
+    draws: int
     weights: "csr_array"
     guess: FloatArray
     settled: np.ndarray
 
     @classmethod
     def of(cls, top: IntArray, draws: int, budget: int) -> "Basis":
-        """For rows of the three largest counts, after so many draws of a budget.
+        """For rows of the three largest counts.
 
         Between two answers the lead at the end is about normal; in standard deviations it is expected to be
         (a − b) · √(N / ((N − n)(a + b))). The axes are that of the second, what the third adds, and the leader's share.
@@ -128,7 +133,15 @@ class Basis:
             weights = np.concatenate([weights * (1 - high)[:, None], weights * high[:, None]], axis=1)
         rows = np.arange(len(first) + 1, dtype=np.int32) * cells.shape[1]
         spread = scipy.sparse.csr_array((weights.ravel(), cells.ravel(), rows), shape=(len(first), CELLS))
-        return cls(spread, scipy.special.ndtr(ahead) * scipy.special.ndtr(further), first - second >= budget - draws)
+        guess = scipy.special.ndtr(ahead) * scipy.special.ndtr(further)
+        return cls(budget, draws, spread, guess, first - second >= budget - draws)
+
+    def fitted(self, coefficients: FloatArray) -> FloatArray:
+        """What is expected beyond a guess, by coefficients for each number of draws from the last exact one on."""
+        return self.weights @ coefficients[self.draws - exact_draws(self.budget)]
+
+    def confidence(self, sure: FloatArray) -> FloatArray:
+        return np.where(self.settled, 1, np.clip(self.guess + self.fitted(sure)[:, 0], 0, 1))
 
 
 @dataclass(frozen=True)
@@ -185,46 +198,27 @@ def _moment(draws: int, budget: int, top: IntArray, agrees: np.ndarray) -> Episo
     return EpisodeStates(budget, draws, states.astype(np.int16), counts.astype(float), state.astype(np.int32), stays)
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """Coefficients after each number of draws from the first on, a column for each thing that is expected."""
-
-    budget: int
-    coefficients: FloatArray
-
-    @property
-    def first(self) -> int:
-        """From so many draws on."""
-        return exact_draws(self.budget)
-
-    def at(self, basis: Basis, draws: int) -> FloatArray:
-        """What is expected of the states after so many draws, beyond a guess."""
-        return basis.weights @ self.coefficients[draws - self.first]
-
-
-def confidence_of(sure: Fitted, basis: Basis, draws: int) -> FloatArray:
-    """The probability of each state's leader to be the reference."""
-    return np.where(basis.settled, 1, np.clip(basis.guess + sure.at(basis, draws)[:, 0], 0, 1))
-
-
-def first_confidences(sure: Fitted, prior: Prior) -> list[FloatArray]:
+def first_confidences(sure: FloatArray, budget: int, prior: Prior) -> list[FloatArray]:
     """The confidence of every partition of the first draws: by exact steps, from what is fitted where they end."""
-    model = build_model(sure.first, prior)
+    first = exact_draws(budget)
+    model = build_model(first, prior)
     parts = model.levels[-1].parts.astype(int)
-    leading = confidence_of(sure, Basis.of(parts[:, :3], sure.first, sure.budget), sure.first)
+    leading = Basis.of(parts[:, :3], first, budget).confidence(sure)
     # Who else may be the reference: each by how likely it is to pass the leader.
-    sizes = np.arange(sure.first + 1)
+    sizes = np.arange(first + 1)
     behind = np.maximum(parts[:, :1] - sizes, 0) / np.sqrt(parts[:, :1] + sizes)
-    passes = scipy.special.ndtr(-behind * np.sqrt(sure.budget / (sure.budget - sure.first)))
+    passes = scipy.special.ndtr(-behind * np.sqrt(budget / (budget - first)))
     others = np.where(parts[:, 1:] > 0, np.take_along_axis(passes, parts[:, 1:], axis=1), 0).sum(axis=1)
     trailing = passes * np.divide(1 - leading, others, out=np.zeros(len(parts)), where=others > 0)[:, None]
     return confidence_before(model.levels, model.probabilities, leading, np.minimum(trailing, 1))
 
 
-def fit_model(sure: Fitted, prior: Prior, penalties: Penalties, actions: tuple[int, ...]) -> tuple[Model, Fitted]:
-    """The model of the first draws, by partition, and after them what is expected of each action, by state."""
-    budget, first, moments = sure.budget, sure.first, _moments(sure.budget, prior)
-    later = Fitted(budget, np.zeros((len(moments), CELLS, len(actions)), np.float32))
+def fit_model(
+    sure: FloatArray, budget: int, prior: Prior, penalties: Penalties, actions: tuple[int, ...]
+) -> tuple[Model, FloatArray]:
+    """The model of the first draws, by partition, and after them the coefficients of what each action is worth."""
+    first, moments = exact_draws(budget), _moments(budget, prior)
+    later = np.zeros((len(moments), CELLS, len(actions)), np.float32)
     values: dict[int, FloatArray] = {budget: np.ones(len(moments[0].state))}
 
     def after(moment: EpisodeStates, draws: int) -> FloatArray:
@@ -233,9 +227,8 @@ def fit_model(sure: Fitted, prior: Prior, penalties: Penalties, actions: tuple[i
 
     for moment in reversed(moments):
         expected, basis = [after(moment, action) for action in actions], moment.basis()
-        later.coefficients[moment.draws - first] = moment.fit(basis, expected, 2 * basis.guess - 1)
-        best = state_worths(sure, later, basis, moment.draws, penalties, actions)
-        values[moment.draws] = best.value[moment.state]
+        later[moment.draws - first] = moment.fit(basis, expected, 2 * basis.guess - 1)
+        values[moment.draws] = state_worths(sure, later, basis, penalties, actions).value[moment.state]
         values.pop(moment.draws + max(actions) + 1, None)
     model, start = build_model(first, prior), moments[0]
     reach = range(1, min(max(actions), budget - first) + 1)
@@ -243,54 +236,50 @@ def fit_model(sure: Fitted, prior: Prior, penalties: Penalties, actions: tuple[i
     fit = start.fit(basis, [after(start, draws) for draws in reach], 2 * basis.guess - 1)
     basis = Basis.of(model.levels[-1].parts[:, :3], first, budget)
     ahead = np.minimum(2 * basis.guess[:, None] - 1 + basis.weights @ fit, 1)
-    confidence = first_confidences(sure, prior)
-    return Model(budget, model.levels, model.probabilities, confidence, ahead), later
+    return Model(budget, model.levels, model.probabilities, first_confidences(sure, budget, prior), ahead), later
 
 
 def state_worths(
-    sure: Fitted, later: Fitted, basis: Basis, draws: int, penalties: Penalties, actions: tuple[int, ...]
+    sure: FloatArray, later: FloatArray, basis: Basis, penalties: Penalties, actions: tuple[int, ...]
 ) -> Worths:
-    """What stopping and each action are worth in each state after so many draws."""
-    asked = np.minimum(actions, later.budget - draws)
-    expected = np.minimum(2 * basis.guess[:, None] - 1 + later.at(basis, draws), 1)
-    small = np.array(actions) < min((draws - later.first) // SMALLEST_PART, max(actions))
+    """What stopping and each action are worth in each state, by coefficients of the confidence and of the actions."""
+    asked = np.minimum(actions, basis.budget - basis.draws)
+    expected = np.minimum(2 * basis.guess[:, None] - 1 + basis.fitted(later), 1)
+    small = np.array(actions) < min((basis.draws - exact_draws(basis.budget)) // SMALLEST_PART, max(actions))
     drawing = expected - penalties.round - penalties.draw * asked - np.where(small, np.inf, 0)
-    stopping = 2 * confidence_of(sure, basis, draws) - 1
-    return Worths(draws, asked, stopping, drawing, stopping >= drawing.max(axis=1) - EXACT)
+    return Worths(asked, 2 * basis.confidence(sure) - 1, drawing)
 
 
 def confidence_table(budget: int, prior: Prior) -> Table:
     """The confidence for every tally of a large budget."""
     arrays = cached_confidence(budget, prior)
-    sure = Fitted(budget, arrays["fit"])
 
     def later(column: str, top: IntArray, draws: int) -> np.ndarray:
         if draws == budget:
             return np.ones(len(top))
-        return confidence_of(sure, Basis.of(top, draws, budget), draws)
+        return Basis.of(top, draws, budget).confidence(arrays["fit"])
 
-    return Table.of(levels(sure.first), {"confidence": arrays["first"]}, later)
+    return Table.of(levels(exact_draws(budget)), {"confidence": arrays["first"]}, later)
 
 
 def plan_table(budget: int, prior: Prior, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1) -> Table:
     """The decisions for every tally of a large budget."""
-    sure = Fitted(budget, cached_confidence(budget, prior)["fit"])
+    sure = cached_confidence(budget, prior)["fit"]
 
     def build() -> Arrays:
-        model, later = fit_model(sure, prior, penalties, actions)
-        policy = plan(model, penalties, actions, fewest)
-        return {**policy.columns, "fit": later.coefficients}
+        model, fit = fit_model(sure, budget, prior, penalties, actions)
+        return {**plan(model, penalties, actions, fewest).columns, "fit": fit}
 
     arrays = cached(build, "approximate plan", budget, prior, penalties, actions, fewest, keep=not prior.passing)
-    fitted = Fitted(budget, arrays.pop("fit"))
+    fit = arrays.pop("fit")
 
     def later(column: str, top: IntArray, draws: int) -> np.ndarray:
         if draws == budget:
             return np.zeros(len(top), np.int16)
-        worths = state_worths(sure, fitted, Basis.of(top, draws, budget), draws, penalties, actions)
+        worths = state_worths(sure, fit, Basis.of(top, draws, budget), penalties, actions)
         return worths.asked if column == "asked" else worths.asked_without_stop
 
-    return Table.of(levels(sure.first), arrays, later)
+    return Table.of(levels(exact_draws(budget)), arrays, later)
 
 
 def cached_confidence(budget: int, prior: Prior) -> Arrays:
@@ -301,7 +290,7 @@ def cached_confidence(budget: int, prior: Prior) -> Arrays:
         for moment in _moments(budget, prior):
             basis = moment.basis()
             fits.append(moment.fit(basis, [moment.agrees], basis.guess))
-        sure = Fitted(budget, np.array(fits, np.float32))
-        return {"fit": sure.coefficients, "first": np.concatenate(first_confidences(sure, prior))}
+        sure = np.array(fits, np.float32)
+        return {"fit": sure, "first": np.concatenate(first_confidences(sure, budget, prior))}
 
     return cached(build, "approximate confidence", budget, prior, keep=not prior.passing)

@@ -69,22 +69,18 @@ class Plan(SavedController):
         return f"plan:penalty_draw={self.penalty_draw:g},penalty_round={self.penalty_round:g},actions={actions}{fewest}"
 
     def check_budget(self, budget: int) -> None:
-        """Those that can be planned for."""
         whole_number("budget", budget)
         if budget > LARGEST_BUDGET:
             raise ControllerError(f"there are plans up to a budget of {LARGEST_BUDGET}, not {budget}")
 
     def is_quick(self, budget: int) -> bool:
-        """Once it is planned."""
         return budget in self.tables or (budget, self) in _tables
 
     def decide(self, tally: Tally) -> int:
-        """A look-up by the partition."""
         column = "asked" if tally.leader is not None else "asked_without_stop"
         return int(planned(tally.budget, self).find(column, tally))
 
     def decide_many(self, tallies: Tallies) -> IntArray:
-        """Look-ups by the partitions."""
         table = planned(tallies.budget, self)
         voted = tallies.top(1)[:, 0] > 0
         asked = table.find_many("asked", tallies)
@@ -110,7 +106,6 @@ class Plan(SavedController):
 
     @classmethod
     def from_file(cls, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> "Plan":
-        """The plan of a file; ValueError where its prior is none."""
         prior = Prior(tuple(tensors["prior"].ravel().tolist()))
         if prior.grid.min() < 0 or not np.isclose(sum(prior.weights), 1):
             raise ValueError
@@ -136,11 +131,9 @@ class Mixture(SavedController):
         return " | ".join(f"{share:.3f} × {plan}" for plan, share in zip(self.plans, self.shares, strict=True))
 
     def check_budget(self, budget: int) -> None:
-        """Those that its plans take."""
         self.plans[0].check_budget(budget)
 
     def for_question(self, random: np.random.Generator) -> Controller:
-        """The plan that serves one question."""
         return self.plans[random.choice(len(self.plans), p=self.shares)]
 
     def decide_many(self, tallies: Tallies) -> IntArray:
@@ -149,17 +142,14 @@ class Mixture(SavedController):
 
     @property
     def card(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """What the file says of itself."""
         parts = [{"share": share, **plan.card} for plan, share in zip(self.plans, self.shares, strict=True)]
         return {"kind": "mixture", "format": FORMAT, "plans": parts}
 
     def tensors(self) -> dict[str, FloatArray]:
-        """The prior, which the plans share."""
         return self.plans[0].tensors()
 
     @classmethod
     def from_file(cls, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> "Mixture":
-        """The mixture of a file; ValueError where its shares are none."""
         plans = tuple(Plan.from_file(tensors, part) for part in card["plans"])
         shares = tuple(float(part["share"]) for part in card["plans"])
         if not plans or min(shares) < 0 or not np.isclose(sum(shares), 1):

@@ -62,7 +62,6 @@ class Feedback:
         return replace(base, level=level, slope=slope, scores=scores[start:], truths=truths[start:].astype(int))
 
     def to_bytes(self) -> bytes:
-        """As a state keeps it."""
         return _JSON.dump_json(self)
 
     @classmethod

@@ -110,7 +110,6 @@ class Learner:
         self._expect(UNIVERSAL)
 
     def __len__(self) -> int:
-        """How many votes are remembered."""
         return min(len(self._known), MEMORY)
 
     def observe(self, tally: Tally) -> None:

@@ -41,7 +41,6 @@ class AgreementPromise:
     pressure: float = 0.0
 
     def observe(self, agreed: bool) -> None:
-        """Take an audit in."""
         self.pressure = max(0.0, self.pressure + STEP * (self.target - agreed))
 
     @property
@@ -72,7 +71,6 @@ class SamplesPromise:
 
     @property
     def factor(self) -> float:
-        """What the penalties are multiplied with."""
         return 2.0 ** int(self.pressure * (LEVELS - 1))
 
 
@@ -130,7 +128,6 @@ class RiskPromise:
 
     @property
     def is_broken(self) -> bool:
-        """Whether it can't be believed any longer."""
         return self.evidence >= PROOF
 
 
@@ -169,7 +166,6 @@ class OverOneCap:
 
     @contextmanager
     def expecting(self) -> Iterator[None]:
-        """Count a vote as under way in here."""
         self.under_way += 1
         try:
             yield

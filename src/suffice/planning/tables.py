@@ -34,7 +34,6 @@ class Level:
 
     @cached_property
     def answers(self) -> IntArray:
-        """How many answers have votes."""
         return (self.parts > 0).sum(axis=1)
 
     @cached_property
@@ -54,7 +53,6 @@ SIZE_KEYS = np.array([0, *(pow(6364136223846793005, size, 2**64) for size in ran
 
 
 def partition_keys(parts: IntArray) -> np.ndarray:
-    """The key of each row of parts."""
     return SIZE_KEYS[parts].sum(axis=1, dtype=np.uint64)
 
 
@@ -99,7 +97,6 @@ class Cache(Generic[K, V]):
         return key in self._entries
 
     def get(self, key: K, make: Callable[[], V]) -> V:
-        """The entry of a key, which is made where there is none."""
         if (found := self._entries.get(key)) is not None:
             return found
         with self._locks.setdefault(key, Lock()):
@@ -141,7 +138,6 @@ class Table:
         return cls(np.concatenate([level.keys for level in levels]), starts, columns, later)
 
     def find(self, column: str, tally: Tally) -> float:
-        """The number for one tally."""
         draws = tally.draws
         if self.later and draws > len(self.starts) - 2:
             later, top = self.later, tally.top(3)
@@ -154,7 +150,6 @@ class Table:
         return self.columns[column][row].item()
 
     def find_many(self, column: str, tallies: Tallies) -> np.ndarray:
-        """The number for each row."""
         votes, top = tallies.votes, tallies.top(3)
         none = tallies.draws - votes.sum(axis=1)
         keys = partition_keys(votes) + none.astype(np.uint64) * SIZE_KEYS[1]

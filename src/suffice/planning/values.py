@@ -1,6 +1,5 @@
 """The best policy under the model: what each partition is worth, and how many more to draw there."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,32 +26,22 @@ class Policy:
 
     @property
     def columns(self) -> dict[str, IntArray]:
-        """What a table of decisions has."""
         return {name: np.concatenate(getattr(self, name)) for name in ("asked", "asked_without_stop")}
-
-
-def plan(model: Model, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1) -> Policy:
-    """The policy of all levels, backwards from the last; with fewer draws than `fewest` it doesn't stop."""
-    asked: list[IntArray] = []
-    without_stop: list[IntArray] = []
-    value: list[FloatArray] = []
-    for worths in level_worths(model, penalties, actions, fewest):
-        asked.insert(0, worths.asked.astype(np.int16))
-        without_stop.insert(0, worths.asked_without_stop.astype(np.int16))
-        value.insert(0, worths.value)
-    return Policy(asked, without_stop, value)
 
 
 @dataclass(frozen=True)
 class Worths:
     """What stopping and each number of draws are worth in states that have the same number of votes."""
 
-    votes: int
     draws: IntArray
     stopping: FloatArray
     drawing: FloatArray
     """A column for each of `draws`."""
-    stops: np.ndarray
+    must_draw: bool = False
+
+    @property
+    def stops(self) -> np.ndarray:
+        return (self.stopping >= self.drawing.max(axis=1) - EXACT) & (not self.must_draw)
 
     @property
     def asked_without_stop(self) -> IntArray:
@@ -67,13 +56,16 @@ class Worths:
 
     @property
     def value(self) -> FloatArray:
-        """What each state is worth."""
         return np.where(self.stops, self.stopping, self.drawing.max(axis=1))
 
 
-def level_worths(model: Model, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1) -> Iterator[Worths]:
-    """V = max(2·confidence − 1, max over k of −costs + E[V after k more]), backwards from the last level."""
+def plan(model: Model, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1) -> Policy:
+    """The policy of all levels, backwards from the last; with fewer draws than `fewest` it doesn't stop.
+
+    V = max(2·confidence − 1, max over k of −costs + E[V after k more]).
+    """
     levels, budget, last = model.levels, model.budget, len(model.levels) - 1
+    policy = Policy([], [], [])
     # Column j: the expected value after j more votes.
     ahead = np.zeros((len(levels[-1].parts), max(min(action, budget) for action in actions) + 1))
     if model.later is not None:
@@ -86,8 +78,9 @@ def level_worths(model: Model, penalties: Penalties, actions: tuple[int, ...], f
             ahead = np.column_stack([np.zeros(shape[0]), step @ ahead[:, :-1]])
         draws = np.unique(np.minimum(actions, budget - votes))
         drawing = ahead[:, draws] - penalties.round - penalties.draw * draws
-        stopping = 2 * model.confidence[votes] - 1
-        stops = ((stopping >= drawing.max(axis=1) - EXACT) & (votes >= fewest)) | (votes == budget)
-        worths = Worths(votes, draws, stopping, drawing, stops)
-        yield worths
+        worths = Worths(draws, 2 * model.confidence[votes] - 1, drawing, must_draw=votes < min(fewest, budget))
+        policy.asked.insert(0, worths.asked.astype(np.int16))
+        policy.asked_without_stop.insert(0, worths.asked_without_stop.astype(np.int16))
+        policy.value.insert(0, worths.value)
         ahead[:, 0] = worths.value
+    return policy

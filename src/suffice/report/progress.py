@@ -78,7 +78,7 @@ def training_bar(runs: int, steps: int, standing: Standing = str) -> Iterator[Ca
 
         def advance(run: int, now: "Watched") -> None:
             done[run] = min(now.steps, steps)
-            stands = now.note or f"reward {now.reward:.3f}, {now.samples:.1f} samples in {now.rounds:.1f} rounds"
+            stands = f"reward {now.reward:.3f}, {now.samples:.1f} samples in {now.rounds:.1f} rounds"
             title = _described(f"run {run + 1} of {runs}: {stands}", standing)
             bar.update(task, completed=sum(done.values()), description=title)
 

@@ -171,10 +171,9 @@ def controllers_table(shipped: ConditionedController) -> Columns:
     """The shipped controller, and what it can be asked for."""
     headings = ["budgets", "penalty\ndraw", "penalty\nround", "actions", "first", "trained on"]
     table = Columns("The shipped controller", "name", headings, least=4)
-    ranges = (shipped.range.budgets, shipped.range.draw, shipped.range.round)
     table.add_row(
         "rl",
-        *(f"{low:g}–{high:g}" for low, high in ranges),
+        *(f"{low:g}–{high:g}" for low, high in shipped.ranges.values()),
         "+".join(map(str, shipped.card["actions"])),
         str(shipped.first),
         ", ".join(pool["name"] for pool in shipped.card["pools"]),

@@ -15,12 +15,10 @@ from suffice.training.setting import Setting
 EPISODES_AHEAD = 4096
 """About how many episodes the array environment draws at a time."""
 
-
 BoolArray = NDArray[np.bool_]
 
 
 def observation_space(setting: Setting) -> Any:
-    """What is seen: the state."""
     return gymnasium.spaces.Box(0, 1, (setting.top + 2,), np.float32)
 
 
@@ -41,7 +39,6 @@ class SamplingEnv(gymnasium.Env[FloatArray, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[FloatArray, dict[str, Any]]:
-        """Draw a question and an order of its responses, and the first round."""
         super().reset(seed=seed)
         options = options or {}
         question = self.questions[options.get("question", self.np_random.integers(len(self.questions)))]
@@ -53,7 +50,6 @@ class SamplingEnv(gymnasium.Env[FloatArray, np.int64]):
         return self._observation(), {}
 
     def step(self, action: np.int64) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
-        """Stop, or draw one more round."""
         asked = min(int(self.setting.draws_by_action[action]), self.tally.left)
         reward = 0.0
         if asked:
@@ -93,32 +89,26 @@ class SamplingVecEnv(VecEnv):
         super().__init__(copies, observation_space(self.setting), actions)
 
     def close(self) -> None:
-        """Nothing to release."""
+        pass
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """The copies share all attributes."""
         return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """The copies share all attributes."""
         setattr(self, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """There are no copies to call one by one."""
         raise AttributeError(method_name)
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """The copies are never wrapped."""
         return [False] * len(list(self._get_indices(indices)))
 
     def reset(self) -> FloatArray:
-        """Begin an episode in every copy."""
         self._states, self._right = self._supply.take(self.num_envs)
         self._draws = np.full(self.num_envs, self.setting.first)
         return self._states[:, self.setting.first].copy()
 
     def step_async(self, actions: IntArray) -> None:
-        """Keep the actions for `step_wait`."""
         self._asked = np.minimum(self._draws_by_action[actions], self.setting.budget - self._draws)
 
     def step_wait(self) -> tuple[FloatArray, FloatArray, BoolArray, list[dict[str, Any]]]:
@@ -157,7 +147,6 @@ class Supply:
         return states.copy(), right.copy()
 
     def _draw(self) -> tuple[FloatArray, BoolArray]:
-        """One more batch, shuffled."""
         tables = [
             episode_tables(episodes, self.setting)
             for pool in self._pools
@@ -180,7 +169,6 @@ def episode_tables(episodes: Episodes, setting: Setting) -> tuple[FloatArray, Bo
 
 
 def _targets(episodes: Episodes, target: str) -> IntArray:
-    """The code that counts as right, for each episode."""
     if target == "running":
         return episodes.standings.reference
     return episodes.codes(one.gold if target == "gold" else one.majority for one in episodes.questions)

@@ -1,7 +1,7 @@
 """One training run: a Stable-Baselines3 algorithm on the array environment, watched by replays."""
 
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
@@ -13,16 +13,14 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
 
 from suffice.controllers.base import Controller
-from suffice.controllers.conditioned import ConditionedController
 from suffice.controllers.files import FORMAT
 from suffice.controllers.learned import LearnedController
 from suffice.executors import Link
 from suffice.penalties import Penalties
-from suffice.pools import Pool
 from suffice.replay import Result, evaluate, mean_over_pools
 from suffice.tally import FloatArray
 from suffice.training.env import SamplingVecEnv, Supply
-from suffice.training.setting import Setting, TrainingJob
+from suffice.training.setting import TrainingJob
 
 HIDDEN = (32, 64, 64, 32)
 GAMMA = 1.0
@@ -59,7 +57,6 @@ class QuickPolicy(ActorCriticPolicy):
     _layers: tuple[Layers, Layers] | None = None
 
     def forward(self, obs: Any, deterministic: bool = False) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Actions, values, and the actions' log probabilities."""
         if self._layers is None:
             extractor = self.mlp_extractor
             self._layers = views(extractor.policy_net, self.action_net), views(extractor.value_net, self.value_net)
@@ -97,7 +94,7 @@ class Preset:
     """Whether the learning rate falls to 0 with the steps."""
     sharpness: float = 1.0
     """A factor on the first layer's weights at the start: one vote moves a state by 1/budget only."""
-    policy: str | type[ActorCriticPolicy] = "MlpPolicy"
+    policy: type[ActorCriticPolicy] = ActorCriticPolicy
     policy_options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -123,8 +120,6 @@ class Watched:
     reward: float
     samples: float
     rounds: float
-    note: str = ""
-    """What is under way, where there are no steps yet."""
 
 
 @dataclass(frozen=True)
@@ -134,13 +129,12 @@ class Trained:
     The controller is the best of the looks; `last` is the same of the network at the end of the run.
     """
 
-    controller: LearnedController | ConditionedController
+    controller: LearnedController
     results: list[Result]
     last: "Trained | None" = None
 
     @property
     def seed(self) -> int:
-        """The seed of its run."""
         return int(self.controller.card["seed"])
 
     @property
@@ -156,35 +150,24 @@ def learn(job: TrainingJob, link: Link | None = None) -> Trained:
     """
     preset = PRESETS[job.preset]
     watcher = Watcher(job, preset, link or Link())
-    model = new_model(job, preset)
-    watcher.watch(model)
-    return finished(watcher, model.num_timesteps)
+    watcher.watch(new_model(job, preset))
+    return watcher.trained()
 
 
-def finished(watcher: "Watcher", steps: int) -> Trained:
-    """What a watcher kept of a run of so many steps."""
-    job = watcher.job
-    best = replace(job, setting=replace(job.setting, penalties=watcher.best_penalties))
-    about = {"steps": steps, "best_after_steps": watcher.best_steps, "curve": watcher.curve}
-    trained = _measured(watcher.best, best, about)
-    if watcher.last is watcher.best:
-        return replace(trained, last=trained)
-    last = replace(job, setting=replace(job.setting, penalties=watcher.last_penalties))
-    return replace(trained, last=_measured(watcher.last, last, about))
-
-
-def _measured(controller: LearnedController, job: TrainingJob, about: dict[str, Any]) -> Trained:
-    """A controller whose card has its figures, and what is given about the run; the job has its last penalties."""
-    results = measure(controller, job.pools, job.setting)
-    card = {
-        **controller.card,
-        "penalties": asdict(job.setting.penalties),
-        **about,
-        **figures(results),
-        "target_reward": target_reward(controller, job, FINAL_SEED, FINAL_REPEATS),
-        "rules": figures_of_rules(job),
-    }
-    return Trained(LearnedController(controller.layers, card), results)
+def measure(
+    controller: str | Controller, job: TrainingJob, seed: int = FINAL_SEED, repeats: int = FINAL_REPEATS
+) -> list[Result]:
+    """Replay a controller over the training pools."""
+    setting = job.setting
+    return evaluate(
+        job.pools,
+        controller,
+        budget=setting.budget,
+        repeats=repeats,
+        seed=seed,
+        penalties=setting.penalties,
+        confidence=False,
+    )
 
 
 def figures(results: Sequence[Result]) -> dict[str, float | None]:
@@ -192,34 +175,22 @@ def figures(results: Sequence[Result]) -> dict[str, float | None]:
     return {metric: mean_over_pools(results, metric) for metric in ("reward", "samples", "rounds")}
 
 
-def figures_of_rules(job: TrainingJob) -> dict[str, dict[str, float | None]]:
-    """The same of the rules that a controller must beat."""
-    return {rule: figures(measure(rule, job.pools, job.setting)) for rule in RULES}
-
-
-def measure(
-    controller: str | Controller,
-    pools: Sequence[Pool],
-    setting: Setting,
+def target_reward(
+    results: Sequence[Result],
+    controller: LearnedController,
+    job: TrainingJob,
     seed: int = FINAL_SEED,
     repeats: int = FINAL_REPEATS,
-) -> list[Result]:
-    """Replay a controller over the training pools."""
-    penalties = setting.penalties
-    return evaluate(
-        pools, controller, budget=setting.budget, repeats=repeats, seed=seed, penalties=penalties, confidence=False
-    )
-
-
-def target_reward(controller: LearnedController, job: TrainingJob, seed: int, repeats: int) -> float:
-    """The mean reward over the training pools where the job's target is what counts as right."""
+) -> float:
+    """The mean reward of a replay where the job's target is what counts as right."""
     if job.setting.target == "running":
-        return mean_over_pools(measure(controller, job.pools, job.setting, seed, repeats), "reward") or 0.0
-    pools = [pool.with_majorities() for pool in job.pools] if job.setting.target == "full" else job.pools
+        return mean_over_pools(results, "reward") or 0.0
+    if job.setting.target == "full":
+        job = replace(job, pools=tuple(pool.with_majorities() for pool in job.pools))
     penalties = job.setting.penalties
     rewards = [
         2 * (result.accuracy or 0) / 100 - 1 - penalties.draw * result.samples - penalties.round * result.rounds
-        for result in measure(controller, pools, job.setting, seed, repeats)
+        for result in measure(controller, job, seed, repeats)
     ]
     return float(np.mean(rewards))
 
@@ -254,24 +225,44 @@ def new_model(job: TrainingJob, preset: Preset) -> PPO:
 
 
 def _round_penalty(job: TrainingJob) -> float:
-    """What a round costs in training."""
     given = job.setting.penalties.round
     return max(given, LEAST_ROUND_PENALTY) if job.preset == "fast" else given
 
 
+@dataclass(frozen=True)
+class Look:
+    """The policy at one moment, measured at the penalties that it learned with; its worth is by the job's target."""
+
+    controller: LearnedController
+    job: TrainingJob
+    stands: Watched
+    worth: float
+
+    def trained(self, about: dict[str, Any]) -> Trained:
+        """The controller with its final figures on its card, and what is given about the run."""
+        results = measure(self.controller, self.job)
+        card = {
+            **self.controller.card,
+            **about,
+            **figures(results),
+            "target_reward": target_reward(results, self.controller, self.job),
+            "rules": {rule: figures(measure(rule, self.job)) for rule in RULES},
+        }
+        return Trained(LearnedController(self.controller.layers, card), results)
+
+
 class Watcher(BaseCallback):
-    """Measures the present policy now and then, tells the link of it, and keeps the best by the job's own target."""
+    """Measures the present policy now and then, and tells the link of it."""
 
     def __init__(self, job: TrainingJob, preset: Preset, link: Link) -> None:
         super().__init__()
         self.job = job
+        """Its penalties change on the way where means are asked for."""
+        self.least_round = _round_penalty(job)
         self.entropy = preset.entropy
         self.link = link
         self.next_look = 0
-        self.best_reward = -np.inf
-        self.penalties = job.setting.penalties
-        self.best_penalties = self.penalties
-        self.curve: list[tuple[int, float, float, float]] = []
+        self.looks: list[Look] = []
 
     def watch(self, model: PPO) -> None:
         """Let the model learn its steps, measured before, on the way and after; an interrupt ends it there."""
@@ -281,6 +272,18 @@ class Watcher(BaseCallback):
         except KeyboardInterrupt:
             self.link.stop.set()  # no other run begins
         self.consider(model)
+
+    def trained(self) -> Trained:
+        """The best look, the first where several are, and the last."""
+        best, last = max(self.looks, key=lambda look: look.worth), self.looks[-1]
+        stands = [look.stands for look in self.looks]
+        about = {
+            "steps": last.stands.steps,
+            "best_after_steps": best.stands.steps,
+            "curve": [(now.steps, round(now.reward, 5), round(now.samples, 3), round(now.rounds, 3)) for now in stands],
+        }
+        trained = best.trained(about)
+        return replace(trained, last=trained if last is best else last.trained(about))
 
     def _on_step(self) -> bool:
         return not self.link.stop.is_set()
@@ -293,59 +296,49 @@ class Watcher(BaseCallback):
             self.link.tell(self.consider(model))
 
     def consider(self, model: PPO) -> Watched:
-        """Measure the present policy, keep it if it is the best, and mend the penalties if means are asked for."""
-        job = replace(self.job, setting=replace(self.job.setting, penalties=self.penalties))
+        """Measure the present policy, and mend the penalties if means are asked for."""
+        job = self.job
         for_means = job.mean_samples or job.mean_rounds
         self.next_look = model.num_timesteps + job.steps // (WATCHES_FOR_MEANS if for_means else WATCHES)
         controller = LearnedController(network(model), _card(job))
         repeats = max(5, WATCH_EPISODES // sum(len(pool.questions) for pool in job.pools))
-        results = measure(controller, job.pools, job.setting, WATCH_SEED, repeats)
+        results = measure(controller, job, WATCH_SEED, repeats)
         metrics = ("reward", "samples", "rounds", "agreement")
         reward, samples, rounds, agreement = (mean_over_pools(results, metric) or 0.0 for metric in metrics)
         if for_means:
             over = job.excess(samples, rounds)
-            own = agreement / 100 - WEIGHT_OF_MEANS * max(0, abs(over[0]) - NEAR, over[1] - NEAR)
-        else:
-            own = reward if job.setting.target == "running" else target_reward(controller, job, WATCH_SEED, repeats)
-        self.last, self.last_penalties = controller, self.penalties
-        if own > self.best_reward:
-            self.best, self.best_reward, self.best_steps = controller, own, model.num_timesteps
-            self.best_penalties = self.penalties
-        if for_means:
+            worth = agreement / 100 - WEIGHT_OF_MEANS * max(0, abs(over[0]) - NEAR, over[1] - NEAR)
             self._mend_penalties(model, over)
-        self.curve.append((model.num_timesteps, round(reward, 5), round(samples, 3), round(rounds, 3)))
-        return Watched(model.num_timesteps, reward, samples, rounds)
+        else:
+            worth = target_reward(results, controller, job, WATCH_SEED, repeats)
+        stands = Watched(model.num_timesteps, reward, samples, rounds)
+        self.looks.append(Look(controller, job, stands, worth))
+        return stands
 
     def _mend_penalties(self, model: PPO, over: tuple[float, float]) -> None:
         """The dual step: what is drawn too often gets dearer, what is drawn too seldom cheaper."""
         floors = (LEAST_DRAW_PENALTY, LEAST_ROUND_PENALTY)
-        now = (self.penalties.draw, self.penalties.round)
+        setting = self.job.setting
+        now = (setting.penalties.draw, setting.penalties.round)
         draw, round_ = (
             penalty if excess == 0 else float(np.clip(max(penalty, floor) * np.exp(DUAL_RATE * excess), floor, 1))
             for penalty, floor, excess in zip(now, floors, over, strict=True)
         )
-        self.penalties = Penalties(draw, round_)
+        self.job = replace(self.job, setting=replace(setting, penalties=Penalties(draw, round_)))
         env: Any = model.get_env()
-        env.penalties = Penalties(draw, max(round_, _round_penalty(self.job)))
+        env.penalties = Penalties(draw, max(round_, self.least_round))
 
 
-def network(model: PPO) -> list[tuple[FloatArray, FloatArray]]:
+def network(model: PPO) -> Layers:
     """The layers that choose the action."""
     policy: Any = model.policy
-    return weights_of([*policy.mlp_extractor.policy_net, policy.action_net])
-
-
-def weights_of(modules: Iterable[torch.nn.Module]) -> list[tuple[FloatArray, FloatArray]]:
-    """Weights and biases of the linear layers."""
-    return [
-        (module.weight.detach().numpy().copy(), module.bias.detach().numpy().copy())
-        for module in modules
-        if isinstance(module, torch.nn.Linear)
-    ]
+    layers = views(policy.mlp_extractor.policy_net, policy.action_net)
+    return [(weights.T.copy(), bias.copy()) for weights, bias in layers]
 
 
 def _card(job: TrainingJob) -> dict[str, Any]:
     setting = job.setting
+    packages = ("suffice", "numpy", "torch", "gymnasium", "stable-baselines3")
     return {
         "kind": "learned",
         "budget": setting.budget,
@@ -356,18 +349,10 @@ def _card(job: TrainingJob) -> dict[str, Any]:
         "preset": job.preset,
         "algorithm": "ppo",
         "activation": "tanh",
-        **common_card(job),
-    }
-
-
-def common_card(job: TrainingJob) -> dict[str, Any]:
-    """What the card of every trained controller says of its job, and of what it was trained with."""
-    packages = ("suffice", "numpy", "torch", "gymnasium", "stable-baselines3")
-    return {
         "format": FORMAT,
-        "actions": list(job.setting.actions),
-        "first": job.setting.first,
-        "target": job.setting.target,
+        "actions": list(setting.actions),
+        "first": setting.first,
+        "target": setting.target,
         "seed": job.seed,
         "pools": [{"name": pool.name, "sha256": pool.sha256} for pool in job.pools],
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},

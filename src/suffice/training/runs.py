@@ -1,19 +1,15 @@
 """Several training runs with different seeds, on all cores; the best on the training pools is kept."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from suffice.controllers.conditioned import TOP, Range
 from suffice.errors import OptionError, whole_number
 from suffice.executors import AnyExecutor, Task, get_executor
+from suffice.executors.base import Watch, ignore
 from suffice.replay import mean_over_pools
-from suffice.training.imitation import learn_by_imitation
-from suffice.training.learner import PRESETS, Trained, Watched, learn
-from suffice.training.setting import Setting, TrainingJob, check_keep
-
-Watch = Callable[[int, Watched], None]
-"""Is told how the policy of a run stands, with the number of its job."""
+from suffice.training.learner import PRESETS, Trained, learn
+from suffice.training.setting import TrainingJob, check_keep
 
 
 def check_job(job: TrainingJob) -> None:
@@ -28,31 +24,13 @@ def check_job(job: TrainingJob) -> None:
         raise OptionError(f"must lie between {between}, not {job.mean_samples:g}", "mean_samples")
     if job.mean_rounds is not None and not 1 < job.mean_rounds < budget:
         raise OptionError(f"must lie between 1 and the budget of {budget}, not {job.mean_rounds:g}", "mean_rounds")
-    if job.ranges:
-        _check_ranges(job, job.ranges)
-    else:
-        job.setting.check(job.pools)
-
-
-def _check_ranges(job: TrainingJob, within: Range) -> None:
-    """Refuse options that imitation does not have."""
-    setting = job.setting
-    usual = (TrainingJob.preset, TrainingJob.steps, Setting.target, None, None)
-    if (job.preset, job.steps, setting.target, job.mean_samples, job.mean_rounds) != usual:
-        raise OptionError("one network for many budgets imitates plans: it has no preset, steps, target or means")
-    if setting.top != TOP:
-        raise OptionError(f"must be {TOP} where one network serves many budgets, not {setting.top}", "top")
-    whole_number("lessons", job.lessons)
-    within.check(setting.penalties)
-    within.check_budget(setting.budget)
-    for pool in job.pools:
-        pool.check_budget(setting.budget)
+    job.setting.check(job.pools)
 
 
 def train(
     job: TrainingJob,
     seeds: int = 1,
-    watch: Watch = lambda number, watched: None,
+    watch: Watch = ignore,
     executor: AnyExecutor = "processes",
     keep: str = "best",
 ) -> list[Trained]:
@@ -61,8 +39,6 @@ def train(
     Of each run the best moment is kept, or with `keep="last"` its end.
     """
     check_keep(keep)
-    if job.ranges and keep == "last":
-        raise OptionError("must be best where one network serves many budgets", "keep")
     jobs = [replace(job, seed=job.seed + number) for number in range(whole_number("seeds", seeds))]
     runs = (trained for _, trained in learn_each(jobs, watch, executor))
     kept = [trained.last if keep == "last" and trained.last else trained for trained in runs]
@@ -77,9 +53,11 @@ def _merit(job: TrainingJob, trained: Trained) -> float:
 
 
 def learn_each(
-    jobs: Sequence[TrainingJob], watch: Watch = lambda number, watched: None, executor: AnyExecutor = "processes"
+    jobs: Sequence[TrainingJob], watch: Watch = ignore, executor: AnyExecutor = "processes"
 ) -> Iterator[tuple[int, Trained]]:
     """Run jobs, by default side by side on all cores; each comes with its number as it is done.
+
+    `watch` is told how the policy of a run stands, as `Watched`, with the number of its job.
 
     An interrupt ends them all with what they have so far: their cards say after how many steps.
     """
@@ -94,4 +72,4 @@ def learn_each(
 def _learn(job: TrainingJob, *pools_and_link: Any) -> Trained:
     """A task of a job: its pools are arguments of their own, so that an executor sends those that jobs share once."""
     *pools, link = pools_and_link
-    return (learn_by_imitation if job.ranges else learn)(replace(job, pools=tuple(pools)), link)
+    return learn(replace(job, pools=tuple(pools)), link)

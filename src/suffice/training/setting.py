@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from suffice import settings
-from suffice.controllers.conditioned import Range
 from suffice.errors import OptionError, PoolError, whole_number
 from suffice.penalties import Penalties
 from suffice.pools import Pool, get_pools
@@ -17,7 +16,6 @@ KEPT = ("best", "last")
 
 
 def check_keep(keep: str) -> None:
-    """Refuse what is neither the best network of a run nor its last."""
     if keep not in KEPT:
         raise OptionError(f'must be best or last, not "{keep}"', "keep")
 
@@ -50,7 +48,7 @@ class Setting:
 
     @property
     def draws_by_action(self) -> IntArray:
-        """How many draws each action asks for: action 0 stops."""
+        """The number of draws of each action; action 0 stops."""
         return np.array([0, *self.actions])
 
     def check(self, pools: Sequence[Pool]) -> None:
@@ -81,10 +79,6 @@ class TrainingJob:
         None, "Find the penalty for a round with which there are at most so many on average."
     )
     """Where a mean is given, the penalty for it is found on the way, from the setting's on."""
-    ranges: Range | None = None
-    """Where given, one network for all of these imitates plans; its card is for the setting's budget and penalties."""
-    lessons: int = 24
-    """With ranges: pairs of penalties for each budget whose plans are imitated."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pools", tuple(get_pools(self.pools)))

@@ -7,11 +7,10 @@ import typer
 from typer import Option
 
 import suffice
-from suffice import OptionError, Penalties
+from suffice import Penalties
 from suffice.cli import options
 from suffice.cli.app import app, need, show, whole_numbers
 from suffice.cli.command import Fields
-from suffice.controllers.conditioned import Range
 from suffice.report.files import training_json
 from suffice.report.progress import training_bar
 from suffice.report.tables import training_table
@@ -32,9 +31,6 @@ def train(
     penalty_draw: options.PenaltyDraw = Penalties.draw,
     penalty_round: options.PenaltyRound = Penalties.round,
     actions: options.Actions = options.PAPER_ACTIONS,
-    budgets: str | None = Option(
-        None, metavar="2-256", help="One network for all these budgets and all penalties, which imitates plans."
-    ),
     seeds: int = Option(5, metavar="N", help="How many controllers to train; the best is kept."),
     keep: str = Option(
         "best", metavar="best|last", help="The best network of each training, or the last, as in the paper."
@@ -47,10 +43,9 @@ def train(
     pools = tuple(options.load_pools(chosen))
     penalties = options.penalties_of(penalty_draw, penalty_round, pools, prices, outputs.quiet)
     setting = Setting(penalties, whole_numbers("actions", actions), **process)
-    ranges = None if budgets is None else Range(_budget_range(budgets))
-    job = TrainingJob(pools, setting, **how, ranges=ranges)
+    job = TrainingJob(pools, setting, **how)
     cluster = options.on_ray(ray)
-    with training_bar(seeds, 1 if ranges else job.steps, options.standing_of(cluster)) as watch:
+    with training_bar(seeds, job.steps, options.standing_of(cluster)) as watch:
         trained = training.train(job, seeds, watch, cluster or "processes", keep)
     if not trained:
         raise KeyboardInterrupt  # before there was anything to keep
@@ -68,13 +63,6 @@ def train(
             "worth using. Train longer, with more seeds, or on pools with more agreement."
         )
         typer.secho(message, fg="red", bold=True, err=True)
-    if not ranges and any(one.controller.card["steps"] < job.steps for one in trained):
+    if any(one.controller.card["steps"] < job.steps for one in trained):
         typer.echo("Interrupted: these are the best so far.", err=True)
     typer.echo(f"The controller of seed {trained[0].seed} is in {out}: use it as file:{out}", err=outputs.quiet)
-
-
-def _budget_range(text: str) -> tuple[int, int]:
-    low, _, high = text.partition("-")
-    if not (low.isdecimal() and high.isdecimal()):
-        raise OptionError(f'must be two whole numbers with a dash between, as in 2-256, not "{text}"', "budgets")
-    return int(low), int(high)
