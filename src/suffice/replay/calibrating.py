@@ -15,7 +15,7 @@ from suffice.errors import OptionError, PoolError, whole_number
 from suffice.planning import certainties
 from suffice.planning.right import FEWEST, SIGNALS, Calibration, SignalScale, learn, score
 from suffice.pools import AnyPool, Episodes, Pool, Question, draw_episodes, get_pools
-from suffice.replay.evaluate import known_mean
+from suffice.replay.evaluate import row_means
 from suffice.replay.run import Outcomes, replay
 from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray
 
@@ -168,7 +168,7 @@ def _votes(episodes: Episodes, outcomes: Outcomes, signals: Sequence[str]) -> di
         "truths": outcomes.right(episodes),
         "certainties": np.nan_to_num(certainties(tallies)),
     }
-    return found | {name: known_mean(np.where(givers, episodes.signal(name), np.nan)) for name in signals}
+    return found | {name: row_means(np.where(givers, episodes.signal(name), np.nan)) for name in signals}
 
 
 def calibration_of(votes: LabelledVotes) -> Calibration:

@@ -284,7 +284,7 @@ def _replay_shard(
                 sums = question_sums(found["confidence"], found["agreement"], episodes.repeats)
                 parts[-1][-1]["reliability"] = sums
             link.tell(len(episodes.questions))
-    return [_joined(batches) for batches in zip(*parts, strict=True)]
+    return [concatenated(batches) for batches in zip(*parts, strict=True)]
 
 
 def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, link: Link) -> Iterator[Measures]:
@@ -312,12 +312,12 @@ def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, 
         }
 
 
-def _joined(parts: Sequence[dict[str, FloatArray]]) -> dict[str, FloatArray]:
+def concatenated(parts: Sequence[dict[str, FloatArray]]) -> dict[str, FloatArray]:
     return {metric: np.concatenate([part[metric] for part in parts]) for metric in parts[0]}
 
 
 def _by_question(episodes: Episodes, found: Measures, penalties: Penalties) -> dict[str, FloatArray]:
-    means = {name: known_mean(values.reshape(-1, episodes.repeats)) for name, values in found.items()}
+    means = {name: row_means(values.reshape(-1, episodes.repeats)) for name, values in found.items()}
     metered = [question.tokens is not None and None not in question.tokens for question in episodes.questions]
     for name in ("total_tokens", "sequential_tokens"):
         means[name] = np.where(metered, means[name], np.nan)
@@ -331,7 +331,7 @@ def _by_question(episodes: Episodes, found: Measures, penalties: Penalties) -> d
     }
 
 
-def known_mean(rows: FloatArray) -> FloatArray:
+def row_means(rows: FloatArray) -> FloatArray:
     """The mean of what is known in each row, NaN where nothing is."""
     known = ~np.isnan(rows)
     sums = np.where(known, rows, 0).sum(axis=1)
@@ -339,16 +339,16 @@ def known_mean(rows: FloatArray) -> FloatArray:
 
 
 def _result(pool: Pool, variant: Variant, parts: Sequence[dict[str, FloatArray]]) -> Result:
-    joined = _joined(parts)
-    sums = joined.pop("reliability", None)
-    by_question = {metric: joined[metric] for metric in METRICS}
-    means: dict[str, Any] = {metric: _mean(values) for metric, values in by_question.items()}
+    found = concatenated(parts)
+    sums = found.pop("reliability", None)
+    by_question = {metric: found[metric] for metric in METRICS}
+    means: dict[str, Any] = {metric: known_mean(values) for metric, values in by_question.items()}
     reliability = None if sums is None else Reliability(sums.sum(axis=0))
     means |= {"reliability": reliability, "by_question": by_question, "election": variant.elect}
     return Result(pool.name, variant.name, len(pool.questions), **means)
 
 
-def _mean(values: FloatArray) -> float | None:
+def known_mean(values: FloatArray) -> float | None:
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else None
 
