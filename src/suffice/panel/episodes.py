@@ -30,8 +30,7 @@ class PanelEpisodes:
 
     def spent(self, rows: IntArray, draws: IntArray) -> FloatArray:
         """What so many draws of each voter cost."""
-        spent: FloatArray = self.money[rows[:, None], np.arange(draws.shape[1]), draws].sum(axis=1)
-        return spent
+        return self.money[rows[:, None], np.arange(draws.shape[1]), draws].sum(axis=1)
 
     def full_vote(self, weights: Sequence[float]) -> IntArray:
         """What the panel elects when every voter has drawn all of its budget."""

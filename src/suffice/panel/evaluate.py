@@ -46,7 +46,6 @@ class PanelResult:
 
     @property
     def name(self) -> str:
-        """The controller, and who is alone with it."""
         return self.controller if self.voter is None else f"{self.voter}: {self.controller}"
 
     def difference(self, baseline: "PanelResult") -> Difference | None:
@@ -76,12 +75,7 @@ class PanelComparison:
 
 
 def panel_controller(spec: str | PanelController, voters: Sequence[str], budget: int) -> PanelController:
-    """The controller that `cascade`, `cascade:key=value,…` or `file:PATH` describes, for these voters.
-
-    Args:
-        spec: The text, or a controller.
-        voters: Their names, the first to be asked first: a cascade goes by that.
-        budget: The most draws of each.
+    """The controller that `cascade`, `cascade:key=value,…` or `file:PATH` describes; a cascade asks in this order.
 
     >>> panel_controller("cascade:first=2", ["small", "large"], 32).choose_many.__self__.first
     2
@@ -100,7 +94,7 @@ def panel_controller(spec: str | PanelController, voters: Sequence[str], budget:
         raise ControllerError(f'unknown controller of a panel "{spec}": there are cascade and file:PATH')
     if sorted(found.voters) != sorted(voters):
         raise ControllerError(f'"{spec}" is for the voters {", ".join(found.voters)}, not {", ".join(voters)}')
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def evaluate_panel(

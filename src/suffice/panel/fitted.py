@@ -144,8 +144,7 @@ def fit_panel(
 
     def worth(answer: IntArray, rows: IntArray) -> FloatArray:
         gold, voted = answer == episodes.gold[rows], answer == full[rows]
-        right: FloatArray = trust[rows] * gold + (1 - trust[rows]) * voted
-        return value * right
+        return value * (trust[rows] * gold + (1 - trust[rows]) * voted)
 
     random = np.random.default_rng(seed)
     ends = ends_of(budget)
@@ -208,8 +207,7 @@ def _ridge(stands: FloatArray, gained: FloatArray, later: FloatArray, counts: Fl
     """What the gain is beyond that of the step after, by least squares that are pulled to nothing."""
     counted = stands.T * counts
     gram = counted @ stands + PULL * np.eye(stands.shape[1])
-    beyond: FloatArray = np.linalg.solve(gram, counted @ (gained - stands @ later))
-    return beyond
+    return np.linalg.solve(gram, counted @ (gained - stands @ later))
 
 
 def save_panel(controller: FittedPanel, path: Path) -> None:

@@ -128,8 +128,7 @@ def _from_gold(labelled: Sequence[tuple[FloatArray, int]], voters: int) -> Float
         return float((np.log(likely) - weights @ gold).sum() + PULL * ((weights - USUAL) ** 2).sum())
 
     found = scipy.optimize.minimize(surprise, np.full(voters, USUAL), method="L-BFGS-B", bounds=[(0, None)] * voters)
-    weights: FloatArray = np.maximum(found.x, 1e-6)
-    return weights
+    return np.maximum(found.x, 1e-6)
 
 
 def _from_agreement(shares: Sequence[FloatArray]) -> FloatArray:
