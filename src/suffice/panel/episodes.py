@@ -47,8 +47,8 @@ def draw_panel(voters: Sequence[PoolVoter], budget: int, repeats: int, seed: int
         alone = tuple(_recoded(one, questions) for one in drawn)
         answers = np.stack([one.answers for one in alone], axis=1)
         money = [one.spent.T * voter.price / 1_000_000 for one, voter in zip(alone, voters, strict=True)]
-        gold = alone[0].codes(question.gold for question in questions)
-        yield PanelEpisodes(tuple(voter.name for voter in voters), answers, np.stack(money, axis=1), gold, alone)
+        names = tuple(voter.name for voter in voters)
+        yield PanelEpisodes(names, answers, np.stack(money, axis=1), alone[0].gold, alone)
 
 
 def _together(*same: Question) -> Question:

@@ -158,11 +158,11 @@ def _chosen(labelled: Sequence[Labelled], questions: int | Iterable[str], seed: 
 
 
 def _votes(episodes: Episodes, outcomes: Outcomes, signals: Sequence[str]) -> dict[str, Any]:
-    tallies = episodes.standings.at(np.arange(len(outcomes.samples)), outcomes.samples)
+    tallies = outcomes.tallies(episodes)
     counted = outcomes.counted(episodes) >= 0
     givers = counted & (episodes.answers == outcomes.answer[:, None])
     found = {
-        "leader": outcomes.leader_votes(episodes).astype(int),
+        "leader": tallies.top(1)[:, 0],
         "draws": outcomes.samples,
         "none": outcomes.samples - tallies.votes.sum(axis=1),
         "truths": outcomes.right(episodes),
