@@ -75,18 +75,15 @@ def test_a_cascade_goes_on_with_those_who_are_left() -> None:
 
 
 def test_live_and_replay_decide_alike(fitted: PanelController) -> None:
-    (batch,) = draw_panel(aligned(small_and_large()), 6, 2, 0)
+    (episodes,) = draw_panel(aligned(small_and_large()), 6, 2, 0)
     cascade = Cascade(("large", "small"), first=2, then=4, budget=6)
     for controller in (fitted, cascade):
-        ended = run_panel(batch.panel, controller)
-        for row in range(0, len(batch.panel), 7):
-            said = {
-                one.questions[0].id and name: one.row(row)
-                for name, one in zip(batch.panel.voters, batch.alone, strict=True)
-            }
+        ended = run_panel(episodes, controller)
+        for row in range(0, len(episodes), 7):
+            said = {name: one.row(row) for name, one in zip(episodes.voters, episodes.alone, strict=True)}
             tally, rounds = one_by_one(controller, said)
             assert len(rounds) == ended.rounds[row]
-            assert [tally.voters.count(name) for name in batch.panel.voters] == ended.draws[row].tolist()
+            assert [tally.voters.count(name) for name in episodes.voters] == ended.draws[row].tolist()
 
 
 def test_the_fitted_controller_spends_more_where_voters_differ(fitted: PanelController) -> None:

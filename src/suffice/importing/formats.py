@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from suffice.errors import OptionError, PoolError
-from suffice.jsonl import decoded, json_lines, quoted, read_unpacked
+from suffice.jsonl import decoded, json_lines, quoted
 from suffice.response import Response
 
 NOT_FOUND = "[invalid]"
@@ -26,20 +26,12 @@ class ImportedRow:
     question: str
     response: Response
     given: str | None = None
-    """The answer where the file has one already."""
-    has_given: bool = False
-    """Whether the file says what the answer is, if only that there is none."""
+    """The answer, where the file has it already: empty where it says that there is none."""
     gold: str | None = None
 
 
-@dataclass(frozen=True)
-class Dropped:
-    """Something that is no response, and why."""
-
-    why: str
-
-
-Rows = Iterator[ImportedRow | Dropped]
+Rows = Iterator[ImportedRow | str]
+"""What is a response; and of what is none, the reason."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +49,6 @@ class TableColumns:
 
 
 def wanted(record: Mapping[str, Any], field: str, place: str) -> Any:
-    """A field that must be there."""
     if field not in record:
         raise PoolError(f"{place}: the field {quoted(field)} is missing")
     return record[field]
@@ -76,21 +67,21 @@ def count(value: object, place: str) -> int | None:
     return int(number)
 
 
-def inspect_log(path: Path) -> Rows:
+def inspect_log(path: Path, data: bytes) -> Rows:
     """Responses of an Inspect log, .eval or .json; their answers are those of the first scorer."""
-    for place, sample in _samples(path):
+    for place, sample in _samples(path, data):
         identity = str(wanted(sample, "id", place))
         output = sample.get("output") or {}
         choices = output.get("choices") or []
         if sample.get("error") or not choices:
-            yield Dropped("ended in an error" if sample.get("error") else "no output")
+            yield "ended in an error" if sample.get("error") else "no output"
             continue
         reason = {"max_tokens": "length"}.get(choices[0].get("stop_reason"), choices[0].get("stop_reason"))
         tokens = (output.get("usage") or {}).get("output_tokens")
         scores = list((sample.get("scores") or {}).values())
         given = scores[0].get("answer") if scores else None
         response = Response(output.get("completion") or "", reason, tokens)
-        yield ImportedRow(identity, response, given, given is not None, _one_target(sample.get("target")))
+        yield ImportedRow(identity, response, given, _one_target(sample.get("target")))
 
 
 def _one_target(target: Any) -> str | None:
@@ -100,11 +91,10 @@ def _one_target(target: Any) -> str | None:
     return str(target) if target not in (None, "") else None
 
 
-def _samples(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _samples(path: Path, data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
     if not zipfile.is_zipfile(path):
         try:
-            log = json.loads(read_unpacked(path, PoolError))
-            samples = log["samples"]
+            samples = json.loads(data)["samples"]
         except (ValueError, KeyError, TypeError):
             raise PoolError(f"{path}: it is no Inspect log, or one without samples") from None
         yield from ((f"{path}, sample {number}", sample) for number, sample in enumerate(samples or [], 1))
@@ -129,29 +119,27 @@ def _by_epoch(name: str) -> tuple[str, int]:
     return identity, int(epoch)
 
 
-def harness_samples(path: Path) -> Rows:
+def harness_samples(path: Path, data: bytes) -> Rows:
     """Responses of the harness's --log_samples; where several filters were used, those of the first count."""
     filters: dict[str, str] = {}
-    for place, record in json_lines(
-        path, read_unpacked(path, PoolError), PoolError, "doc_id, target, resps and filtered_resps"
-    ):
+    for place, record in json_lines(path, data, PoolError, "doc_id, target, resps and filtered_resps"):
         identity = str(wanted(record, "doc_id", place))
         used = str(record.get("filter"))
         texts, given = _flat(wanted(record, "resps", place)), _flat(record.get("filtered_resps"))
         if filters.setdefault(identity, used) != used:
-            yield from (Dropped("there again by another filter") for _ in texts)
+            yield from ["there again by another filter"] * len(texts)
             continue
         # A filter that takes the first, or the majority, leaves fewer than there were: then the texts are read.
         each = given if len(given) == len(texts) else [None] * len(texts)
         for text, answer in zip(texts, each, strict=True):
             if not isinstance(text, str):
-                yield Dropped("no text but a likelihood")
+                yield "no text but a likelihood"
                 continue
-            found = answer if isinstance(answer, str) and answer != NOT_FOUND else None
+            found = answer if isinstance(answer, str) and answer != NOT_FOUND else ""
             gold = _one_target(record.get("target"))
             # A worked solution of GSM8K ends in #### and the answer.
             gold = gold.rpartition("####")[2].strip() if gold else None
-            yield ImportedRow(identity, Response(text), found, answer is not None, gold)
+            yield ImportedRow(identity, Response(text), None if answer is None else found, gold)
 
 
 def _flat(responses: Any) -> list[Any]:
@@ -163,9 +151,9 @@ def _flat(responses: Any) -> list[Any]:
     return [one for part in responses for one in _flat(part)]
 
 
-def batch_output(path: Path, suffix: str | None) -> Rows:
+def batch_output(path: Path, data: bytes, suffix: str | None) -> Rows:
     """Responses of a batch; with a suffix, a custom id is that of the question, the suffix, and the draw."""
-    for place, record in json_lines(path, read_unpacked(path, PoolError), PoolError, "custom_id and response"):
+    for place, record in json_lines(path, data, PoolError, "custom_id and response"):
         custom = str(wanted(record, "custom_id", place))
         identity = custom.rpartition(suffix)[0] if suffix else custom
         if not identity:
@@ -173,11 +161,11 @@ def batch_output(path: Path, suffix: str | None) -> Rows:
         reply = record.get("response") or {}
         body = reply.get("body")
         if record.get("error") or reply.get("status_code", 200) != 200 or not isinstance(body, dict):
-            yield Dropped("failed at the server")
+            yield "failed at the server"
             continue
         said = list(_said(body))
         if not said:
-            yield Dropped("no output")
+            yield "no output"
         usage = body.get("usage") or {}
         # Of several choices only the sum is known.
         tokens = usage.get("completion_tokens", usage.get("output_tokens")) if len(said) == 1 else None
@@ -195,10 +183,8 @@ def _said(body: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
         yield "".join(part.get("text") or "" for part in parts), "length" if cut else "stop"
 
 
-def csv_table(path: Path, columns: TableColumns) -> Rows:
-    """Responses of a CSV file with a header."""
-    text = decoded(path, read_unpacked(path, PoolError), PoolError)
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+def csv_table(path: Path, data: bytes, columns: TableColumns) -> Rows:
+    reader = csv.DictReader(io.StringIO(decoded(path, data, PoolError), newline=""), strict=True)
 
     def rows() -> Iterator[tuple[str, dict[str, Any]]]:
         names = list(reader.fieldnames or [])
@@ -219,7 +205,6 @@ def csv_table(path: Path, columns: TableColumns) -> Rows:
 
 
 def parquet_table(path: Path, columns: TableColumns) -> Rows:
-    """Responses of a Parquet file."""
     try:
         parquet = importlib.import_module("pyarrow.parquet")
     except ModuleNotFoundError:
@@ -242,10 +227,10 @@ def _table(rows: Iterator[tuple[str, dict[str, Any]]], columns: TableColumns) ->
                 )
         question, answer = row[columns.question], row[columns.answer]
         if question is None or str(question) == "":
-            yield Dropped("no question named")
+            yield "no question named"
             continue
         text = "" if answer is None else str(answer)
         gold = row.get(columns.gold or "gold")
         tokens = count(row.get(columns.tokens or "tokens"), place)
         response = Response(text, None, tokens)
-        yield ImportedRow(str(question), response, text or None, True, None if gold in (None, "") else str(gold))
+        yield ImportedRow(str(question), response, text, None if gold in (None, "") else str(gold))

@@ -6,24 +6,23 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from suffice.answers import Extractor, Keys, Read, get_extractor
 from suffice.errors import OptionError, PoolError, whole_number
 from suffice.importing import formats
-from suffice.importing.formats import Dropped, ImportedRow, Rows, TableColumns, wanted
+from suffice.importing.formats import ImportedRow, Rows, TableColumns, wanted
 from suffice.jsonl import json_lines, read_unpacked
 from suffice.paths import is_there
 from suffice.pools import Pool, Question
 
-_READERS: dict[str, Callable[[Path, str | None, TableColumns], Rows]] = {
-    "inspect": lambda path, suffix, columns: formats.inspect_log(path),
-    "lm-eval": lambda path, suffix, columns: formats.harness_samples(path),
-    "openai-batch": lambda path, suffix, columns: formats.batch_output(path, suffix),
-    "csv": lambda path, suffix, columns: formats.csv_table(path, columns),
-    "parquet": lambda path, suffix, columns: formats.parquet_table(path, columns),
+_READERS: dict[str, Callable[[Path, bytes, str | None, TableColumns], Rows]] = {
+    "inspect": lambda path, data, suffix, columns: formats.inspect_log(path, data),
+    "lm-eval": lambda path, data, suffix, columns: formats.harness_samples(path, data),
+    "openai-batch": lambda path, data, suffix, columns: formats.batch_output(path, data, suffix),
+    "csv": lambda path, data, suffix, columns: formats.csv_table(path, data, columns),
+    "parquet": lambda path, data, suffix, columns: formats.parquet_table(path, columns),
 }
 FORMATS = tuple(_READERS)
 
@@ -96,22 +95,26 @@ def import_pool(
     golds = _golds(Path(gold)) if gold else {}
     kept: dict[str, list[ImportedRow]] = {}
     dropped: Counter[str] = Counter()
-    for row in chain.from_iterable(_rows(path, format, suffix, columns) for path in files):
-        if isinstance(row, Dropped):
-            dropped[row.why] += 1
-        else:
-            kept.setdefault(row.question, []).append(row)
+    digest = hashlib.sha256()
+    for path in files:
+        data = _read(path)
+        digest.update(data)
+        for row in _rows(path, data, format, suffix, columns):
+            if isinstance(row, str):
+                dropped[row] += 1
+            else:
+                kept.setdefault(row.question, []).append(row)
     for name in [name for name, rows in kept.items() if len(rows) < fewest]:
         dropped[f"of questions with fewer than {fewest}"] += len(kept.pop(name))
     if not kept:
         why = "; ".join(f"{number} {reason}" for reason, number in dropped.items())
         raise PoolError(f"{files[0]}: there is no response in it that can be taken{': ' + why if why else ''}")
     questions = tuple(_question(name, rows, extractor, golds.get(name)) for name, rows in kept.items())
-    digest = hashlib.sha256(b"".join(read_unpacked(path, PoolError) for path in files)).hexdigest()
-    return Imported(Pool(files[0].stem, questions, digest), sum(map(len, kept.values())), dict(dropped))
+    pool = Pool(files[0].stem, questions, digest.hexdigest())
+    return Imported(pool, sum(map(len, kept.values())), dict(dropped))
 
 
-def _rows(path: Path, format: str | None, suffix: str | None, columns: TableColumns) -> Rows:  # noqa: A002
+def _read(path: Path) -> bytes:
     if not is_there(path):
         raise PoolError(f"{path}: there is no such file")
     if path.is_dir():
@@ -119,9 +122,13 @@ def _rows(path: Path, format: str | None, suffix: str | None, columns: TableColu
     data = read_unpacked(path, PoolError)
     if not data or data.isspace():
         raise PoolError(f"{path}: it is empty; give a file with responses in it")
+    return data
+
+
+def _rows(path: Path, data: bytes, format: str | None, suffix: str | None, columns: TableColumns) -> Rows:  # noqa: A002
     chosen = format or _format_of(path, data)
     try:
-        yield from _READERS[chosen](path, suffix, columns)
+        yield from _READERS[chosen](path, data, suffix, columns)
     except (AttributeError, TypeError):  # there is a number or a list where an object should be
         raise PoolError(f"{path}: it is JSON, and not as {chosen} writes it; give another file, or format") from None
 
@@ -166,8 +173,11 @@ def _question(name: str, rows: list[ImportedRow], extractor: Extractor | None, g
     """A question of a pool: equal answers have one key, and gold is compared alike."""
     reading = extractor or get_extractor("auto")
     keys = extractor.keys() if extractor else Keys()
-    given = extractor is None
-    answers = tuple(keys.key(row.given if given and row.has_given else reading.extract(row.response)) for row in rows)
-    gold = gold if gold is not None else next((row.gold for row in rows if row.gold is not None), None)
+    answers = []
+    for row in rows:
+        is_said = extractor is None and row.given is not None
+        answers.append(keys.key((row.given or None) if is_said else reading.extract(row.response)))
+    gold = next((one for one in (gold, *(row.gold for row in rows)) if one is not None), None)
     tokens = tuple(row.response.tokens for row in rows)
-    return Question(name, keys.find(gold), answers, tokens if any(one is not None for one in tokens) else None)
+    known = any(one is not None for one in tokens)
+    return Question(name, keys.find(gold), tuple(answers), tokens if known else None)

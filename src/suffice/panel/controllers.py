@@ -20,8 +20,7 @@ So among equals that answer leads whose last vote came first, which is the one t
 
 def vote_sizes(places: IntArray, voters: IntArray) -> FloatArray:
     """What a voter's vote counts for, by its place among that voter's: hardly less than 1, the earlier the more."""
-    sizes: FloatArray = 1 - LATE * 2.0 ** np.minimum(places, 32) * (1 + voters / 100)
-    return sizes
+    return 1 - LATE * 2.0 ** np.minimum(places, 32) * (1 + voters / 100)
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,6 @@ class PanelTallies:
 
     @property
     def budget(self) -> int:
-        """The most draws of each voter."""
         return int(self.answers.shape[2])
 
     @cached_property
@@ -75,8 +73,7 @@ class PanelTallies:
 
     def sums(self, weights: Sequence[float]) -> FloatArray:
         """What each answer weighs, at [row, code]."""
-        weighed: FloatArray = np.einsum("j,rjk->rk", np.asarray(weights, float), self.votes)
-        return weighed
+        return np.einsum("j,rjk->rk", np.asarray(weights, float), self.votes)
 
     def leader(self, weights: Sequence[float]) -> IntArray:
         """The answer of each row that weighs most; NONE where nobody gave one."""
@@ -116,7 +113,6 @@ class PanelController(Controller):
         return present[:1] * Plan().next_round(tally)
 
     def decide(self, tally: Tally) -> int:
-        """How many more to draw, whoever is asked."""
         return len(self.choose(tally))
 
 
@@ -155,11 +151,9 @@ class Cascade(PanelController):
 
     @property
     def weights(self) -> tuple[float, ...]:  # type: ignore[override]
-        """Each voter's are as many times those of the one before."""
         return tuple(self.weight**place for place in range(len(self.voters)))
 
     def choose_many(self, tallies: PanelTallies) -> IntArray:
-        """The first voter, then one draw at a time of the others, in their order."""
         asked = np.zeros(tallies.draws.shape, np.intp)
         asked[:, 0] = np.maximum(self.first - tallies.draws[:, 0], 0)
         share = np.rint(tallies.votes[:, 0].max(axis=1)) / np.maximum(tallies.draws[:, 0], 1)

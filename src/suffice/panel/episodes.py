@@ -1,13 +1,13 @@
 """Episodes of a panel: each question with the draws of all its voters, which all controllers share."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from suffice.panel.controllers import PanelController, PanelTallies
 from suffice.panel.voters import PoolVoter
-from suffice.pools import ABSENT, Episodes, Question, draw_episodes
+from suffice.pools import Episodes, Question, draw_episodes
 from suffice.tally import NONE, FloatArray, IntArray
 
 
@@ -21,80 +21,50 @@ class PanelEpisodes:
     money: FloatArray
     """What the first n responses of a voter cost, at [row, voter, n]."""
     gold: IntArray
-    """The code of each row's gold answer: ABSENT where nobody gave it or it is not known."""
-    known: np.ndarray
-    """Whether the gold answer is known."""
+    """The code of each row's gold answer: ABSENT where nobody gave it, NONE where it is not known."""
+    alone: tuple[Episodes, ...] = ()
+    """The draws of each voter, in the same codes."""
 
     def __len__(self) -> int:
         return len(self.answers)
 
-    @property
-    def budget(self) -> int:
-        """The most draws of each voter."""
-        return int(self.answers.shape[2])
-
     def spent(self, rows: IntArray, draws: IntArray) -> FloatArray:
         """What so many draws of each voter cost."""
-        spent: FloatArray = self.money[rows[:, None], np.arange(draws.shape[1]), draws].sum(axis=1)
-        return spent
+        return self.money[rows[:, None], np.arange(draws.shape[1]), draws].sum(axis=1)
 
     def full_vote(self, weights: Sequence[float]) -> IntArray:
         """What the panel elects when every voter has drawn all of its budget."""
-        return PanelTallies(self.answers, np.full(self.answers.shape[:2], self.budget)).leader(weights)
-
-    @staticmethod
-    def joined(parts: Sequence["PanelEpisodes"]) -> "PanelEpisodes":
-        """Several as one."""
-        columns = ("answers", "money", "gold", "known")
-        arrays = (np.concatenate([getattr(one, name) for one in parts]) for name in columns)
-        return PanelEpisodes(parts[0].voters, *arrays)
+        return PanelTallies(self.answers, np.full(self.answers.shape[:2], self.answers.shape[2])).leader(weights)
 
 
-@dataclass(frozen=True)
-class PanelBatch:
-    """Some questions' episodes: of the panel, and of each voter alone, with its codes."""
-
-    panel: PanelEpisodes
-    alone: tuple[Episodes, ...]
-    maps: tuple[IntArray, ...]
-    """For each voter, at [question, its own code], the code that the voters share; the last column is for NONE."""
-
-    def shared(self, voter: int, codes: IntArray) -> IntArray:
-        """A voter's own codes of answers, one a row, as those that the voters share."""
-        return self.maps[voter][np.arange(len(codes)) // self.alone[voter].repeats, codes]
-
-
-def draw_panel(voters: Sequence[PoolVoter], budget: int, repeats: int, seed: int) -> Iterator[PanelBatch]:
+def draw_panel(voters: Sequence[PoolVoter], budget: int, repeats: int, seed: int) -> Iterator[PanelEpisodes]:
     """Draw `budget` responses of each voter to each question, `repeats` times, in batches of questions.
 
     The voters must be `aligned`; each draws as it would alone.
     """
-    for alone in zip(*(draw_episodes(voter.pool, budget, repeats, seed) for voter in voters), strict=True):
-        yield _together(alone, voters)
+    for drawn in zip(*(draw_episodes(voter.pool, budget, repeats, seed) for voter in voters), strict=True):
+        questions = tuple(map(_together, *(one.questions for one in drawn)))
+        alone = tuple(_recoded(one, questions) for one in drawn)
+        answers = np.stack([one.answers for one in alone], axis=1)
+        money = [one.spent.T * voter.price / 1_000_000 for one, voter in zip(alone, voters, strict=True)]
+        names = tuple(voter.name for voter in voters)
+        yield PanelEpisodes(names, answers, np.stack(money, axis=1), alone[0].gold, alone)
 
 
-def _together(alone: tuple[Episodes, ...], voters: Sequence[PoolVoter]) -> PanelBatch:
-    repeats, same = alone[0].repeats, list(zip(*(one.questions for one in alone), strict=True))
-    answers_of = [dict.fromkeys(label for one in questions for label in one.labels) for questions in same]
-    labels = [{answer: code for code, answer in enumerate(given)} for given in answers_of]
-    maps = tuple(_map(one.questions, labels) for one in alone)
-    rows = np.arange(len(alone[0].answers))[:, None] // repeats
-    answers = np.stack([codes[rows, one.answers] for one, codes in zip(alone, maps, strict=True)], axis=1)
-    money = [one.spent.T * voter.price / 1_000_000 for one, voter in zip(alone, voters, strict=True)]
-    golds = [next((one.gold for one in questions if one.gold is not None), None) for questions in same]
-    gold = [ABSENT if one is None else known.get(one, ABSENT) for one, known in zip(golds, labels, strict=True)]
-    known = np.repeat([one is not None for one in golds], repeats)
-    names = tuple(voter.name for voter in voters)
-    panel = PanelEpisodes(names, answers, np.stack(money, axis=1), np.repeat(gold, repeats), known)
-    return PanelBatch(panel, alone, maps)
+def _together(*same: Question) -> Question:
+    """The question with the answers of all voters."""
+    answers = tuple(answer for question in same for answer in question.answers)
+    return Question(same[0].id, same[0].gold, answers, None)
 
 
-def _map(questions: Sequence[Question], labels: Sequence[dict[str, int]]) -> IntArray:
-    most = max(len(question.labels) for question in questions)
-    codes = np.full((len(questions), most + 1), NONE)
-    for row, (question, shared) in enumerate(zip(questions, labels, strict=True)):
-        codes[row, : len(question.labels)] = [shared[label] for label in question.labels]
-    return codes
+def _recoded(episodes: Episodes, questions: tuple[Question, ...]) -> Episodes:
+    """The same draws, in the codes of questions with more answers."""
+    most = max(len(question.labels) for question in episodes.questions)
+    codes = np.full((len(questions), most + 1), NONE)  # the last column is for NONE
+    for row, (own, question) in enumerate(zip(episodes.questions, questions, strict=True)):
+        codes[row, : len(own.labels)] = [question.code(label) for label in own.labels]
+    rows = np.arange(len(episodes.answers))[:, None] // episodes.repeats
+    return replace(episodes, questions=questions, answers=codes[rows, episodes.answers])
 
 
 @dataclass(frozen=True)

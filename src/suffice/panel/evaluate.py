@@ -9,13 +9,14 @@ import numpy as np
 from suffice.controllers import Controller, get_controller
 from suffice.errors import ControllerError
 from suffice.panel.controllers import Cascade, PanelController
-from suffice.panel.episodes import PanelBatch, PanelOutcomes, draw_panel, run_panel
+from suffice.panel.episodes import PanelEpisodes, PanelOutcomes, draw_panel, run_panel
 from suffice.panel.fitted import load_panel
 from suffice.panel.voters import PoolVoter, aligned, learn_weights
 from suffice.replay.compare import Difference, paired
+from suffice.replay.evaluate import concatenated, known_mean
 from suffice.replay.run import replay
 from suffice.settings import read_arguments
-from suffice.tally import DEFAULT_BUDGET, FloatArray
+from suffice.tally import DEFAULT_BUDGET, NONE, FloatArray, IntArray
 
 REPEATS = 20
 """How often each question is replayed: there are many controllers, and several voters' draws."""
@@ -45,7 +46,6 @@ class PanelResult:
 
     @property
     def name(self) -> str:
-        """The controller, and who is alone with it."""
         return self.controller if self.voter is None else f"{self.voter}: {self.controller}"
 
     def difference(self, baseline: "PanelResult") -> Difference | None:
@@ -75,12 +75,7 @@ class PanelComparison:
 
 
 def panel_controller(spec: str | PanelController, voters: Sequence[str], budget: int) -> PanelController:
-    """The controller that `cascade`, `cascade:key=value,…` or `file:PATH` describes, for these voters.
-
-    Args:
-        spec: The text, or a controller.
-        voters: Their names, the first to be asked first: a cascade goes by that.
-        budget: The most draws of each.
+    """The controller that `cascade`, `cascade:key=value,…` or `file:PATH` describes; a cascade asks in this order.
 
     >>> panel_controller("cascade:first=2", ["small", "large"], 32).choose_many.__self__.first
     2
@@ -99,7 +94,7 @@ def panel_controller(spec: str | PanelController, voters: Sequence[str], budget:
         raise ControllerError(f'unknown controller of a panel "{spec}": there are cascade and file:PATH')
     if sorted(found.voters) != sorted(voters):
         raise ControllerError(f'"{spec}" is for the voters {", ".join(found.voters)}, not {", ".join(voters)}')
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def evaluate_panel(
@@ -138,47 +133,42 @@ def evaluate_panel(
     if fitted:
         weights = tuple(fitted.weights[fitted.voters.index(name)] for name in names)
     parts: list[list[dict[str, FloatArray]]] = []
-    for batch in draw_panel(voters, budget, repeats, seed):
-        full = batch.panel.full_vote(weights)
-        measured = [_measure(batch, full, _alone(batch, place, controller)) for place, _, controller in singles]
-        measured += [_measure(batch, full, run_panel(batch.panel, controller)) for _, controller in panels]
+    for episodes in draw_panel(voters, budget, repeats, seed):
+        full = episodes.full_vote(weights)
+        measured = [_measure(episodes, full, _alone(episodes, place, controller)) for place, _, controller in singles]
+        measured += [_measure(episodes, full, run_panel(episodes, controller)) for _, controller in panels]
         parts.append(measured)
-        progress(len(batch.alone[0].questions) / len(voters[0].pool))
+        progress(len(episodes.alone[0].questions) / len(voters[0].pool))
     rows: list[tuple[str, str | None]] = [(spec, names[place]) for place, spec, _ in singles]
     rows += [(spec, None) for spec, _ in panels]
     found = zip(rows, zip(*parts, strict=True), strict=True)
-    results = [result_of(spec, voter, names, some) for (spec, voter), some in found]
+    results = [_result(spec, voter, names, some) for (spec, voter), some in found]
     return PanelComparison(tuple(names), weights, len(voters[0].pool), results)
 
 
-def _alone(batch: PanelBatch, voter: int, controller: Controller) -> PanelOutcomes:
+def _alone(episodes: PanelEpisodes, voter: int, controller: Controller) -> PanelOutcomes:
     """How the episodes end where one voter is asked alone."""
-    ended = replay(batch.alone[voter], controller)
-    draws = np.zeros(batch.panel.answers.shape[:2], np.intp)
+    ended = replay(episodes.alone[voter], controller)
+    draws = np.zeros(episodes.answers.shape[:2], np.intp)
     draws[:, voter] = ended.samples
-    cost = batch.panel.spent(np.arange(len(draws)), draws)
-    return PanelOutcomes(batch.shared(voter, ended.answer), draws, ended.rounds, cost)
+    return PanelOutcomes(ended.answer, draws, ended.rounds, episodes.spent(np.arange(len(draws)), draws))
 
 
-def _measure(batch: PanelBatch, full: np.ndarray, ended: PanelOutcomes) -> dict[str, FloatArray]:
+def _measure(episodes: PanelEpisodes, full: IntArray, ended: PanelOutcomes) -> dict[str, FloatArray]:
     """Each metric by question, the mean over its repeats."""
-    panel = batch.panel
     columns = {
-        "accuracy": np.where(panel.known, 100.0 * (ended.answer == panel.gold), np.nan),
+        "accuracy": np.where(episodes.gold == NONE, np.nan, 100.0 * (ended.answer == episodes.gold)),
         "agreement": 100.0 * (ended.answer == full),
         "cost": ended.cost,
         "rounds": ended.rounds,
-    } | {f"samples {voter}": ended.draws[:, place] for place, voter in enumerate(panel.voters)}
-    return {name: values.reshape(-1, batch.alone[0].repeats).mean(axis=1) for name, values in columns.items()}
+    } | {f"samples {voter}": ended.draws[:, place] for place, voter in enumerate(episodes.voters)}
+    return {name: values.reshape(-1, episodes.alone[0].repeats).mean(axis=1) for name, values in columns.items()}
 
 
-def result_of(
+def _result(
     controller: str, voter: str | None, voters: Sequence[str], parts: Sequence[dict[str, FloatArray]]
 ) -> PanelResult:
-    """The means of what was measured by question, in parts."""
-    by_question = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    right = by_question["accuracy"][~np.isnan(by_question["accuracy"])]
-    means = {name: float(by_question[name].mean()) for name in ("agreement", "cost", "rounds")}
-    samples = {name: float(by_question[f"samples {name}"].mean()) for name in voters}
-    accuracy = float(right.mean()) if right.size else None
-    return PanelResult(controller, voter, accuracy, **means, samples=samples, by_question=by_question)
+    by_question = concatenated(parts)
+    means: dict[str, Any] = {name: known_mean(values) for name, values in by_question.items()}
+    samples = {name: means.pop(f"samples {name}") for name in voters}
+    return PanelResult(controller, voter, **means, samples=samples, by_question=by_question)

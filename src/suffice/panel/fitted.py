@@ -4,7 +4,7 @@ After the last step there is nothing more to gain; before it, what a step gains 
 vote stands, episodes being followed to their end by what was fitted for later steps.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from suffice.panel.controllers import PanelController, PanelTallies
 from suffice.panel.episodes import PanelEpisodes, draw_panel, run_panel
 from suffice.panel.voters import PoolVoter, aligned, learn_weights
 from suffice.pools import Pool
-from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray
+from suffice.tally import DEFAULT_BUDGET, NONE, FloatArray, IntArray
 
 EPISODES = 6000
 """About so many episodes of questions on which responses differ are drawn, however many questions those are."""
@@ -38,11 +38,6 @@ FURTHEST = 5.0
 def ends_of(budget: int) -> IntArray:
     """How often a voter has been asked before its steps, and after each."""
     return np.array([0, *(step for step in STEPS if step < budget), budget])
-
-
-def features(voters: int) -> int:
-    """How many numbers `standing` has."""
-    return 10 + 7 * voters + 2 * voters * (voters - 1)
 
 
 def standing(tallies: PanelTallies, weights: Sequence[float]) -> FloatArray:
@@ -145,20 +140,19 @@ def fit_panel(
     voters = aligned(voters)
     weights = learn_weights(voters, labels)
     episodes, counts = _episodes(voters, budget, seed)
-    full, trust = episodes.full_vote(weights), np.where(episodes.known & labels, GOLD, 0)
+    full, trust = episodes.full_vote(weights), np.where((episodes.gold != NONE) & labels, GOLD, 0)
 
     def worth(answer: IntArray, rows: IntArray) -> FloatArray:
-        """What these answers are worth."""
         gold, voted = answer == episodes.gold[rows], answer == full[rows]
-        right: FloatArray = trust[rows] * gold + (1 - trust[rows]) * voted
-        return value * right
+        return value * (trust[rows] * gold + (1 - trust[rows]) * voted)
 
     random = np.random.default_rng(seed)
     ends = ends_of(budget)
     count, rows, last = len(voters), np.arange(len(episodes)), len(ends) - 1
     levels = last * count
-    gains = np.zeros((levels, features(count), count))
-    fitted = FittedPanel(episodes.voters, weights, gains, value, budget)
+    begun = standing(PanelTallies(episodes.answers[:1], np.zeros((1, count), np.intp)), weights)
+    gains = np.zeros((levels + 1, begun.shape[1], count))  # after the last step there is nothing more to gain
+    fitted = FittedPanel(episodes.voters, weights, gains[:levels], value, budget)
     for level in reversed(range(levels)):
         made = _steps(level, last, len(rows), count, random)
         tallies = PanelTallies(episodes.answers, ends[made])
@@ -170,7 +164,7 @@ def fit_panel(
             further[:, voter] += 1
             ended = run_panel(episodes, fitted, open_yet, ends[further])
             won = worth(ended.answer, open_yet) - (ended.cost - spent[open_yet])
-            later = gains[level + 1, :, voter] if level + 1 < levels else np.zeros(stands.shape[1])
+            later = gains[level + 1, :, voter]
             beyond = _ridge(stands[open_yet], won - stopped[open_yet], later, counts[open_yet])
             gains[level, :, voter] = later + beyond
         progress(1 / levels)
@@ -179,26 +173,23 @@ def fit_panel(
 
 def _episodes(voters: Sequence[PoolVoter], budget: int, seed: int) -> tuple[PanelEpisodes, FloatArray]:
     """Episodes of all questions, and what part of them each row is, a question being EPISODES over their number."""
-    agreed = {
-        same[0].id
-        for same in zip(*(voter.pool for voter in voters), strict=True)
-        if len({answer for question in same for answer in question.answers}) == 1
-    }
-    drawn, counts = [], []
-    for settled in (True, False):
-        some = [replace(one, pool=kept) for one in voters if (kept := _only(one.pool, agreed, settled))]
-        # Of a question on which all responses agree, one episode tells all.
-        repeats = 1 if settled else max(1, EPISODES // max(len(voters[0].pool) - len(agreed), 1))
-        for batch in draw_panel(some, budget, repeats, seed) if some else ():
-            drawn.append(batch.panel)
-            counts.append(np.full(len(batch.panel), 1 / repeats))
-    return PanelEpisodes.joined(drawn), np.concatenate(counts) * EPISODES / len(voters[0].pool)
-
-
-def _only(pool: Pool, ids: Collection[str], wanted: bool) -> Pool | None:
-    """The pool with these questions alone, or with all others; None where there are none."""
-    questions = tuple(question for question in pool if (question.id in ids) == wanted)
-    return Pool(pool.name, questions) if questions else None
+    same = list(zip(*(voter.pool for voter in voters), strict=True))
+    ids = {one[0].id for one in same}
+    settled = {one[0].id for one in same if len({answer for question in one for answer in question.answers}) == 1}
+    parts, counts = [], []
+    # Of a question on which all responses agree, one episode tells all.
+    for chosen, repeats in ((settled, 1), (ids - settled, max(1, EPISODES // max(len(ids - settled), 1)))):
+        some = [
+            replace(voter, pool=Pool(voter.name, tuple(question for question in voter.pool if question.id in chosen)))
+            for voter in (voters if chosen else ())
+        ]
+        for episodes in draw_panel(some, budget, repeats, seed):
+            parts.append(episodes)
+            counts.append(np.full(len(episodes), 1 / repeats))
+    answers, money, gold = (
+        np.concatenate([getattr(one, name) for one in parts]) for name in ("answers", "money", "gold")
+    )
+    return PanelEpisodes(parts[0].voters, answers, money, gold), np.concatenate(counts) * EPISODES / len(ids)
 
 
 def _steps(level: int, most: int, rows: int, voters: int, random: np.random.Generator) -> IntArray:
@@ -216,12 +207,10 @@ def _ridge(stands: FloatArray, gained: FloatArray, later: FloatArray, counts: Fl
     """What the gain is beyond that of the step after, by least squares that are pulled to nothing."""
     counted = stands.T * counts
     gram = counted @ stands + PULL * np.eye(stands.shape[1])
-    beyond: FloatArray = np.linalg.solve(gram, counted @ (gained - stands @ later))
-    return beyond
+    return np.linalg.solve(gram, counted @ (gained - stands @ later))
 
 
 def save_panel(controller: FittedPanel, path: Path) -> None:
-    """Write a controller and its card."""
     about = {"voters": list(controller.voters), "weights": list(controller.weights), "value": controller.value}
     write_tensors(path, {"gains": controller.gains}, {"kind": "panel", "format": FORMAT, **about})
 

@@ -18,7 +18,7 @@ from suffice.errors import OptionError
 from suffice.live import Outcome, Watch
 from suffice.live.ballots import in_thread
 from suffice.live.dialects import Dialect
-from suffice.live.draws import Failure, ServerDraws, Unfinished
+from suffice.live.draws import Failure, QueuedDraws, ServerDraws, Unfinished
 from suffice.live.sample import run_in_thread
 from suffice.live.sampling import Sampling
 from suffice.live.servers.gate import Limiter
@@ -52,7 +52,6 @@ class Voter(Options):
 
     @property
     def target(self) -> Target | None:
-        """Its server, where it has its own."""
         if not self.base_url:
             return None
         return Target(url=whole_url(self.base_url, "panel"), key_env=self.key_env, models=(self.model,))
@@ -79,7 +78,6 @@ class Panel(Options):
     controller: str = "cascade"
 
     def model_post_init(self, context: Any, /) -> None:
-        """Refuse voters that can't be told apart or asked."""
         names = [voter.name for voter in self.voters]
         if not all(names) or len({*names}) < max(len(names), 1):
             raise OptionError("must have voters, each with a name of its own: [[voter]]", "panel")
@@ -121,7 +119,6 @@ class Panel(Options):
             raise OptionError(f"{path}: {error}", "panel") from None
 
     def check(self, voting: Voting) -> None:
-        """Refuse votes that it can't hold."""
         if voting.extractor.structure:
             raise OptionError("votes on answers and not on fields of JSON: ask one model for those", "panel")
         if voting.election:
@@ -130,7 +127,7 @@ class Panel(Options):
             raise OptionError("decides when a round is in: there is no flow with it", "panel")
 
     def held(self, voting: Voting, servers: Mapping[str, Server]) -> dict[str, Any]:
-        """What is another in its votes: they are in rounds, with draws from whoever the controller chooses."""
+        """The fields of `Voting` for its votes: rounds, with draws of the voters that the controller chooses."""
         self.check(voting)
         source = partial(PanelDraws, self, servers)
         return {"controller": self.decides, "flow": None, "election": VoterElection(), "source": source}
@@ -143,11 +140,10 @@ class VoterElection(Election):
     signals = (WEIGHT,)
 
     def weights(self, signals: Mapping[str, FloatArray], tokens: FloatArray) -> FloatArray:
-        """As the draws have told."""
         return signals[WEIGHT]
 
 
-class PanelDraws:
+class PanelDraws(QueuedDraws):
     """Draws from several voters; one whose draw fails for good is left out, and others are asked in its place."""
 
     def __init__(
@@ -159,39 +155,31 @@ class PanelDraws:
         numbers: Iterator[int],
         follow_up: str | None = None,
     ) -> None:
-        self.in_flight = 0
+        super().__init__()
         self._panel = panel
         self._controller = panel.decides
         self._tally = Tally()
         self._places: Counter[str | None] = Counter()
+        self._awaited = 0
         self._nothing_yet = True
         self._draws: dict[str, ServerDraws] = {}
         for voter in panel.voters:
             own = servers[voter.name].for_question(has_fallback=lambda: len(self._present) > 1)
             asked = replace(request, fields=voter.request(request.fields, server.dialect))
             self._draws[voter.name] = ServerDraws(own, asked, numbers, follow_up)
-        self._waiting: dict[asyncio.Task[Response | Failure], str] = {}
 
     @property
     def _present(self) -> list[str]:
-        """Who has not failed."""
         return [name for name in self._controller.voters if name not in self._tally.absent]
 
     @property
     def unfinished(self) -> Unfinished:
-        """What draws of all voters have generated that is in no response."""
         told = (one.unfinished for one in self._draws.values())
         arriving, cancelled, run_on, prompts, untaken = zip(*told, strict=True)
         return Unfinished(sum(arriving), sum(cancelled), any(run_on), sum(prompts), sum(untaken))
 
     @property
-    def ready(self) -> int:
-        """How many of those in flight have arrived, and can be taken without waiting."""
-        return sum(task.done() for task in self._waiting)
-
-    @property
     def room(self) -> int:
-        """How many more draws the servers could take now; none where one of them is busy."""
         return min(self._draws[name].room for name in self._present)
 
     def launch(
@@ -204,18 +192,20 @@ class PanelDraws:
         numbers = []
         for name, some in Counter(islice(chain(chosen, cycle(self._present)), draws)).items():
             numbers += self._draws[name].launch(some, single=single, streamed=streamed)
-            self.in_flight += some
+            self._awaited += some
             for _ in range(some):
-                self._waiting[asyncio.create_task(self._draws[name].next())] = name
+                self._begin(self._take(name), 1)
         return numbers
 
-    async def next(self) -> Response | Failure:
-        """Wait for the next draw to arrive, and take it."""
-        done, _ = await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
-        task = next(one for one in self._waiting if one in done)  # in the order in which they were started
-        name = self._waiting.pop(task)
-        arrived = task.result()
-        self.in_flight -= 1
+    async def _take(self, name: str) -> None:
+        try:
+            self._arrived.put_nowait(await self._counted(name))
+        except Exception as error:  # a mistake in the request, or in this program: whoever waits must know
+            self._arrived.put_nowait(error)
+
+    async def _counted(self, name: str) -> Response | Failure:
+        arrived = await self._draws[name].next()
+        self._awaited -= 1
         if isinstance(arrived, Failure):
             return await self._failed(arrived, name)
         self._nothing_yet = False
@@ -226,15 +216,13 @@ class PanelDraws:
         """Leave the voter out; where a round brings nothing, others are asked in its place, if there are any."""
         if self._present != [name]:
             self._tally.absent.add(name)
-            if self._nothing_yet and not self._waiting:
+            if self._nothing_yet and not self._awaited:
                 self.launch(await in_thread(self._controller.next_round, self._tally) or 1, self._tally)
         return replace(failure, message=f"{name} is left out: {failure.message}")
 
     async def close(self) -> None:
-        """End what is in flight, at once."""
-        for task in self._waiting:
-            task.cancel()
-        self.in_flight, self._waiting = 0, {}  # an audit may launch more
+        await super().close()
+        self._awaited = 0  # an audit may launch more
         await asyncio.gather(*(one.close() for one in self._draws.values()))
 
 
@@ -264,13 +252,7 @@ def ask_panel(
 ) -> Outcome:
     """Ask a panel just enough times, as `sample` asks one model.
 
-    Args:
-        panel: Who is asked.
-        own: Settings of clients for the voters that name no server.
-        messages: The conversation.
-        sampling: How to ask; the panel has its own controller.
-        watch: Is called with a `Moment` after each arrival and each decision, and at the end; in another thread.
-        request: Fields of every request, as temperature.
+    `own` are the settings of clients for the voters that name no server; `watch` is called in another thread.
     """
     seed = request.get("seed")
 

@@ -22,15 +22,12 @@ class PoolVoter:
     """A voter whose responses were drawn beforehand: its name, its price for a million tokens, its pool.
 
     >>> PoolVoter.of("small=smollm2-135m__arithmetic,price=0.1")
-    PoolVoter('small', 0.1, Pool('small', 40 questions × 64 responses))
+    PoolVoter(name='small', price=0.1, pool=Pool('small', 40 questions × 64 responses))
     """
 
     name: str
     price: float
     pool: Pool
-
-    def __repr__(self) -> str:
-        return f"PoolVoter({self.name!r}, {self.price:g}, {self.pool!r})"
 
     @staticmethod
     def of(text: str) -> "PoolVoter":
@@ -62,7 +59,7 @@ def joined(name: str, pools: Sequence[Pool]) -> Pool:
 
 
 def aligned(voters: Iterable[PoolVoter]) -> tuple[PoolVoter, ...]:
-    """The voters with the questions that all of them have, in the order of the first.
+    """Keep the questions that all voters have, in the order of the first, with the first gold answer that one has.
 
     Raises:
         OptionError: Where two have one name.
@@ -75,10 +72,11 @@ def aligned(voters: Iterable[PoolVoter]) -> tuple[PoolVoter, ...]:
     if not common:
         raise PoolError(f"{' and '.join(voter.name for voter in given)} have no question in common: ids must be equal")
     order = [question.id for question in given[0].pool if question.id in common]
+    golds = {one.id: one.gold for voter in reversed(given) for one in voter.pool if one.gold is not None}
     found = []
     for voter in given:
         by_id = {question.id: question for question in voter.pool}
-        questions = tuple(by_id[one] for one in order)
+        questions = tuple(replace(by_id[one], gold=golds.get(one)) for one in order)
         if any(question.tokens is None or None in question.tokens for question in questions):
             raise PoolError(f"{voter.name}: there are responses without a count of tokens, and a price is for those")
         if any(question.structured for question in questions):
@@ -113,9 +111,8 @@ def _shares(same: Sequence[Question]) -> tuple[FloatArray, int | None]:
     answers = list(dict.fromkeys(label for question in same for label in question.labels))
     counts = [[question.answers.count(answer) for answer in answers] for question in same]
     sizes = [[max(len(question.answers), 1)] for question in same]
-    gold = next((question.gold for question in same if question.gold is not None), None)
     shares: FloatArray = np.array(counts, float).reshape(len(same), -1) / sizes
-    return shares, answers.index(gold) if gold in answers else None
+    return shares, answers.index(same[0].gold) if same[0].gold in answers else None
 
 
 def _from_gold(labelled: Sequence[tuple[FloatArray, int]], voters: int) -> FloatArray:
@@ -131,8 +128,7 @@ def _from_gold(labelled: Sequence[tuple[FloatArray, int]], voters: int) -> Float
         return float((np.log(likely) - weights @ gold).sum() + PULL * ((weights - USUAL) ** 2).sum())
 
     found = scipy.optimize.minimize(surprise, np.full(voters, USUAL), method="L-BFGS-B", bounds=[(0, None)] * voters)
-    weights: FloatArray = np.maximum(found.x, 1e-6)
-    return weights
+    return np.maximum(found.x, 1e-6)
 
 
 def _from_agreement(shares: Sequence[FloatArray]) -> FloatArray:

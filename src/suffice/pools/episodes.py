@@ -46,6 +46,11 @@ class Episodes:
         return np.repeat(codes, self.repeats)
 
     @cached_property
+    def gold(self) -> IntArray:
+        """The code of each row's gold answer: ABSENT where no response gave it, NONE where it is not known."""
+        return self.codes(question.gold for question in self.questions)
+
+    @cached_property
     def standings(self) -> Standings:
         """The votes after each draw, which all controllers share."""
         return Standings(self.answers)

@@ -1,9 +1,8 @@
 """Learning from labels how often votes are right, by replay; and how true that turns out to be."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from suffice.errors import OptionError, PoolError, whole_number
 from suffice.planning import certainties
 from suffice.planning.right import FEWEST, SIGNALS, Calibration, SignalScale, learn, score
 from suffice.pools import AnyPool, Episodes, Pool, Question, draw_episodes, get_pools
-from suffice.replay.evaluate import known_mean
+from suffice.replay.evaluate import concatenated, row_means
 from suffice.replay.run import Outcomes, replay
 from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray
 
@@ -31,10 +30,6 @@ RISKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
 
 COVERAGES = (100, 90, 80, 70, 60, 50, 40, 30, 20, 10)
 """In percent: what it shows the risk for."""
-
-
-Labelled = tuple[int, Question]
-"""A question with a gold answer, and the place of its pool."""
 
 
 def calibrate(
@@ -81,7 +76,6 @@ class LabelledVotes:
     card: dict[str, Any]
 
     def scores(self, signal: SignalScale | None) -> FloatArray:
-        """How they rank."""
         known = 0.0 if signal is None else signal.standard(self.signals[signal.name])
         return score(self.leader, self.draws, self.none, known)
 
@@ -104,28 +98,31 @@ def labelled_votes(
 ) -> LabelledVotes:
     """The votes that labels are learned from, or checked on; arguments as those of `calibrate`."""
     pools = get_pools(pool)
-    every = list(_labelled(pools))
-    first: dict[str, Labelled] = {}
-    for place, question in every:
+    for one in pools:
+        if any(question.structured for question in one):
+            raise PoolError(f"{one.name}: its answers have fields, and what is learned is of answers as a whole")
+    every = [question for one in pools for question in one if question.gold is not None]
+    first: dict[str, Question] = {}
+    for question in every:
         text = question.extra.get("question")
-        first.setdefault(text if isinstance(text, str) else question.id, (place, question))
+        first.setdefault(text if isinstance(text, str) else question.id, question)
     labelled = list(first.values())
     repeated = len(every) - len(labelled)
     if questions is not None:
         labelled = _chosen(labelled, questions, seed)
+    names = ", ".join(one.name for one in pools)
     if len(labelled) < fewest:
         raise PoolError(
-            f"{', '.join(one.name for one in pools)}: {len(labelled)} questions with a gold answer are too few to "
-            f"learn from; label {fewest} at least, and better 100"
+            f"{names}: {len(labelled)} questions with a gold answer are too few to learn from; label {fewest} at "
+            "least, and better 100"
         )
     decides = get_controller(controller)
     signals = [name for name in common_signals(pools) if name in SIGNALS]
     parts = [
         _votes(episodes, replay(episodes, decides), signals)
-        for place, own in groupby(labelled, lambda one: one[0])
-        for episodes in draw_episodes(Pool(pools[place].name, tuple(one for _, one in own)), budget, REPEATS, seed)
+        for episodes in draw_episodes(Pool(names, tuple(labelled)), budget, REPEATS, seed)
     ]
-    joined = {name: np.concatenate([part[name] for part in parts]).reshape(-1, REPEATS) for name in parts[0]}
+    joined: dict[str, Any] = {name: values.reshape(-1, REPEATS) for name, values in concatenated(parts).items()}
     card = {
         "controller": str(controller),
         "budget": budget,
@@ -139,36 +136,28 @@ def labelled_votes(
     return LabelledVotes(**own, signals=joined, card=card)
 
 
-def _labelled(pools: Sequence[Pool]) -> Iterator[Labelled]:
-    for place, pool in enumerate(pools):
-        if any(question.structured for question in pool.questions):
-            raise PoolError(f"{pool.name}: its answers have fields, and what is learned is of answers as a whole")
-        yield from ((place, question) for question in pool.questions if question.gold is not None)
-
-
-def _chosen(labelled: Sequence[Labelled], questions: int | Iterable[str], seed: int) -> list[Labelled]:
+def _chosen(labelled: Sequence[Question], questions: int | Iterable[str], seed: int) -> list[Question]:
     if not isinstance(questions, Iterable):
         most = whole_number("questions", questions)
         order = np.random.default_rng(seed).permutation(len(labelled))
         return [labelled[place] for place in sorted(order[:most])]
     named = set(questions)
-    if unknown := named - {question.id for _, question in labelled}:
+    if unknown := named - {question.id for question in labelled}:
         raise OptionError(f'has "{min(unknown)}", and no question of that id has a gold answer', "questions")
-    return [one for one in labelled if one[1].id in named]
+    return [question for question in labelled if question.id in named]
 
 
 def _votes(episodes: Episodes, outcomes: Outcomes, signals: Sequence[str]) -> dict[str, Any]:
-    tallies = episodes.standings.at(np.arange(len(outcomes.samples)), outcomes.samples)
-    counted = outcomes.counted(episodes) >= 0
-    givers = counted & (episodes.answers == outcomes.answer[:, None])
+    tallies = outcomes.tallies(episodes)
+    givers = (outcomes.counted(episodes) >= 0) & (episodes.answers == outcomes.answer[:, None])
     found = {
-        "leader": outcomes.leader_votes(episodes).astype(int),
+        "leader": tallies.top(1)[:, 0],
         "draws": outcomes.samples,
         "none": outcomes.samples - tallies.votes.sum(axis=1),
         "truths": outcomes.right(episodes),
         "certainties": np.nan_to_num(certainties(tallies)),
     }
-    return found | {name: known_mean(np.where(givers, episodes.signal(name), np.nan)) for name in signals}
+    return found | {name: row_means(np.where(givers, episodes.signal(name), np.nan)) for name in signals}
 
 
 def calibration_of(votes: LabelledVotes) -> Calibration:
@@ -191,7 +180,6 @@ class Judged:
 
     @property
     def accuracy(self) -> float:
-        """The share of votes that are right."""
         return float(self.truths.mean())
 
     @property
@@ -263,10 +251,10 @@ def judge_pools(calibration: Calibration, pools: Sequence[Pool], budget: int, se
     }
 
 
-def cross_judge(calibration: Calibration, votes: LabelledVotes, seed: int = 0) -> Judged:
+def cross_judge(calibration: Calibration, votes: LabelledVotes) -> Judged:
     """How true it is where it was not learned: each fifth of its questions by what the others teach."""
     scores = votes.scores(calibration.signal)
-    folds = np.random.default_rng(seed).permutation(len(scores)) % FOLDS
+    folds = np.random.default_rng(0).permutation(len(scores)) % FOLDS
     right = np.zeros(len(scores))
     for fold in range(FOLDS):
         level, slope = learn(scores[folds != fold], votes.truths[folds != fold])

@@ -15,11 +15,11 @@ from suffice.executors import AnyExecutor, Link, Task, get_executor
 from suffice.flow import Flow
 from suffice.notebook import frame, table
 from suffice.penalties import Penalties
-from suffice.planning import LARGEST_BUDGET, prior_of
+from suffice.planning import LARGEST_BUDGET, certainties, confidences, prior_of
 from suffice.pools import AnyPool, Episodes, Pool, Question, check_draws, draw_episodes, get_pools
 from suffice.replay.fields import replay_fields
 from suffice.replay.reliability import Reliability, question_sums
-from suffice.replay.run import MEASURED, SHARES, Measures, replay
+from suffice.replay.run import CERTAINTY_REPEATS, MEASURED, SHARES, Measures, replay
 from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET, FloatArray, Tally
 
@@ -32,10 +32,7 @@ WORTH_PROCESSES = 5
 """About how long an episode takes, by arrays, on the clock and by fields, and how long work must take for processes."""
 
 SHARDS_EACH = 4
-"""Into how many parts the work is cut for each worker, so that none waits long for the slowest."""
-
-FEWEST_QUESTIONS = 16
-"""Parts of fewer questions than this are slow as arrays: variants are cut apart first."""
+"""Into how many parts the questions are cut for each worker, so that none waits long for the slowest."""
 
 
 @dataclass(frozen=True)
@@ -225,22 +222,17 @@ def replay_variants(
     """The results of each pool, a result a variant."""
     setting.check(pools, variants)
     runner = get_executor(executor)
-    size, each = _cut(sum(len(pool.questions) for pool in pools), len(variants), runner.workers)
-    shards = list(_shards(pools, size))
-    parted = [tuple(variants[start : start + each]) for start in range(0, len(variants), each)]
-    tasks: list[Task[_Measured]] = [
-        (_replay_shard, (questions, some, setting)) for _, questions in shards for some in parted
-    ]
+    total, parts = sum(len(pool.questions) for pool in pools), runner.workers * SHARDS_EACH
+    shards = list(_shards(pools, total if runner.workers == 1 else max(1, -(-total // parts))))
+    shared = tuple(variants)
+    tasks: list[Task[_Measured]] = [(_replay_shard, (questions, shared, setting)) for _, questions in shards]
     found = dict(runner.run(tasks, lambda number, questions: progress(questions)))
     if len(found) < len(tasks):
         raise KeyboardInterrupt
     results = []
     for place, pool in enumerate(pools):
-        numbers = [number * len(parted) for number, (owner, _) in enumerate(shards) if owner == place]
-        parts = [[one for part in range(len(parted)) for one in found[number + part]] for number in numbers]
-        results.append(
-            [_result(pool, variant, part) for variant, part in zip(variants, zip(*parts, strict=True), strict=True)]
-        )
+        own = zip(*(found[number] for number, (owner, _) in enumerate(shards) if owner == place), strict=True)
+        results.append([_result(pool, variant, parts) for variant, parts in zip(variants, own, strict=True)])
     return results
 
 
@@ -251,15 +243,6 @@ def executor_for(pools: Sequence[Pool], variants: int, repeats: int, clocked: bo
     plain = (len(questions) - structured) * (CLOCKED_SECONDS if clocked else SECONDS)
     seconds = variants * repeats * (plain + structured * FIELDS_SECONDS)
     return "processes" if seconds > WORTH_PROCESSES else "here"
-
-
-def _cut(questions: int, variants: int, workers: int) -> tuple[int, int]:
-    """How many questions, in how many variants, are one task: these share the draws, so that they stay together."""
-    if workers == 1:
-        return max(questions, 1), max(variants, 1)
-    size = max(1, -(-questions // (workers * SHARDS_EACH)))
-    parts = max(1, min(variants, FEWEST_QUESTIONS // size))
-    return size * parts, max(1, -(-variants // parts))
 
 
 def _shards(pools: Sequence[Pool], size: int) -> Iterator[tuple[int, tuple[Question, ...]]]:
@@ -279,12 +262,9 @@ def _replay_shard(
     for episodes in draw_episodes(Pool("", questions), setting.budget, setting.repeats, setting.seed):
         parts.append([])
         for found in _measures(episodes, variants, setting, link):
-            parts[-1].append(_by_question(episodes, found, setting.penalties))
-            if setting.tells_confidence:
-                sums = question_sums(found["confidence"], found["agreement"], episodes.repeats)
-                parts[-1][-1]["reliability"] = sums
+            parts[-1].append(_by_question(episodes, found, setting))
             link.tell(len(episodes.questions))
-    return [_joined(batches) for batches in zip(*parts, strict=True)]
+    return [concatenated(batches) for batches in zip(*parts, strict=True)]
 
 
 def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, link: Link) -> Iterator[Measures]:
@@ -296,42 +276,46 @@ def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, 
             yield found
         return
     second = episodes.second_reference
+    certain = np.flatnonzero(np.arange(len(episodes.answers)) % episodes.repeats < CERTAINTY_REPEATS)
     for variant in variants:
         link.check()
         outcomes = replay(episodes, variant.controller, variant.flow, setting.slots)
-        prior = prior_of(variant.controller)
+        prior, tallies, certainty = prior_of(variant.controller), outcomes.tallies(episodes), unknown.copy()
+        if setting.confidence:
+            certainty[certain] = certainties(outcomes.tallies(episodes, certain), prior)
         yield {
             "accuracy": outcomes.elected(episodes, variant.election).right(episodes),
             "field_accuracy": unknown,
             "agreement": outcomes.answer == episodes.standings.reference,
             "agreement_independent": np.where(np.isnan(second), np.nan, outcomes.answer == second),
-            "confidence": outcomes.confidences(episodes, prior) if setting.tells_confidence else unknown,
-            "certainty": outcomes.certainties(episodes, prior) if setting.confidence else unknown,
-            "share": outcomes.leader_votes(episodes) / np.maximum(outcomes.samples, 1),
+            "confidence": confidences(tallies, prior) if setting.tells_confidence else unknown,
+            "certainty": certainty,
+            "share": tallies.top(1)[:, 0] / np.maximum(outcomes.samples, 1),
             **{name: getattr(outcomes, name) for name in MEASURED if name not in SHARES},
         }
 
 
-def _joined(parts: Sequence[dict[str, FloatArray]]) -> dict[str, FloatArray]:
+def concatenated(parts: Sequence[dict[str, FloatArray]]) -> dict[str, FloatArray]:
     return {metric: np.concatenate([part[metric] for part in parts]) for metric in parts[0]}
 
 
-def _by_question(episodes: Episodes, found: Measures, penalties: Penalties) -> dict[str, FloatArray]:
-    means = {name: known_mean(values.reshape(-1, episodes.repeats)) for name, values in found.items()}
+def _by_question(episodes: Episodes, found: Measures, setting: Replay) -> dict[str, FloatArray]:
+    means = {name: row_means(values.reshape(-1, episodes.repeats)) for name, values in found.items()}
     metered = [question.tokens is not None and None not in question.tokens for question in episodes.questions]
     for name in ("total_tokens", "sequential_tokens"):
         means[name] = np.where(metered, means[name], np.nan)
-    costs = penalties.draw * means["samples"] + penalties.round * means["rounds"]
-    return {
-        **{name: 100 * mean if name in SHARES else mean for name, mean in means.items()},
-        # On a clock these are the critical path, and what was generated until the stop.
-        "latency_tokens": means["sequential_tokens"],
-        "spent_tokens": means["total_tokens"],
-        "reward": 2 * means["agreement"] - 1 - costs,
-    }
+    costs = setting.penalties.draw * means["samples"] + setting.penalties.round * means["rounds"]
+    means["reward"] = 2 * means["agreement"] - 1 - costs
+    for name in SHARES:
+        means[name] = 100 * means[name]
+    # On a clock these are the critical path, and what was generated until the stop.
+    means |= {"latency_tokens": means["sequential_tokens"], "spent_tokens": means["total_tokens"]}
+    if setting.tells_confidence:
+        means["reliability"] = question_sums(found["confidence"], found["agreement"], episodes.repeats)
+    return means
 
 
-def known_mean(rows: FloatArray) -> FloatArray:
+def row_means(rows: FloatArray) -> FloatArray:
     """The mean of what is known in each row, NaN where nothing is."""
     known = ~np.isnan(rows)
     sums = np.where(known, rows, 0).sum(axis=1)
@@ -339,16 +323,16 @@ def known_mean(rows: FloatArray) -> FloatArray:
 
 
 def _result(pool: Pool, variant: Variant, parts: Sequence[dict[str, FloatArray]]) -> Result:
-    joined = _joined(parts)
-    sums = joined.pop("reliability", None)
-    by_question = {metric: joined[metric] for metric in METRICS}
-    means: dict[str, Any] = {metric: _mean(values) for metric, values in by_question.items()}
+    found = concatenated(parts)
+    sums = found.pop("reliability", None)
+    by_question = {metric: found[metric] for metric in METRICS}
+    means: dict[str, Any] = {metric: known_mean(values) for metric, values in by_question.items()}
     reliability = None if sums is None else Reliability(sums.sum(axis=0))
     means |= {"reliability": reliability, "by_question": by_question, "election": variant.elect}
     return Result(pool.name, variant.name, len(pool.questions), **means)
 
 
-def _mean(values: FloatArray) -> float | None:
+def known_mean(values: FloatArray) -> float | None:
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else None
 

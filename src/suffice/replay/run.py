@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from suffice.controllers import ArrayController, Controller, question_random
 from suffice.elections import LENGTH, Election, Majority
 from suffice.flow import Flow
-from suffice.planning import Prior, certainties, confidences
 from suffice.pools import Episodes
-from suffice.tally import NONE, FloatArray, IntArray, Standings, Tally
+from suffice.tally import NONE, FloatArray, IntArray, Standings, Tallies, Tally
 
 CERTAINTY_REPEATS = 10
 """Certainties are worked out for so many repeats of a question: each takes as long as a thousand decisions."""
@@ -44,9 +43,7 @@ class Outcomes:
 
     def right(self, episodes: Episodes) -> FloatArray:
         """Whether each answer is the gold one; NaN where that is not known."""
-        golds = [question.gold for question in episodes.questions]
-        known = np.repeat([gold is not None for gold in golds], episodes.repeats)
-        return np.where(known, self.answer == episodes.codes(golds), np.nan)
+        return np.where(episodes.gold == NONE, np.nan, self.answer == episodes.gold)
 
     def counted(self, episodes: Episodes) -> IntArray:
         """The draws that each outcome rests on, in the order in which they count, and NONE for what was not drawn."""
@@ -68,24 +65,11 @@ class Outcomes:
         codes = _in_order(episodes.answers, counted)
         return replace(self, answer=election.elect(codes, signals, of(episodes.lengths)))
 
-    def standings(self, episodes: Episodes) -> Standings:
-        """The votes after each draw, in the order in which draws count."""
-        return episodes.standings if self.order is None else Standings(_in_order(episodes.answers, self.order))
-
-    def leader_votes(self, episodes: Episodes) -> IntArray:
-        """The votes of each answer."""
-        return self.standings(episodes).votes[self.samples, np.arange(len(self.samples)), 0]
-
-    def confidences(self, episodes: Episodes, prior: Prior) -> FloatArray:
-        """How sure each outcome is that the full budget would elect its answer."""
-        return confidences(self.standings(episodes).at(np.arange(len(self.samples)), self.samples), prior)
-
-    def certainties(self, episodes: Episodes, prior: Prior) -> FloatArray:
-        """How sure each outcome is that unlimited sampling would; NaN where there is no answer, or it is not told."""
-        rows = np.flatnonzero(np.arange(len(episodes.answers)) % episodes.repeats < CERTAINTY_REPEATS)
-        found = np.full(len(self.samples), np.nan)
-        found[rows] = certainties(self.standings(episodes).at(rows, self.samples[rows]), prior)
-        return found
+    def tallies(self, episodes: Episodes, rows: IntArray | None = None) -> Tallies:
+        """The tallies of these rows, or of all, at their stops."""
+        rows = np.arange(len(self.samples)) if rows is None else rows
+        standings = episodes.standings if self.order is None else Standings(_in_order(episodes.answers, self.order))
+        return standings.at(rows, self.samples[rows])
 
 
 def _in_order(answers: IntArray, counted: IntArray) -> IntArray:
@@ -174,19 +158,67 @@ def run(controller: Controller, answers: Sequence[str | None]) -> Tally:
     return tally
 
 
-@dataclass(frozen=True)
 class Clocked:
-    """How one question ended: its tally, when that was, how many draws were started, how often, and what they took.
+    """One question on a clock that counts tokens: a response of 300 arrives 300 after a free slot has begun it."""
 
-    `counted` are the draws in the tally, in its order.
-    """
+    def __init__(self, answers: Sequence[str | None], tokens: Sequence[int], slots: int | None) -> None:
+        self.tally = Tally(len(answers))
+        self.counted: list[int] = []
+        """The draws in the tally, in its order."""
+        self.latency = 0
+        self.launches = 0
+        self._answers = answers
+        self._tokens = tokens
+        self._free = [0] * min(slots or len(tokens), len(tokens))  # when each slot is free
+        self._started: list[int] = []
+        self._under_way: list[tuple[int, int]] = []  # when it arrives, and which
+        self._arrived: set[int] = set()
 
-    tally: Tally
-    latency: int
-    launched: int
-    launches: int
-    spent: int
-    counted: Sequence[int]
+    @property
+    def launched(self) -> int:
+        return len(self._started)
+
+    @property
+    def spent(self) -> int:
+        """The tokens generated until now, those of draws that are cancelled now among them."""
+        return sum(max(0, min(self._tokens[draw], self.latency - start)) for draw, start in enumerate(self._started))
+
+    def run(self, controller: Controller, flow: Flow | None) -> None:
+        while asked := controller.next_round(self.tally):
+            self._launch(flow.wanted(asked, self.tally, self.launched - len(self.counted)) if flow else asked)
+            arrivals = self._next_arrivals()
+            while not flow and self._under_way:
+                arrivals += self._next_arrivals()
+            counting = arrivals if flow and flow.order == "arrival" else self._in_order_of_launch(arrivals)
+            for draw in counting:
+                self.tally.add(self._answers[draw])
+            self.counted += counting
+            if not flow:
+                self.tally.end_round()
+
+    def _launch(self, draws: int) -> None:
+        self.launches += draws > 0
+        for draw in range(self.launched, self.launched + draws):
+            start = max(self.latency, heapq.heappop(self._free))
+            heapq.heappush(self._free, start + self._tokens[draw])
+            heapq.heappush(self._under_way, (start + self._tokens[draw], draw))
+            self._started.append(start)
+
+    def _next_arrivals(self) -> list[int]:
+        """Let time pass until something arrives; all that arrives at that moment, in order of launch."""
+        self.latency = self._under_way[0][0]
+        arrivals = []
+        while self._under_way and self._under_way[0][0] == self.latency:
+            arrivals.append(heapq.heappop(self._under_way)[1])
+        return arrivals
+
+    def _in_order_of_launch(self, arrivals: list[int]) -> list[int]:
+        """The draws of which all that were started before have arrived too."""
+        self._arrived.update(arrivals)
+        first = last = len(self.counted)
+        while last in self._arrived:
+            last += 1
+        return list(range(first, last))
 
 
 def clocked(
@@ -198,65 +230,10 @@ def clocked(
 ) -> Clocked:
     """Replay one question event by event: in flow, or in rounds, each of which waits for its last response.
 
-    The clock counts tokens: a response of 300 tokens arrives 300 after it was started. `answers` and `tokens` are those
-    of the draws in the order in which they are started; the budget is their number.
+    `answers` and `tokens` are those of the draws in the order in which they are started; the budget is their number.
     """
     if flow:
         flow.check(controller)
-    tally = Tally(len(answers))
-    clock = _Clock(tokens, slots)
-    arrived: set[int] = set()
-    counted: list[int] = []
-    launches = 0
-    while asked := controller.next_round(tally):
-        wanted = flow.wanted(asked, tally, clock.launched - len(counted)) if flow else asked
-        clock.launch(wanted)
-        launches += wanted > 0
-        counting = clock.next_arrivals()
-        while not flow and clock.under_way:
-            counting += clock.next_arrivals()
-        if not flow or flow.order != "arrival":
-            arrived.update(counting)
-            counting = []
-            while len(counted) + len(counting) in arrived:
-                counting.append(len(counted) + len(counting))
-        for draw in counting:
-            tally.add(answers[draw])
-        counted += counting
-        if not flow:
-            tally.end_round()
-    return Clocked(tally, clock.now, clock.launched, launches, clock.spent(), counted)
-
-
-class _Clock:
-    """Draws under way on a server with so many slots; the time is counted in tokens."""
-
-    def __init__(self, tokens: Sequence[int], slots: int | None) -> None:
-        self.now = 0
-        self.under_way: list[tuple[int, int]] = []  # when it arrives, and which
-        self._tokens = tokens
-        self._free = [0] * min(slots or len(tokens), len(tokens))  # when each slot is free
-        self._started: list[int] = []
-
-    @property
-    def launched(self) -> int:
-        return len(self._started)
-
-    def launch(self, draws: int) -> None:
-        for draw in range(self.launched, self.launched + draws):
-            start = max(self.now, heapq.heappop(self._free))
-            heapq.heappush(self._free, start + self._tokens[draw])
-            heapq.heappush(self.under_way, (start + self._tokens[draw], draw))
-            self._started.append(start)
-
-    def next_arrivals(self) -> list[int]:
-        """Let time pass until something arrives; all that arrives at that moment, in order of launch."""
-        self.now = self.under_way[0][0]
-        arrivals = []
-        while self.under_way and self.under_way[0][0] == self.now:
-            arrivals.append(heapq.heappop(self.under_way)[1])
-        return arrivals
-
-    def spent(self) -> int:
-        """The tokens generated until now, those of draws that are cancelled now among them."""
-        return sum(max(0, min(self._tokens[draw], self.now - start)) for draw, start in enumerate(self._started))
+    one = Clocked(answers, tokens, slots)
+    one.run(controller, flow)
+    return one
