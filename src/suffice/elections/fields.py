@@ -29,7 +29,7 @@ from typing import Any
 from suffice.answers.fields import MISSING, FieldComparison, Part, escaped, leaves
 from suffice.controllers import Controller
 from suffice.controllers.rules import lead_probabilities
-from suffice.elections.lists import LONGEST, align
+from suffice.elections.lists import LONGEST, align, elements_at
 from suffice.elections.points import Kind, Point, Points
 from suffice.tally import DEFAULT_BUDGET, Tally
 
@@ -367,10 +367,10 @@ def _compare(parts: Sequence[Part | None], pointer: str, fields: dict[str, bool]
 
 def _compare_lists(lists: Sequence[Part | None], pointer: str, fields: dict[str, bool]) -> None:
     extra = len(lists[0].elements) if lists[0] else 0
-    for slot in align(lists, shown_by=lists[1:]):
-        place = slot.places[0]
-        if place is None and slot.places[1] is None:
+    for places in align(lists, shown_by=lists[1:]):
+        place = places[0]
+        if place is None and places[1] is None:
             continue
         if place is None:
             place, extra = extra, extra + 1
-        _compare(slot.choices, f"{pointer}/{place}", fields)
+        _compare(elements_at(lists, places), f"{pointer}/{place}", fields)

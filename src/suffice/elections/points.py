@@ -8,7 +8,7 @@ from statistics import median
 from typing import Literal
 
 from suffice.answers.fields import LIST, MISSING, OBJECT, Part, escaped
-from suffice.elections.lists import LONGEST, align, in_order
+from suffice.elections.lists import LONGEST, align, elements_at, in_order
 from suffice.tally import Tally
 
 LONG_TEXT = 40
@@ -143,7 +143,7 @@ class Points:
         return point
 
     def _elements(self, lists: Sequence[Part | None]) -> list[Point]:
-        elements = [self.on(slot.choices, slot.places) for slot in align(lists)]
+        elements = [self.on(elements_at(lists, places), places) for places in align(lists)]
         if elements and not any(one.stands for one in elements) and all(one.elements for one in lists if one):
             elements = self._best_elements(elements, lists)
         standing = [one for one in elements if one.stands]
