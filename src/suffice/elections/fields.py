@@ -180,9 +180,7 @@ class FieldTallies:
         points = [point.said for point in self._voted()]
         for response, part in enumerate(self._parts):
             said = tuple(point[response] for point in points)
-            if part is not None and said not in first:
-                first[said] = part.form
-            whole.add(None if part is None else first[said])
+            whole.add(first.setdefault(said, part.form) if part else None)
         whole.round_ends = list(self.round_ends)
         return whole
 
@@ -231,7 +229,7 @@ class FieldTallies:
         if lead_probabilities(max(self.budget, self.draws))[whole.top(2)] < CLEAR:
             return False
         supporters = {point.supporters for point in self._voted()}
-        return any(one & other == 0 for one, other in combinations(supporters, 2))
+        return any(one.isdisjoint(other) for one, other in combinations(supporters, 2))
 
     @cached_property
     def _root(self) -> Point:
@@ -275,7 +273,7 @@ def _read_off(point: Point, pointer: str, response: int, fields: dict[str, Field
     part = point.choices[response]
     if part is None or part is MISSING:
         return
-    if not (point.agrees[response] and (point.fields or point.elements) and part.parts):
+    if not (point.agrees[response] and (point.fields or point.elements) and not part.is_leaf):
         fields |= _leaf_fields(point, pointer, response)
         return
     for name in part.fields:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import scipy
 
-from suffice.answers.fields import MISSING, Part
+from suffice.answers.fields import LIST, MISSING, OBJECT, Part
 
 LONGEST = 100
 """Elements up to which lists are aligned; where one is longer, they are compared whole."""
@@ -53,7 +53,7 @@ def align(lists: Sequence[Part | None], shown_by: Sequence[Part | None] | None =
     Lists of scalars are sets or sequences: sequences unless their order varies, in `shown_by` or else in themselves.
     Other lists are aligned by content.
     """
-    if any(element.parts is not None for one in lists if one for element in one.elements):
+    if any(element.key in (OBJECT, LIST) for one in lists if one for element in one.elements):
         return _by_content(lists)
     shown = lists if shown_by is None else shown_by
     return _as_sets(lists) if _order_varies([one for one in shown if one]) else _as_sequences(lists)
