@@ -220,13 +220,11 @@ def _part(value: Any, ignored: _Patterns, loose: _Patterns) -> Part:
 
 def _below(patterns: _Patterns, name: str | None = None) -> _Patterns:
     """What is left of the patterns within a key, or within a list's elements where there is no name."""
-    if not patterns:
-        return patterns
-    return [
-        pattern[1:]
-        for pattern in patterns
-        if pattern and (pattern[0] in (name, "*") or (name is None and pattern[0].isdecimal()))
-    ] + [() for pattern in patterns if not pattern]
+    left = [pattern for pattern in patterns if not pattern]
+    for first, *rest in filter(None, patterns):
+        if first in (name, "*") or (name is None and first.isdecimal()):
+            left.append(tuple(rest))
+    return left
 
 
 def _split(pointer: str, argument: str) -> tuple[str, ...]:
