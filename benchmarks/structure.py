@@ -164,7 +164,7 @@ def won(tallies: FieldTallies) -> FieldElection:
 def elected(responses: Sequence[Any]) -> FieldElection:
     tallies = FieldTallies(BUDGET)
     for response in responses:
-        tallies.add(response)
+        tallies = tallies.joined_by(response)
     return won(tallies)
 
 
@@ -181,7 +181,7 @@ def drawn(responses: Sequence[Any], controller: suffice.Controller) -> FieldTall
     tallies = FieldTallies(BUDGET)
     while asked := tallies.next_round(controller):
         for response in responses[tallies.draws :][:asked]:
-            tallies.add(response)
+            tallies = tallies.joined_by(response)
         tallies.end_round()
     return tallies
 

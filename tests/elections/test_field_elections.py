@@ -13,7 +13,7 @@ from suffice.elections import FieldElection, FieldTallies
 def tallies_of(*answers: Any, **options: Any) -> FieldTallies:
     tallies = FieldTallies(**options)
     for answer in answers:
-        tallies.add(answer)
+        tallies = tallies.joined_by(answer)
     return tallies
 
 

@@ -26,7 +26,7 @@ ANSWERS = st.lists(OBJECTS, min_size=1, max_size=7)
 def elect(answers: list[Any], **options: Any) -> FieldElection:
     tallies = FieldTallies(**options)
     for answer in answers:
-        tallies.add(answer)
+        tallies = tallies.joined_by(answer)
     elected = tallies.elect()
     assert elected is not None
     return elected
@@ -116,7 +116,7 @@ def has_at_most_two_scalars_alike(value: Any) -> bool:
 def test_the_result_is_allowed_whenever_any_response_is(answers: list[Any], allows: Any) -> None:
     tallies = FieldTallies(allows=allows)
     for answer in answers:
-        tallies.add(answer)
+        tallies = tallies.joined_by(answer)
     elected = tallies.elect()
     assert (elected is not None) == any(map(allows, answers))
     assert elected is None or allows(elected.value)
@@ -145,7 +145,7 @@ def test_a_response_is_given_as_it_came_or_differs_from_all(answers: list[Any]) 
 def test_tallies_have_all_draws(answers: list[Any]) -> None:
     tallies = FieldTallies()
     for number, answer in enumerate([None, *answers]):
-        tallies.add(answer)
+        tallies = tallies.joined_by(answer)
         assert {tally.draws for tally in tallies.tallies.values()} == {number + 1}
         assert tallies.whole.draws == number + 1
 

@@ -63,7 +63,7 @@ def test_the_full_budget_s_figures_are_those_of_an_election(write_pool: Write) -
     for number in range(4):
         tallies = FieldTallies(12)
         for answer in responses(number):
-            tallies.add(answer)
+            tallies = tallies.joined_by(answer)
         election = tallies.elect()
         expected.append(field_accuracy(election and election.value, GOLD, responses(number)))
     assert result.accuracy == pytest.approx(100 * np.mean([one.whole for one in expected]))

@@ -8,7 +8,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from itertools import groupby
@@ -137,27 +137,23 @@ class Part:
 
     value: Any
     key: str
-    parts: "dict[str, Part] | list[Part] | None" = None
     is_ignored: bool = False
+    fields: "dict[str, Part]" = field(default_factory=dict)
+    elements: "list[Part]" = field(default_factory=list)
 
     @property
-    def fields(self) -> "dict[str, Part]":
-        """The parts of an object by name; none for anything else."""
-        return self.parts if isinstance(self.parts, dict) else {}
-
-    @property
-    def elements(self) -> "list[Part]":
-        """The parts of a list; none for anything else."""
-        return self.parts if isinstance(self.parts, list) else []
+    def is_leaf(self) -> bool:
+        """Whether it is a scalar, or empty."""
+        return not self.fields and not self.elements
 
     @cached_property
     def form(self) -> str:
         """The whole part in one spelling, without what is ignored: equal forms are equal values."""
-        if isinstance(self.parts, dict):
-            named = sorted((name, part) for name, part in self.parts.items() if not part.is_ignored)
+        if self.key == OBJECT:
+            named = sorted((name, part) for name, part in self.fields.items() if not part.is_ignored)
             return "{" + ",".join(f"{_quoted(name)}:{part.form}" for name, part in named) + "}"
-        if isinstance(self.parts, list):
-            return "[" + ",".join(part.form for part in self.parts) + "]"
+        if self.key == LIST:
+            return "[" + ",".join(part.form for part in self.elements) + "]"
         return self.key
 
     @cached_property
@@ -171,7 +167,7 @@ class Part:
     def _content(self, path: str) -> "Iterator[tuple[str, str, tuple[str, ...]]]":
         if self.is_ignored:
             return
-        if not self.parts:
+        if self.is_leaf:
             words = self.value.casefold().split()[:_MOST_WORDS] if isinstance(self.value, str) else []
             yield path, self.key, tuple(sorted(set(words))) if len(words) > 1 else ()
         for name, part in self.fields.items():
@@ -184,7 +180,6 @@ MISSING = Part(None, "missing")
 """What stands where a key or an element of a list is not there."""
 
 
-@dataclass(frozen=True)
 class FieldComparison:
     """How structured answers are compared: what is left out, and where case and punctuation don't count.
 
@@ -196,24 +191,16 @@ class FieldComparison:
     True
     """
 
-    ignore: Sequence[str] = ()
-    compare: Mapping[str, str] | None = None
-
-    def __post_init__(self) -> None:
-        for pointer in self.ignore:
-            _split(pointer, "ignore")
-        for pointer, how in (self.compare or {}).items():
-            _split(pointer, "compare")
+    def __init__(self, ignore: Sequence[str] = (), compare: Mapping[str, str] | None = None) -> None:
+        self._ignored = [_split(pointer, "ignore") for pointer in ignore]
+        self._loose = [_split(pointer, "compare") for pointer in compare or {}]
+        for pointer, how in (compare or {}).items():
             if how != "loose":
                 raise OptionError(f'must say loose for "{pointer}", not "{how}"', "compare")
 
     def part(self, value: Any) -> Part | None:
         """A JSON value as a part; None where it is none, or out of bounds."""
-        if value is None or not is_bounded(value):
-            return None
-        ignored = [_split(pointer, "ignore") for pointer in self.ignore]
-        loose = [_split(pointer, "compare") for pointer in self.compare or {}]
-        return _part(value, ignored, loose)
+        return None if value is None or not is_bounded(value) else _part(value, self._ignored, self._loose)
 
 
 _Patterns = list[tuple[str, ...]]
@@ -222,23 +209,22 @@ _Patterns = list[tuple[str, ...]]
 def _part(value: Any, ignored: _Patterns, loose: _Patterns) -> Part:
     is_ignored = () in ignored
     if isinstance(value, dict):
-        parts = {name: _part(inner, _below(ignored, name), _below(loose, name)) for name, inner in value.items()}
-        return Part(value, OBJECT, parts, is_ignored)
+        fields = {name: _part(inner, _below(ignored, name), _below(loose, name)) for name, inner in value.items()}
+        return Part(value, OBJECT, is_ignored, fields=fields)
     if isinstance(value, list):
         ignored, loose = _below(ignored), _below(loose)
-        return Part(value, LIST, [_part(inner, ignored, loose) for inner in value], is_ignored or () in ignored)
-    return Part(value, scalar_key(value, () in loose), is_ignored=is_ignored)
+        elements = [_part(inner, ignored, loose) for inner in value]
+        return Part(value, LIST, is_ignored or () in ignored, elements=elements)
+    return Part(value, scalar_key(value, () in loose), is_ignored)
 
 
 def _below(patterns: _Patterns, name: str | None = None) -> _Patterns:
     """What is left of the patterns within a key, or within a list's elements where there is no name."""
-    if not patterns:
-        return patterns
-    return [
-        pattern[1:]
-        for pattern in patterns
-        if pattern and (pattern[0] in (name, "*") or (name is None and pattern[0].isdecimal()))
-    ] + [() for pattern in patterns if not pattern]
+    left = [pattern for pattern in patterns if not pattern]
+    for first, *rest in filter(None, patterns):
+        if first in (name, "*") or (name is None and first.isdecimal()):
+            left.append(tuple(rest))
+    return left
 
 
 def _split(pointer: str, argument: str) -> tuple[str, ...]:

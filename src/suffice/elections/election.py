@@ -159,7 +159,6 @@ class Majority(Election):
     """Every vote weighs the same."""
 
     def weights(self, signals: Mapping[str, FloatArray], tokens: FloatArray) -> FloatArray:
-        """One each."""
         return np.ones(np.shape(tokens))
 
 
@@ -181,7 +180,6 @@ class Weighted(Election):
         object.__setattr__(self, "signals", (self.signal,))
 
     def weights(self, signals: Mapping[str, FloatArray], tokens: FloatArray) -> FloatArray:
-        """1 for a response that is like the others."""
         return exponential(self.strength * standardised(signal_of(self.signal, signals, tokens)))
 
 
@@ -204,9 +202,8 @@ class DeepConf(Election):
         object.__setattr__(self, "signals", (self.signal,))
 
     def weights(self, signals: Mapping[str, FloatArray], tokens: FloatArray) -> FloatArray:
-        """The confidence of those that are kept, 0 for others."""
         sure = np.maximum(signals[self.signal], 0)
-        kept = sure >= _percentile(sure, 100 - self.keep)
+        kept = sure >= _least_above(sure, 100 - self.keep)
         return usual_where_unknown(np.where(np.isnan(sure), np.nan, np.where(kept, sure, 0)))
 
 
@@ -227,19 +224,14 @@ class Cisc(Election):
         object.__setattr__(self, "signals", (self.signal,))
 
     def weights(self, signals: Mapping[str, FloatArray], tokens: FloatArray) -> FloatArray:
-        """Shares of 1 among those that are known."""
         sure = signal_of(self.signal, signals, tokens)
         sure = (exponential(sure) if self.signal == "logprob" else sure) / self.temperature
         most = np.where(np.isnan(sure), -np.inf, sure).max(axis=-1, keepdims=True, initial=-np.inf)
         return usual_where_unknown(np.exp(sure - np.where(np.isfinite(most), most, 0)))
 
 
-def _percentile(values: FloatArray, percent: float) -> FloatArray:
-    """That of the known values of each row, by linear interpolation; NaN where none is known."""
-    ordered = np.sort(values, axis=-1)  # NaN come last
+def _least_above(values: FloatArray, percent: float) -> FloatArray:
+    """The least known value of each row that is not below that percentile; NaN where none is known."""
     last = np.maximum((~np.isnan(values)).sum(axis=-1, keepdims=True) - 1, 0)
-    place = last * percent / 100
-    below = np.floor(place).astype(np.intp)
-    low = np.take_along_axis(ordered, below, axis=-1)
-    high = np.take_along_axis(ordered, np.minimum(below + 1, last), axis=-1)
-    return low + (high - low) * (place - below)
+    place = np.ceil(last * percent / 100).astype(np.intp)
+    return np.take_along_axis(np.sort(values, axis=-1), place, axis=-1)  # NaN come last

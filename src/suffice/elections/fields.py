@@ -19,7 +19,7 @@ The rules, which apply at each place of the answers, from the outside in:
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +29,7 @@ from typing import Any
 from suffice.answers.fields import MISSING, FieldComparison, Part, escaped, leaves
 from suffice.controllers import Controller
 from suffice.controllers.rules import lead_probabilities
-from suffice.elections.lists import LONGEST, align
+from suffice.elections.lists import LONGEST, align, elements_at
 from suffice.elections.points import Kind, Point, Points
 from suffice.tally import DEFAULT_BUDGET, Tally
 
@@ -82,7 +82,6 @@ class FieldElection:
 
     @property
     def composed(self) -> bool:
-        """Whether it was put together from several responses."""
         return self.response is None
 
 
@@ -94,7 +93,7 @@ class FieldTallies:
 
     >>> tallies = FieldTallies(budget=8)
     >>> for city, zip_code in (("Bern", 3011), ("Berne", 3011), ("Bern", 3001), ("Bern", 3011.0)):
-    ...     tallies.add({"city": city, "zip": zip_code})
+    ...     tallies = tallies.joined_by({"city": city, "zip": zip_code})
     >>> {pointer: tally.votes for pointer, tally in tallies.tallies.items()}
     {'/city': {'"Bern"': 3, '"Berne"': 1}, '/zip': {'3011': 3, '3001': 1}}
     >>> elected = tallies.elect()
@@ -118,29 +117,23 @@ class FieldTallies:
         self._allows = allows
         self._parts: list[Part | None] = []
 
-    def add(self, answer: Any) -> None:
-        """Take in one response's answer, or None for one without."""
+    def joined_by(self, answer: Any) -> "FieldTallies":
+        """The same with one response's answer more, or None for one without; these stay as they are."""
         part = self._comparison.part(answer)
         if part is not None and self._allows is not None and not self._allows(answer):
             part = None
-        self.answers.append(None if part is None else answer)
-        self._parts.append(part)
-        self.__dict__.pop("_root", None)
-
-    def joined_by(self, answer: Any) -> "FieldTallies":
-        """The same with one answer more; these stay as they are."""
         joined = copy(self)
-        joined.answers, joined.round_ends, joined._parts = [*self.answers], [*self.round_ends], [*self._parts]
-        joined.add(answer)
+        joined.__dict__.pop("_root", None)
+        joined.answers = [*self.answers, None if part is None else answer]
+        joined.round_ends = [*self.round_ends]
+        joined._parts = [*self._parts, part]
         return joined
 
     def end_round(self) -> None:
-        """Mark that all draws of the present round are in."""
         self.round_ends.append(self.draws)  # which all tallies share
 
     @property
     def draws(self) -> int:
-        """How many draws were made."""
         return len(self.answers)
 
     @property
@@ -187,9 +180,7 @@ class FieldTallies:
         points = [point.said for point in self._voted()]
         for response, part in enumerate(self._parts):
             said = tuple(point[response] for point in points)
-            if part is not None and said not in first:
-                first[said] = part.form
-            whole.add(None if part is None else first[said])
+            whole.add(first.setdefault(said, part.form) if part else None)
         whole.round_ends = list(self.round_ends)
         return whole
 
@@ -198,11 +189,9 @@ class FieldTallies:
 
         A field in which no two of several draws say the same is as free as a text, beside others that can settle.
         """
-        # Most fields look alike to a controller, so it is asked once for each pattern of votes.
-        different = {tuple(_codes(tally)): tally for tally in self.tallies.values()}
-        settling = {codes: tally for codes, tally in different.items() if tally.draws < SEVERAL or tally.top(1)[0] > 1}
-        different = settling or different
-        return max(controller.next_round(tally) for tally in different.values())
+        tallies = self.tallies.values()
+        settling = [tally for tally in tallies if tally.draws < SEVERAL or tally.top(1)[0] > 1]
+        return max(controller.next_round(tally) for tally in settling or tallies)
 
     def elect(self, compose: bool = False) -> FieldElection | None:
         """The elected object now, None while there is no answer; one that nobody said only where told to compose."""
@@ -240,7 +229,7 @@ class FieldTallies:
         if lead_probabilities(max(self.budget, self.draws))[whole.top(2)] < CLEAR:
             return False
         supporters = {point.supporters for point in self._voted()}
-        return any(one & other == 0 for one, other in combinations(supporters, 2))
+        return any(one.isdisjoint(other) for one, other in combinations(supporters, 2))
 
     @cached_property
     def _root(self) -> Point:
@@ -254,13 +243,6 @@ class FieldTallies:
 
     def _voted(self) -> list[Point]:
         return [point for _, point in self._root.walk() if point.kind == "voted"]
-
-
-def _codes(tally: Tally) -> Iterator[int]:
-    """The answers of a tally, numbered as they first came; -1 for none."""
-    numbers: dict[str, int] = {}
-    for answer in tally.answers:
-        yield -1 if answer is None else numbers.setdefault(answer, len(numbers))
 
 
 def _compose(point: Point, pointer: str, nearest: Sequence[int], fields: dict[str, Field]) -> Any:
@@ -291,7 +273,7 @@ def _read_off(point: Point, pointer: str, response: int, fields: dict[str, Field
     part = point.choices[response]
     if part is None or part is MISSING:
         return
-    if not (point.agrees[response] and (point.fields or point.elements) and part.parts):
+    if not (point.agrees[response] and (point.fields or point.elements) and not part.is_leaf):
         fields |= _leaf_fields(point, pointer, response)
         return
     for name in part.fields:
@@ -317,12 +299,10 @@ class FieldAccuracy:
 
     @property
     def whole(self) -> bool:
-        """Whether all of it is right."""
         return all(self.fields.values())
 
     @property
     def share(self) -> float:
-        """The share of fields that are right."""
         return sum(self.fields.values()) / max(1, len(self.fields))
 
 
@@ -367,10 +347,10 @@ def _compare(parts: Sequence[Part | None], pointer: str, fields: dict[str, bool]
 
 def _compare_lists(lists: Sequence[Part | None], pointer: str, fields: dict[str, bool]) -> None:
     extra = len(lists[0].elements) if lists[0] else 0
-    for slot in align(lists, shown_by=lists[1:]):
-        place = slot.places[0]
-        if place is None and slot.places[1] is None:
+    for places in align(lists, shown_by=lists[1:]):
+        place = places[0]
+        if place is None and places[1] is None:
             continue
         if place is None:
             place, extra = extra, extra + 1
-        _compare(slot.choices, f"{pointer}/{place}", fields)
+        _compare(elements_at(lists, places), f"{pointer}/{place}", fields)

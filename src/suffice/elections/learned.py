@@ -35,7 +35,6 @@ class LearnedWeights(Election):
     card: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def weights(self, signals: Mapping[str, FloatArray], tokens: FloatArray) -> FloatArray:
-        """1 for a response that is like the others."""
         scores = np.zeros(np.shape(tokens))
         for name, strength in zip(self.signals, self.strengths, strict=True):
             scores = scores + strength * standardised(signal_of(name, signals, tokens))

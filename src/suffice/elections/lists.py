@@ -5,12 +5,11 @@ Each goes into a slot, which is that element as all responses have it.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import scipy
 
-from suffice.answers.fields import MISSING, Part
+from suffice.answers.fields import LIST, MISSING, OBJECT, Part
 
 LONGEST = 100
 """Elements up to which lists are aligned; where one is longer, they are compared whole."""
@@ -25,34 +24,16 @@ ALIKE = 0.3
 """How alike two elements must be to be taken for the same one, with 1 for equal."""
 
 
-@dataclass
-class ListPlace:
-    """One element as each response has it: None where there is no list, and missing where it is not in the list."""
-
-    choices: list[Part | None]
-    places: list[int | None] = field(default_factory=list)
-    """Where it stands in each response's list."""
-
-    def fill(self, response: int, place: int, element: Part) -> None:
-        """Say what stands in it in one response."""
-        self.choices[response] = element
-        self.places[response] = place
+Places = list[int | None]
+"""One slot: where its element stands in each response's list, None where that has none."""
 
 
-class Slots:
-    """The slots that the elements of lists go into."""
-
-    def __init__(self, lists: Sequence[Part | None]) -> None:
-        self.lists = lists
-        self.slots: list[ListPlace] = []
-
-    def new(self, at: int | None = None) -> ListPlace | None:
-        """Another slot, or None where there are enough."""
-        if len(self.slots) >= MOST_SLOTS:
-            return None
-        slot = ListPlace([None if one is None else MISSING for one in self.lists], [None] * len(self.lists))
-        self.slots.insert(len(self.slots) if at is None else at, slot)
-        return slot
+def elements_at(lists: Sequence[Part | None], places: Sequence[int | None]) -> list[Part | None]:
+    """The element of a slot as each response has it: None where there is no list, missing where it is not in it."""
+    found = []
+    for one, place in zip(lists, places, strict=True):
+        found.append(one and (MISSING if place is None else one.elements[place]))
+    return found
 
 
 def in_order(slots: Sequence[Sequence[int | None]]) -> list[int]:
@@ -66,21 +47,16 @@ def in_order(slots: Sequence[Sequence[int | None]]) -> list[int]:
     return sorted(range(len(slots)), key=lambda number: (-ahead[number], number))
 
 
-def align(lists: Sequence[Part | None], shown_by: Sequence[Part | None] | None = None) -> list[ListPlace]:
+def align(lists: Sequence[Part | None], shown_by: Sequence[Part | None] | None = None) -> list[Places]:
     """The slots that the elements of lists go into, a list a response, or None for one that has none there.
 
     Lists of scalars are sets or sequences: sequences unless their order varies, in `shown_by` or else in themselves.
     Other lists are aligned by content.
     """
-    slots = Slots(lists)
+    if any(element.key in (OBJECT, LIST) for one in lists if one for element in one.elements):
+        return _by_content(lists)
     shown = lists if shown_by is None else shown_by
-    if any(element.parts is not None for one in lists if one for element in one.elements):
-        _by_content(slots)
-    elif _order_varies([one for one in shown if one]):
-        _as_sets(slots)
-    else:
-        _as_sequences(slots)
-    return slots.slots
+    return _as_sets(lists) if _order_varies([one for one in shown if one]) else _as_sequences(lists)
 
 
 def _order_varies(lists: Sequence[Part]) -> bool:
@@ -96,38 +72,37 @@ def _order_varies(lists: Sequence[Part]) -> bool:
     return False
 
 
-def _as_sets(slots: Slots) -> None:
+def _as_sets(lists: Sequence[Part | None]) -> list[Places]:
     """A slot for each value, and for each time that it comes again."""
-    seen: dict[tuple[str, int], ListPlace | None] = {}
-    for response, one in enumerate(slots.lists):
+    slots: dict[tuple[str, int], Places] = {}
+    for response, one in enumerate(lists):
         times: Counter[str] = Counter()
         for place, element in enumerate(one.elements if one else ()):
             name = (element.key, times[element.key])
             times[element.key] += 1
-            if name not in seen:
-                seen[name] = slots.new()
-            if slot := seen[name]:
-                slot.fill(response, place, element)
+            if name in slots or len(slots) < MOST_SLOTS:
+                slots.setdefault(name, [None] * len(lists))[response] = place
+    return list(slots.values())
 
 
-def _as_sequences(slots: Slots) -> None:
+def _as_sequences(lists: Sequence[Part | None]) -> list[Places]:
     """Slots in order: each list is put where the fewest of its elements differ from what was seen in their slots."""
+    slots: list[Places] = []
     seen: list[set[str]] = []
-    for response, one in enumerate(slots.lists):
-        if one is None:
-            continue
+    for response, one in enumerate(lists):
+        keys = [element.key for element in one.elements] if one else []
         at = 0
-        for number, place in _pairs(seen, [element.key for element in one.elements]):
-            if place is None:
-                at += 1
+        for number, place in _pairs(seen, keys) if one else ():
+            if number is None and len(slots) == MOST_SLOTS:
                 continue
             if number is None:
-                if slots.new(at) is None:
-                    continue
+                slots.insert(at, [None] * len(lists))
                 seen.insert(at, set())
-            slots.slots[at].fill(response, place, one.elements[place])
-            seen[at].add(one.elements[place].key)
+            if place is not None:
+                slots[at][response] = place
+                seen[at].add(keys[place])
             at += 1
+    return slots
 
 
 _Pairs = list[tuple[int | None, int | None]]
@@ -173,25 +148,30 @@ def _fewest_edits(seen: Sequence[set[str]], keys: Sequence[str]) -> _Pairs:
     return pairs[::-1]
 
 
-def _by_content(slots: Slots) -> None:
+def _by_content(lists: Sequence[Part | None]) -> list[Places]:
     """Each element goes into the slot whose elements so far it is most like, no two of a list into one."""
-    index = _Index(_path_weights(slots.lists))
-    for response, one in enumerate(slots.lists):
+    slots: list[Places] = []
+    index = _Index(_path_weights(lists))
+    for response, one in enumerate(lists):
         # Where elements stand in their list says nothing here: they come in an order of their own.
         elements = sorted(enumerate(one.elements), key=lambda numbered: numbered[1]) if one else []
         taken = index.equals([element for _, element in elements])
         rows = [row for row in range(len(elements)) if row not in taken]
-        columns = [number for number in range(len(slots.slots)) if number not in taken.values()]
+        columns = [number for number in range(len(slots)) if number not in taken.values()]
         likeness = np.array([index.likeness(elements[row][1], columns) for row in rows])
         if likeness.size:
             for row, column in zip(*scipy.optimize.linear_sum_assignment(likeness, maximize=True), strict=True):
                 if likeness[row, column] >= ALIKE:
                     taken[rows[row]] = columns[column]
         for row, (place, element) in enumerate(elements):
-            number = taken.get(row, len(slots.slots))
-            if number < len(slots.slots) or slots.new():
-                slots.slots[number].fill(response, place, element)
-                index.add(element, number)
+            number = taken.get(row, len(slots))
+            if number == MOST_SLOTS:
+                continue
+            if number == len(slots):
+                slots.append([None] * len(lists))
+            slots[number][response] = place
+            index.add(element, number)
+    return slots
 
 
 def _path_weights(lists: Sequence[Part | None]) -> dict[str, float]:
@@ -219,7 +199,6 @@ class _Index:
         self._equal: defaultdict[object, Counter[int]] = defaultdict(Counter)
 
     def add(self, element: Part, slot: int) -> None:
-        """Take in that an element is in a slot."""
         self._equal[element.content][slot] += 1
         for path, key, words in element.content:
             if path in self._weights:

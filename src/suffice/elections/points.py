@@ -8,7 +8,7 @@ from statistics import median
 from typing import Literal
 
 from suffice.answers.fields import LIST, MISSING, OBJECT, Part, escaped
-from suffice.elections.lists import LONGEST, align, in_order
+from suffice.elections.lists import LONGEST, align, elements_at, in_order
 from suffice.tally import Tally
 
 LONG_TEXT = 40
@@ -60,9 +60,9 @@ class Point:
         return [key is not None and key == self.tally.leader for key in self.keys]
 
     @property
-    def supporters(self) -> int:
-        """The responses that agree with what is elected, as bits."""
-        return sum(1 << response for response, agrees in enumerate(self.agrees) if agrees)
+    def supporters(self) -> frozenset[int]:
+        """The responses that agree with what is elected."""
+        return frozenset(response for response, agrees in enumerate(self.agrees) if agrees)
 
     @property
     def elected(self) -> list[Part | None]:
@@ -73,7 +73,7 @@ class Point:
     def said(self) -> list[str | None]:
         """What each response has here, down to its last part where that isn't voted on by itself."""
         return [
-            key if part is None or agrees or not part.parts else part.form
+            key if part is None or agrees or part.is_leaf else part.form
             for part, key, agrees in zip(self.choices, self.keys, self.agrees, strict=True)
         ]
 
@@ -90,13 +90,13 @@ class Point:
 
     def spelt(self) -> int:
         """The first response that has the elected choice in its most common spelling."""
-        alike = self.spelt_alike([response for response, agrees in enumerate(self.agrees) if agrees])
+        alike = self.spelt_alike(sorted(self.supporters))
         return max(alike, key=lambda response: alike[response])
 
     def _spelling(self, response: int) -> str:
         """What isn't compared: how a scalar is written, and the order of a list."""
         part = self.choices[response]
-        scalar = repr(part.value) if part and not part.parts else ""
+        scalar = repr(part.value) if part and part.is_leaf else ""
         return scalar + str([element.places[response] for element in self.elements])
 
     def given_by(self, nearest: Sequence[int]) -> int:
@@ -143,7 +143,7 @@ class Points:
         return point
 
     def _elements(self, lists: Sequence[Part | None]) -> list[Point]:
-        elements = [self.on(slot.choices, slot.places) for slot in align(lists)]
+        elements = [self.on(elements_at(lists, places), places) for places in align(lists)]
         if elements and not any(one.stands for one in elements) and all(one.elements for one in lists if one):
             elements = self._best_elements(elements, lists)
         standing = [one for one in elements if one.stands]
