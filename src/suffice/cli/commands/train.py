@@ -50,7 +50,7 @@ def train(
     ranges = None if budgets is None else Range(_budget_range(budgets))
     job = TrainingJob(pools, setting, **how, ranges=ranges)
     cluster = options.on_ray(ray)
-    with training_bar(seeds, 1 if ranges else job.steps, options.standing_of(cluster)) as watch:
+    with training_bar(seeds, 1 if ranges else job.steps, cluster) as watch:
         trained = training.train(job, seeds, watch, cluster or "processes", keep)
     if not trained:
         raise KeyboardInterrupt  # before there was anything to keep
