@@ -4,14 +4,14 @@
 
 POOLS is a folder with the pools qwen3-0.6b, qwen3-1.7b and qwen3-4b on aime24, aime25 and hmmt25; without it what an
 earlier run left of them is shown. Trained controllers are looked for in all caches and kept in the first, by default
-with the pages; stopped, it goes on where it was. --only-cached trains nothing: rows say of how many seeds they are, and
-curves of learned controllers that are in no cache stay as an earlier run left them. With --pages the others stay.
+with the pages; stopped, it goes on where it was. --only-cached trains nothing: a page whose controllers are not all in
+a cache stays as an earlier run left it. With --pages the others stay.
 """
 
 import argparse
 import csv
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,7 @@ from suffice import get_controller, load_pool
 from suffice.cli.commands.reproduce import TEST_POOLS, TRAINING_POOLS
 from suffice.experiments import EXPERIMENTS, Bench
 from suffice.experiments.pages import write_page
-from suffice.experiments.scaling import FIGURES, Curves, SweepPoint
 from suffice.report.markdown import markdown_table
-from suffice.report.progress import progress_bar, training_bar
 
 DOCS = Path(__file__).parents[1] / "docs"
 OUT = DOCS / "results"
@@ -31,7 +29,7 @@ POOLS = Path(__file__).parents[2] / "shared" / "pools"
 MODELS = ("qwen3-0.6b", "qwen3-1.7b", "qwen3-4b")
 BENCHMARKS = ("aime24", "aime25", "hmmt25")
 
-TRAINING = [name for name, experiment in EXPERIMENTS.items() if experiment.trains]
+TRAINING = [name for name, experiment in EXPERIMENTS.items() if experiment.jobs]
 
 QWEN3 = ("main", "scaling", "frontier", "explain", "transfer")
 QWEN3_4B = ("main", "ablation", "scaling", "frontier", "explain", "transfer")
@@ -72,10 +70,12 @@ def main() -> None:
         if options.pages is None or f"{bench.out.name}/{what}" in options.pages
     ]
     for bench, what in runs:
-        found = EXPERIMENTS[what].run(bench)
-        if what in ("scaling", "frontier") and options.only_cached:
-            found = _with_kept(found, bench.out / f"{what}.csv")
-        write_page(what, found, bench)
+        jobs = EXPERIMENTS[what].jobs
+        missing = bench.missing(jobs(bench).values()) if jobs else ()
+        if options.only_cached and missing:
+            print(f"{bench.out.name}/{what} stays: {len(missing)} of its controllers are in no cache", flush=True)
+            continue
+        write_page(what, EXPERIMENTS[what].run(bench), bench)
         print(f"{bench.out.name}/{what}", flush=True)
     surfaces = {"plan": get_controller("plan"), "rl": get_controller("rl")}
     draw_surface(surfaces, 32, OUT / "surface.png")
@@ -85,17 +85,14 @@ def main() -> None:
 def _benches(options: argparse.Namespace) -> list[tuple[Bench, Sequence[str]]]:
     """What is run, and which experiments on it."""
 
-    def bench(out: str, test: Sequence[str | Path], train: Sequence[str] = (), **how: str) -> Bench:
+    def bench(out: str, test: Sequence[str | Path], train: Sequence[str] = (), **how: Any) -> Bench:
         return Bench(
             train=tuple(map(load_pool, train)),
             test=tuple(map(load_pool, test)),
             out=OUT / out,
             leave_one_out=not train,
-            cache=options.cache or OUT / "bundled" / "controllers",
-            only_cached=options.only_cached,
-            progress=training_bar,
-            bar=progress_bar,
-            **how,  # type: ignore[arg-type]
+            cache=options.cache or [OUT / "bundled" / "controllers"],
+            **how,
         )
 
     benches: list[tuple[Bench, Sequence[str]]] = [(bench("bundled", TEST_POOLS, TRAINING_POOLS), TRAINING)]
@@ -103,28 +100,13 @@ def _benches(options: argparse.Namespace) -> list[tuple[Bench, Sequence[str]]]:
         small, middle, large = ([options.pools / f"{model}__{name}.jsonl" for name in BENCHMARKS] for model in MODELS)
         benches.append((bench("qwen3", [*small, *middle]), QWEN3))
         benches.append((bench("qwen3-4b", large), QWEN3_4B[:-1]))
-        benches.append((bench("qwen3-4b", [*small, *middle, *large]), QWEN3_4B[-1:]))
+        benches.append((bench("qwen3-4b", [*small, *middle, *large], seeds=3), QWEN3_4B[-1:]))
         for keep in ("best", "last"):
             paper = {"preset": "paper", "keep": keep}
-            benches.append((bench(f"qwen3-paper-{keep}", [*small, *middle], **paper), ["main"]))
-            benches.append((bench(f"qwen3-0.6b-paper-{keep}", small, **paper), ["main"]))
-            benches.append((bench(f"qwen3-4b-paper-{keep}", large, **paper), ["main", "ablation"]))
+            benches.append((bench(f"qwen3-paper-{keep}", middle, **paper), ["main"]))
+            benches.append((bench(f"qwen3-0.6b-paper-{keep}", small, **paper, seeds=3), ["main"]))
+            benches.append((bench(f"qwen3-4b-paper-{keep}", large, **paper, seeds=3), ["main", "ablation"]))
     return benches
-
-
-def _with_kept(found: Mapping[str, Curves], path: Path) -> dict[str, Curves]:
-    """The curves, with those of learned controllers that an earlier run left where there are none now."""
-    kept: dict[str, dict[str, list[SweepPoint]]] = {}
-    for row in _read(path):
-        if row["method"].startswith("rl"):
-            figures = {f"{name}{end}": _known(row[f"{name}{end}"]) for name in FIGURES for end in ("", "_std")}
-            point = {"parameter": row["parameter"], "seeds": int(row["seeds"]), **figures}
-            kept.setdefault(row["pool"], {}).setdefault(row["method"], []).append(point)
-    return {pool: {**kept.get(pool, {}), **curves} for pool, curves in found.items()}
-
-
-def _known(text: str) -> float | None:
-    return float(text) if text else None
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

@@ -270,9 +270,9 @@ def main() -> None:
     parser.add_argument("--penalties", nargs="+", type=float, default=[Penalties.draw])
     given = parser.parse_args()
     tested = tuple(load_pool(given.pools / f"{given.model}__{name}.jsonl") for name in BENCHMARKS)
-    bench = Bench((), tested, given.cache, leave_one_out=True, preset=given.preset, cache=given.cache)
+    bench = Bench((), tested, given.cache, leave_one_out=True, preset=given.preset, cache=[given.cache])
     jobs = [
-        bench.job(bench.training_for(pool), Penalties(penalty), target, seed)
+        bench.job(bench.training_for(pool), seed, penalties=Penalties(penalty), target=target)
         for target in given.targets
         for seed in given.seeds
         for penalty in given.penalties

@@ -1,15 +1,25 @@
 """Training and the paper's experiments in seconds: in this process, with few of everything."""
 
 import importlib
+from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from suffice import Penalties
+from suffice import Penalties, save_controller
+from suffice.controllers import LearnedController
 from suffice.executors import Here, Processes
+from suffice.experiments.bench import job_key
 from suffice.planning import budgets as planning_budgets
 from suffice.training import learner
 from suffice.training.learner import PRESETS
+from suffice.training.setting import TrainingJob
+
+sweeps, budgets, panels = (
+    importlib.import_module(f"suffice.experiments.{name}") for name in ("scaling", "budgets", "panel")
+)
 
 
 def train_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,9 +33,6 @@ def train_here(monkeypatch: pytest.MonkeyPatch) -> None:
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     """The experiments have two points to a curve, and training watches few episodes."""
     train_here(monkeypatch)
-    sweeps, budgets, panels = (
-        importlib.import_module(f"suffice.experiments.{name}") for name in ("scaling", "budgets", "panel")
-    )
     monkeypatch.setattr(sweeps, "PENALTIES", (0.0075, 0.03))
     for name in ("THRESHOLDS", "WINDOWS", "SIZES"):
         monkeypatch.setattr(sweeps, name, getattr(sweeps, name)[-2:])
@@ -36,3 +43,15 @@ def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.panel.fitted.EPISODES", 60)
     monkeypatch.setattr(budgets, "FIXED_PENALTIES", (Penalties(0.0075), Penalties(0.03, 0.01)))
     monkeypatch.setattr(budgets, "GRID", ((12.0, 6.0),))
+
+
+def put(where: Path, jobs: Iterable[TrainingJob], scale: float = 1.0) -> None:
+    """Leave a controller that has learned nothing for each job, as an earlier run would have."""
+    where.mkdir(exist_ok=True)
+    weights = scale * np.random.default_rng(0).normal(size=(4, 7))
+    for job in jobs:
+        own = job.setting
+        card = {"budget": own.budget, "top": own.top, "first": own.first, "actions": list(own.actions)}
+        card |= {"kind": "learned", "format": 1, "activation": "tanh"}
+        controller = LearnedController([(weights, np.zeros(4))], card)
+        save_controller(controller, where / f"{job_key(job)}.safetensors")

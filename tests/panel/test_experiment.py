@@ -43,7 +43,7 @@ def test_models_without_a_price_or_a_question_in_common_make_no_panel(tmp_path: 
         Pool(pool.name.replace("one", "two"), tuple(replace(one, id=f"other {one.id}") for one in pool.questions))
         for pool in (small, large)
     )
-    bench = Bench(others, (small, large), tmp_path, repeats=1, seeds=1, only_cached=True, setting=Setting(budget=6))
+    bench = Bench(others, (small, large), tmp_path, repeats=1, setting=Setting(budget=6))
     priced = replace(bench, prices={"small": 1, "large": 20})
     assert panels(bench) == {} == panels(replace(priced, train=others[:1]))
     assert panels(replace(priced, test=(small, replace(others[1], name="large__one")))) == {}

@@ -16,7 +16,7 @@ from suffice.answers import Structure
 from suffice.answers.structure import Schema
 from suffice.cli.app import need
 from suffice.cli.command import Fields
-from suffice.cli.options import costs_of, standing_of
+from suffice.cli.options import costs_of
 from suffice.cli.servers import ServerChoice
 from suffice.flow import get_flow
 from suffice.live.batches.asker import Asker, BatchConfig
@@ -183,7 +183,7 @@ class Job:
 
         title = self._journal.name.removesuffix(".journal")
         try:
-            with batch_bar(title, total, unit, self.spent, standing_of(ray_shards)) as advance:
+            with batch_bar(title, total, unit, self.spent, ray_shards) as advance:
                 lines: Iterator[dict[str, Any]] = run_in_thread(main)
             yield lines
         except KeyboardInterrupt:

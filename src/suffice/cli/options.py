@@ -102,11 +102,6 @@ def on_ray(address: str | None) -> Executor | None:
     return Ray(address) if address else None
 
 
-def standing_of(cluster: Any) -> Callable[[], str]:
-    """What a progress bar shows of a cluster, where there is one."""
-    return lambda: cluster.standing if cluster else ""
-
-
 def costs_of(prices: Mapping[str, Any]) -> Costs:
     """The costs that prices make; responses without tokens cost nothing, which nobody means."""
     if prices.get("tokens_per_sample") == 0:

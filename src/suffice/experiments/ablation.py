@@ -1,7 +1,7 @@
 """Table 2 of the paper: what counts as right in training."""
 
-from suffice.experiments.bench import Bench, Experiment
-from suffice.experiments.main import SAMPLES, Jobs, Methods, differences_table, long_rows, paper_tables
+from suffice.experiments.bench import Bench, Experiment, Jobs
+from suffice.experiments.main import SAMPLES, differences_table, method_rows, paper_tables
 from suffice.report.markdown import Page
 from suffice.training.setting import TARGETS
 
@@ -14,19 +14,14 @@ def ablation_jobs(bench: Bench) -> Jobs:
     return bench.jobs(targets)
 
 
-def ablation(bench: Bench) -> Methods:
-    """Table 2: what counts as right in training."""
+def ablation(bench: Bench) -> Page:
     jobs = ablation_jobs(bench)
-    base, *others = dict.fromkeys(name for _, name, _ in jobs)
-    return Methods(bench.measure(jobs, {}), base, [(other, base) for other in others])
+    base, *others = dict.fromkeys(target for _, target, _ in jobs)
+    measured = bench.measure(jobs, {})
+    rows = method_rows(measured)
+    differences, gaps = differences_table(measured, [(other, base) for other in others], bench.test)
+    text = "\n".join([*paper_tables(bench.test, rows, SAMPLES, base), differences])
+    return Page(text, rows, {"differences": gaps})
 
 
-def ablation_page(found: Methods, bench: Bench) -> Page:
-    """Table 2."""
-    differences, rows = differences_table(found, bench.test)
-    text = "\n".join([*paper_tables(bench.test, found.measured, SAMPLES, found.base), differences])
-    return Page(text, long_rows(found.measured), {"differences": rows})
-
-
-TITLE = "Reward targets: running majority, full majority, gold answer"
-EXPERIMENT = Experiment(TITLE, ablation, ablation_page, ablation_jobs)
+EXPERIMENT = Experiment("Reward targets: running majority, full majority, gold answer", ablation, ablation_jobs)

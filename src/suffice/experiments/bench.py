@@ -1,8 +1,8 @@
 """The ground of the paper's experiments: which pools train and test, and the controllers trained on them."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -10,35 +10,22 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from suffice import settings
 from suffice.controllers import Controller, LearnedController, load_controller, save_controller
 from suffice.errors import ControllerError, OptionError, PoolError, whole_number
-from suffice.executors import AnyExecutor
+from suffice.executors import Executor
 from suffice.jsonl import quoted
-from suffice.penalties import Penalties
 from suffice.pools import Pool, get_pools
 from suffice.replay import DEFAULT_REPEATS, Result, evaluate
 from suffice.replay.evaluate import executor_for
 from suffice.report.markdown import Page
+from suffice.report.progress import progress_bar, training_bar
 from suffice.training.setting import KEPT, Setting, TrainingJob, check_keep
 
 if TYPE_CHECKING:
-    from suffice.training.learner import Trained, Watched
+    from suffice.training.learner import Trained
 
 K = TypeVar("K")
 
-NOTHING = "There are no controllers for it yet."
-
 Training = tuple[Pool, ...]
-
-Progress = Callable[[int, int], "AbstractContextManager[Callable[[int, Watched], None]]"]
-"""From a number of runs and their steps to what is told how each stands while they last."""
-
-Bar = Callable[[str, float], AbstractContextManager[Callable[[float], None]]]
-"""From a title and the size of other work to what is told of each step's size while it lasts."""
-
-
-@contextmanager
-def silent(*work: object) -> Iterator[Callable[..., None]]:
-    """Tell nobody."""
-    yield lambda *progress: None
+Jobs = Mapping[Any, TrainingJob]
 
 
 def model_of(pool: Pool) -> str:
@@ -52,7 +39,6 @@ def benchmark_of(pool: Pool) -> str:
 
 
 def by_model(pools: Sequence[Pool]) -> dict[str, list[Pool]]:
-    """The pools of each model."""
     return {model: [pool for pool in pools if model_of(pool) == model] for model in map(model_of, pools)}
 
 
@@ -60,8 +46,8 @@ def by_model(pools: Sequence[Pool]) -> dict[str, list[Pool]]:
 class Bench:
     """Pools to train and test on, how, and where.
 
-    Trained controllers are kept in `cache`, by default in `out`, and used again from there; of several folders the
-    first is for new ones. Without an executor all cores are used where it is worth it.
+    Trained controllers are looked for in all folders of `cache`, and new ones kept in the first; by default they are in
+    `out`. Without an executor all cores are used where it is worth it.
     """
 
     train: Training
@@ -78,17 +64,13 @@ class Bench:
     keep: str = settings.setting(
         "best", "The best network of each training, or the last, as in the paper.", "best|last"
     )
-    progress: Progress = silent
-    bar: Bar = silent
     warn: Callable[[str], None] = lambda message: None
-    cache: Path | Sequence[Path] | None = None
+    cache: Sequence[Path] = ()
     prices: Mapping[str, float] = field(default_factory=dict)
     """Of models, for a million tokens: a panel's experiment has them for voters."""
     value: float | None = None
     """What a right answer is worth to a panel, in the money of the prices."""
-    only_cached: bool = False
-    """Train nothing: rows and curves are of the controllers that there are."""
-    executor: AnyExecutor | None = None
+    executor: Executor | None = None
 
     def __post_init__(self) -> None:
         for name in ("train", "test"):
@@ -96,7 +78,6 @@ class Bench:
 
     @property
     def budget(self) -> int:
-        """The most draws of a question."""
         return self.setting.budget
 
     @property
@@ -115,10 +96,12 @@ class Bench:
         return [f"{name} {value}" for name, value in own.items() if value != paper[name]]
 
     @property
-    def folders(self) -> list[Path]:
-        """Where controllers are looked for; new ones go into the first."""
-        cache = self.cache or self.out / "controllers"
-        return [cache] if isinstance(cache, Path) else list(cache)
+    def _folders(self) -> Sequence[Path]:
+        return self.cache or [self.out / "controllers"]
+
+    def bar(self, title: str, total: float) -> AbstractContextManager[Callable[[float], None]]:
+        """Show how far work is, other than training."""
+        return progress_bar(title, total, self.executor)
 
     def check(self, allow_overlap: bool) -> None:
         """Refuse what can't be run, and pools that share questions between training and test."""
@@ -160,25 +143,24 @@ class Bench:
     def job(
         self,
         training: Training,
-        penalties: Penalties | None = None,
-        target: str | None = None,
         seed: int = 0,
         mean_samples: float | None = None,
         mean_rounds: float | None = None,
+        **changes: Any,
     ) -> TrainingJob:
-        """A training run on these pools, where nothing else is said in the bench's own setting."""
-        own = self.setting
-        setting = replace(own, penalties=penalties or own.penalties, target=target or own.target)
-        seed += self.seed
-        return TrainingJob(training, setting, self.preset, self.steps, seed, mean_samples, mean_rounds)
+        """A training run on these pools, in the bench's own setting but for these changes."""
+        setting = replace(self.setting, **changes)
+        return TrainingJob(training, setting, self.preset, self.steps, self.seed + seed, mean_samples, mean_rounds)
 
-    def jobs(self, kinds: Mapping[K, Mapping[str, Any]]) -> dict[tuple[str, K, int], TrainingJob]:
+    def jobs(
+        self, kinds: Mapping[K, Mapping[str, Any]], seeds: int | None = None
+    ) -> dict[tuple[str, K, int], TrainingJob]:
         """Trainings for every test pool, kind and seed; a kind has arguments of `job`."""
         return {
-            (pool.name, kind, seed): self.job(self.training_for(pool), seed=seed, **how)
+            (pool.name, kind, seed): self.job(self.training_for(pool), seed, **how)
             for pool in self.test
             for kind, how in kinds.items()
-            for seed in range(self.seeds)
+            for seed in range(seeds or self.seeds)
         }
 
     def missing(self, jobs: Iterable[TrainingJob]) -> dict[str, TrainingJob]:
@@ -186,33 +168,30 @@ class Bench:
         return {key: job for key, job in {job_key(job): job for job in jobs}.items() if self._find(job) is None}
 
     def learned(self, jobs: Mapping[K, TrainingJob]) -> dict[K, LearnedController]:
-        """The controllers of these jobs: trained on all cores, or taken from an earlier run.
-
-        Where nothing is to be trained, those that there are.
-        """
-        if not self.only_cached:
-            self._train(list(self.missing(jobs.values()).values()))
-        names = {name: job_key(job) for name, job in jobs.items()}
-        found = {key: self._find(job) for key, job in {names[name]: job for name, job in jobs.items()}.items()}
-        if not self.only_cached and None in found.values():
+        """The controllers of these jobs: trained on all cores, or taken from an earlier run."""
+        if missing := self.missing(jobs.values()):
+            self._train(list(missing.values()))
+        found = {key: self._find(job) for key, job in {job_key(job): job for job in jobs.values()}.items()}
+        learned = {name: one for name, job in jobs.items() if (one := found[job_key(job)])}
+        if len(learned) < len(jobs):
             raise KeyboardInterrupt
-        learned = {key: controller for key, controller in found.items() if controller}
-        return {name: learned[key] for name, key in names.items() if key in learned}
+        return learned
 
     def _train(self, jobs: Sequence[TrainingJob]) -> None:
         from suffice.training.runs import learn_each
 
-        self.folders[0].mkdir(parents=True, exist_ok=True)
-        with self.progress(len(jobs), self.steps) as watch:
+        folder = self._folders[0]
+        folder.mkdir(parents=True, exist_ok=True)
+        with training_bar(len(jobs), self.steps, self.executor) as watch:
             for number, trained in learn_each(jobs, watch, self.executor or "processes"):
                 if trained.controller.card["steps"] >= self.steps:
-                    save_trained(trained, jobs[number], self.folders[0])
+                    save_trained(trained, jobs[number], folder)
                     for rule in trained.controller.no_better_than():
                         self.warn(f"{_named(jobs[number])} learned nothing: it is no better than {rule}")
 
     def _find(self, job: TrainingJob) -> LearnedController | None:
         """The controller of a job from an earlier run, where there is a whole one."""
-        for folder in self.folders:
+        for folder in self._folders:
             try:
                 return cast(LearnedController, load_controller(_path(folder, job, self.keep)))
             except ControllerError:
@@ -231,14 +210,13 @@ class Bench:
         for pool in self.test:
             own: list[tuple[K, str | Controller]] = [*rules.items()]
             own += [(kind, one) for (tested, kind, _), one in learned.items() if tested == pool.name]
-            measured[pool.name] = {kind: [] for kind, _ in own}
+            found = measured[pool.name] = {}
             for (kind, _), result in zip(own, self.evaluate(pool, [one for _, one in own]), strict=True):
-                measured[pool.name][kind].append(result)
+                found.setdefault(kind, []).append(result)
         return measured
 
     def evaluate(self, pool: Pool, controllers: Sequence[str | Controller]) -> list[Result]:
         """Replay over a test pool."""
-        executor = self.executor or executor_for([pool], len(controllers), self.repeats)
         with self.bar(f"replay of {pool.name}", len(pool.questions) * len(controllers)) as advance:
             return evaluate(
                 pool,
@@ -248,7 +226,7 @@ class Bench:
                 seed=self.seed,
                 penalties=self.setting.penalties,
                 progress=advance,
-                executor=executor,
+                executor=self.executor or executor_for([pool], len(controllers), self.repeats),
             )
 
 
@@ -290,27 +268,10 @@ def _named(job: TrainingJob) -> str:
     )
 
 
-Jobs = Mapping[Any, TrainingJob]
-
-
-def no_jobs(bench: Bench) -> Jobs:
-    """For an experiment that trains nothing."""
-    return {}
-
-
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment under a name of `suffice reproduce`."""
+    """An experiment under a name of `suffice reproduce`: what it runs and shows, and the trainings that it needs."""
 
     title: str
-    run: Callable[[Bench], Any]
-    """Return the experiment's figures."""
-    page: Callable[[Any, Bench], Page]
-    """Present the figures: Markdown, rows and plots."""
-    jobs: Callable[[Bench], Jobs] = no_jobs
-    """Return the trainings that it needs."""
-
-    @property
-    def trains(self) -> bool:
-        """Whether it trains anything."""
-        return self.jobs is not no_jobs
+    run: Callable[[Bench], Page]
+    jobs: Callable[[Bench], Jobs] | None = None

@@ -1,21 +1,19 @@
 """The paper's proposition as an experiment: budgets on average, met by penalties that are found or chosen."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from suffice.controllers import Controller
-from suffice.experiments.bench import Bench, Experiment, Training, by_model, model_of
+from suffice.experiments.bench import Bench, Experiment, Training, by_model
 from suffice.experiments.scaling import PENALTIES, ROUND_PENALTY
 from suffice.penalties import Penalties
 from suffice.planning import Plan
 from suffice.replay import Result, evaluate, mean_over_pools
 from suffice.replay.targets import SEARCH_REPEATS, meet
-from suffice.report.html import Axis, Section, plot
-from suffice.report.markdown import Page, cell, markdown_table, pictures, spread_columns
+from suffice.report.html import Axis, Point, Section, panel, plot
+from suffice.report.markdown import Page, Row, cell, markdown_table, pictures, spread_columns
 from suffice.report.style import BLACK, BLUE, ORANGE, RED, SKY
 from suffice.tally import DEFAULT_BUDGET
 from suffice.training.setting import TrainingJob
@@ -30,6 +28,7 @@ SLACK = 0.05
 """A budget counts as kept where no mean is over it by more than this share."""
 
 WAYS = ("PPO-Lagrangian", "PPO, best fixed", "plan, dual search", "plan, best fixed")
+FIGURES = ("samples", "rounds", "agreement", "accuracy")
 
 BUDGET_MARKS = ((BLUE, "o"), (SKY, "^"), (RED, "*"), (ORANGE, "v"))
 """Of the ways to keep to a budget, in their order: what learns in blues, what plans in reds."""
@@ -38,91 +37,90 @@ Limits = tuple[float, float]
 """The most samples and the most rounds on average."""
 
 
-@dataclass(frozen=True)
-class Kept:
-    """How one way keeps to one budget on one test pool, or in the mean over a model's: a result, or one a seed."""
-
-    limits: Limits
-    way: str
-    pool: str
-    results: Sequence[Result]
-    among: int = 0
-    """Of how many fixed penalties the best was chosen."""
-
-    @property
-    def met(self) -> int:
-        """How many of the results keep to the budget."""
-        return sum(_excess(self.limits, result.samples, result.rounds) <= SLACK for result in self.results)
-
-
 def budgets_jobs(bench: Bench) -> dict[tuple[str, Limits | Penalties, int], TrainingJob]:
     """By training pools, budget or fixed penalties, and seed."""
     jobs: dict[tuple[str, Limits | Penalties, int], TrainingJob] = {}
     for (names, training), seed in product(_trainings(bench).items(), range(bench.seeds)):
         for limits in _grid(bench):
-            jobs[names, limits, seed] = bench.job(training, seed=seed, mean_samples=limits[0], mean_rounds=limits[1])
+            jobs[names, limits, seed] = bench.job(training, seed, *limits)
         for penalties in FIXED_PENALTIES:
-            jobs[names, penalties, seed] = bench.job(training, penalties, seed=seed)
+            jobs[names, penalties, seed] = bench.job(training, seed, penalties=penalties)
     return jobs
 
 
-def budgets(bench: Bench) -> list[Kept]:
-    """For each budget: penalties found while PPO learns, found for plans, and chosen among fixed ones for both.
+def budgets(bench: Bench) -> Page:
+    """Whether budgets on average are kept out of sample, and how often the answers agree."""
+    rows = kept(bench)
+    section = _plotted(rows)
+    text = (
+        "Penalties are found, or chosen among fixed ones, on the training pools, so that there are so many samples and "
+        "rounds on average. On test pools: samples in rounds, agreement with the full vote; **bold** where neither "
+        f"mean is over its budget by more than {100 * SLACK:g} %, and how many of the seeds keep to it where there are "
+        "several. Pools that are harder than the training pools take more than the mean, others less.\n"
+    )
+    for model, group in by_model(bench.test).items():
+        columns = [model, *(pool.name for pool in group)] if len(group) > 1 else [group[0].name]
+        heads = ["mean" if name == model else name.removeprefix(f"{model}__") for name in columns]
+        lines = []
+        for limits, way in product(sorted(_grid(bench)), WAYS):
+            own = [row for row in rows if (_limits(row), row["way"]) == (limits, way)]
+            cells = [_kept_cell(row) for name in columns for row in own if row["pool"] == name]
+            among = f" of {own[0]['among']}" if own[0]["among"] else ""
+            seeds = str(own[0]["seeds"]) if "PPO" in way else ""
+            lines.append(["{:g} in {:g}".format(*limits), way + among, seeds, *cells])
+        text += f"\n**{model}**\n\n" + markdown_table(["samples in rounds", "", "seeds", *heads], lines)
+    return Page(text + pictures(["budgets.png"]), rows, {}, [section], {"budgets.png": [section]})
 
-    All is settled on the training pools.
+
+def kept(bench: Bench) -> list[Row]:
+    """How each way keeps to each budget on each test pool, and in the mean over a model's.
+
+    Penalties are found while PPO learns, found for plans, and chosen among fixed ones for both; all is settled on the
+    training pools.
     """
     learned = bench.learned(budgets_jobs(bench))
-    found: dict[tuple[str, Limits, str], list[Controller]] = {}
-    among: dict[tuple[str, str], int] = {}
-    trainings, grid = _trainings(bench), _grid(bench)
+    trainings, grid, seeds = _trainings(bench), _grid(bench), range(bench.seeds)
+    actions = bench.setting.actions
+    found: dict[str, dict[tuple[Limits, str], Sequence[Controller]]] = {}
     with bench.bar("penalties for budgets", len(trainings) * len(grid)) as advance:
         for names, training in trainings.items():
-            mine = {key[1:]: controller for key, controller in learned.items() if key[0] == names}
-            by_seed = [
-                [one for (what, own), one in mine.items() if own == seed and isinstance(what, Penalties)]
-                for seed in range(bench.seeds)
+            choosers = [
+                _chooser(bench, training, [learned[names, penalties, seed] for penalties in FIXED_PENALTIES])
+                for seed in seeds
             ]
-            most = max(map(len, by_seed))  # a seed with fewer to choose from would seem a worse chooser
-            groups = [_chooser(bench, training, some) for some in by_seed if some and len(some) == most]
-            among |= {(names, WAYS[1]): most, (names, WAYS[3]): len(FIXED_PENALTIES)}
-            plans = _chooser(bench, training, [Plan(p.draw, p.round, bench.setting.actions) for p in FIXED_PENALTIES])
+            plans = _chooser(bench, training, [Plan(p.draw, p.round, actions) for p in FIXED_PENALTIES])
+            own = found[names] = {}
             for limits in grid:
-                lagrangian = [one for (what, _), one in mine.items() if what == limits]
-                planned = meet(Plan(actions=bench.setting.actions), bench.budget, training, *limits, None).controller
-                chosen: tuple[list[Controller], ...] = (
-                    [*lagrangian],
-                    [best(limits) for best in groups],
-                    [planned],
-                    [plans(limits)],
-                )
-                found |= {(names, limits, way): some for way, some in zip(WAYS, chosen, strict=True)}
+                own[limits, WAYS[0]] = [learned[names, limits, seed] for seed in seeds]
+                own[limits, WAYS[1]] = [best(limits) for best in choosers]
+                planned = meet(Plan(actions=actions), bench.budget, training, *limits, None)
+                own[limits, WAYS[2]] = [planned.controller]
+                own[limits, WAYS[3]] = [plans(limits)]
                 advance(1)
-    return _replayed(bench, found, among)
-
-
-def _replayed(
-    bench: Bench, found: Mapping[tuple[str, Limits, str], Sequence[Controller]], among: Mapping[tuple[str, str], int]
-) -> list[Kept]:
-    """What was found for each test pool's training pools, on that pool, and in the mean over a model's pools."""
-    kept: list[Kept] = []
+    measured: dict[str, dict[tuple[Limits, str], list[Result]]] = {}
     for pool in bench.test:
-        mine = {key: some for key, some in found.items() if key[0] == _names(bench.training_for(pool)) and some}
-        results = iter(bench.evaluate(pool, [controller for some in mine.values() for controller in some]))
-        for (names, limits, way), some in mine.items():
-            kept.append(Kept(limits, way, pool.name, [next(results) for _ in some], among.get((names, way), 0)))
-    for model, limits, way in product(dict.fromkeys(map(model_of, bench.test)), _grid(bench), WAYS):
-        pools = [pool.name for pool in bench.test if model_of(pool) == model]
-        mine_of = [one for one in kept if (one.limits, one.way) == (limits, way) and one.pool in pools]
-        if len(pools) > 1 and len(mine_of) == len(pools):
-            runs = zip(*(one.results for one in mine_of), strict=False)
-            kept.append(replace(mine_of[0], pool=model, results=[_mean(run) for run in runs]))
-    return kept
+        own = found[_names(bench.training_for(pool))]
+        results = iter(bench.evaluate(pool, [controller for some in own.values() for controller in some]))
+        measured[pool.name] = {key: [next(results) for _ in some] for key, some in own.items()}
+    rows = [
+        kept_row(limits, way, pool, [[one] for one in some])
+        for pool, results_of in measured.items()
+        for (limits, way), some in results_of.items()
+    ]
+    for (model, pools), limits, way in product(by_model(bench.test).items(), grid, WAYS):
+        if len(pools) > 1:
+            runs = zip(*(measured[pool.name][limits, way] for pool in pools), strict=True)
+            rows.append(kept_row(limits, way, model, list(runs)))
+    return rows
 
 
-def _mean(results: Sequence[Result]) -> Result:
-    """One result in place of several pools'."""
-    means = {metric: mean_over_pools(results, metric) for metric in ("samples", "rounds", "agreement", "accuracy")}
-    return replace(results[0], **means)  # type: ignore[arg-type]
+def kept_row(limits: Limits, way: str, pool: str, runs: Sequence[Sequence[Result]]) -> Row:
+    """How a way keeps to a budget: the means over the seeds, and how many of them keep to it."""
+    figures = spread_columns(runs, FIGURES)
+    met = sum(_excess(limits, *(mean_over_pools(run, name) or 0.0 for name in FIGURES[:2])) <= SLACK for run in runs)
+    among = len(FIXED_PENALTIES) if "best fixed" in way else 0
+    about = {"samples_limit": limits[0], "rounds_limit": limits[1], "way": way, "pool": pool, "seeds": figures["seeds"]}
+    return about | {"among": among, "kept": met} | figures
 
 
 def _chooser(bench: Bench, training: Training, controllers: Sequence[Controller]) -> Callable[[Limits], Controller]:
@@ -156,70 +154,40 @@ def _names(training: Training) -> str:
     return ", ".join(pool.name for pool in training)
 
 
-def budgets_page(found: Sequence[Kept], bench: Bench) -> Page:
-    """The proposition: whether budgets on average are kept out of sample, and how often the answers agree."""
-    section = _plotted(found)
-    text = (
-        "Penalties are found, or chosen among fixed ones, on the training pools, so that there are so many samples and "
-        "rounds on average. On test pools: samples in rounds, agreement with the full vote; **bold** where neither "
-        f"mean is over its budget by more than {100 * SLACK:g} %, and how many of the seeds keep to it where there are "
-        "several. Pools that are harder than the training pools take more than the mean, others less.\n"
-    )
-    for model, group in by_model(bench.test).items():
-        columns = [model, *(pool.name for pool in group)] if len(group) > 1 else [group[0].name]
-        cells: dict[tuple[tuple[float, float], str], dict[str, str]] = {}
-        for kept in found:
-            if kept.pool in columns:
-                row = cells.setdefault((kept.limits, kept.way), {})
-                row[kept.pool] = _kept_cell(kept)
-                row["way"] = kept.way + (f" of {kept.among}" if kept.among else "")
-                row["seeds"] = f"{len(kept.results)}" if "PPO" in kept.way else ""
-        lines = [
-            [f"{samples:g} in {rounds:g}", *(row.get(column, "–") for column in ("way", "seeds", *columns))]
-            for ((samples, rounds), _), row in sorted(cells.items(), key=lambda one: (one[0][0], WAYS.index(one[0][1])))
-        ]
-        heads = ["mean" if name == model else name.removeprefix(f"{model}__") for name in columns]
-        text += f"\n**{model}**\n\n" + markdown_table(["samples in rounds", "", "seeds", *heads], lines)
-    rows = [
-        {"samples_limit": kept.limits[0], "rounds_limit": kept.limits[1], "way": kept.way, "pool": kept.pool}
-        | {"seeds": len(kept.results), "among": kept.among, "kept": kept.met}
-        | spread_columns(kept.results, ("samples", "rounds", "agreement", "accuracy"))
-        for kept in found
-    ]
-    return Page(text + pictures(["budgets.png"]), rows, {}, [section], {"budgets.png": [section]})
+def _limits(row: Row) -> Limits:
+    return row["samples_limit"], row["rounds_limit"]
 
 
-def _kept_cell(kept: Kept) -> str:
-    samples, rounds, agreement = (cell(metric, kept.results) for metric in ("samples", "rounds", "agreement"))
-    seeds = f" ({kept.met} of {len(kept.results)})" if len(kept.results) > 1 else ""
-    mark = "**" if kept.met == len(kept.results) else ""
+def _kept_cell(row: Row) -> str:
+    samples, rounds, agreement = (cell(row, metric) for metric in FIGURES[:3])
+    seeds = f" ({row['kept']} of {row['seeds']})" if row["seeds"] > 1 else ""
+    mark = "**" if row["kept"] == row["seeds"] else ""
     return f"{mark}{samples} in {rounds}{mark}, {agreement} %{seeds}"
 
 
-def _plotted(found: Sequence[Kept]) -> Section:
+def _plotted(rows: Sequence[Row]) -> Section:
     """Samples over their limit against rounds over theirs: a panel a pool, a point a way and budget.
 
     The line is where both are at their limits: what is below and to the left of it keeps to the budget.
     """
     panels = []
-    for pool in sorted(dict.fromkeys(kept.pool for kept in found), key=lambda pool: "__" in pool):  # means first
-        points: dict[str, list[list[Any]]] = {way: [] for way in WAYS}
-        for kept in (kept for kept in found if kept.pool == pool):
-            samples, rounds = (spread_columns(kept.results, (one,))[one] or 0.0 for one in ("samples", "rounds"))
-            limits = f"{kept.limits[0]:g} samples in {kept.limits[1]:g} rounds"
-            points[kept.way].append([limits, samples / kept.limits[0], rounds / kept.limits[1], kept.limits[0]])
-        edge = [["", 1, 0, 1], ["", 1, 1, 1], ["", 0, 1, 1]]
-        series = [
-            {"name": way, "colour": colour, "marker": marker, "line": False, "points": points[way]}
-            for way, (colour, marker) in zip(WAYS, BUDGET_MARKS, strict=True)
-            if points[way]
-        ]
-        limit = {"name": "the limits", "colour": BLACK, "marker": "s", "line": True, "points": edge}
-        panels.append({"name": pool, "series": [limit, *series]})
+    for pool in sorted(dict.fromkeys(row["pool"] for row in rows), key=lambda pool: "__" in pool):  # means first
+        points: dict[str, Sequence[Point]] = {}
+        for way in WAYS:
+            own = [row for row in rows if (row["pool"], row["way"]) == (pool, way)]
+            points[way] = [_point(row, *_limits(row)) for row in own]
+        edge: list[Point] = [["", 1, 0, 1], ["", 1, 1, 1], ["", 0, 1, 1]]
+        shown = panel(pool, points, styles=BUDGET_MARKS)
+        limit = panel(pool, {"the limits": edge}, line=True, styles=[(BLACK, "s")])
+        panels.append({**shown, "series": limit["series"] + shown["series"]})
     x = Axis(1, "samples, as a share of their limit", 2, zero=True)
     y = Axis(2, "rounds, as a share of theirs", 2, zero=True)
     return plot(TITLE, [x], [y], panels, sizes=3)
 
 
+def _point(row: Row, samples: float, rounds: float) -> Point:
+    return [f"{samples:g} samples in {rounds:g} rounds", row["samples"] / samples, row["rounds"] / rounds, samples]
+
+
 TITLE = "Budgets on average"
-EXPERIMENT = Experiment(TITLE, budgets, budgets_page, budgets_jobs)
+EXPERIMENT = Experiment(TITLE, budgets, budgets_jobs)

@@ -12,7 +12,6 @@ from suffice.errors import PoolError
 from suffice.experiments.bench import Bench, Experiment, model_of
 from suffice.planning import Plan
 from suffice.pools import Pool
-from suffice.replay import Difference
 from suffice.replay.compare import paired
 from suffice.replay.targets import meet
 from suffice.replay.weighing import accuracies
@@ -33,18 +32,60 @@ NAMED = (
 
 @dataclass(frozen=True)
 class ElectionResult:
-    """One election at one controller's stops on one pool: its accuracy by question, in percent, and the samples."""
+    """One election at one controller's stops on one pool: the samples, and by question, in percent, the accuracy."""
 
     pool: str
     stop: str
-    election: str
+    name: str
+    election: Election
     samples: float
     accuracy: FloatArray
-    strengths: Mapping[str, float]
-    """Those of learned weights."""
+    gain: FloatArray
+    """How much more that is than the plain vote's at the full budget."""
 
 
-def elections(bench: Bench) -> list[ElectionResult]:
+def elections(bench: Bench) -> Page:
+    """Which election gains what: a table a stop, and the strengths that were learned."""
+    found = _elected(bench)
+    if not found:
+        return Page("Skipped: there is no pool with plain answers.", [])
+    pools = list(dict.fromkeys(one.pool for one in found))
+    stops = list(dict.fromkeys(one.stop for one in found))
+    parts = [
+        f"Accuracy in percent and, with 95 % intervals over questions, the gain over the plain vote at {stops[0]}."
+    ]
+    for stop in stops:
+        here = [one for one in found if one.stop == stop]
+        samples = {one.pool: f"{one.samples:.1f} samples on {one.pool}" for one in here}
+        lines = []
+        for name in dict.fromkeys(one.name for one in here):
+            own = [one for one in here if one.name == name]
+            lines.append([name, *(_cell([one for one in own if one.pool == pool]) for pool in pools)])
+            if len(pools) > 1:
+                lines[-1].append(_cell(own if len(own) == len(pools) else []))
+        table = markdown_table(["election", *pools, *["mean"] * (len(pools) > 1)], lines)
+        parts.append(f"**At the stops of {stop}**: {', '.join(samples.values())}.\n\n{table}")
+    learned = [
+        (one, dict(zip(one.election.signals, one.election.strengths, strict=True)))
+        for one in found
+        if one.stop == stops[0] and isinstance(one.election, LearnedWeights)
+    ]
+    if learned:
+        signals = list(dict.fromkeys(signal for _, strengths in learned for signal in strengths))
+        lines = [
+            [one.pool, one.name, *(f"{strengths[name]:+.2f}" if name in strengths else "" for name in signals)]
+            for one, strengths in learned
+        ]
+        parts.append("The strengths that were learned:\n\n" + markdown_table(["for", "election", *signals], lines))
+    rows = [
+        {"pool": one.pool, "stop": one.stop, "election": one.name, "samples": one.samples, "accuracy": _mean([one])}
+        | gap_columns({"gain": paired([one.gain])})
+        for one in found
+    ]
+    return Page("\n\n".join(part.strip() for part in parts), rows)
+
+
+def _elected(bench: Bench) -> list[ElectionResult]:
     """All elections that each test pool has the signals for; weights are learned from the training pools."""
     stops: dict[tuple[str, ...], Mapping[str, Controller]] = {}
     found: list[ElectionResult] = []
@@ -56,25 +97,18 @@ def elections(bench: Bench) -> list[ElectionResult]:
             names = tuple(one.name for one in training)
             stops[names] = stops.get(names) or _stops(bench, training)
             chosen = dict(_elections(bench, pool, training))
+            base = None
             for stop, controller in stops[names].items():
                 samples, right = accuracies(
                     pool, controller, [*chosen.values()], bench.budget, bench.repeats, bench.seed
                 )
+                base = right[0] if base is None else base  # the first is the majority of the full budget
                 found += [
-                    ElectionResult(pool.name, stop, name, samples, accuracy, _strengths(chosen[name]))
-                    for name, accuracy in zip(chosen, right, strict=True)
+                    ElectionResult(pool.name, stop, name, election, samples, accuracy, accuracy - base)
+                    for (name, election), accuracy in zip(chosen.items(), right, strict=True)
                 ]
                 advance(len(pool.questions) / len(stops[names]))
     return found
-
-
-def gain(found: Sequence[ElectionResult], pools: Sequence[str], stop: str, election: str) -> Difference | None:
-    """Over the plain vote at the full budget, on these pools; None where one of them hasn't got this election."""
-    table = {(one.pool, one.stop, one.election): one.accuracy for one in found}
-    base = next(one.stop for one in found)
-    if any((pool, stop, election) not in table for pool in pools):
-        return None
-    return paired([table[pool, stop, election] - table[pool, base, MAJORITY] for pool in pools])
 
 
 def _stops(bench: Bench, training: Sequence[Pool]) -> dict[str, Controller]:
@@ -107,51 +141,9 @@ def _elections(bench: Bench, pool: Pool, training: Sequence[Pool]) -> Iterator[t
                 yield f"learned from {source}, by {target}", LearnedWeights(tuple(names), tuple(strengths.tolist()))
 
 
-def _strengths(election: Election) -> dict[str, float]:
-    learned = election if isinstance(election, LearnedWeights) else LearnedWeights()
-    return dict(zip(learned.signals, learned.strengths, strict=True))
-
-
-def elections_page(found: Sequence[ElectionResult], bench: Bench) -> Page:
-    """Ours: which election gains what: a table a stop, and the learned strengths."""
-    if not found:
-        return Page("Skipped: there is no pool with plain answers.", [])
-    pools = list(dict.fromkeys(one.pool for one in found))
-    stops = list(dict.fromkeys(one.stop for one in found))
-    about = f"Accuracy in percent and, with 95 % intervals over questions, the gain over the plain vote at {stops[0]}."
-    parts = [about]
-    for stop in stops:
-        here = [one for one in found if one.stop == stop]
-        taken = {one.pool: one.samples for one in here}
-        samples = ", ".join(f"{taken[pool]:.1f} samples on {pool}" for pool in pools)
-        names = list(dict.fromkeys(one.election for one in here))
-        rows = [[name, *(_cell(found, [pool], stop, name) for pool in pools)] for name in names]
-        heads = ["election", *pools]
-        if len(pools) > 1:
-            heads.append("mean")
-            for row in rows:
-                row.append(_cell(found, pools, stop, row[0]))
-        parts.append(f"**At the stops of {stop}**: {samples}.\n\n{markdown_table(heads, rows)}")
-    if learned := [one for one in found if one.strengths and one.stop == stops[0]]:
-        signals = list(dict.fromkeys(signal for one in learned for signal in one.strengths))
-        rows = [[one.pool, one.election, *(_strength(one, signal) for signal in signals)] for one in learned]
-        parts.append("The strengths that were learned:\n\n" + markdown_table(["for", "election", *signals], rows))
-    rows_of_csv = [
-        {"pool": one.pool, "stop": one.stop, "election": one.election, "samples": one.samples, "accuracy": _mean([one])}
-        | gap_columns({"gain": gain(found, [one.pool], one.stop, one.election)})
-        for one in found
-    ]
-    return Page("\n\n".join(part.strip() for part in parts), rows_of_csv)
-
-
-def _strength(one: ElectionResult, signal: str) -> str:
-    return f"{one.strengths[signal]:+.2f}" if signal in one.strengths else ""
-
-
-def _cell(found: Sequence[ElectionResult], pools: Sequence[str], stop: str, election: str) -> str:
-    chosen = [one for one in found if (one.stop, one.election) == (stop, election) and one.pool in pools]
-    gap = gain(found, pools, stop, election)
-    return "–" if gap is None else f"{_mean(chosen):.1f}, {gap_text(gap, 'accuracy')}"
+def _cell(own: Sequence[ElectionResult]) -> str:
+    gap = paired([one.gain for one in own]) if own else None
+    return "–" if gap is None else f"{_mean(own):.1f}, {gap_text(gap, 'accuracy')}"
 
 
 def _mean(chosen: Sequence[ElectionResult]) -> float | None:
@@ -160,4 +152,4 @@ def _mean(chosen: Sequence[ElectionResult]) -> float | None:
     return float(np.mean([values.mean() for values in known])) if all(values.size for values in known) else None
 
 
-EXPERIMENT = Experiment("Elections by weight", elections, elections_page)
+EXPERIMENT = Experiment("Elections by weight", elections)

@@ -1,34 +1,51 @@
 """Figures 3 and 6 of the paper: where the samples go."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import scipy
 
-from suffice.experiments.bench import NOTHING, Bench, Experiment
-from suffice.report.html import Axis, Section, apart, panel, percent, plot
-from suffice.report.markdown import Page, markdown_table, pictures
-from suffice.training.setting import TrainingJob
-
-Effort = dict[str, Any]
-"""One question as a row: how much its answers differ, the share that is right if gold is known, the samples drawn."""
+from suffice.experiments.bench import Bench, Experiment, Jobs
+from suffice.report.html import Axis, Point, apart, panel, percent, plot
+from suffice.report.markdown import Page, Row, markdown_table, pictures
 
 
-def explain_jobs(bench: Bench) -> dict[tuple[str, str, int], TrainingJob]:
+def explain_jobs(bench: Bench) -> Jobs:
     """A controller for each test pool."""
-    return {(pool.name, "rl", 0): bench.job(bench.training_for(pool)) for pool in bench.test}
+    return bench.jobs({"rl": {}}, seeds=1)
 
 
-def explain(bench: Bench) -> list[Effort]:
-    """What the learned controller draws for each question."""
-    measured = bench.measure(explain_jobs(bench), {})
-    found: list[Effort] = []
-    for pool in bench.test:
-        for result in measured[pool.name].get("rl", []):
-            for question, samples in zip(pool.questions, result.by_question["samples"].tolist(), strict=True):
-                known = {"entropy": question.entropy, "accuracy": question.share_right, "samples": samples}
-                found.append({"pool": pool.name, "question": question.id, **known})
-    return found
+def explain(bench: Bench) -> Page:
+    """What the learned controller draws for each question, against how divided its answers are and how many right."""
+    rows: list[Row] = []
+    lines, panels = [], []
+    for pool, measured in zip(bench.test, bench.measure(explain_jobs(bench), {}).values(), strict=True):
+        (result,) = measured["rl"]
+        own: list[Row] = [
+            {
+                "pool": pool.name,
+                "question": one.id,
+                "entropy": one.entropy,
+                "accuracy": one.share_right,
+                "samples": drawn,
+            }
+            for one, drawn in zip(pool.questions, result.by_question["samples"].tolist(), strict=True)
+        ]
+        known = [(row["accuracy"], row["samples"]) for row in own if row["accuracy"] is not None]
+        correlations = map(rank_correlation, ([(row["entropy"], row["samples"]) for row in own], known))
+        lines.append([pool.name, *("–" if value is None else f"{value:+.2f}" for value in correlations)])
+        points: list[Point] = [
+            [one.id, one.entropy, None if one.share_right is None else 100 * one.share_right, row["samples"]]
+            for one, row in zip(pool.questions, own, strict=True)
+        ]
+        panels.append(panel(pool.name, {"rl": points}))
+        rows += own
+    x = [Axis(1, "how divided the answers are (entropy, nats)", 2, zero=True), percent(2, "responses that are right")]
+    section = plot(TITLE, x, [Axis(3, "samples", zero=True)], panels)
+    gold = all(any(question.share_right is not None for question in pool.questions) for pool in bench.test)
+    drawn = apart(section)[: None if gold else 1]
+    table = markdown_table(["pool", "with entropy", "with accuracy"], lines)
+    text = f"Rank correlation (Spearman) of the samples drawn for a question:\n\n{table}\n{pictures(['explain.png'])}"
+    return Page(text, rows, {}, [section], {"explain.png": drawn})
 
 
 def rank_correlation(points: Sequence[tuple[float, float]]) -> float | None:
@@ -38,39 +55,5 @@ def rank_correlation(points: Sequence[tuple[float, float]]) -> float | None:
     return float(scipy.stats.spearmanr(points).statistic)
 
 
-def explain_page(found: Sequence[Effort], bench: Bench) -> Page:
-    """Figures 3 and 6."""
-    if not found:
-        return Page(NOTHING, [])
-    pools = {
-        pool: [one for one in found if one["pool"] == pool] for pool in dict.fromkeys(one["pool"] for one in found)
-    }
-    lines = []
-    for pool, efforts in pools.items():
-        known = [(one["accuracy"], one["samples"]) for one in efforts if one["accuracy"] is not None]
-        divided = [(one["entropy"], one["samples"]) for one in efforts]
-        correlations = map(rank_correlation, (divided, known))
-        lines.append([pool, *("–" if value is None else f"{value:+.2f}" for value in correlations)])
-    gold = all(any(one["accuracy"] is not None for one in efforts) for efforts in pools.values())
-    section = _plotted(pools)
-    drawn = apart(section)[: None if gold else 1]
-    table = markdown_table(["pool", "with entropy", "with accuracy"], lines)
-    text = f"Rank correlation (Spearman) of the samples drawn for a question:\n\n{table}\n{pictures(['explain.png'])}"
-    return Page(text, list(found), {}, [section], {"explain.png": drawn})
-
-
-def _plotted(pools: Mapping[str, Sequence[Effort]]) -> Section:
-    """A point a question: the samples drawn against how divided its answers are, and how many are right."""
-    x = [Axis(1, "how divided the answers are (entropy, nats)", 2, zero=True), percent(2, "responses that are right")]
-    shown = []
-    for pool, efforts in pools.items():
-        rights = [None if one["accuracy"] is None else 100 * one["accuracy"] for one in efforts]
-        points = [
-            [one["question"], one["entropy"], right, one["samples"]] for one, right in zip(efforts, rights, strict=True)
-        ]
-        shown.append(panel(pool, {"rl": points}))
-    return plot(TITLE, x, [Axis(3, "samples", zero=True)], shown)
-
-
 TITLE = "Where the samples go"
-EXPERIMENT = Experiment(TITLE, explain, explain_page, explain_jobs)
+EXPERIMENT = Experiment(TITLE, explain, explain_jobs)

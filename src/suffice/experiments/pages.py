@@ -14,21 +14,18 @@ from suffice.report.markdown import Page
 from suffice.report.questions import MOST_QUESTIONS, questions_section, votes_in_pool
 
 
-def write_page(name: str, found: Any, bench: Bench) -> Page:
-    """Write what an experiment found on a bench into its folder: a page, a table and pictures."""
+def write_page(name: str, page: Page, bench: Bench) -> None:
+    """Write an experiment's page, its tables and pictures into the bench's folder."""
     from suffice.report.figures import draw_plots
 
     bench.out.mkdir(parents=True, exist_ok=True)
-    page = EXPERIMENTS[name].page(found, bench)
-    write_whole(
-        bench.out / f"{name}.md", f"## {EXPERIMENTS[name].title}\n\n{_how(name, bench)}\n\n{page.text}\n".encode()
-    )
+    title = EXPERIMENTS[name].title
+    write_whole(bench.out / f"{name}.md", f"## {title}\n\n{_how(name, bench)}\n\n{page.text}\n".encode())
     for file, plots in page.pictures.items():
         draw_plots(plots, bench.out / file)
     for suffix, rows in {"": page.rows, **{f"_{suffix}": rows for suffix, rows in page.more.items()}}.items():
         if rows:
             write_whole(bench.out / f"{name}{suffix}.csv", table_csv(rows).encode())
-    return page
 
 
 def _how(name: str, bench: Bench) -> str:
@@ -39,7 +36,7 @@ def _how(name: str, bench: Bench) -> str:
     if bench.leave_one_out:
         how = "for each, on the same model's other benchmarks"
     kept = ", the last network" if bench.keep == "last" else ""
-    networks = f"preset {bench.preset}, {bench.steps:,} steps{kept}; " if EXPERIMENTS[name].trains else ""
+    networks = f"preset {bench.preset}, {bench.steps:,} steps{kept}; " if EXPERIMENTS[name].jobs else ""
     return (
         f"Trained {how}; tested on {_listed(bench.test)}; "
         + "".join(f"{change}; " for change in bench.changes)

@@ -1,7 +1,7 @@
 """Ours: a panel of all models that answered a benchmark; the rule and what is fitted, beside each model alone."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
@@ -76,9 +76,9 @@ def _full_vote(voter: PoolVoter) -> float:
     return voter.price * DEFAULT_BUDGET * fmean(counts) / 1_000_000
 
 
-def panel_page(found: Mapping[str, PanelComparison], bench: Bench) -> Page:
+def panel(bench: Bench) -> Page:
     """Ours: what a second model to ask is worth."""
-    if not found:
+    if not (found := panels(bench)):
         return Page(NO_PANEL, [])
     files = {f"panel_{benchmark}.png": pictured(compared) for benchmark, compared in found.items()}
     text = [_text(*one) + pictures([file]) for one, file in zip(found.items(), files, strict=True)]
@@ -118,4 +118,4 @@ def _rows(benchmark: str, compared: PanelComparison) -> list[dict[str, Any]]:
     ]
 
 
-EXPERIMENT = Experiment("A panel of all models: the rule, and what is fitted", panels, panel_page)
+EXPERIMENT = Experiment("A panel of all models: the rule, and what is fitted", panel)

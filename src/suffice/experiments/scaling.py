@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from suffice.controllers import Controller
-from suffice.experiments.bench import Bench, Experiment, by_model
+from suffice.experiments.bench import Bench, Experiment, Jobs, by_model
 from suffice.penalties import Penalties
 from suffice.planning import Plan
-from suffice.replay import Result, mean_over_pools
 from suffice.replay.evaluate import spread
-from suffice.report.html import Axis, Section, percent, plot
-from suffice.report.markdown import Page, pictures
-from suffice.report.style import LOOKS
-from suffice.training.setting import Setting, TrainingJob
+from suffice.report.html import Axis, Point, Section, panel, percent, plot
+from suffice.report.markdown import Page, Row, pictures, spread_columns
+from suffice.report.style import looks
+from suffice.training.setting import Setting
 
 PENALTIES = (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)
 ROUND_PENALTY = 0.01
@@ -22,25 +20,34 @@ ROUND_PENALTY = 0.01
 THRESHOLDS = (0.6, 0.65, 0.75, 0.8, 0.87, 0.9, 0.92, 0.95, 0.98, 0.99)
 WINDOWS = (2, 3, 4, 5, 7)
 SIZES = (1, 2, 4, 8, 12, 16, 20, 24, 28, 32)
-FIGURES = ("accuracy", "agreement", "rounds", "samples", "sequential_tokens", "total_tokens")
 
+AXES = {
+    "accuracy": percent(1, "accuracy"),
+    "agreement": percent(2, "agreement with the full vote"),
+    "rounds": Axis(3, "rounds", log=True),
+    "samples": Axis(4, "samples", zero=True),
+    "sequential_tokens": Axis(5, "sequential tokens (thousands)", log=True),
+    "total_tokens": Axis(6, "total tokens (thousands)", zero=True),
+}
+"""The figures of a sweep in the order of a point's columns; the columns after them are their deviations."""
 
-SweepPoint = Mapping[str, Any]
-"""One setting of a method as a row: its parameter, its seeds, its figures and their deviations over the seeds."""
+LABELS = {
+    "sc": "SC",
+    "asc": "ASC",
+    "esc": "ESC",
+    "rl": "RL-guided",
+    "rl_rounds": "RL-guided, rounds cost too",
+    "plan": "exact plan",
+}
 
-Curves = Mapping[str, Sequence[SweepPoint]]
-"""The sweep of each method."""
+Pictures = Mapping[str, tuple[Sequence[str], str]]
+"""By a part of the file's name: the costs that are drawn beside each other, and the quality against them."""
 
-Jobs = Mapping[tuple[str, tuple[str, str], int], TrainingJob]
-"""By test pool, method and parameter, and seed."""
-
-
-def point(parameter: str, runs: Sequence[Sequence[Result]]) -> SweepPoint:
-    """Return a setting's row: of each seed the mean over its results, and of these mean and deviation."""
-    row: dict[str, Any] = {"parameter": parameter, "seeds": len(runs)}
-    for metric in FIGURES:
-        row[metric], row[f"{metric}_std"] = spread([mean_over_pools(run, metric) for run in runs])
-    return row
+DRAWN: Pictures = {
+    "samples": (("rounds", "samples"), "accuracy"),
+    "tokens": (("sequential_tokens", "total_tokens"), "accuracy"),
+    "agreement": (("rounds", "samples"), "agreement"),
+}
 
 
 def scaling_jobs(bench: Bench) -> Jobs:
@@ -48,9 +55,11 @@ def scaling_jobs(bench: Bench) -> Jobs:
     return sweep_jobs(bench, {"rl": bench.setting.penalties.round, "rl_rounds": ROUND_PENALTY})
 
 
-def scaling(bench: Bench) -> Mapping[str, Curves]:
-    """Sweeps of each method's parameter, by test pool."""
-    return swept(bench, ("sc", "asc", "esc"), scaling_jobs(bench))
+def scaling(bench: Bench) -> Page:
+    """Figures 2, 4 and 7, and what a price for rounds does."""
+    dear = seeds_told(bench, f"Those with {ROUND_PENALTY} for a round")
+    rows = swept(bench, ("sc", "asc", "esc"), scaling_jobs(bench))
+    return sweeps_page("scaling", TITLE, rows, DRAWN, bench, f" {dear}")
 
 
 def draw_penalties(bench: Bench) -> list[float]:
@@ -69,15 +78,14 @@ def sweep_jobs(bench: Bench, sweeps: Mapping[str, float]) -> Jobs:
     )
 
 
-def swept(bench: Bench, methods: Sequence[str], jobs: Jobs) -> Mapping[str, Curves]:
-    """Sweep rules, and the learned controllers of these jobs, on every test pool."""
+def swept(bench: Bench, methods: Sequence[str], jobs: Jobs) -> list[Row]:
+    """Sweep rules, and the learned controllers of these jobs, on every test pool: a row a setting."""
     rules = {(method, parameter): rule for method in methods for parameter, rule in _sweep(bench, method).items()}
-    found: dict[str, dict[str, list[SweepPoint]]] = {}
-    for pool, measured in bench.measure(jobs, rules).items():
-        curves = found[pool] = {}
-        for (method, parameter), results in measured.items():
-            curves.setdefault(method, []).append(point(parameter, [[result] for result in results]))
-    return found
+    return [
+        {"pool": pool, "method": method, "parameter": parameter, **spread_columns([[one] for one in results], AXES)}
+        for pool, measured in bench.measure(jobs, rules).items()
+        for (method, parameter), results in measured.items()
+    ]
 
 
 def _sweep(bench: Bench, method: str) -> dict[str, str | Controller]:
@@ -93,108 +101,65 @@ def _sweep(bench: Bench, method: str) -> dict[str, str | Controller]:
     return {f"penalty_draw={penalty}": Plan(penalty, own.penalties.round, actions) for penalty in draw_penalties(bench)}
 
 
-def sweeps_page(
-    name: str, title: str, drawn: Mapping[str, tuple[Sequence[str], str]], found: Mapping[str, Curves], bench: Bench
-) -> Page:
-    """The curves as rows and as pictures; of these `drawn` has the names, the costs and the quality."""
-    section = curves_plot(title, found)
+def sweeps_page(name: str, title: str, rows: list[Row], drawn: Pictures, bench: Bench, more: str = "") -> Page:
+    """The rows as curves, in pictures for each model."""
+    section = curves_plot(title, rows)
     files = {
         f"{name}_{model}_{suffix}.png": by_axes(section, costs, quality, [pool.name for pool in pools])
         for model, pools in by_model(bench.test).items()
         for suffix, (costs, quality) in drawn.items()
     }
-    rows = [
-        {"pool": pool, "method": method, **p}
-        for pool, curves in found.items()
-        for method, points in curves.items()
-        for p in points
-    ]
-    learned = {
-        method: [p for curves in found.values() for p in curves.get(method, [])] for method in ("rl", "rl_rounds")
-    }
-    caption = seeds_told(learned["rl"], "Learned controllers")
-    if learned["rl_rounds"]:
-        caption += f" {seeds_told(learned['rl_rounds'], f'Those with {ROUND_PENALTY} for a round')}"
+    caption = seeds_told(bench, "Learned controllers") + more
     return Page(f"{caption}\n{pictures(files)}", rows, {}, [section], files)
 
 
-def seeds_told(points: Sequence[SweepPoint], which: str) -> str:
+def seeds_told(bench: Bench, which: str) -> str:
     """How many seeds the points of learned controllers are means of."""
-    counts = sorted({p["seeds"] for p in points})
-    if not counts:
-        return f"{which}: there are none."
-    if counts == [1]:
+    if bench.seeds == 1:
         return f"{which} are of one seed."
-    many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
-    return f"{which} are means over {many} seeds; bands and bars are ± one standard deviation over these."
+    return f"{which} are means over {bench.seeds} seeds; bands and bars are ± one standard deviation over these."
 
 
-LABELS = {
-    "sc": "SC",
-    "asc": "ASC",
-    "esc": "ESC",
-    "rl": "RL-guided",
-    "rl_rounds": "RL-guided, rounds cost too",
-    "plan": "exact plan",
-}
-STYLES = {method: (label, *LOOKS[method]) for method, label in LABELS.items()}
-"""A label, a colour and a marker for each method."""
-
-
-AXES = {
-    "accuracy": percent(1, "accuracy"),
-    "agreement": percent(2, "agreement with the full vote"),
-    "rounds": Axis(3, "rounds", log=True),
-    "samples": Axis(4, "samples", zero=True),
-    "sequential_tokens": Axis(5, "sequential tokens (thousands)", log=True),
-    "total_tokens": Axis(6, "total tokens (thousands)", zero=True),
-}
-"""Of FIGURES, in their order; the columns after them are their deviations."""
-
-
-def curves_plot(
-    title: str, panels: Mapping[str, Curves], styles: Mapping[str, tuple[str, str, str]] = STYLES
-) -> Section:
-    """Plot quality against cost, a line a method: the mean over the panels first.
+def curves_plot(title: str, rows: Sequence[Row], labels: Mapping[str, str] = LABELS) -> Section:
+    """Plot quality against cost, a panel a pool and a line a method: the mean over the pools first.
 
     Points that are means over seeds have a band and bars of one standard deviation.
     """
-
-    def column(metric: str, figure: float | None) -> float | None:
-        return figure / 1000 if figure and metric.endswith("tokens") else figure
-
-    def series(method: str, points: Sequence[SweepPoint]) -> Section:
-        label, colour, marker = styles[method]
-        spreads = any(p["seeds"] > 1 for p in points)
-        rows: list[list[Any]] = [
-            [p["parameter"], *(column(metric, p.get(metric)) for metric in FIGURES)]
-            + [column(metric, p.get(f"{metric}_std")) or 0.0 for metric in FIGURES] * spreads
-            for p in points
-        ]
-        look = {"colour": colour, "marker": marker, "line": True, "spread": len(FIGURES) * spreads}
-        return {"name": label + " (± s.d. over seeds)" * spreads, **look, "points": rows}
-
-    drawn = [
-        {"name": name, "series": [series(method, points) for method, points in curves.items()]}
-        for name, curves in {"": _means(panels), **panels}.items()
-    ]
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    styles = dict(zip(methods, looks(methods), strict=True))
+    every = [*_means(rows), *rows]
+    panels = []
+    for pool in dict.fromkeys(row["pool"] for row in every):
+        points: dict[str, Sequence[Point]] = {}
+        for method in methods:
+            own = [row for row in every if (row["pool"], row["method"]) == (pool, method)]
+            spreads = any(row["seeds"] > 1 for row in own)
+            points[labels[method] + " (± s.d. over seeds)" * spreads] = [_point(row, spreads) for row in own]
+        panels.append(panel(pool, points, line=True, styles=[styles[method] for method in methods]))
     quality, cost = list(AXES.values())[:2], list(AXES.values())[2:]
-    return plot(title, cost, quality, drawn, "Up and to the left is better; point at a mark to read it.")
+    note = "Up and to the left is better; point at a mark to read it."
+    return plot(title, cost, quality, panels, note, spread=len(AXES))
 
 
-def _means(panels: Mapping[str, Curves]) -> Curves:
-    """Each setting of each method in the mean over the panels."""
-    methods = dict.fromkeys(method for curves in panels.values() for method in curves)
-    found = {
-        method: zip(*(curves[method] for curves in panels.values() if method in curves), strict=False)
-        for method in methods
-    }
-    return {
-        method: [
-            {**some[0], "seeds": 1} | {one: spread([p.get(one) for p in some])[0] for one in FIGURES} for some in points
-        ]
-        for method, points in found.items()
-    }
+def _point(row: Row, spreads: bool) -> Point:
+    def column(name: str) -> float | None:
+        figure: float | None = row.get(name)
+        return figure / 1000 if figure and "tokens" in name else figure
+
+    deviations = [column(f"{metric}_std") or 0.0 for metric in AXES]
+    return [row["parameter"], *map(column, AXES), *deviations * spreads]
+
+
+def _means(rows: Sequence[Row]) -> list[Row]:
+    """Each setting of each method in the mean over the pools."""
+    settings: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        settings.setdefault((row["method"], row["parameter"]), []).append(row)
+    return [
+        {"pool": "", "method": method, "parameter": parameter, "seeds": 1}
+        | {metric: spread([row.get(metric) for row in some])[0] for metric in AXES}
+        for (method, parameter), some in settings.items()
+    ]
 
 
 def by_axes(section: Section, costs: Sequence[str], quality: str, panels: Sequence[str]) -> list[Section]:
@@ -203,17 +168,5 @@ def by_axes(section: Section, costs: Sequence[str], quality: str, panels: Sequen
     return [{**section, "panels": shown, "x": [asdict(AXES[cost])], "y": [asdict(AXES[quality])]} for cost in costs]
 
 
-DRAWN = {
-    "samples": (("rounds", "samples"), "accuracy"),
-    "tokens": (("sequential_tokens", "total_tokens"), "accuracy"),
-    "agreement": (("rounds", "samples"), "agreement"),
-}
-
-
-def scaling_page(found: Mapping[str, Curves], bench: Bench) -> Page:
-    """Figures 2, 4 and 7, and what a price for rounds does."""
-    return sweeps_page("scaling", TITLE, DRAWN, found, bench)
-
-
 TITLE = "Scaling curves"
-EXPERIMENT = Experiment(TITLE, scaling, scaling_page, scaling_jobs)
+EXPERIMENT = Experiment(TITLE, scaling, scaling_jobs)

@@ -117,10 +117,9 @@ def _draw_series(axes: Axes, series: Section, plot: Section) -> None:
     columns = [point[x] for point in points], [point[y] for point in points]
     if series["line"] and sizes is None:
         axes.plot(*columns, linewidth=1.4, **style)
-        if series.get("spread"):
-            _draw_spread(
-                axes, np.array(points)[:, [x, y, x + series["spread"], y + series["spread"]]], series["colour"]
-            )
+        spread = plot["spread"]
+        if spread and points and len(points[0]) > y + spread:
+            _draw_spread(axes, np.array(points)[:, [x, y, x + spread, y + spread]], series["colour"])
         return
     if series["line"]:
         axes.plot(*columns, color=series["colour"], linewidth=1)

@@ -146,13 +146,15 @@ def plot(
     details: Sequence[Axis] = (),
     diagonal: bool = False,
     sizes: int | None = None,
+    spread: int | None = None,
 ) -> Section:
     """Points of several series, one of the axes against another; pointing at one shows its `details`.
 
-    Marks are as large as the column `sizes` says, in percent.
+    Marks are as large as the column `sizes` says, in percent. A point that has a column `spread` columns after that of
+    a figure has the figure's deviation there.
     """
     axes = {"x": list(map(asdict, x)), "y": list(map(asdict, y)), "details": list(map(asdict, details or (*x, *y)))}
-    about = {"title": title, "note": note, "panels": panels, "diagonal": diagonal, "sizes": sizes}
+    about = {"title": title, "note": note, "panels": panels, "diagonal": diagonal, "sizes": sizes, "spread": spread}
     return {"kind": "plot", **about, **axes}
 
 
@@ -161,11 +163,12 @@ def apart(section: Section) -> list[Section]:
     return [{**section, "x": [x], "y": [y]} for x in section["x"] for y in section["y"]]
 
 
-def panel(name: str, points: Mapping[str, Sequence[Point]], line: bool = False) -> Section:
+def panel(
+    name: str, points: Mapping[str, Sequence[Point]], line: bool = False, styles: Sequence[tuple[str, str]] = ()
+) -> Section:
     """What a plot shows of one pool, or with no name of all: points by series, each a label and its columns."""
-    styles = looks(list(points))
     series = [
         {"name": label, "colour": colour, "marker": marker, "line": line, "points": some}
-        for (label, some), (colour, marker) in zip(points.items(), styles, strict=True)
+        for (label, some), (colour, marker) in zip(points.items(), styles or looks(list(points)), strict=True)
     ]
     return {"name": name, "series": series}

@@ -4,9 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from suffice.replay import Difference, Result
+from suffice.replay import Difference, Result, mean_over_pools
 from suffice.replay.evaluate import spread
 from suffice.report.html import Section
+
+Row = dict[str, Any]
+"""A line of a table for machines, by the names of its columns."""
 
 
 @dataclass(frozen=True)
@@ -17,8 +20,8 @@ class Page:
     """
 
     text: str
-    rows: list[dict[str, Any]]
-    more: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    rows: list[Row]
+    more: Mapping[str, list[Row]] = field(default_factory=dict)
     plots: Sequence[Section] = ()
     pictures: Mapping[str, Sequence[Section]] = field(default_factory=dict)
 
@@ -43,27 +46,20 @@ def text_of(value: float | None, metric: str = "") -> str:
     return f"{value:.1f}"
 
 
-def cell(metric: str, results: Sequence[Result]) -> str:
-    """The mean over the seeds, with the deviation where there are several."""
-    columns = spread_columns(results, (metric,))
-    return with_spread(columns[metric], columns[f"{metric}_std"], metric)
-
-
-def with_spread(mean: float | None, deviation: float | None, metric: str) -> str:
-    """A mean over seeds with its deviation, where there is one."""
+def cell(row: Row, metric: str) -> str:
+    """A row's figure, with its deviation over the seeds where there are several."""
+    text, deviation = text_of(row[metric], metric), row[f"{metric}_std"]
     if deviation is None:
-        return text_of(mean, metric)
-    return f"{text_of(mean, metric)} ±" + (
-        text_of(deviation, metric) if metric.endswith("tokens") else f"{deviation:.2f}"
-    )
+        return text
+    return f"{text} ±" + (text_of(deviation, metric) if metric.endswith("tokens") else f"{deviation:.2f}")
 
 
-def spread_columns(results: Sequence[Result], metrics: Iterable[str]) -> dict[str, float | None]:
-    """Means and standard deviations over the seeds."""
-    columns: dict[str, float | None] = {}
+def spread_columns(runs: Sequence[Sequence[Result]], metrics: Iterable[str]) -> Row:
+    """The number of seeds, and means and standard deviations over them; of each seed the mean over its pools."""
+    row: Row = {"seeds": len(runs)}
     for metric in metrics:
-        columns[metric], columns[f"{metric}_std"] = spread([getattr(result, metric) for result in results])
-    return columns
+        row[metric], row[f"{metric}_std"] = spread([mean_over_pools(run, metric) for run in runs])
+    return row
 
 
 def gap_text(gap: Difference | None, metric: str, places: int | None = None) -> str:

@@ -5,7 +5,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -17,39 +18,29 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 1.0
 SECONDS_BETWEEN_LINES = 30.0
 
-Standing = Callable[[], str]
-"""Where the work is and how much of it is in flight, where that is worth showing."""
-
 
 @contextmanager
-def progress_bar(title: str, total: float | None, standing: Standing = str) -> Iterator[Callable[[float], None]]:
-    """Give a function that is told of each step's size; the bar shows when the work takes more than a second.
+def progress_bar(title: str, total: float | None, cluster: Any = None) -> Iterator[Callable[[float], None]]:
+    """Give a function that is told of each step's size; on a terminal a bar shows when the work takes over a second.
 
-    Of work without a total, which can't tell how far it is, it shows that time passes.
+    Of work without a total, which can't tell how far it is, it shows that time passes. Where the work is on a cluster,
+    it shows the cluster's `standing` too.
     """
     far = (TimeElapsedColumn(),) if total is None else (TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(TextColumn("{task.description}"), BarColumn(), *far, console=Console(stderr=True), transient=True)
     task = bar.add_task(title, total=total)
-    with _shown_in_time(bar):
-        yield lambda steps: bar.update(task, advance=steps, description=_described(title, standing))
 
+    def advance(steps: float) -> None:
+        bar.update(task, advance=steps, description=_described(title, cluster))
 
-def waiting(title: str) -> AbstractContextManager[object]:
-    """The same for work that can't tell how far it is."""
-    return progress_bar(title, None)
-
-
-@contextmanager
-def _shown_in_time(bar: Progress) -> Iterator[None]:
-    """Show a bar on a terminal once patience has run out, whatever the work is at then."""
     if not bar.console.is_terminal:
-        yield
+        yield advance
         return
     timer = threading.Timer(PATIENCE_SECONDS, bar.start)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield advance
     finally:
         timer.cancel()
         timer.join()
@@ -57,12 +48,17 @@ def _shown_in_time(bar: Progress) -> Iterator[None]:
             bar.stop()
 
 
-def _counting_bar(unit: str = "") -> Progress:
+def waiting(title: str) -> AbstractContextManager[object]:
+    """The same for work that can't tell how far it is."""
+    return progress_bar(title, None)
+
+
+def _counting_bar(unit: str) -> Progress:
     """A bar that tells how many are done of how many, on a terminal alone."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f}" + unit),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} " + unit),
         TimeRemainingColumn(),
     )
     console = Console(stderr=True)
@@ -70,16 +66,16 @@ def _counting_bar(unit: str = "") -> Progress:
 
 
 @contextmanager
-def training_bar(runs: int, steps: int, standing: Standing = str) -> Iterator[Callable[[int, "Watched"], None]]:
+def training_bar(runs: int, steps: int, cluster: Any = None) -> Iterator[Callable[[int, "Watched"], None]]:
     """Give a function that is told how each of several training runs stands; one bar for all."""
     done: dict[int, int] = {}
-    with _counting_bar(" steps") as bar:
+    with _counting_bar("steps") as bar:
         task = bar.add_task("training", total=max(runs * steps, 1))
 
         def advance(run: int, now: "Watched") -> None:
             done[run] = min(now.steps, steps)
             stands = f"reward {now.reward:.3f}, {now.samples:.1f} samples in {now.rounds:.1f} rounds"
-            title = _described(f"run {run + 1} of {runs}: {stands}", standing)
+            title = _described(f"run {run + 1} of {runs}: {stands}", cluster)
             bar.update(task, completed=sum(done.values()), description=title)
 
         yield advance
@@ -87,37 +83,35 @@ def training_bar(runs: int, steps: int, standing: Standing = str) -> Iterator[Ca
 
 @contextmanager
 def batch_bar(
-    title: str, total: int, unit: str, spent: "Spent", standing: Standing = str
+    title: str, total: int, unit: str, spent: "Spent", cluster: Any = None
 ) -> Iterator[Callable[[int], None]]:
     """Give a function that is told of each step; the bar shows tokens a second, the cost and the time left.
 
     Where there is no terminal, a line now and then says the same.
     """
-    begun: list[tuple[float, int]] = []
-    last_line = 0.0
-    with _counting_bar(f" {unit}") as bar:
+    begun: tuple[float, int] | None = None
+    last_line = -inf
+    with _counting_bar(unit) as bar:
         task = bar.add_task(title, total=total)
 
         def advance(steps: int) -> None:
-            nonlocal last_line
+            nonlocal begun, last_line
             now = time.monotonic()
-            is_first = not begun
-            if is_first:  # what earlier runs had done is no measure of speed
-                begun.append((now, spent.tokens))
+            if begun is None:  # what earlier runs had done is no measure of speed
+                begun = (now, spent.tokens)
                 bar.reset(task, completed=steps, total=total)
                 described = f"{title} is under way"
             else:
-                speed = (spent.tokens - begun[0][1]) / max(now - begun[0][0], 1e-9)
+                speed = (spent.tokens - begun[1]) / max(now - begun[0], 1e-9)
                 cost = f", {spent.cost:.2f} spent" if spent.cost else ""
-                described = _described(f"{title}: {speed:,.0f} tokens/s{cost}", standing)
+                described = _described(f"{title}: {speed:,.0f} tokens/s{cost}", cluster)
                 bar.update(task, advance=steps, description=described)
-            if not bar.console.is_terminal and (is_first or now - last_line >= SECONDS_BETWEEN_LINES):
+            if not bar.console.is_terminal and now - last_line >= SECONDS_BETWEEN_LINES:
                 last_line = now
                 print(f"{described}; {bar.tasks[0].completed:,} of {total:,} {unit} done", file=sys.stderr, flush=True)
 
         yield advance
 
 
-def _described(title: str, standing: Standing) -> str:
-    stands = standing()
-    return f"{title} ({stands})" if stands else title
+def _described(title: str, cluster: Any) -> str:
+    return f"{title} ({cluster.standing})" if cluster and cluster.standing else title

@@ -51,7 +51,7 @@ def advise(
     speed = tokens_per_second or 1.0
     tried = controllers or PLANS
     cluster = options.on_ray(ray)
-    with progress_bar("sweep", 1, options.standing_of(cluster)) as advance:
+    with progress_bar("sweep", 1, cluster) as advance:
         advice = suffice.advise(
             pools,
             tried,

@@ -82,7 +82,7 @@ def evaluate(
     for warning in warnings:
         typer.echo(f"WARNING: {warning}", err=True)
     cluster = options.on_ray(ray)
-    with progress_bar("replay", 1, options.standing_of(cluster)) as advance:
+    with progress_bar("replay", 1, cluster) as advance:
         comparisons = suffice.compare(
             pools,
             controllers,

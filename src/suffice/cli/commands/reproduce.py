@@ -1,6 +1,5 @@
 """The command that runs the paper's experiments."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ from suffice.cli.command import Fields
 from suffice.experiments import EXPERIMENTS, Bench
 from suffice.experiments.pages import experiments_report, write_index, write_page
 from suffice.panel.voters import price_of
-from suffice.report.progress import progress_bar, training_bar, waiting
+from suffice.report.progress import waiting
 from suffice.training.setting import Setting
 
 MODELS = ("qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b")
@@ -65,8 +64,6 @@ def reproduce(
         out=out,
         setting=Setting(Penalties(penalty_draw, penalty_round), whole_numbers("actions", actions), **process),
         **how,
-        progress=partial(training_bar, standing=options.standing_of(cluster)),
-        bar=partial(progress_bar, standing=options.standing_of(cluster)),
         warn=lambda message: typer.secho(f"WARNING: {message}", fg="red", bold=True, err=True),
         cache=cache,
         prices=dict(map(_priced, price)),
@@ -75,14 +72,15 @@ def reproduce(
     )
     bench.check(allow_overlap)
     names = list(EXPERIMENTS) if what == "all" else [what]
-    if missing := bench.missing(job for name in names for job in EXPERIMENTS[name].jobs(bench).values()):
+    trainings = [find_jobs(bench) for name in names if (find_jobs := EXPERIMENTS[name].jobs)]
+    if missing := bench.missing(job for jobs in trainings for job in jobs.values()):
         typer.echo(f"{len(missing)} controllers are to be trained.", err=True)
     pages = {}
     try:
         for name in names:
-            found = EXPERIMENTS[name].run(bench)
+            pages[name] = EXPERIMENTS[name].run(bench)
             with waiting(f"page of {name}"):
-                pages[name] = write_page(name, found, bench)
+                write_page(name, pages[name], bench)
         if what == "all":
             write_index(names, bench)
     except KeyboardInterrupt:

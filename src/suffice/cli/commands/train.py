@@ -45,7 +45,7 @@ def train(
     setting = Setting(penalties, whole_numbers("actions", actions), **process)
     job = TrainingJob(pools, setting, **how)
     cluster = options.on_ray(ray)
-    with training_bar(seeds, job.steps, options.standing_of(cluster)) as watch:
+    with training_bar(seeds, job.steps, cluster) as watch:
         trained = training.train(job, seeds, watch, cluster or "processes", keep)
     if not trained:
         raise KeyboardInterrupt  # before there was anything to keep
