@@ -21,6 +21,7 @@ from suffice.live.batches.questions import Asked
 from suffice.planning.learning import Partition
 from suffice.pools.pool import signal_columns
 from suffice.response import Response
+from suffice.settings import setting
 
 FEWEST_FAILURES = 10
 """So many draws in a row must fail before all is given up."""
@@ -30,12 +31,12 @@ FEWEST_FAILURES = 10
 class Spent:
     """What the work has taken so far, and what it may."""
 
-    price: float = 0.0
-    """Of a million tokens of responses."""
-    prompt_price: float = 0.0
-    """Of a million tokens of prompts."""
-    max_tokens: int | None = None
-    max_cost: float | None = None
+    price_per_million_tokens: float = setting(0.0, "What tokens of responses cost.")
+    price_per_million_prompt_tokens: float = setting(0.0, "What tokens of prompts cost.")
+    max_tokens_total: int | None = setting(
+        None, "Start nothing more once so many tokens, prompts and all, are spent.", "N"
+    )
+    max_cost: float | None = setting(None, "Start nothing more once so much money is spent.", "N")
     prices: Mapping[str, float] = field(default_factory=dict)
     """Of a million tokens of responses, by voter of a panel."""
     responses: int = 0
@@ -50,25 +51,21 @@ class Spent:
     _failing: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        told = {
-            "price_per_million_tokens": self.price,
-            "price_per_million_prompt_tokens": self.prompt_price,
-            "max_tokens_total": self.max_tokens,
-            "max_cost": self.max_cost,
-        }
-        for name, value in told.items():
+        for name in ("price_per_million_tokens", "price_per_million_prompt_tokens", "max_tokens_total", "max_cost"):
+            value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise OptionError(f"must be 0 or more, not {value:g}", name)
 
     @property
     def cost(self) -> float:
-        return self.paid + (self.price * self.tokens + self.prompt_price * self.prompt_tokens) / 1e6
+        responses = self.price_per_million_tokens * self.tokens
+        return self.paid + (responses + self.price_per_million_prompt_tokens * self.prompt_tokens) / 1e6
 
     @property
     def exhausted(self) -> bool:
         """Whether a limit is reached."""
         tokens = self.tokens + self.prompt_tokens
-        too_many = self.max_tokens is not None and tokens >= self.max_tokens
+        too_many = self.max_tokens_total is not None and tokens >= self.max_tokens_total
         return too_many or (self.max_cost is not None and self.cost >= self.max_cost)
 
     def add(self, response: Response) -> None:
