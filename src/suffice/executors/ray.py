@@ -64,10 +64,6 @@ class Ray(Executor):
         self._count(in_flight=0)
 
     def run(self, tasks: Sequence[Task[R]], watch: Watch = ignore) -> Iterator[tuple[int, R]]:
-        """All over the cluster; an interrupt tells them all to stop, and what they have by then still comes.
-
-        What several tasks share is sent once.
-        """
         ray, errors = self._ray, self._ray.exceptions
         self._runs += 1
         messages = _Messages(self._told, self._runs, watch)
