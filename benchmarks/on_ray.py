@@ -17,11 +17,11 @@ from typing import Any
 
 from suffice import advise, load_pool
 from suffice.executors import AnyExecutor, Link, Processes, Ray, Task
-from suffice.live.batches.asker import BatchConfig, Ledger
+from suffice.live.batches.asker import Answered, BatchConfig, Ledger
 from suffice.live.batches.batch import Batch, Spent
 from suffice.live.batches.journal import Journal
 from suffice.live.batches.questions import Asked, Questions
-from suffice.live.batches.shards import Actor, RayShard, Site
+from suffice.live.batches.shards import Actor, RayShard
 from suffice.response import Response
 
 POOL = "qwen2.5-coder-1.5b__gsm8k"
@@ -51,12 +51,10 @@ def tasks_a_second(executor: Any) -> float:
 class Fluent(Actor):
     """An actor whose server answers at once."""
 
-    def _at_server(self) -> Any:
-        return self
-
-    async def collect(self, question: Asked, missing: Sequence[int], ledger: Ledger) -> None:
-        responses = [Response(TEXT, "stop", tokens=100, draw=draw).to_json() for draw in missing]
-        await asyncio.gather(*(ledger.record(question, {"extracted": "42", "response": one}) for one in responses))
+    async def ask(self, method: str, question: Asked, there: Sequence[Any], *more: Any) -> Answered | None:
+        responses = [Response(TEXT, "stop", tokens=100, draw=draw).to_json() for draw in there]
+        await asyncio.gather(*(self.record(question, {"extracted": "42", "response": one}) for one in responses))
+        return None
 
 
 class Instant:
@@ -74,8 +72,7 @@ class Instant:
 def responses_a_second(ray: Any, folder: Path) -> tuple[float, float]:
     """From actors to the journal on disk; and the megabytes a second that this is."""
     terms = BatchConfig({}, [])
-    site = Site([], [], 64)
-    shards = [RayShard(ray, ray.put(terms), site, 1.0) for _ in range(2)]
+    shards = [RayShard(ray, 1.0, 64, ray.put(terms), [], []) for _ in range(2)]
     for shard in shards:
         shard._kind = ray.remote(num_cpus=0)(Fluent)
     questions = [Asked(str(number), "What?") for number in range(RESPONSES // SAMPLES)]

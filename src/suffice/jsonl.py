@@ -4,21 +4,34 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from suffice.errors import SufficeError
 
 
-def read_unpacked(path: Path, error: type[SufficeError]) -> bytes:
-    """The file, unpacked where it is compressed."""
+def is_packed(path: Path, begins: bytes) -> bool:
+    """Whether a file that begins so is compressed by gzip, or should be by its name."""
+    return path.suffix == ".gz" or begins.startswith(b"\x1f\x8b")
+
+
+@contextmanager
+def unpacking(path: Path, error: type[SufficeError]) -> Iterator[None]:
+    """Say in a sentence why a file can't be read or unpacked."""
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" or data.startswith(b"\x1f\x8b") else data
+        yield
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise error(f"{path}: not a whole gzip file; compress it again, or drop the .gz") from None
     except OSError as reason:
         raise error(f"{path}: it can't be read: {reason.strerror}") from None
+
+
+def read_unpacked(path: Path, error: type[SufficeError]) -> bytes:
+    """The file, unpacked where it is compressed."""
+    with unpacking(path, error):
+        data = path.read_bytes()
+        return gzip.decompress(data) if is_packed(path, data) else data
 
 
 def decoded(path: Path, data: bytes, error: type[SufficeError]) -> str:

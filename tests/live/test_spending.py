@@ -34,14 +34,15 @@ def samples_of(out: Path) -> list[int]:
 
 
 def test_what_is_spent_is_worked_out_by_hand() -> None:
-    spent = Spent(price=2.0, prompt_price=3.0, max_tokens=30)
+    spent = Spent(price_per_million_tokens=2.0, price_per_million_prompt_tokens=3.0, max_tokens_total=30)
     spent.add(Response("a", tokens=10, prompt_tokens=5))
     spent.add(Response("b", tokens=None, prompt_tokens=4))
     assert (spent.responses, spent.tokens, spent.prompt_tokens, spent.exhausted) == (2, 10, 9, False)
     assert spent.cost == pytest.approx((2 * 10 + 3 * 9) / 1e6)
     spent.add(Response("c", tokens=11))
     assert spent.exhausted, "prompts count"
-    assert Spent(price=1.0, max_cost=20e-6, tokens=20).exhausted and not Spent(max_cost=20e-6, tokens=20).exhausted
+    assert Spent(price_per_million_tokens=1.0, max_cost=20e-6, tokens=20).exhausted
+    assert not Spent(max_cost=20e-6, tokens=20).exhausted
 
 
 # A question of two draws takes 20 tokens and 10 of its prompts.

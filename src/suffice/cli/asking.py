@@ -45,10 +45,6 @@ SchemaFile = Annotated[
     Path | None,
     typer.Option("--schema", metavar="FILE", help="Ask for JSON of this schema, and vote on it field by field."),
 ]
-Price = Annotated[float, typer.Option("--price-per-million-tokens", metavar="N", help="What tokens of responses cost.")]
-PromptPrice = Annotated[
-    float, typer.Option("--price-per-million-prompt-tokens", metavar="N", help="What tokens of prompts cost.")
-]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="Where the result goes; its journal is beside it.")]
 QuestionsFile = Annotated[
     Path, typer.Argument(metavar="QUESTIONS", help="A JSON line a question: id, question and, if known, gold.")

@@ -15,7 +15,7 @@ from suffice import OptionError
 from suffice.cli.app import need
 from suffice.cli.command import Fields
 from suffice.live.prompts import suited
-from suffice.live.servers.targets import KEY_ENV, PLACEHOLDER_KEY, Target, read_targets, whole_url
+from suffice.live.servers.targets import KEY_ENV, PLACEHOLDER_KEY, Target, read_targets
 from suffice.panel.live import Panel
 from suffice.report.progress import waiting
 from suffice.settings import setting
@@ -104,8 +104,8 @@ def _servers(base_url: Sequence[str], model: str | None, gguf: Path | None) -> I
         return
     if model:
         targets = tuple(one for one in targets if not one.models or model in one.models) or targets
-    several = [{"api_key": one.key, "base_url": whole_url(one.url, "base_url")} for one in targets]
-    several = several or [{"api_key": default.key}]
+    targets = targets or (default,)
+    several = [one.client_settings("base_url") for one in targets]
     yield ServerChoice(
         several, model or _only_model(openai, several), "paper", {}, tuple(one.weight for one in targets)
     )

@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -30,11 +29,11 @@ Watch = Callable[[int, Any], None]
 
 
 def ignore(*message: Any) -> None:
-    """Hear nothing."""
+    """The watch of a run that nobody watches."""
 
 
 class Link:
-    """What a running task has of its executor: it tells how the work stands, and hears that it shall stop."""
+    """Passed to a task: it tells how the work stands, and hears that it shall stop."""
 
     def __init__(self, tell: Callable[[Any], None] = ignore, stop: threading.Event | None = None) -> None:
         self.tell = tell
@@ -59,7 +58,8 @@ class Executor(ABC):
     def run(self, tasks: Sequence[Task[R]], watch: Watch = ignore) -> Iterator[tuple[int, R]]:
         """Run tasks; the result of each comes with its number as it is done.
 
-        After an interrupt those that have begun may end with what they have, by their link, and no other begins.
+        An interrupt tells those that have begun to stop, by their link: they may end with what they have, which still
+        comes, and no other begins.
         """
 
 
@@ -84,7 +84,6 @@ class Here(Executor):
     """Runs tasks in this process; an interrupt is raised in the task that is running."""
 
     def run(self, tasks: Sequence[Task[R]], watch: Watch = ignore) -> Iterator[tuple[int, R]]:
-        """One after the other, until one of them was told to stop."""
         stop = threading.Event()
         for number, (function, arguments) in enumerate(tasks):
             if not stop.is_set():
@@ -103,7 +102,6 @@ class Processes(Executor):
         self.workers = (os.cpu_count() or 1) if workers is None else whole_number("workers", workers)
 
     def run(self, tasks: Sequence[Task[R]], watch: Watch = ignore) -> Iterator[tuple[int, R]]:
-        """Side by side; an interrupt tells them all to stop, and what they have by then still comes."""
         if len(tasks) <= 1 or not _can_be_sent(tasks):
             yield from Here().run(tasks, watch)
             return
@@ -111,8 +109,12 @@ class Processes(Executor):
         queue, stop = spawn.Queue(), spawn.Event()
         pool = ProcessPoolExecutor(min(len(tasks), self.workers), spawn, _begin_worker, (queue, stop))
         try:
-            with _deaf_to_interrupts():
+            # Processes that begin here inherit this: they leave interrupts to the parent, which tells them to stop.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
                 numbers = {pool.submit(_work, number, *task): number for number, task in enumerate(tasks)}
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
             running = set(numbers)
             while running:
                 try:
@@ -151,16 +153,3 @@ def _begin_worker(queue: Any, stop: Any) -> None:
 
 def _work(number: int, function: Any, arguments: tuple[Any, ...]) -> Any:
     return function(*arguments, Link(lambda message: _queue.put((number, message)), _stop))
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes started here inherit deafness: they leave interrupts to the parent, which tells them to stop."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -7,6 +7,7 @@ import signal
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any
 
 from suffice.errors import OptionError, SufficeError, missing
@@ -52,32 +53,32 @@ class Ray(Executor):
     def __init__(self, address: str = "auto") -> None:
         self._ray = connect(address)
         self._remote = self._ray.remote(max_retries=RETRIES)(_work)
-        self._inbox: Any = None
         self._runs = 0
+        # The queue is on this process's node, so that it can't die without it, and no core is kept for it. What needs
+        # nothing is sent to any node first, be it one that has died a moment ago: so it needs one byte.
+        here = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+            self._ray.get_runtime_context().get_node_id(), soft=False
+        )
+        options = {"num_cpus": 0, "memory": 1, "scheduling_strategy": here}
+        self._told = importlib.import_module("ray.util.queue").Queue(actor_options=options)
         self._count(in_flight=0)
 
     def run(self, tasks: Sequence[Task[R]], watch: Watch = ignore) -> Iterator[tuple[int, R]]:
-        """All over the cluster; an interrupt tells them all to stop, and what they have by then still comes.
-
-        What several tasks share is sent once.
-        """
         ray, errors = self._ray, self._ray.exceptions
         self._runs += 1
-        messages = _Messages(ray, None if watch is ignore else self._open_inbox(), self._runs, watch)
+        messages = _Messages(self._told, self._runs, watch)
         running, waiting, looked = dict[Any, int](), deque(enumerate(_shared(ray, tasks))), 0.0
         try:
-            while True:
+            while running or waiting:
                 try:
-                    if time.monotonic() - looked >= LISTEN_SECONDS:
-                        self._count(len(running))
-                        messages.poll()
-                        looked = time.monotonic()
                     while len(running) < QUEUED_EACH * self.workers and waiting:
                         number, (function, arguments) = waiting.popleft()
-                        sent = self._remote.remote(messages.inbox, self._runs, number, function, *arguments)
+                        sent = self._remote.remote(self._told, self._runs, number, function, *arguments)
                         running[sent] = number
-                    if not running:
-                        break
+                    if time.monotonic() - looked >= LISTEN_SECONDS:
+                        self._count(len(running))
+                        messages.pass_on()
+                        looked = time.monotonic()
                     done, _ = ray.wait(list(running), timeout=LISTEN_SECONDS)
                     if done:  # and all others that have ended by now
                         done, _ = ray.wait(list(running), num_returns=len(running), timeout=0)
@@ -89,12 +90,11 @@ class Ray(Executor):
                 for reference in done:
                     number = running.pop(reference)
                     try:
-                        told, result = ray.get(reference)
+                        result = ray.get(reference)
                     except errors.TaskCancelledError:
                         continue
-                    for place, message in enumerate(told):
-                        messages.receive(self._runs, number, place, message)
                     yield number, result
+            messages.pass_on()
             self._count(in_flight=0)
         except errors.RayTaskError as error:
             raise error.cause from None
@@ -109,20 +109,6 @@ class Ray(Executor):
         self.workers = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         self.standing = f"{many(nodes, 'node')}, {many(in_flight, 'task')} in flight"
 
-    def _open_inbox(self) -> Any:
-        """Where tasks write what they tell while they run; one serves all runs, and no core is kept for it.
-
-        It is on this process's node, so that it can't die without it.
-        """
-        if self._inbox is None:
-            here = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-                self._ray.get_runtime_context().get_node_id(), soft=False
-            )
-            # What needs nothing is sent to any node first, be it one that has died a moment ago: so it needs one byte.
-            options = {"num_cpus": 0, "memory": 1, "scheduling_strategy": here}
-            self._inbox = self._ray.remote(**options)(_Inbox).remote()
-        return self._inbox
-
 
 def _shared(ray: Any, tasks: Sequence[Task[Any]]) -> list[Task[Any]]:
     """Put each argument that several tasks have, by identity, into the object store once."""
@@ -135,67 +121,31 @@ def _shared(ray: Any, tasks: Sequence[Task[Any]]) -> list[Task[Any]]:
 
 
 class _Messages:
-    """Passes on what the tasks of a run tell, once: it comes by the inbox, and again with a task's result.
+    """Passes on what the tasks of a run tell: nothing twice, though a task may be begun again."""
 
-    So all is heard though the inbox may be lost with its node, and nothing twice though a task may be begun again.
-    """
-
-    def __init__(self, ray: Any, inbox: Any, run: int, watch: Watch) -> None:
-        self.inbox = inbox
-        self._ray = ray
+    def __init__(self, told: Any, run: int, watch: Watch) -> None:
+        self._told = told
         self._run = run
         self._watch = watch
-        self._places: Counter[int] = Counter()
-        self._asked: Any = None
+        self._waiting: deque[tuple[int, int, int, Any]] = deque()
+        self._heard: Counter[int] = Counter()
+        """The number of messages of each task."""
 
-    def poll(self) -> None:
-        """Hear what is in the inbox, without waiting for it."""
-        if self.inbox is None:
-            return
-        self._asked = self._asked or self.inbox.take.remote()
-        if self._ray.wait([self._asked], timeout=0)[0]:
-            asked, self._asked = self._asked, None
-            try:
-                messages = self._ray.get(asked)
-            except self._ray.exceptions.RayActorError:
-                self.inbox = None
-                return
-            for one in messages:
-                self.receive(*one)
-
-    def receive(self, run: int, number: int, place: int, message: Any) -> None:
-        """A task's message, with its place among the messages of that task."""
-        if run == self._run and place >= self._places[number]:
-            self._places[number] = place + 1
-            self._watch(number, message)
+    def pass_on(self) -> None:
+        self._waiting.extend(self._told.get_nowait_batch(self._told.qsize()))
+        while self._waiting:  # of which an interrupt loses none
+            run, number, place, message = self._waiting.popleft()
+            if run == self._run and place == self._heard[number]:
+                self._heard[number] += 1
+                self._watch(number, message)
 
 
-class _Inbox:
-    """An actor that keeps what tasks tell until it is taken."""
-
-    def __init__(self) -> None:
-        self._messages: list[tuple[Any, ...]] = []
-
-    def tell(self, *messages: Any) -> None:
-        self._messages.append(messages)
-
-    def take(self) -> list[tuple[Any, ...]]:
-        messages, self._messages = self._messages, []
-        return messages
-
-
-def _work(inbox: Any, run: int, number: int, function: Any, *arguments: Any) -> tuple[list[Any], Any]:
-    """One task, on some node: what it messages, and its result. An interrupt stops it by its link."""
-    messages: list[Any] = []
-
-    def tell(message: Any) -> None:
-        if inbox is not None:
-            inbox.tell.remote(run, number, len(messages), message)
-        messages.append(message)
-
-    link = Link(tell)
+def _work(told: Any, run: int, number: int, function: Any, *arguments: Any) -> Any:
+    """One task, on some node. An interrupt stops it by its link."""
+    places = count()
+    link = Link(lambda message: told.put_nowait((run, number, next(places), message)))
     before = signal.signal(signal.SIGINT, lambda *received: link.stop.set())  # so does a task hear that it is cancelled
     try:
-        return messages, function(*arguments, link)
+        return function(*arguments, link)
     finally:
         signal.signal(signal.SIGINT, before)

@@ -15,7 +15,7 @@ from suffice.errors import OptionError, SampleError
 from suffice.live.prompts import Messages, get_prompt, put
 from suffice.live.sampling import Sampling, split_settings, takes_sampling
 from suffice.live.servers.server import Server
-from suffice.live.servers.targets import Target, read_targets, whole_url
+from suffice.live.servers.targets import Target, read_targets
 
 _KINDS: dict[str, type] = {
     "answer": str,
@@ -131,11 +131,8 @@ class ask:  # noqa: N801 - it is used as a function is
     def _open(self) -> Server:
         import openai
 
-        urls = [whole_url(one.url, "base_url") if one.url else None for one in self._targets]
-        keys = [one.key for one in self._targets]
-        self._clients = [openai.AsyncOpenAI(api_key=key, base_url=url) for key, url in zip(keys, urls, strict=True)]
-        weights = [one.weight for one in self._targets]
-        return self._sampling.server(self._clients, weights=weights)
+        self._clients = [openai.AsyncOpenAI(**one.client_settings("base_url")) for one in self._targets]
+        return self._sampling.server(self._clients, weights=[one.weight for one in self._targets])
 
     async def _ask(self, server: Server, question: Any) -> Row:
         try:

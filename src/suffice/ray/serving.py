@@ -3,7 +3,6 @@
 Nothing of the gateway is imported before a replica has said where the figures of its node are.
 """
 
-import asyncio
 import hashlib
 import os
 import tempfile
@@ -39,13 +38,16 @@ def deployment(settings: "Settings | Mapping[str, Any]") -> Any:
     except ImportError:
         raise OptionError(f"this needs Ray Serve: {install('ray,serve')}") from None
 
-    @serve.deployment(**deployment_options(chosen))
-    @serve.ingress(App(chosen.replaced(host=EVERYWHERE).model_dump(), list(IMPORTED)))
-    class Replica:
-        app: App
+    given, modules = chosen.replaced(host=EVERYWHERE).model_dump(), list(IMPORTED)
 
+    def begin() -> Any:
+        return _gateway(given, modules).app
+
+    @serve.deployment(**deployment_options(chosen))
+    @serve.ingress(begin)
+    class Replica:
         async def check_health(self) -> None:
-            await self.app.check_health()
+            """Answer as long as requests are: that the upstream is down is no reason to start another replica."""
 
     bind: Any = Replica
     return bind.bind()
@@ -60,7 +62,6 @@ def settings_of(given: "Settings | Mapping[str, Any]") -> "Settings":
 
 
 def deployment_options(settings: "Settings") -> dict[str, Any]:
-    """What Serve is told of the deployment."""
     return {
         "name": "suffice",
         "num_replicas": settings.workers,
@@ -70,46 +71,21 @@ def deployment_options(settings: "Settings") -> dict[str, Any]:
     }
 
 
-class App:
-    """The gateway of a replica as an ASGI application, which is made where it runs."""
+def _gateway(given: dict[str, Any], modules: list[str]) -> "Gateway":
+    """The gateway of a replica, which is made where it runs."""
+    import ray
+    from ray import serve
 
-    def __init__(self, settings: dict[str, Any], modules: list[str]) -> None:
-        self._settings = settings
-        self._modules = modules
-        self._gateway: Gateway | None = None
+    node = ray.get_runtime_context().get_node_id()
+    state = share_node(f"{node} {serve.get_replica_context().app_name}")
+    from suffice.gateway import Gateway, Settings
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request; the first thing that is asked of it is to start."""
-        if self._gateway is None:
-            self._gateway = await asyncio.to_thread(self._made)
-        await self._gateway.app(scope, receive, send)
-
-    async def check_health(self) -> None:
-        """Fail where /healthz does: that the upstream is down is no reason to start another replica."""
-        said: list[Any] = []
-
-        async def send(message: Any) -> None:
-            said.append(message)
-
-        scope = {"type": "http", "method": "GET", "path": "/healthz", "headers": [], "query_string": b""}
-        await self(scope, asyncio.Event().wait, send)
-        if said[0]["status"] != 200:
-            raise RuntimeError(f"/healthz says {said[0]['status']}")
-
-    def _made(self) -> "Gateway":
-        import ray
-        from ray import serve
-
-        node = ray.get_runtime_context().get_node_id()
-        state = share_node(f"{node} {serve.get_replica_context().app_name}")
-        from suffice.gateway import Gateway, Settings
-
-        for name in self._modules:
-            import_module(name)
-        settings = Settings(**self._settings)
-        settings = settings.replaced(state=settings.state or str(state))
-        settings.check_safe()
-        return Gateway(settings)
+    for name in modules:
+        import_module(name)
+    settings = Settings(**given)
+    settings = settings.replaced(state=settings.state or str(state))
+    settings.check_safe()
+    return Gateway(settings)
 
 
 def share_node(name: str) -> Path:

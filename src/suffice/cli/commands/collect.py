@@ -28,11 +28,10 @@ def collect(
     ],
     request: asking.Request,
     servers: PlainServers,
+    spent: Annotated[Spent, Fields(Spent, "price_per_million_tokens price_per_million_prompt_tokens")],
     samples: int = Option(128, metavar="N", help="How many responses to each question."),
     schema: asking.SchemaFile = None,
     prompt: asking.Prompt = None,
-    price: asking.Price = 0.0,
-    prompt_price: asking.PromptPrice = 0.0,
     keep_text: bool = Option(False, "--keep-text", help="Keep the responses' text in the pool."),
     ray: RayAddress = None,
 ) -> None:
@@ -41,7 +40,7 @@ def collect(
         raise OptionError(f"--samples must be at least 1, not {samples}")
     sampling, form = asking.sampling_of(settings, schema)
     asking.check_request(request)
-    job = asking.Job(questions, out, sampling, Spent(price, prompt_price), ray)
+    job = asking.Job(questions, out, sampling, spent, ray)
     with upstream_of(**servers) as upstream:
         kept = {"samples": samples, "keep_text": keep_text, **asking.recorded(settings, "answer ignore signals")}
         total = samples * len(job.questions)
@@ -53,14 +52,14 @@ def collect(
         with job.lines(
             upstream, bare, upstream.fields(request | form), kept, total, "responses", work, keep_text=keep_text
         ) as lines:
-            missing = total - job.spent.responses
+            missing = total - spent.responses
             if missing:
-                typer.echo(with_key(f"{missing} draws failed, the last with: {job.spent.failures[-1]}"), err=True)
+                typer.echo(with_key(f"{missing} draws failed, the last with: {spent.failures[-1]}"), err=True)
                 typer.echo("Run the same command again to try those again; the rest is in the journal.", err=True)
                 raise typer.Exit(1)
             asking.write_lines(out, lines)
     show(pool_table([suffice.summarise(suffice.load_pool(out))]))
-    typer.echo(f"The pool is in {out}: {total} responses, {job.spent.tokens:,} tokens.")
+    typer.echo(f"The pool is in {out}: {total} responses, {spent.tokens:,} tokens.")
     job.tell_cut_off()
     budget = f" --budget {samples}" if samples < DEFAULT_BUDGET else ""
     typer.echo(f"What it saves to stop early is told by: suffice evaluate {quote(str(out))}{budget}")

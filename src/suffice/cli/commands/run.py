@@ -37,6 +37,7 @@ def run(
     request: asking.Request,
     servers: Servers,
     worth: Worth,
+    spent: Annotated[Spent, Fields(Spent)],
     outputs: ReportFile,
     schema: asking.SchemaFile = None,
     prompt: asking.Prompt = None,
@@ -44,18 +45,13 @@ def run(
     audit: float = Option(
         0.0, metavar="SHARE", help="Draw this share of the questions to the full budget too, to compare."
     ),
-    price: asking.Price = 0.0,
-    prompt_price: asking.PromptPrice = 0.0,
-    max_tokens_total: int | None = Option(
-        None, metavar="N", help="Start nothing more once so many tokens, prompts and all, are spent."
-    ),
-    max_cost: float | None = Option(None, metavar="N", help="Start nothing more once so much money is spent."),
     ray: RayAddress = None,
 ) -> None:
     """Answer a file of questions, each just enough times; interrupted, it goes on where it was."""
     if not 0 <= audit <= 1:
         raise OptionError(f"must be a share between 0 and 1, not {audit:g}", "audit")
-    if max_cost is not None and not (price or prompt_price or "panel" in servers):
+    price, prompt_price = spent.price_per_million_tokens, spent.price_per_million_prompt_tokens
+    if spent.max_cost is not None and not (price or prompt_price or "panel" in servers):
         raise OptionError("--max-cost needs a price: give --price-per-million-tokens")
     prices = {"price_per_million_tokens": price, **worth}
     if "panel" in servers:
@@ -66,7 +62,7 @@ def run(
     settings = asking.weighed(settings, prices)
     sampling, form = asking.sampling_of(settings, schema)
     asking.check_request(request)
-    job = asking.Job(questions, out, sampling, Spent(price, prompt_price, max_tokens_total, max_cost), ray)
+    job = asking.Job(questions, out, sampling, spent, ray)
     with upstream_of(**servers) as upstream:
         by_calibration = {name: settings[name] for name in asking.RIGHT.split() if name in settings}
         kept = asking.recorded(settings, asking.VOTE) | by_calibration
@@ -78,7 +74,7 @@ def run(
             kept["audit"] = audit
         if upstream.panel:
             kept["panel"] = str(upstream.panel)
-            job.spent.prices = {voter.name: voter.price for voter in upstream.panel.voters}
+            spent.prices = {voter.name: voter.price for voter in upstream.panel.voters}
         work = job.lines(
             upstream,
             prompt or (asking.BARE if schema else None),
@@ -110,10 +106,10 @@ def run(
         shown = [line for line in answered if "votes" in line]
         outputs.write(report=lambda: outcomes_report(shown, len(answered), summary, about))
     missing = len(job.questions) - len(answered)
-    if missing and job.spent.exhausted:
+    if missing and spent.exhausted:
         typer.echo(f"The limit on spending is reached: {missing} questions are left; raise it to go on.", err=True)
     elif missing:
-        typer.echo(with_key(f"{missing} questions failed, the last with: {job.spent.failures[-1]}"), err=True)
+        typer.echo(with_key(f"{missing} questions failed, the last with: {spent.failures[-1]}"), err=True)
         typer.echo("Run the same command again to try those again.", err=True)
         raise typer.Exit(1)
 

@@ -28,21 +28,21 @@ NOT_KEPT = {"text": None, "reasoning": None, "tool_calls": None}
 
 
 class LostError(Exception):
-    """Whoever asked a question is gone; what arrived before is in the ledger."""
+    """The shard that asked a question died; what arrived before is in the ledger."""
 
 
 class Ledger(Protocol):
-    """Where responses and failures are told to."""
+    """Keeps responses, and counts them and failures."""
 
     @property
     def exhausted(self) -> bool:
         """Whether a limit on spending is reached."""
 
     async def record(self, question: Asked, entry: Line) -> None:
-        """Take a response, as a journal has it; when this returns, it is kept."""
+        """Keep a response, as a journal has it; when this returns, it is kept."""
 
-    def fail(self, question: Asked, message: str, unreachable: bool) -> None:
-        """Take a draw that failed, and whether it was for want of a server that answers."""
+    async def fail(self, question: Asked, message: str, unreachable: bool) -> None:
+        """Count a draw that failed, and whether it was for want of a server that answers."""
 
 
 class Answered(NamedTuple):
@@ -53,11 +53,11 @@ class Answered(NamedTuple):
 
 
 class Shard(Protocol):
-    """One who asks questions: each question has one of them, by its id, and the weight is the share of questions."""
+    """Asks questions: those whose ids fall to it."""
 
     @property
     def at_once(self) -> int:
-        """How many of its draws may be in flight at once."""
+        """The most draws in flight at once."""
 
     @property
     def weight(self) -> float:
@@ -71,7 +71,7 @@ class Shard(Protocol):
     ) -> Answered | None:
         """Answer a question of which these responses are there already; None where a limit on spending cut it short.
 
-        How the vote is held is as all are, or as has been learned from others.
+        Without `learned` the vote is held as the configuration says.
         """
 
 
@@ -87,7 +87,6 @@ class BatchConfig:
     """The share of the questions that is drawn to the full budget after the vote."""
 
     def request(self, question: Asked) -> dict[str, Any]:
-        """The fields of a request."""
         return {**self.fields, "messages": put(question.question, self.prompt)}
 
     async def entries(self, question: Asked, responses: Sequence[Response]) -> list[Line]:
@@ -111,48 +110,39 @@ class Recorder:
         self._question = question
         self._ledger = ledger
         self._draws = draws
-        self._there = deque(there)
-        self._ready = 0
+        self._there = iter(there)
         self._recorded: deque[Response | Failure] = deque()
 
     @property
     def in_flight(self) -> int:
-        """How many draws were launched and not yet taken."""
         return self.ready + self._draws.in_flight
 
     @property
     def unfinished(self) -> Unfinished:
-        """What the others have generated that is in no response."""
         return self._draws.unfinished
 
     @property
     def ready(self) -> int:
-        """How many of those in flight have arrived, and can be taken without waiting."""
-        return self._ready + len(self._recorded)
+        return len(self._recorded)
 
     @property
     def room(self) -> int:
-        """How many more draws the server could take now without being much slower."""
         return self._draws.room
 
     def launch(
         self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
     ) -> list[int]:
         """Start so many draws, less those that are there."""
-        ready = min(draws, len(self._there) - self._ready)
-        numbers = [response.draw for response in islice(self._there, self._ready, self._ready + ready)]
-        self._ready += ready
-        if draws > ready:
+        there = list(islice(self._there, draws))
+        self._recorded.extend(there)
+        numbers = [response.draw for response in there]
+        if draws > len(there):
             if self._ledger.exhausted:
                 raise CapReachedError
-            numbers += self._draws.launch(draws - ready, tally, single=single, streamed=streamed)
+            numbers += self._draws.launch(draws - len(there), tally, single=single, streamed=streamed)
         return numbers
 
     async def next(self) -> Response | Failure:
-        """Wait for the next draw to arrive, and take it."""
-        if self._ready:
-            self._ready -= 1
-            return self._there.popleft()
         if not self._recorded:
             await self._record()
         return self._recorded.popleft()
@@ -165,13 +155,12 @@ class Recorder:
         for one in arrived:
             if isinstance(one, Failure):
                 answers = isinstance(one.cause, StatusError) and one.cause.status < 500
-                self._ledger.fail(self._question, one.message, unreachable=not answers)
+                await self._ledger.fail(self._question, one.message, unreachable=not answers)
         entries = await self._config.entries(self._question, [one for one in arrived if isinstance(one, Response)])
         await asyncio.gather(*(self._ledger.record(self._question, entry) for entry in entries))
         self._recorded.extend(arrived)
 
     async def close(self) -> None:
-        """End what is in flight, at once."""
         await self._draws.close()
 
 
@@ -187,11 +176,9 @@ class Asker:
 
     @property
     def at_once(self) -> int:
-        """How many draws may be in flight at once."""
         return self._server.limiter.limit
 
     async def collect(self, question: Asked, missing: Sequence[int], ledger: Ledger) -> None:
-        """Bring in the draws of these numbers."""
         # Each draw is a request of its own, so that every count of tokens is exact.
         request = DrawRequest(self._config.request(question), single=True, signals=self._config.sampling.signals)
         follow_up = self._config.sampling.extractor.follow_up
@@ -207,7 +194,6 @@ class Asker:
     async def answer(
         self, question: Asked, there: Sequence[Response], ledger: Ledger, learned: Voting | None = None
     ) -> Answered | None:
-        """Answer a question of which these responses are there already; None where a limit on spending cut it short."""
         vote = (learned or self._voting).begin(
             self._server.for_question(),
             self._config.request(question),

@@ -18,10 +18,10 @@ from suffice.live.batches.asker import BatchConfig, Line, LostError, Shard
 from suffice.live.batches.journal import Journal
 from suffice.live.batches.lessons import Lessons, lesson_of
 from suffice.live.batches.questions import Asked
-from suffice.live.vote import Voting
 from suffice.planning.learning import Partition
 from suffice.pools.pool import signal_columns
 from suffice.response import Response
+from suffice.settings import setting
 
 FEWEST_FAILURES = 10
 """So many draws in a row must fail before all is given up."""
@@ -31,12 +31,12 @@ FEWEST_FAILURES = 10
 class Spent:
     """What the work has taken so far, and what it may."""
 
-    price: float = 0.0
-    """Of a million tokens of responses."""
-    prompt_price: float = 0.0
-    """Of a million tokens of prompts."""
-    max_tokens: int | None = None
-    max_cost: float | None = None
+    price_per_million_tokens: float = setting(0.0, "What tokens of responses cost.")
+    price_per_million_prompt_tokens: float = setting(0.0, "What tokens of prompts cost.")
+    max_tokens_total: int | None = setting(
+        None, "Start nothing more once so many tokens, prompts and all, are spent.", "N"
+    )
+    max_cost: float | None = setting(None, "Start nothing more once so much money is spent.", "N")
     prices: Mapping[str, float] = field(default_factory=dict)
     """Of a million tokens of responses, by voter of a panel."""
     responses: int = 0
@@ -51,30 +51,24 @@ class Spent:
     _failing: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        told = {
-            "price_per_million_tokens": self.price,
-            "price_per_million_prompt_tokens": self.prompt_price,
-            "max_tokens_total": self.max_tokens,
-            "max_cost": self.max_cost,
-        }
-        for name, value in told.items():
+        for name in ("price_per_million_tokens", "price_per_million_prompt_tokens", "max_tokens_total", "max_cost"):
+            value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise OptionError(f"must be 0 or more, not {value:g}", name)
 
     @property
     def cost(self) -> float:
-        """The price of all tokens."""
-        return self.paid + (self.price * self.tokens + self.prompt_price * self.prompt_tokens) / 1e6
+        responses = self.price_per_million_tokens * self.tokens
+        return self.paid + (responses + self.price_per_million_prompt_tokens * self.prompt_tokens) / 1e6
 
     @property
     def exhausted(self) -> bool:
         """Whether a limit is reached."""
         tokens = self.tokens + self.prompt_tokens
-        too_many = self.max_tokens is not None and tokens >= self.max_tokens
+        too_many = self.max_tokens_total is not None and tokens >= self.max_tokens_total
         return too_many or (self.max_cost is not None and self.cost >= self.max_cost)
 
     def add(self, response: Response) -> None:
-        """Count a response."""
         self.responses += 1
         self.prompt_tokens += response.prompt_tokens
         self.tokens += response.tokens or 0
@@ -133,17 +127,14 @@ class Batch:
 
     @property
     def exhausted(self) -> bool:
-        """Whether a limit on spending is reached."""
         return self.spent.exhausted
 
     async def record(self, question: Asked, entry: Line) -> None:
-        """Put a response into the journal, and count it."""
         place = await self._add(question, entry)
         self._remember(question.id, place, entry)
         self._progress(self._step)
 
-    def fail(self, question: Asked, message: str, unreachable: bool) -> None:
-        """Count a draw that failed."""
+    async def fail(self, question: Asked, message: str, unreachable: bool) -> None:
         self.spent.fail(message, question.id, sum(shard.at_once for shard in self._shards), unreachable)
 
     async def _add(self, question: Asked, entry: Line) -> int:
@@ -159,8 +150,8 @@ class Batch:
     def _remember_outcome(self, identity: str, place: int, outcome: Line) -> None:
         self._outcomes[identity] = place
         self._lessons[identity] = lesson_of(outcome)
-        for told in (self._places, self._draws):
-            told.pop(identity, None)  # nobody asks for its responses any more
+        self._places.pop(identity, None)  # nobody asks for its responses any more
+        self._draws.pop(identity, None)
 
     def read(self, question: Asked) -> Iterator[tuple[Response, str | None]]:
         """The responses to a question that the journal has, and what was extracted from each."""
@@ -221,28 +212,21 @@ class Batch:
         failed: dict[str, Line] = {}
 
         async def work(question: Asked, shard: Shard) -> None:
-            if lessons is None:
-                await hold(question, shard)
-                return
             try:
-                learned = await lessons.voting(question.id)
+                learned = await lessons.voting(question.id) if lessons else None
             except CapReachedError:
                 return
-            await hold(question, shard, learned)
-            lessons.end(question.id, self._lessons.get(question.id))
-
-        async def hold(question: Asked, shard: Shard, learned: Voting | None = None) -> None:
             there = [response for response, _ in self.read(question)]
             answered = await shard.answer(question, there, self, learned)
-            if answered is None:
-                return
-            if answered.complaint is not None:
+            if answered and answered.complaint is None:
+                place = await self._add(question, {"outcome": answered.line})
+                self._remember_outcome(question.id, place, answered.line)
+                self._progress(1)
+            elif answered:
                 failed[question.id] = answered.line
-                self.spent.failures += [answered.complaint] if answered.complaint else []
-                return
-            place = await self._add(question, {"outcome": answered.line})
-            self._remember_outcome(question.id, place, answered.line)
-            self._progress(1)
+                self.spent.failures += filter(None, [answered.complaint])
+            if lessons:
+                lessons.end(question.id)
 
         await self._each(questions, lambda question: question.id not in self._outcomes, work, lambda limit: limit)
         return self._outcome_lines(questions, failed)
@@ -261,7 +245,7 @@ class Batch:
             await self._journal.add({"generation": generation, "left_out": left_out})
 
         names = [question.id for question in questions]
-        return Lessons(self._config.sampling.voting, names, dict(self._lessons), self._left_out, record)
+        return Lessons(self._config.sampling.voting, names, self._lessons, self._left_out, record)
 
     def _check_same(self, questions: Sequence[Asked]) -> None:
         """Refuse questions that were others when the journal was begun; new ones are new work."""

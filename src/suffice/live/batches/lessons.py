@@ -79,9 +79,8 @@ class Lessons:
                     self._plans.append(await self._next_plan())
         return replace(self._voting, controller=self._plans[generation])
 
-    def end(self, question: str, lesson: Partition | None) -> None:
-        """A vote is over, for now at least: with nothing to learn, if it failed."""
-        self._lessons.setdefault(question, lesson)
+    def end(self, question: str) -> None:
+        """Note that a vote is over, for now at least; where no lesson of it is known, it has failed."""
         generation = self._of[question]
         self._open[generation].discard(question)
         if not self._open[generation]:

@@ -2,21 +2,23 @@
 
 import gzip
 import hashlib
+import re
 import shutil
 import weakref
-import zlib
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, cast, overload
+from typing import IO, overload
 
 from suffice.answers.structure import spelled
 from suffice.errors import OptionError
-from suffice.jsonl import json_object, quoted
+from suffice.jsonl import is_packed, json_object, quoted, unpacking
 
 WHITESPACE = b" \t\r\n\x0b\x0c"
+HALF = re.compile("[\ud800-\udfff]")
+"""Half a character, as JSON may escape it: no file and no request can have it."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,6 @@ class Asked:
 
     @property
     def digest(self) -> str:
-        """What tells whether it is still the same question."""
         return hashlib.sha256(self.question.encode()).hexdigest()[:16]
 
 
@@ -80,43 +81,29 @@ class Questions(Sequence[Asked]):
             raise OptionError(f"{self._path}: there are no questions in it; it has a JSON line a question")
 
 
-def _unpacked(path: Path) -> BinaryIO:
+def _unpacked(path: Path) -> IO[bytes]:
     """The file itself, where it can be read again and again as it is, else a copy, unpacked where it is compressed."""
-    try:
-        file = path.open("rb") if path.is_file() else _copied(path.open("rb"))
-        if path.suffix != ".gz" and file.read(2) != b"\x1f\x8b":
-            file.seek(0)
+    with unpacking(path, OptionError):
+        file = path.open("rb")
+        packed = is_packed(path, file.peek(2))
+        if path.is_file() and not packed:
             return file
-        file.seek(0)
-        with file:
-            return _copied(cast(BinaryIO, gzip.GzipFile(fileobj=file)))
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise OptionError(f"{path}: not a whole gzip file; compress it again, or drop the .gz") from None
-    except OSError as reason:
-        raise OptionError(f"{path}: it can't be read: {reason.strerror}") from None
-
-
-def _copied(file: BinaryIO) -> BinaryIO:
-    copy = cast(BinaryIO, TemporaryFile())  # noqa: SIM115
-    try:
-        with file:
-            shutil.copyfileobj(file, copy)
-    except BaseException:
-        copy.close()
-        raise
-    copy.seek(0)
-    return copy
+        copy = TemporaryFile()  # noqa: SIM115
+        try:
+            with file:
+                shutil.copyfileobj(gzip.GzipFile(fileobj=file) if packed else file, copy)
+        except BaseException:
+            copy.close()
+            raise
+        copy.seek(0)
+        return copy
 
 
 def _read(line: bytes) -> Asked:
     try:
-        text = line.decode("utf-8-sig")
+        record = json_object(line.decode("utf-8-sig"), "id and question")
     except UnicodeDecodeError:
         raise ValueError("not UTF-8 text; save the file as UTF-8") from None
-    return _asked(json_object(text, "id and question"))
-
-
-def _asked(record: dict[str, Any]) -> Asked:
     for name in ("id", "question"):
         if name not in record:
             raise ValueError(f'the field "{name}" is missing')
@@ -124,7 +111,7 @@ def _asked(record: dict[str, Any]) -> Asked:
     if not isinstance(question, str) or not question.strip():
         raise ValueError(f'"question" must be a text, not {quoted(question)}')
     for name, value in (("id", identity), ("question", question), ("gold", gold)):
-        if isinstance(value, str) and not _is_whole(value):
+        if isinstance(value, str) and HALF.search(value):
             raise ValueError(f'"{name}" has half a character in it, {quoted(value)}')
         structured = name == "gold" and isinstance(value, dict | list)
         if isinstance(value, bool) or not (structured or isinstance(value, str | int | float | None)):
@@ -134,11 +121,3 @@ def _asked(record: dict[str, Any]) -> Asked:
     if isinstance(gold, dict | list):
         gold = spelled(gold)
     return Asked(str(identity), question, None if gold is None else str(gold))
-
-
-def _is_whole(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -34,6 +34,10 @@ class Target(Options):
             raise OptionError(f"{self.key_env}: the variable is not set; put the server's key into it")
         return key or PLACEHOLDER_KEY
 
+    def client_settings(self, argument: str) -> dict[str, Any]:
+        """What a client of it is made with; OPENAI_BASE_URL is where it is unless it has an address."""
+        return {"api_key": self.key, "base_url": whole_url(self.url, argument) if self.url else None}
+
 
 def read_targets(given: str | Iterable[str | Mapping[str, Any] | Target], argument: str) -> tuple[Target, ...]:
     """Servers, each as a Target, a table, or a text: the address, and after spaces what else is said of it.
