@@ -349,7 +349,7 @@ async def _in_time_for(
     drawing: Awaitable[Scouted], parsed: ParsedRequest, server: Server, exchange: Exchange, role: str
 ) -> Scouted:
     """What a single draw brings before the deadline."""
-    span = TRACING.draw(server.dialect, parsed.fields, role)
+    span = TRACING.begin("chat", parsed.fields, server.dialect, role=role)
     try:
         with span.within():
             async with asyncio.timeout(max(0.01, server.question.deadline - time.monotonic())):

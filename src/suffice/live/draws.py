@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from suffice.live.dialects.base import StreamReader
 from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import DrawError, Server
-from suffice.live.tracing import DrawSpans
+from suffice.live.tracing import TRACING, Span
 from suffice.response import Response
 from suffice.tally import Tally
 
@@ -134,7 +134,7 @@ class ServerDraws(QueuedDraws):
         self._follow_up = follow_up
         self._numbers = iter(count() if numbers is None else numbers)
         self._readers: list[StreamReader] = []
-        self._traced = DrawSpans(server.dialect, request.fields)
+        self._spans: dict[int, Span] = {}
 
     @property
     def unfinished(self) -> Unfinished:
@@ -152,8 +152,9 @@ class ServerDraws(QueuedDraws):
     ) -> list[int]:
         """Start so many draws, in parallel; their numbers."""
         numbers = list(islice(self._numbers, draws))
-        self._traced.launched(numbers)
         common = self._request
+        for number in numbers:
+            self._spans[number] = TRACING.begin("chat", common.fields, self._server.dialect, role="draw", draw=number)
         request = replace(common, single=common.single or single, streamed=common.streamed or streamed)
         task = self._begin(self._start(numbers, request), draws)
         # These count at once: whoever decides in the same moment must know of them.
@@ -165,7 +166,10 @@ class ServerDraws(QueuedDraws):
     async def close(self) -> None:
         """End what is in flight, at once."""
         await super().close()
-        self._traced.closed()
+        for span in self._spans.values():
+            span.failed(asyncio.CancelledError(), "")
+            span.end()
+        self._spans.clear()
 
     async def _start(self, numbers: list[int], request: DrawRequest) -> None:
         try:
@@ -182,8 +186,10 @@ class ServerDraws(QueuedDraws):
         begun = time.monotonic()
         reader = StreamReader(self._server.dialect, request.signals)
         self._readers.append(reader)
+        for number in numbers if len(numbers) > 1 else ():
+            self._spans[number].set({"gen_ai.request.choice.count": len(numbers)})
         try:
-            with self._traced.asking(numbers):
+            with self._spans[numbers[0]].current():  # the server goes on from the first
                 responses = await self._server.ask(request, numbers, reader)
         except DrawError as error:
             if error.refused and len(numbers) > 1:
@@ -249,5 +255,11 @@ class ServerDraws(QueuedDraws):
             self._arrive(number, Failure(str(error), number, error.cause))
 
     def _arrive(self, number: int, arrived: Response | Failure) -> None:
-        self._traced.arrived(number, arrived, self._server.host.name)
+        span, host = self._spans.pop(number), self._server.host.name
+        if isinstance(arrived, Response):
+            span.brought(arrived, host)
+        else:
+            span.brought(None, host)
+            span.failed(arrived.cause, arrived.message)
+        span.end()
         self._arrived.put_nowait(arrived)

@@ -94,7 +94,7 @@ class Voting:
         messages, most = server.dialect.messages(fields), most_tokens(fields)
         extractor = self.extractor.for_request(messages, asked=self.asked, most_tokens=most)
         voting = replace(self, extractor=extractor, greedy=fields.get("temperature") == 0)
-        span = TRACING.vote(server.dialect, fields, self.controller, self.budget)
+        span = TRACING.begin("vote", fields, server.dialect, budget=self.budget, controller=self.controller)
         return Vote(
             voting, through(self.source(server, request, follow_up=extractor.follow_up, **draws)), random, watch, span
         )
