@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from suffice.live.dialects.base import StreamReader
@@ -123,7 +123,7 @@ class ServerDraws(QueuedDraws):
         self,
         server: Server,
         request: DrawRequest,
-        numbers: Iterable[int] | None = None,
+        numbers: Iterator[int],
         follow_up: str | None = None,
     ) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class ServerDraws(QueuedDraws):
         self._server = server
         self._request = request
         self._follow_up = follow_up
-        self._numbers = iter(count() if numbers is None else numbers)
+        self._numbers = numbers
         self._readers: list[StreamReader] = []
         self._spans: dict[int, Span] = {}
 

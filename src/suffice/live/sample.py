@@ -19,10 +19,10 @@ from suffice.answers import Structure
 from suffice.answers.structure import Schema
 from suffice.errors import OptionError
 from suffice.live.draws import Failure, QueuedDraws, Unfinished
-from suffice.live.outcome import Outcome
+from suffice.live.outcome import Outcome, Watch
 from suffice.live.sampling import Sampling, split_settings, takes_sampling
 from suffice.live.servers.clients import async_client, dialect_of, is_async, several
-from suffice.live.vote import Vote, Watch
+from suffice.live.vote import Vote
 from suffice.response import Response
 from suffice.tally import Tally
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, count, cycle, islice
+from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -281,7 +281,7 @@ def ask_panel(
             fields = {**request, **first.dialect.fields(list(messages))}
             random = np.random.default_rng(None if seed is None else abs(seed))
             voting = replace(sampling.voting, **panel.held(sampling.voting, servers))
-            vote = voting.begin(first, fields, random, watch, numbers=count())
+            vote = voting.begin(first, fields, random, watch)
             return await vote.outcome(sampling.deadline_seconds)
 
     outcome: Outcome = run_in_thread(main)

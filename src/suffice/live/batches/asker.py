@@ -195,7 +195,7 @@ class Asker:
         # Each draw is a request of its own, so that every count of tokens is exact.
         request = DrawRequest(self._config.request(question), single=True, signals=self._config.sampling.signals)
         follow_up = self._config.sampling.extractor.follow_up
-        drawn = ServerDraws(self._server.for_question(), request, missing, follow_up)
+        drawn = ServerDraws(self._server.for_question(), request, iter(missing), follow_up)
         draws = Recorder(self._config, question, ledger, drawn, ())
         try:
             draws.launch(len(missing))

@@ -63,6 +63,16 @@ class DrawRequest:
         return f"{self.model} {hash(json.dumps(how, sort_keys=True, default=str))}"
 
 
+def most_tokens(fields: Mapping[str, Any]) -> int | None:
+    """Return the longest response that a request allows, in tokens; None where it does not say.
+
+    >>> most_tokens({"max_tokens": 1}), most_tokens({"max_tokens": -1})
+    (1, None)
+    """
+    said = [fields.get(name) for name in ("max_tokens", "max_completion_tokens", "max_output_tokens")]
+    return min((one for one in said if isinstance(one, int) and one > 0), default=None)
+
+
 LATELY = 600.0
 """Seconds for which it counts what was seen."""
 

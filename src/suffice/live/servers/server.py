@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from suffice.live.dialects import CHAT, Dialect, MalformedError
 from suffice.live.dialects.base import StreamReader
 from suffice.live.servers.gate import Limiter
-from suffice.live.servers.hosts import TOPS, DrawRequest, Fleet, Host, ServerCapabilities
+from suffice.live.servers.hosts import TOPS, DrawRequest, Fleet, Host, ServerCapabilities, most_tokens
 from suffice.live.servers.retry import BUSY, PausedError, RetryPolicy, StatusError, TooLongError
 from suffice.response import Response
 
@@ -335,8 +335,7 @@ def _faults(error: Exception) -> bool:
 
 def _possible(response: Response, request: DrawRequest) -> Response:
     """A response whose tokens, where they are estimated, are no more than it can have had."""
-    caps = [request.fields.get(name) for name in ("max_tokens", "max_completion_tokens")]
-    most = min((cap for cap in caps if isinstance(cap, int) and cap > 0), default=None)
+    most = most_tokens(request.fields)
     if not response.estimated or most is None or response.tokens is None:
         return response
     if response.finish_reason == "length":
