@@ -2,10 +2,11 @@
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from suffice.live.dialects.base import StreamReader
 from suffice.live.servers.hosts import DrawRequest
@@ -42,25 +43,35 @@ class Unfinished(NamedTuple):
     """How many draws were ended while no server had them: they waited for their turn, or to be tried again."""
 
 
-class Draws(Protocol):
-    """A source of responses to one question."""
+class Draws(ABC):
+    """A source of responses to one question: what its tasks bring arrives in a queue."""
+
+    def __init__(self) -> None:
+        self._in_flight = 0
+        self._arrived: asyncio.Queue[Response | Failure | Exception] = asyncio.Queue()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def in_flight(self) -> int:
         """How many draws were launched and not yet taken."""
+        return self._in_flight
 
     @property
     def unfinished(self) -> Unfinished:
         """What they have generated that is in no response."""
+        return Unfinished()
 
     @property
     def ready(self) -> int:
         """How many of those in flight have arrived, and can be taken without waiting."""
+        return self._arrived.qsize()
 
     @property
+    @abstractmethod
     def room(self) -> int:
         """How many more draws the server could take now without being much slower; none or less where it is busy."""
 
+    @abstractmethod
     def launch(
         self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
     ) -> list[int]:
@@ -70,32 +81,11 @@ class Draws(Protocol):
         tally is for those who choose by it.
         """
 
-    async def next(self) -> Response | Failure:
-        """Wait for the next draw to arrive, and take it."""
-
-    async def close(self) -> None:
-        """End what is in flight, at once."""
-
-
-class QueuedDraws:
-    """Draws that are tasks of this process: each puts what it brings into a queue."""
-
-    def __init__(self) -> None:
-        self.in_flight = 0
-        self._arrived: asyncio.Queue[Response | Failure | Exception] = asyncio.Queue()
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def ready(self) -> int:
-        """How many of those in flight have arrived, and can be taken without waiting."""
-        return self._arrived.qsize()
-
     def _begin(self, work: Coroutine[Any, Any, None], draws: int) -> asyncio.Task[None]:
-        """Start work that brings so many draws in."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        self.in_flight += draws
+        self._in_flight += draws
         return task
 
     async def next(self) -> Response | Failure:
@@ -103,7 +93,7 @@ class QueuedDraws:
         arrived = await self._arrived.get()
         if isinstance(arrived, Exception):
             raise arrived
-        self.in_flight -= 1
+        self._in_flight -= 1
         return arrived
 
     async def close(self) -> None:
@@ -113,10 +103,10 @@ class QueuedDraws:
         if self._tasks:
             # To be cancelled meanwhile must not disturb the tasks: they are closing their connections.
             await asyncio.wait(self._tasks)
-        self.in_flight, self._arrived = 0, asyncio.Queue()  # an audit may launch more
+        self._in_flight, self._arrived = 0, asyncio.Queue()  # an audit may launch more
 
 
-class ServerDraws(QueuedDraws):
+class ServerDraws(Draws):
     """Draws from a server: one request for many where it honours `n`, else one for each."""
 
     def __init__(
@@ -138,19 +128,16 @@ class ServerDraws(QueuedDraws):
 
     @property
     def unfinished(self) -> Unfinished:
-        """By the readers of those that stream."""
         arriving = sum(reader.generated for reader in self._readers)
         return Unfinished(arriving, self._cancelled_tokens, self._runs_on, self._cancelled_prompts, self._untaken)
 
     @property
     def room(self) -> int:
-        """How many more draws the server could take now without being much slower; none or less where it is busy."""
         return self._server.host.room
 
     def launch(
         self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
     ) -> list[int]:
-        """Start so many draws, in parallel; their numbers."""
         numbers = list(islice(self._numbers, draws))
         common = self._request
         for number in numbers:
@@ -164,7 +151,6 @@ class ServerDraws(QueuedDraws):
         return numbers
 
     async def close(self) -> None:
-        """End what is in flight, at once."""
         await super().close()
         for span in self._spans.values():
             span.failed(asyncio.CancelledError(), "")

@@ -18,7 +18,7 @@ from suffice.errors import OptionError
 from suffice.live import Outcome, Watch
 from suffice.live.ballots import in_thread
 from suffice.live.dialects import Dialect
-from suffice.live.draws import Failure, ServerDraws, Unfinished
+from suffice.live.draws import Draws, Failure, ServerDraws, Unfinished
 from suffice.live.sample import run_in_thread
 from suffice.live.sampling import Sampling
 from suffice.live.servers.gate import Limiter
@@ -147,7 +147,7 @@ class VoterElection(Election):
         return signals[WEIGHT]
 
 
-class PanelDraws:
+class PanelDraws(Draws):
     """Draws from several voters; one whose draw fails for good is left out, and others are asked in its place."""
 
     def __init__(
@@ -159,7 +159,7 @@ class PanelDraws:
         numbers: Iterator[int],
         follow_up: str | None = None,
     ) -> None:
-        self.in_flight = 0
+        super().__init__()
         self._panel = panel
         self._controller = panel.decides
         self._tally = Tally()
@@ -186,7 +186,6 @@ class PanelDraws:
 
     @property
     def ready(self) -> int:
-        """How many of those in flight have arrived, and can be taken without waiting."""
         return sum(task.done() for task in self._waiting)
 
     @property
@@ -204,18 +203,17 @@ class PanelDraws:
         numbers = []
         for name, some in Counter(islice(chain(chosen, cycle(self._present)), draws)).items():
             numbers += self._draws[name].launch(some, single=single, streamed=streamed)
-            self.in_flight += some
+            self._in_flight += some
             for _ in range(some):
                 self._waiting[asyncio.create_task(self._draws[name].next())] = name
         return numbers
 
     async def next(self) -> Response | Failure:
-        """Wait for the next draw to arrive, and take it."""
         done, _ = await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
         task = next(one for one in self._waiting if one in done)  # in the order in which they were started
         name = self._waiting.pop(task)
         arrived = task.result()
-        self.in_flight -= 1
+        self._in_flight -= 1
         if isinstance(arrived, Failure):
             return await self._failed(arrived, name)
         self._nothing_yet = False
@@ -231,10 +229,9 @@ class PanelDraws:
         return replace(failure, message=f"{name} is left out: {failure.message}")
 
     async def close(self) -> None:
-        """End what is in flight, at once."""
         for task in self._waiting:
             task.cancel()
-        self.in_flight, self._waiting = 0, {}  # an audit may launch more
+        self._in_flight, self._waiting = 0, {}  # an audit may launch more
         await asyncio.gather(*(one.close() for one in self._draws.values()))
 
 

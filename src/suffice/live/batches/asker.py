@@ -101,12 +101,13 @@ class BatchConfig:
         return await asyncio.to_thread(read)
 
 
-class Recorder:
+class Recorder(Draws):
     """Draws whose responses are in the ledger before they are taken; those that are there already come first."""
 
     def __init__(
         self, config: BatchConfig, question: Asked, ledger: Ledger, draws: Draws, there: Iterable[Response]
     ) -> None:
+        super().__init__()
         self._config = config
         self._question = question
         self._ledger = ledger
@@ -117,22 +118,18 @@ class Recorder:
 
     @property
     def in_flight(self) -> int:
-        """How many draws were launched and not yet taken."""
         return self.ready + self._draws.in_flight
 
     @property
     def unfinished(self) -> Unfinished:
-        """What the others have generated that is in no response."""
         return self._draws.unfinished
 
     @property
     def ready(self) -> int:
-        """How many of those in flight have arrived, and can be taken without waiting."""
         return self._ready + len(self._recorded)
 
     @property
     def room(self) -> int:
-        """How many more draws the server could take now without being much slower."""
         return self._draws.room
 
     def launch(
@@ -149,7 +146,6 @@ class Recorder:
         return numbers
 
     async def next(self) -> Response | Failure:
-        """Wait for the next draw to arrive, and take it."""
         if self._ready:
             self._ready -= 1
             return self._there.popleft()
@@ -171,7 +167,6 @@ class Recorder:
         self._recorded.extend(arrived)
 
     async def close(self) -> None:
-        """End what is in flight, at once."""
         await self._draws.close()
 
 
