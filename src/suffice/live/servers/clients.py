@@ -28,7 +28,6 @@ _HOSTS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str, float]
 
 
 def several(client: Any) -> list[Any]:
-    """A client, or a list of them, as a list."""
     clients = list(client) if isinstance(client, list | tuple) else [client]
     if not clients:
         raise OptionError("there must be one at least", "client")
@@ -84,14 +83,6 @@ def poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
     if dialect is not CHAT:
         create = _with_extras(create)
 
-    async def post(path: str, request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
-        body = bytearray()
-        with _our_errors(package):
-            async with create(**TRACING.in_request(request)) as reply:
-                async for chunk in reply.iter_bytes():
-                    _take(chunk, body, show)
-        return bytes(body)
-
     def post_blocking(request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
         body = bytearray()
         with _our_errors(package), create(**request) as reply:
@@ -99,15 +90,20 @@ def poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
                 _take(chunk, body, show)
         return bytes(body)
 
-    if is_async(client):
-        return post
-    executor = ThreadPoolExecutor(threads, "suffice-draw")
+    executor = None if is_async(client) else ThreadPoolExecutor(threads, "suffice-draw")
 
-    async def post_in_thread(path: str, request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
-        traced = TRACING.in_request(request)  # here: threads do not know what is current
-        return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, traced, show)
+    async def post(path: str, request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
+        request = TRACING.in_request(request)  # here: threads do not know what is current
+        if executor:
+            return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request, show)
+        body = bytearray()
+        with _our_errors(package):
+            async with create(**request) as reply:
+                async for chunk in reply.iter_bytes():
+                    _take(chunk, body, show)
+        return bytes(body)
 
-    return post_in_thread
+    return post
 
 
 def _with_extras(create: Any) -> Any:
