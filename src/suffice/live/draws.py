@@ -202,7 +202,7 @@ class ServerDraws(Draws):
         for number, response in zip(numbers, responses, strict=False):
             self._arrive(number, replace(response, draw=number))
         if len(responses) < len(numbers):
-            self._server.capabilities.gave(request, len(responses))
+            self._server.capabilities.learn_most(request, len(responses))
             await self._draw(numbers[len(responses) :], request)
         return True
 
@@ -232,7 +232,7 @@ class ServerDraws(Draws):
         if not await self._draw(numbers[:half], request):
             self._fail(numbers[half:], error)
             return False
-        self._server.capabilities.took(request, half, str(error))
+        self._server.capabilities.learn_most(request, half, str(error))
         await self._draw(numbers[half:], request)
         return True
 

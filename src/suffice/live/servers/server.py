@@ -129,17 +129,18 @@ class Server:
 
         async def send_once(top: int | None) -> bytes:
             reader.restart()
-            body = plain if top is None else self.dialect.with_signals(plain, top)
-            known = {name: value for name, value in body.items() if name not in self.capabilities.refused}
+            body = dict(plain) if top is None else self.dialect.with_signals(plain, top)
+            if not self.capabilities.takes_stream_options:
+                body.pop("stream_options", None)
             reader.sent = True
             try:
-                return await self.poster(self.host)(path, known, reader.feed)
+                return await self.poster(self.host)(path, body, reader.feed)
             except Exception as error:
                 reader.sent = False
                 named = isinstance(error, StatusError) and "stream_options" in str(error)
-                if not named or "stream_options" not in known:
+                if not named or "stream_options" not in body:
                     raise
-            self.capabilities.refused.add("stream_options")  # an older server: it then tells no tokens
+            self.capabilities.takes_stream_options = False  # an older server: it then tells no tokens
             return await send_once(top)
 
         def read(body: bytes) -> list[Response]:
@@ -184,7 +185,7 @@ class Server:
                 words = str(error)
             else:
                 if top != first:
-                    self.capabilities.took_top(request, top)
+                    self.capabilities.learn_top(request, top)
                     if not top:
                         self._warn(request, words)
                 return result
