@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from suffice.answers import Evidence, Extractor, Kind, Structure, normalise
-from suffice.answers.keys import FormulaComparison
 from suffice.answers.structure import spelled
 from suffice.controllers import Controller
 from suffice.elections import Election, FieldTallies, field_accuracy, typical
@@ -38,15 +37,6 @@ async def in_thread(
     if unless:
         return task(*arguments)
     return await asyncio.get_running_loop().run_in_executor(threads, task, *arguments)
-
-
-async def _compared(comparison: FormulaComparison) -> bool | None:
-    """What a comparison of formulas comes to; nothing where that takes too long."""
-    try:
-        async with asyncio.timeout(comparison.patience):
-            return await asyncio.wrap_future(comparison.begin())
-    except TimeoutError:
-        return None
 
 
 @dataclass(frozen=True)
@@ -158,13 +148,17 @@ class Ballot:
 
     async def _key(self, found: str | None) -> str | None:
         """The key of an answer; where formulas must be compared for it, others go on meanwhile."""
-        finding = self._keys.finding(found)
-        try:
-            comparison = next(finding)
-            while True:
-                comparison = finding.send(await _compared(comparison))
-        except StopIteration as key:
-            return key.value  # type: ignore[no-any-return]
+        finding, same = self._keys.finding(found), None
+        while True:
+            try:
+                comparison = finding.send(same)
+            except StopIteration as key:
+                return key.value  # type: ignore[no-any-return]
+            try:
+                async with asyncio.timeout(comparison.patience):
+                    same = await asyncio.wrap_future(comparison.begin())
+            except TimeoutError:
+                same = None
 
     def sureness(self) -> tuple[float | None, float | None]:
         """How sure it is now, confidence and certainty: as sure as its least sure field."""

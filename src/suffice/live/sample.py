@@ -157,7 +157,13 @@ async def aparse(
     """
     if "answer" in settings:
         raise OptionError("can't be given here: the object is the answer", "answer")
-    adapter, schema = (None, response_format) if isinstance(response_format, Mapping) else _pydantic(response_format)
+    adapter, schema = None, response_format
+    if not isinstance(response_format, Mapping):
+        try:
+            adapter = TypeAdapter(response_format)
+            schema = adapter.json_schema()
+        except (PydanticUserError, PydanticUndefinedAnnotation):
+            raise OptionError("must be a Pydantic model or a JSON schema", "response_format") from None
 
     def as_model(value: Any) -> Any:
         return adapter.validate_json(json.dumps(value)) if adapter else value
@@ -298,12 +304,3 @@ def json_schema_format(schema: Mapping[str, Any], name: str = "") -> dict[str, A
     """A request's `response_format` that asks for an object of this schema, under a name that servers take."""
     named = re.sub(r"[^A-Za-z0-9_-]+", "_", name or str(schema.get("title") or "object"))[:64]
     return {"type": "json_schema", "json_schema": {"name": named, "schema": schema}}
-
-
-def _pydantic(model: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the validator of a Pydantic model, or of any other type that Pydantic knows, and its JSON schema."""
-    try:
-        adapter = TypeAdapter(model)
-        return adapter, adapter.json_schema()
-    except (PydanticUserError, PydanticUndefinedAnnotation):
-        raise OptionError("must be a Pydantic model or a JSON schema", "response_format") from None
