@@ -31,7 +31,6 @@ class Audit:
 
     @classmethod
     def of(cls, early: Outcome, full: Outcome, model: str = "", topic: str = "") -> "Audit":
-        """The audit that compares the two."""
         once = full.responses[0].answer == full.majority if full.composed is None else not full.changed
         taken = early.samples, full.samples, early.tokens, full.tokens
         return cls(agrees(early, full), *taken, once, model=model, topic=topic)

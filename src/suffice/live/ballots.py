@@ -21,11 +21,11 @@ from suffice.tally import NONE, Tally
 if TYPE_CHECKING:
     from suffice.planning.right import Calibration
 
+# Plans are made and elections held in threads, for others share the event loop; what extractors do holds none up.
 _THREADS = ThreadPoolExecutor(8, "suffice-think")
-"""Plans are made and elections held here, and not on the event loop, which others share."""
-
 _READERS = ThreadPoolExecutor(8, "suffice-read")
-"""Extractors that may take their time have threads of their own, and hold up nobody else's."""
+
+LONG = 80  # characters; two longer texts that are the same to the letter are copies, and not the same by chance
 
 T = TypeVar("T")
 
@@ -121,7 +121,6 @@ class Ballot:
         return self._names.setdefault(key, spellings.most_common(1)[0][0]) if spellings else key
 
     def end_round(self) -> None:
-        """Mark that all draws of the present round are in."""
         self.tally.end_round()
 
     def next_round(self, controller: Controller) -> int:
@@ -181,7 +180,6 @@ class Ballot:
 
     @property
     def elects_at_once(self) -> bool:
-        """Whether the election takes no time to speak of."""
         return self.quick and is_certainty_known(self.tally, self._prior)
 
     def elect(self, responses: Sequence[Response], once: bool = False) -> BallotResult:
@@ -308,10 +306,6 @@ class FieldBallot(Ballot):
         return {"gold": value, "right": accuracy.whole, "fields_right": round(accuracy.share, 4)}
 
 
-LONG = 80
-"""Characters above which two texts that are the same to the letter are copies, and not the same by chance."""
-
-
 def agree(tally: Tally, texts: Sequence[str], enough: int = 3) -> bool:
     """Whether draws agree more than chance has it: enough, two that say the same in other words, or none alone.
 
@@ -347,12 +341,10 @@ def _weighed(election: Election, responses: Sequence[Response]) -> str:
 
 
 def _least(figures: Iterable[float | None]) -> float | None:
-    """The least of those that are known."""
     return min((figure for figure in figures if figure is not None), default=None)
 
 
 def leader_alone(tally: Tally) -> Tally:
-    """Return a tally with one vote, the leader's."""
     one = Tally(tally.budget)
     one.add(tally.leader)
     return one

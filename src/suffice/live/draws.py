@@ -15,8 +15,7 @@ from suffice.live.tracing import TRACING, Span
 from suffice.response import Response
 from suffice.tally import Tally
 
-SHORT = 32
-"""The most tokens of an answer that is asked for alone."""
+SHORT = 32  # tokens of an answer that is asked for alone, at most
 
 
 @dataclass(frozen=True)

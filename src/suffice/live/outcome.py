@@ -10,11 +10,8 @@ from suffice.notebook import bars, many, short
 from suffice.response import Response
 from suffice.tally import Tally
 
-SETTLED = ("controller", "budget")
-"""The stop reasons of votes that were decided: only these save anything and teach anything."""
-
-CUT_SHORT = ("patience", "deadline")
-"""The stop reasons of votes that had no more time. They teach nothing: time, and not the tally, has stopped them."""
+SETTLED = ("controller", "budget")  # stop reasons of votes that were decided: only these save and teach anything
+CUT_SHORT = ("patience", "deadline")  # those of votes that had no more time, and teach nothing of tallies
 
 
 class OverOne(NamedTuple):

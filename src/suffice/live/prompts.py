@@ -11,7 +11,6 @@ from suffice.paths import is_there
 Messages = list[dict[str, Any]]
 
 PAPER = "{question}\n\nPlease reason step by step, and put your final answer within \\boxed{}."
-"""The paper's prompt."""
 
 _EXAMPLES = [
     ("What is 12 + 9?", "12 + 9 = 21, so the answer is \\boxed{21}."),

@@ -139,8 +139,7 @@ class Sampling(Options):
         return Server(Fleet(list(posts)), posts.__getitem__, limiter, dialect, retry, self.timeout_seconds)
 
 
-NEVER = 2.0
-"""A threshold that nothing reaches: where none keeps the risk, nothing is sure enough."""
+NEVER = 2.0  # a threshold that nothing reaches: where none keeps the risk, nothing is sure enough
 
 
 def get_calibration(right: "str | Path | Calibration") -> "Calibration":
@@ -199,7 +198,6 @@ def priced(settings: Mapping[str, Any], costs: Costs) -> dict[str, Any]:
 
 
 USUAL = Sampling()
-"""What holds where nothing is said."""
 
 
 def split_settings(sampling: Sampling | None, settings: Mapping[str, Any]) -> tuple[Sampling, dict[str, Any]]:

@@ -15,8 +15,7 @@ from suffice.live.dialects import Dialect
 from suffice.response import Response
 from suffice.tally import Tally
 
-LEADING = 5
-"""So many answers' votes are told with each decision."""
+LEADING = 5  # answers whose votes are told with each decision
 
 _REQUEST = {
     **{name: name for name in ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")},
@@ -113,7 +112,6 @@ class Span:
             self.set({name: value for name, value in facts.items() if isinstance(value, int | str | list)})
 
     def replied(self, status: int, *, error_from: int = 400) -> None:
-        """Set the status of a reply."""
         self.set({"http.response.status_code": status})
         if status >= error_from:
             self._fail(str(status))
@@ -198,7 +196,6 @@ class Tracing:
 
 
 TRACING = Tracing()
-"""Of this process."""
 
 
 def trace(provider: Any = None, *, texts: bool = False) -> None:

@@ -105,14 +105,9 @@ A response that was cut off says little. On 23 pools, where those as long as the
 this costs 0.03 points of agreement and 0.002 of accuracy in the mean; to end after any 4 would cost 0.27 of agreement.
 """
 
-SHORTEST_PATIENCE = 1.0
-"""Seconds that a vote may take in any case."""
-
-MOMENT = 1e-3
-"""Minimum duration of a response in seconds, also used when it was not measured."""
-
-ROUND = 1.25
-"""Duration of a round, as a multiple of the longest response so far."""
+SHORTEST_PATIENCE = 1.0  # seconds that a vote may take in any case
+MOMENT = 1e-3  # minimum duration of a response in seconds, also used when it was not measured
+ROUND = 1.25  # duration of a round, as a multiple of the longest response so far
 
 LAST_ROUND = 2
 """So many times what the controller asks for is drawn where there is time for one round only.
@@ -247,7 +242,6 @@ class Vote:
         sureness: tuple[float | None, float | None] = (None, None),
         outcome: Outcome | None = None,
     ) -> None:
-        """Tell whoever watches how the vote stands."""
         if self._watch:
             self._watch(Moment(self.tally, in_flight, decision, *sureness, await self._field_tallies(), outcome))
 
@@ -259,7 +253,6 @@ class Vote:
         self.end_round()
 
     def launch(self, draws: int, *, single: bool = False, streamed: bool = False) -> list[int]:
-        """Start draws; return their numbers."""
         numbers = self.draws.launch(draws, self.tally, single=single, streamed=streamed)
         self._launched += len(numbers)
         return numbers

@@ -16,14 +16,9 @@ from typing import Any
 from suffice.live.servers.gate import Gate, Limiter
 from suffice.live.signals import TOP
 
-MOST_LEARNED = 1000
-"""So many things are remembered of a server's models."""
-
-FORGET_SECONDS = 600.0
-"""What a server makes of `n` is tried out again after so long."""
-
-FORGET_ABSENT_SECONDS = 30.0
-"""And so is whether it has a model that it did not have."""
+MOST_LEARNED = 1000  # things that are remembered of a server's models
+FORGET_SECONDS = 600.0  # then what a server makes of `n` is tried out again
+FORGET_ABSENT_SECONDS = 30.0  # and so is whether it has a model that it did not have
 
 _SAID = {"messages", "input", "system", "instructions", "prompt", "model", "seed", "user", "metadata", "n"}
 """Fields that make a question what it is, and not the kind that it is of."""
@@ -69,11 +64,8 @@ def most_tokens(fields: Mapping[str, Any]) -> int | None:
     return min((one for one in said if isinstance(one, int) and one > 0), default=None)
 
 
-LATELY = 600.0
-"""Seconds for which it counts what was seen."""
-
-FEWEST_TOKENS = 16
-"""A response shorter than this tells more of the way there than of the server."""
+LATELY = 600.0  # seconds for which it counts what was seen
+FEWEST_TOKENS = 16  # a shorter response tells more of the way there than of the server
 
 MUCH_SLOWER = 2.0
 """A server is busy where a token takes so many times the least that one took lately.
@@ -199,15 +191,9 @@ def _of_signals(request: DrawRequest) -> str:
     return f"{request.model} {request.streamed} {bool(request.fields.get('tools'))}"
 
 
-FAILURES = 3
-"""So many requests in a row must fail before a server is set aside; one where nobody listens there."""
-
-ASIDE_SECONDS, LONGEST_ASIDE_SECONDS = 0.5, 5.0
-"""How long a server is set aside at first, and at most; it doubles until it answers."""
-
-FIRST_TRUST = 0.05
-"""The part of its weight that a server has when it returns; every answer of it doubles that."""
-
+FAILURES = 3  # requests in a row that must fail before a server is set aside; one where nobody listens there
+ASIDE_SECONDS, LONGEST_ASIDE_SECONDS = 0.5, 5.0  # at first, and at most: it doubles until the server answers
+FIRST_TRUST = 0.05  # the part of its weight that a server has when it returns; every answer doubles that
 MOST_GATES = 1000
 
 

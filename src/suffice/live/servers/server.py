@@ -17,29 +17,18 @@ from suffice.live.servers.hosts import TOPS, DrawRequest, Fleet, Host, ServerCap
 from suffice.live.servers.retry import BUSY, PausedError, RetryPolicy, StatusError, TooLongError
 from suffice.response import Response
 
-TIMEOUT = 600.0
-"""Seconds that a request may take."""
-
-MOST_BYTES = 64 << 20
-"""A body longer than this is no answer."""
-
+TIMEOUT = 600.0  # seconds that a request may take
+MOST_BYTES = 64 << 20  # a longer body is no answer
+RETURNS = 3  # times that one request may come to the same server
+LONG = 1 << 20  # bytes; a longer body with log probabilities in it is read in a thread, so that others go on meanwhile
+WITH_SIGNALS = 4  # draws of one request where log probabilities come with them: some two kilobytes a token
 USUAL = RetryPolicy()
-
-RETURNS = 3
-"""So often one request may come to the same server."""
 
 Post = Callable[[str, dict[str, Any], Callable[[bytes], object]], Awaitable[bytes]]
 """Sends a request to a path and gives the body of the reply, pieces of which it shows as they arrive.
 
 It raises StatusError, ConnectionError, TimeoutError and TooLongError.
 """
-
-
-LONG = 1 << 20
-"""A body of so many bytes, with log probabilities in it, is read in a thread, so that others go on meanwhile."""
-
-WITH_SIGNALS = 4
-"""So many draws are asked for at once where log probabilities come with them: some two kilobytes a token."""
 
 
 T = TypeVar("T")
@@ -107,7 +96,6 @@ class Server:
 
     @property
     def capabilities(self) -> ServerCapabilities:
-        """What has been learned of that server."""
         return self.host.capabilities
 
     def most_at_once(self, request: DrawRequest) -> int:
