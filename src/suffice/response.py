@@ -72,3 +72,9 @@ def typical(responses: Sequence[Response]) -> Response | None:
     by_length = sorted(range(len(said)), key=lambda place: (len(said[place].said or ""), place))
     length = len(said[by_length[(len(said) - 1) // 2]].said or "")
     return next(one for one in said if len(one.said or "") == length)
+
+
+def first_whole(responses: Sequence[Response]) -> Response | None:
+    """Return what stands for a vote without an answer: the first complete response that says something, or any."""
+    whole = [one for one in responses if one.is_complete and (one.said or one.tool_calls)]
+    return next(iter([*whole, *responses]), None)

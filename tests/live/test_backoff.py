@@ -70,12 +70,12 @@ def test_what_is_learned_of_n_is_by_model_and_kind_and_expires(monkeypatch: pyte
     clock = Clock(monkeypatch)
     known = ServerCapabilities()
     plain, greedy = DrawRequest({"model": "a"}), DrawRequest({"model": "a", "temperature": 0})
-    known.took(greedy, 1, GREEDY)
+    known.learn_most(greedy, 1, GREEDY)
     assert known.most_at_once(greedy) == 1 and known.most_at_once(plain) > 100
-    known.took(plain, 8, "Field 'n' is too large")
+    known.learn_most(plain, 8, "Field 'n' is too large")
     assert known.most_at_once(plain) == 8 and known.most_at_once(DrawRequest({"model": "a", "top_p": 0.5})) == 8
     assert known.most_at_once(DrawRequest({"model": "b"})) > 100
-    known.gave(plain, 2)
+    known.learn_most(plain, 2)
     clock.now += 10 * 60 - 1
     assert known.most_at_once(plain) == 2 and known.most_at_once(greedy) == 1
     clock.now += 2
@@ -86,7 +86,7 @@ def test_what_is_learned_of_n_is_by_model_and_kind_and_expires(monkeypatch: pyte
 def test_the_least_that_was_learned_holds(lessons: list[tuple[str, int]]) -> None:
     known = ServerCapabilities()
     for model, most in lessons:
-        known.gave(DrawRequest({"model": model}), most)
+        known.learn_most(DrawRequest({"model": model}), most)
     for model in "ab":
         most = min((most for name, most in lessons if name == model), default=1 << 62)
         assert known.most_at_once(DrawRequest({"model": model})) >= min(most, 1 << 62)

@@ -126,7 +126,7 @@ def test_a_deadline_returns_what_there_is_and_hangs_up(ask: Ask) -> None:
     script = lambda request, number: Reply(completion([boxed(42)]), delay=0.0 if number < 3 else 30)  # noqa: E731
     with FakeServer(script) as server:
         clients.KNOWN[server.base_url + "/"] = ServerCapabilities()
-        clients.KNOWN[server.base_url + "/"].gave(DrawRequest({"model": "fake"}), 1)
+        clients.KNOWN[server.base_url + "/"].learn_most(DrawRequest({"model": "fake"}), 1)
         outcome = ask(server, controller="sc:draws=8", deadline_seconds=2)
         assert (outcome.answer, outcome.samples, outcome.by_round, outcome.stop_reason) == ("42", 3, (3,), "deadline")
         assert until(lambda: server.hung_up == 5)

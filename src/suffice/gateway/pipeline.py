@@ -41,10 +41,10 @@ from suffice.gateway.votes.shadow import Shadow
 from suffice.live import Moment, Outcome, Progress
 from suffice.live.dialects import Dialect
 from suffice.live.dialects.base import StreamReader
-from suffice.live.servers.hosts import DrawRequest
+from suffice.live.servers.hosts import DrawRequest, most_tokens
 from suffice.live.servers.server import DrawError, Server
 from suffice.live.tracing import TRACING
-from suffice.live.vote import Vote, Voting, most_tokens
+from suffice.live.vote import Vote, Voting
 from suffice.panel.live import Panel
 from suffice.planning.promises import OverOneCap
 from suffice.response import Response as Sample
@@ -349,7 +349,7 @@ async def _in_time_for(
     drawing: Awaitable[Scouted], parsed: ParsedRequest, server: Server, exchange: Exchange, role: str
 ) -> Scouted:
     """What a single draw brings before the deadline."""
-    span = TRACING.draw(server.dialect, parsed.fields, role)
+    span = TRACING.begin("chat", parsed.fields, server.dialect, role=role)
     try:
         with span.within():
             async with asyncio.timeout(max(0.01, server.question.deadline - time.monotonic())):

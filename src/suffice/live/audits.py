@@ -31,7 +31,6 @@ class Audit:
 
     @classmethod
     def of(cls, early: Outcome, full: Outcome, model: str = "", topic: str = "") -> "Audit":
-        """The audit that compares the two."""
         once = full.responses[0].answer == full.majority if full.composed is None else not full.changed
         taken = early.samples, full.samples, early.tokens, full.tokens
         return cls(agrees(early, full), *taken, once, model=model, topic=topic)
@@ -68,67 +67,42 @@ async def draw_rest(vote: Vote, ready: Callable[[], Awaitable[None]] | None = No
     return await vote.so_far("budget")
 
 
-@dataclass(frozen=True)
-class Proof:
-    """What audits prove: how often votes agree with the full budget, and what they save."""
+def prove(audits: Iterable[Audit]) -> dict[str, Any]:
+    """Return how often votes agree with the full budget, and what they save; `said` is that in a sentence.
 
-    audits: int
-    agreed: int
-    samples: int
-    samples_full: int
-    tokens: int
-    tokens_full: int
-    once_agreed: int
+    >>> prove([Audit(True, 4, 32, 400, 3200, True)] * 99 + [Audit(False, 12, 32, 1200, 3200, False)])["said"]
+    'agreement 99.0 % (95 % interval 94.6–100.0, 100 audits) for 12.8 % of the full tokens; one response 99.0 %'
+    """
+    rows = list(audits)
 
-    @classmethod
-    def of(cls, audits: Iterable[Audit]) -> "Proof":
-        """Of all of these.
+    def mean(name: str) -> float | None:
+        return sum(getattr(one, name) for one in rows) / len(rows) if rows else None
 
-        >>> proof = Proof.of([Audit(True, 4, 32, 400, 3200, True)] * 99 + [Audit(False, 12, 32, 1200, 3200, False)])
-        >>> str(proof)
-        'agreement 99.0 % (95 % interval 94.6–100.0, 100 audits) for 12.8 % of the full tokens; one response 99.0 %'
-        """
-        rows = list(audits)
-        names = ("agreed", "samples", "samples_full", "tokens", "tokens_full", "once_agreed")
-        return cls(len(rows), *(sum(getattr(one, name) for one in rows) for name in names))
+    agreed, once_agreed = sum(one.agreed for one in rows), sum(one.once_agreed for one in rows)
+    tokens, tokens_full = sum(one.tokens for one in rows), sum(one.tokens_full for one in rows)
+    low, high = _interval(agreed, len(rows) - agreed)
+    said = "no audits yet"
+    if rows:
+        said = f"agreement {100 * agreed / len(rows):.1f} % (95 % interval {100 * low:.1f}–{100 * high:.1f}, "
+        said += f"{len(rows)} audits)"
+        said += f" for {100 * tokens / tokens_full:.1f} % of the full tokens" if tokens_full else ""
+        said += f"; one response {100 * once_agreed / len(rows):.1f} %"
+    return {
+        "audits": len(rows),
+        "agreed": agreed,
+        "agreement": mean("agreed"),
+        "interval": [low, high],
+        "samples": mean("samples"),
+        "samples_full": mean("samples_full"),
+        "tokens_saved": 1 - tokens / tokens_full if tokens_full else None,
+        "once_agreed": once_agreed,
+        "once_agreement": mean("once_agreed"),
+        "said": said,
+    }
 
-    @property
-    def agreement(self) -> float | None:
-        """The share that agrees."""
-        return self.agreed / self.audits if self.audits else None
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Where the true share is, with 95 % confidence (Clopper and Pearson's exact interval)."""
-        apart = self.audits - self.agreed
-        low = scipy.special.betaincinv(self.agreed, apart + 1, 0.025) if self.agreed else 0.0
-        high = scipy.special.betaincinv(self.agreed + 1, apart, 0.975) if apart else 1.0
-        return float(low), float(high)
-
-    @property
-    def tokens_saved(self) -> float | None:
-        """The share of the full budget's tokens that was not spent, as measured."""
-        return 1 - self.tokens / self.tokens_full if self.tokens_full else None
-
-    def to_json(self) -> dict[str, Any]:
-        """As one JSON object."""
-        return {
-            "audits": self.audits,
-            "agreed": self.agreed,
-            "agreement": self.agreement,
-            "interval": list(self.interval),
-            "samples": self.samples / self.audits if self.audits else None,
-            "samples_full": self.samples_full / self.audits if self.audits else None,
-            "tokens_saved": self.tokens_saved,
-            "once_agreed": self.once_agreed,
-            "once_agreement": self.once_agreed / self.audits if self.audits else None,
-        }
-
-    def __str__(self) -> str:
-        if self.agreement is None:
-            return "no audits yet"
-        low, high = self.interval
-        share = f"agreement {100 * self.agreement:.1f} % (95 % interval {100 * low:.1f}–{100 * high:.1f}, "
-        spent = f" for {100 * self.tokens / self.tokens_full:.1f} % of the full tokens" if self.tokens_full else ""
-        once = f"one response {100 * self.once_agreed / self.audits:.1f} %"
-        return f"{share}{self.audits} audits){spent}; {once}"
+def _interval(agreed: int, apart: int) -> tuple[float, float]:
+    """Return the 95 % interval of the share that agrees, exact as Clopper and Pearson's."""
+    low = scipy.special.betaincinv(agreed, apart + 1, 0.025) if agreed else 0.0
+    high = scipy.special.betaincinv(agreed + 1, apart, 0.975) if apart else 1.0
+    return float(low), float(high)

@@ -6,46 +6,37 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from suffice.answers import Evidence, Extractor, Kind, Structure, normalise
-from suffice.answers.keys import FormulaComparison
 from suffice.answers.structure import spelled
 from suffice.controllers import Controller
 from suffice.elections import Election, FieldTallies, field_accuracy, typical
 from suffice.planning import UNIVERSAL, Prior, certainty, confidence, is_certainty_known, is_ready
-from suffice.response import Response
+from suffice.response import Response, first_whole
 from suffice.tally import NONE, Tally
 
-_THREADS = ThreadPoolExecutor(8, "suffice-think")
-"""Plans are made and elections held here, and not on the event loop, which others share."""
+if TYPE_CHECKING:
+    from suffice.planning.right import Calibration
 
+# Plans are made and elections held in threads, for others share the event loop; what extractors do holds none up.
+_THREADS = ThreadPoolExecutor(8, "suffice-think")
 _READERS = ThreadPoolExecutor(8, "suffice-read")
-"""Extractors that may take their time have threads of their own, and hold up nobody else's."""
+
+LONG = 80  # characters; two longer texts that are the same to the letter are copies, and not the same by chance
 
 T = TypeVar("T")
 
 
-async def in_thread(task: Callable[..., T], *arguments: Any) -> T:
-    """Do what may take a while in a thread."""
-    return await asyncio.get_running_loop().run_in_executor(_THREADS, task, *arguments)
-
-
-async def _read(quick: bool, task: Callable[..., T], *arguments: Any) -> T:
-    if quick:
+async def in_thread(
+    task: Callable[..., T], *arguments: Any, unless: bool = False, threads: ThreadPoolExecutor = _THREADS
+) -> T:
+    """Do what may take a while in a thread, unless it is known to be quick."""
+    if unless:
         return task(*arguments)
-    return await asyncio.get_running_loop().run_in_executor(_READERS, task, *arguments)
-
-
-async def _compared(comparison: FormulaComparison) -> bool | None:
-    """What a comparison of formulas comes to; nothing where that takes too long."""
-    try:
-        async with asyncio.timeout(comparison.patience):
-            return await asyncio.wrap_future(comparison.begin())
-    except TimeoutError:
-        return None
+    return await asyncio.get_running_loop().run_in_executor(threads, task, *arguments)
 
 
 @dataclass(frozen=True)
@@ -59,28 +50,25 @@ class FieldOutcome:
     certainty: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """As one JSON object."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class BallotResult:
-    """What a ballot comes to: the answer, a response that stands for it, and how sure that is."""
+    """What a ballot elects: the part of the outcome that it knows, by the same names."""
 
     answer: str | None
     response: Response | None
     confidence: float | None
     certainty: float | None
+    share: float = 0.0
+    majority: str | None = None
+    changed: bool = False
+    weighed: bool = False
+    right: float | None = None
     value: Any = None
     fields: Mapping[str, FieldOutcome] = field(default_factory=dict)
     composed: bool | None = None
-    """Whether the value was put together from several responses; None for an answer without fields."""
-    majority: str | None = None
-    """The answer with most votes, which is another one only where the election weighed them."""
-    votes: int = 0
-    """Those of the answer, whole; none for an object that nobody said."""
-    changed: bool = False
-    """Whether it is not what the first response says, in any field that was voted on."""
 
 
 class Ballot:
@@ -92,12 +80,18 @@ class Ballot:
     """Whether it is counted in no time to speak of; else that is left to a thread."""
 
     def __init__(
-        self, extractor: Extractor, budget: int, prior: Prior = UNIVERSAL, election: Election | None = None
+        self,
+        extractor: Extractor,
+        budget: int,
+        prior: Prior = UNIVERSAL,
+        election: Election | None = None,
+        calibration: "Calibration | None" = None,
     ) -> None:
         self.tally = Tally(budget)
         """The votes on whole answers."""
         self._prior = prior
         self._election = election
+        self._calibration = calibration
         self._answer: str | None = None
         self._extractor = extractor
         self._keys = extractor.keys()
@@ -108,7 +102,8 @@ class Ballot:
 
     async def add(self, response: Response) -> str | None:
         """Count a response, which is read in a thread if that may take its time; return the key of its answer."""
-        found = await _read(self._extractor.quick, self._extractor.evidence, response)
+        reader = self._extractor
+        found = await in_thread(reader.evidence, response, unless=reader.quick, threads=_READERS)
         answer = await self._key(found.answer if found else None)
         self._texts.append(response.said or "")
         if found and answer is not None:
@@ -126,11 +121,9 @@ class Ballot:
         return self._names.setdefault(key, spellings.most_common(1)[0][0]) if spellings else key
 
     def end_round(self) -> None:
-        """Mark that all draws of the present round are in."""
         self.tally.end_round()
 
     def next_round(self, controller: Controller) -> int:
-        """How many more the controller asks for."""
         return controller.next_round(self.tally)
 
     @property
@@ -154,13 +147,17 @@ class Ballot:
 
     async def _key(self, found: str | None) -> str | None:
         """The key of an answer; where formulas must be compared for it, others go on meanwhile."""
-        finding = self._keys.finding(found)
-        try:
-            comparison = next(finding)
-            while True:
-                comparison = finding.send(await _compared(comparison))
-        except StopIteration as key:
-            return key.value  # type: ignore[no-any-return]
+        finding, same = self._keys.finding(found), None
+        while True:
+            try:
+                comparison = finding.send(same)
+            except StopIteration as key:
+                return key.value  # type: ignore[no-any-return]
+            try:
+                async with asyncio.timeout(comparison.patience):
+                    same = await asyncio.wrap_future(comparison.begin())
+            except TimeoutError:
+                same = None
 
     def sureness(self) -> tuple[float | None, float | None]:
         """How sure it is now, confidence and certainty: as sure as its least sure field."""
@@ -183,7 +180,6 @@ class Ballot:
 
     @property
     def elects_at_once(self) -> bool:
-        """Whether the election takes no time to speak of."""
         return self.quick and is_certainty_known(self.tally, self._prior)
 
     def elect(self, responses: Sequence[Response], once: bool = False) -> BallotResult:
@@ -191,22 +187,33 @@ class Ballot:
 
         Where `once`, all responses are copies, and tell no more than one of them.
         """
-        majority = self._answer = self.tally.leader
-        if self._election and majority is not None:
-            self._answer = _weighed(self._election, responses)
-        givers = [one for one in responses if one.answer == self._answer] if majority is not None else []
-        sure = self._sureness(leader_alone(self.tally) if once else self.tally)
-        changed = majority is not None and self.tally.answers[0] != self._answer
+        self._answer = majority = self.tally.leader
+        weighed = self._election is not None
+        if majority is None:
+            return BallotResult(None, first_whole(responses), *self._sureness(self.tally), weighed=weighed)
+        answer = self._answer = _weighed(self._election, responses) if self._election else majority
+        givers = [one for one in responses if one.answer == answer]
+        name = self.name(answer)
+        told_so = [one for one in givers if self._spelled(self._extractor.extract(one) or "") == name]
+        tally = leader_alone(self.tally) if once else self.tally
         return BallotResult(
-            self._answer, typical(self._alike(givers)), *sure, majority=majority, votes=len(givers), changed=changed
+            name,
+            typical(told_so or givers),
+            *self._sureness(tally),
+            share=len(givers) / self.tally.draws,
+            majority=self.name(majority),
+            changed=self.tally.answers[0] != answer,
+            weighed=weighed,
+            right=self._right(tally, givers) if answer == majority else None,
         )
 
-    def _alike(self, givers: Sequence[Response]) -> Sequence[Response]:
-        """Those that spell the elected answer as it is told, of those that gave it."""
-        if self._answer is None:
-            return givers
-        told = self.name(self._answer)
-        return [one for one in givers if self._spelled(self._extractor.extract(one) or "") == told] or givers
+    def _right(self, tally: Tally, givers: Sequence[Response]) -> float | None:
+        """Return the probability that the majority's answer is right, by the calibration and the signal it weighs."""
+        if self._calibration is None:
+            return None
+        name = self._calibration.signal.name if self._calibration.signal else ""
+        signals = [one.signals[name] for one in givers if name in one.signals]
+        return self._calibration.right(tally, sum(signals) / len(signals) if signals else None)
 
     def graded(self, gold: str | None) -> dict[str, Any]:
         """The gold answer as it is compared, and whether the elected one is right; nothing where it is not known."""
@@ -227,12 +234,13 @@ class FieldBallot(Ballot):
 
     async def add(self, response: Response) -> str | None:
         """Its leaves join their tallies: all at once, since a vote may be cut short at any moment."""
-        self._fields = await _read(False, lambda: self._fields.joined_by(self._structure.value(response)))
+        self._fields = await in_thread(
+            lambda: self._fields.joined_by(self._structure.value(response)), threads=_READERS
+        )
         self.tally.add(self._fields.key)
         return self._fields.key
 
     def end_round(self) -> None:
-        """In all tallies."""
         self._fields.end_round()
         self.tally.end_round()
 
@@ -242,17 +250,14 @@ class FieldBallot(Ballot):
 
     @property
     def evidence(self) -> Kind | None:
-        """By the schema, or by the tools."""
         return self._structure.kind if self.tally.leader is not None else None
 
     @property
     def field_tallies(self) -> Mapping[str, Tally]:
-        """What is to be settled, by JSON pointer."""
         return self._fields.tallies
 
     @property
     def agrees(self) -> bool:
-        """As its fields tell."""
         return self._fields.agree
 
     def elect(self, responses: Sequence[Response], once: bool = False) -> BallotResult:
@@ -260,7 +265,7 @@ class FieldBallot(Ballot):
         election = self._fields.elect(self._structure.compose)
         self.tally = self._fields.whole  # until now free text was among what is compared
         if election is None:
-            return BallotResult(None, None, *self._sureness(self.tally))
+            return BallotResult(None, first_whole(responses), *self._sureness(self.tally))
         fields = {
             pointer: FieldOutcome(
                 one.value,
@@ -270,24 +275,28 @@ class FieldBallot(Ballot):
             )
             for pointer, one in election.fields.items()
         }
-        voted = [fields[pointer] for pointer, one in election.fields.items() if one.kind == "voted"]
-        leads = all(one.leads for one in election.fields.values() if one.kind == "voted")
-        whole = None if election.response is None else self.tally.answers[election.response]
+        voted = {pointer: one for pointer, one in election.fields.items() if one.kind == "voted"}
+        sure = [fields[pointer] for pointer in voted] if all(one.leads for one in voted.values()) else []
+        place, votes = election.response, 0
+        if place is None:
+            place = self.tally.answers.index(self.tally.leader)
+        else:
+            votes = self.tally.votes[self.tally.answers[place] or ""]
+        name = spelled(election.value)
         return BallotResult(
-            spelled(election.value),
-            responses[self.tally.answers.index(self.tally.leader) if election.response is None else election.response],
-            _least(one.confidence for one in voted) if leads else None,
-            _least(one.certainty for one in voted) if leads else None,
-            election.value,
-            fields,
-            election.composed,
-            spelled(election.value),
-            0 if whole is None else self.tally.votes[whole],
-            any(one.tally.answers[0] != one.choice for one in election.fields.values() if one.kind == "voted"),
+            name,
+            responses[place],
+            _least(one.confidence for one in sure),
+            _least(one.certainty for one in sure),
+            share=votes / self.tally.draws,
+            majority=name,
+            changed=any(one.tally.answers[0] != one.choice for one in voted.values()),
+            value=election.value,
+            fields=fields,
+            composed=election.composed,
         )
 
     def graded(self, gold: str | None) -> dict[str, Any]:
-        """Field by field."""
         value = read_gold(gold)
         if value is None:
             return {"gold": None, "right": None, "fields_right": None}
@@ -295,10 +304,6 @@ class FieldBallot(Ballot):
         told, compared = self._structure, self._fields.answers
         accuracy = field_accuracy(elected and elected.value, value, compared, ignore=told.ignore, compare=told.compare)
         return {"gold": value, "right": accuracy.whole, "fields_right": round(accuracy.share, 4)}
-
-
-LONG = 80
-"""Characters above which two texts that are the same to the letter are copies, and not the same by chance."""
 
 
 def agree(tally: Tally, texts: Sequence[str], enough: int = 3) -> bool:
@@ -336,12 +341,10 @@ def _weighed(election: Election, responses: Sequence[Response]) -> str:
 
 
 def _least(figures: Iterable[float | None]) -> float | None:
-    """The least of those that are known."""
     return min((figure for figure in figures if figure is not None), default=None)
 
 
 def leader_alone(tally: Tally) -> Tally:
-    """Return a tally with one vote, the leader's."""
     one = Tally(tally.budget)
     one.add(tally.leader)
     return one

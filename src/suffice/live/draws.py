@@ -2,20 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, replace
-from itertools import count, islice
-from typing import Any, NamedTuple, Protocol
+from itertools import islice
+from typing import Any, NamedTuple
 
 from suffice.live.dialects.base import StreamReader
 from suffice.live.servers.hosts import DrawRequest
 from suffice.live.servers.server import DrawError, Server
-from suffice.live.tracing import DrawSpans
+from suffice.live.tracing import TRACING, Span
 from suffice.response import Response
 from suffice.tally import Tally
 
-SHORT = 32
-"""The most tokens of an answer that is asked for alone."""
+SHORT = 32  # tokens of an answer that is asked for alone, at most
 
 
 @dataclass(frozen=True)
@@ -42,25 +42,35 @@ class Unfinished(NamedTuple):
     """How many draws were ended while no server had them: they waited for their turn, or to be tried again."""
 
 
-class Draws(Protocol):
-    """A source of responses to one question."""
+class Draws(ABC):
+    """A source of responses to one question: what its tasks bring arrives in a queue."""
+
+    def __init__(self) -> None:
+        self._in_flight = 0
+        self._arrived: asyncio.Queue[Response | Failure | Exception] = asyncio.Queue()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def in_flight(self) -> int:
         """How many draws were launched and not yet taken."""
+        return self._in_flight
 
     @property
     def unfinished(self) -> Unfinished:
         """What they have generated that is in no response."""
+        return Unfinished()
 
     @property
     def ready(self) -> int:
         """How many of those in flight have arrived, and can be taken without waiting."""
+        return self._arrived.qsize()
 
     @property
+    @abstractmethod
     def room(self) -> int:
         """How many more draws the server could take now without being much slower; none or less where it is busy."""
 
+    @abstractmethod
     def launch(
         self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
     ) -> list[int]:
@@ -70,32 +80,11 @@ class Draws(Protocol):
         tally is for those who choose by it.
         """
 
-    async def next(self) -> Response | Failure:
-        """Wait for the next draw to arrive, and take it."""
-
-    async def close(self) -> None:
-        """End what is in flight, at once."""
-
-
-class QueuedDraws:
-    """Draws that are tasks of this process: each puts what it brings into a queue."""
-
-    def __init__(self) -> None:
-        self.in_flight = 0
-        self._arrived: asyncio.Queue[Response | Failure | Exception] = asyncio.Queue()
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def ready(self) -> int:
-        """How many of those in flight have arrived, and can be taken without waiting."""
-        return self._arrived.qsize()
-
     def _begin(self, work: Coroutine[Any, Any, None], draws: int) -> asyncio.Task[None]:
-        """Start work that brings so many draws in."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        self.in_flight += draws
+        self._in_flight += draws
         return task
 
     async def next(self) -> Response | Failure:
@@ -103,7 +92,7 @@ class QueuedDraws:
         arrived = await self._arrived.get()
         if isinstance(arrived, Exception):
             raise arrived
-        self.in_flight -= 1
+        self._in_flight -= 1
         return arrived
 
     async def close(self) -> None:
@@ -113,17 +102,17 @@ class QueuedDraws:
         if self._tasks:
             # To be cancelled meanwhile must not disturb the tasks: they are closing their connections.
             await asyncio.wait(self._tasks)
-        self.in_flight, self._arrived = 0, asyncio.Queue()  # an audit may launch more
+        self._in_flight, self._arrived = 0, asyncio.Queue()  # an audit may launch more
 
 
-class ServerDraws(QueuedDraws):
+class ServerDraws(Draws):
     """Draws from a server: one request for many where it honours `n`, else one for each."""
 
     def __init__(
         self,
         server: Server,
         request: DrawRequest,
-        numbers: Iterable[int] | None = None,
+        numbers: Iterator[int],
         follow_up: str | None = None,
     ) -> None:
         super().__init__()
@@ -132,28 +121,26 @@ class ServerDraws(QueuedDraws):
         self._server = server
         self._request = request
         self._follow_up = follow_up
-        self._numbers = iter(count() if numbers is None else numbers)
+        self._numbers = numbers
         self._readers: list[StreamReader] = []
-        self._traced = DrawSpans(server.dialect, request.fields)
+        self._spans: dict[int, Span] = {}
 
     @property
     def unfinished(self) -> Unfinished:
-        """By the readers of those that stream."""
         arriving = sum(reader.generated for reader in self._readers)
         return Unfinished(arriving, self._cancelled_tokens, self._runs_on, self._cancelled_prompts, self._untaken)
 
     @property
     def room(self) -> int:
-        """How many more draws the server could take now without being much slower; none or less where it is busy."""
         return self._server.host.room
 
     def launch(
         self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
     ) -> list[int]:
-        """Start so many draws, in parallel; their numbers."""
         numbers = list(islice(self._numbers, draws))
-        self._traced.launched(numbers)
         common = self._request
+        for number in numbers:
+            self._spans[number] = TRACING.begin("chat", common.fields, self._server.dialect, role="draw", draw=number)
         request = replace(common, single=common.single or single, streamed=common.streamed or streamed)
         task = self._begin(self._start(numbers, request), draws)
         # These count at once: whoever decides in the same moment must know of them.
@@ -163,9 +150,11 @@ class ServerDraws(QueuedDraws):
         return numbers
 
     async def close(self) -> None:
-        """End what is in flight, at once."""
         await super().close()
-        self._traced.closed()
+        for span in self._spans.values():
+            span.failed(asyncio.CancelledError(), "")
+            span.end()
+        self._spans.clear()
 
     async def _start(self, numbers: list[int], request: DrawRequest) -> None:
         try:
@@ -182,8 +171,10 @@ class ServerDraws(QueuedDraws):
         begun = time.monotonic()
         reader = StreamReader(self._server.dialect, request.signals)
         self._readers.append(reader)
+        for number in numbers if len(numbers) > 1 else ():
+            self._spans[number].set({"gen_ai.request.choice.count": len(numbers)})
         try:
-            with self._traced.asking(numbers):
+            with self._spans[numbers[0]].current():  # the server goes on from the first
                 responses = await self._server.ask(request, numbers, reader)
         except DrawError as error:
             if error.refused and len(numbers) > 1:
@@ -210,7 +201,7 @@ class ServerDraws(QueuedDraws):
         for number, response in zip(numbers, responses, strict=False):
             self._arrive(number, replace(response, draw=number))
         if len(responses) < len(numbers):
-            self._server.capabilities.gave(request, len(responses))
+            self._server.capabilities.learn_most(request, len(responses))
             await self._draw(numbers[len(responses) :], request)
         return True
 
@@ -240,7 +231,7 @@ class ServerDraws(QueuedDraws):
         if not await self._draw(numbers[:half], request):
             self._fail(numbers[half:], error)
             return False
-        self._server.capabilities.took(request, half, str(error))
+        self._server.capabilities.learn_most(request, half, str(error))
         await self._draw(numbers[half:], request)
         return True
 
@@ -249,5 +240,11 @@ class ServerDraws(QueuedDraws):
             self._arrive(number, Failure(str(error), number, error.cause))
 
     def _arrive(self, number: int, arrived: Response | Failure) -> None:
-        self._traced.arrived(number, arrived, self._server.host.name)
+        span, host = self._spans.pop(number), self._server.host.name
+        if isinstance(arrived, Response):
+            span.brought(arrived, host)
+        else:
+            span.brought(None, host)
+            span.failed(arrived.cause, arrived.message)
+        span.end()
         self._arrived.put_nowait(arrived)

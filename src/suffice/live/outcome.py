@@ -1,6 +1,6 @@
-"""What a vote came to: the answer, and what it took."""
+"""How a vote stands, and what it came to: the answer, and what it took."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -8,12 +8,10 @@ from suffice.answers import Kind
 from suffice.live.ballots import FieldOutcome
 from suffice.notebook import bars, many, short
 from suffice.response import Response
+from suffice.tally import Tally
 
-SETTLED = ("controller", "budget")
-"""The stop reasons of votes that were decided: only these save anything and teach anything."""
-
-CUT_SHORT = ("patience", "deadline")
-"""The stop reasons of votes that had no more time. They teach nothing: time, and not the tally, has stopped them."""
+SETTLED = ("controller", "budget")  # stop reasons of votes that were decided: only these save and teach anything
+CUT_SHORT = ("patience", "deadline")  # those of votes that had no more time, and teach nothing of tallies
 
 
 class OverOne(NamedTuple):
@@ -217,3 +215,29 @@ class Outcome:
         """How probable it is that the answer is right, where there was a calibration, and whether that is enough."""
         sure = {} if self.sure is None else {"sure": self.sure}
         return {"right": self.right} | sure if self.calibrated else {}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """How a vote stands: after a response arrived, after a decision, or, where `outcome` is given, at its end."""
+
+    tally: Tally
+    in_flight: int
+    decision: int | None = None
+    confidence: float | None = None
+    certainty: float | None = None
+    fields: Mapping[str, Tally] = field(default_factory=dict)
+    """The tally of each field, where the answer has fields."""
+    outcome: Outcome | None = None
+    """The outcome, also of a vote that was cancelled."""
+
+
+class Progress(NamedTuple):
+    """How far a vote is between two moments: draws asked for, draws arrived, tokens so far."""
+
+    asked: int
+    arrived: int
+    tokens: int
+
+
+Watch = Callable[[Moment], None]

@@ -11,7 +11,6 @@ from suffice.paths import is_there
 Messages = list[dict[str, Any]]
 
 PAPER = "{question}\n\nPlease reason step by step, and put your final answer within \\boxed{}."
-"""The paper's prompt."""
 
 _EXAMPLES = [
     ("What is 12 + 9?", "12 + 9 = 21, so the answer is \\boxed{21}."),
@@ -42,23 +41,21 @@ def get_prompt(spec: str) -> Messages:
     """
     if spec in _NAMED:
         return _NAMED[spec]
+    if "{question}" in spec:
+        return [{"role": "user", "content": spec}]
     path = Path(spec)
-    text = spec
-    if "{question}" not in spec:
-        if not is_there(path):
-            raise OptionError(
-                f'"{spec}": there is no {{question}} in it, and no such file; give one or the other', "prompt"
-            )
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise OptionError(f"{spec}: it can't be read: {error}", "prompt") from None
+    if not is_there(path):
+        raise OptionError(
+            f'"{spec}": there is no {{question}} in it, and no such file; give one or the other', "prompt"
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"{spec}: it can't be read: {error}", "prompt") from None
     if "{question}" not in text:
         raise OptionError(f"{spec}: there is no {{question}} in it, for the question to stand in", "prompt")
-    return _messages(spec, text) if path.suffix == ".json" and text is not spec else [{"role": "user", "content": text}]
-
-
-def _messages(spec: str, text: str) -> Messages:
+    if path.suffix != ".json":
+        return [{"role": "user", "content": text}]
     try:
         messages: Messages = json.loads(text)
         whole = all(isinstance(one["role"], str) and isinstance(one["content"], str) for one in messages)

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from suffice.answers import Structure
 from suffice.answers.structure import Schema
 from suffice.errors import OptionError
-from suffice.live.draws import Failure, QueuedDraws, Unfinished
-from suffice.live.outcome import Outcome
+from suffice.live.draws import Draws, Failure
+from suffice.live.outcome import Outcome, Watch
 from suffice.live.sampling import Sampling, split_settings, takes_sampling
 from suffice.live.servers.clients import async_client, dialect_of, is_async, several
-from suffice.live.vote import Vote, Watch
+from suffice.live.vote import Vote
 from suffice.response import Response
 from suffice.tally import Tally
 
@@ -156,7 +157,13 @@ async def aparse(
     """
     if "answer" in settings:
         raise OptionError("can't be given here: the object is the answer", "answer")
-    adapter, schema = (None, response_format) if isinstance(response_format, Mapping) else _pydantic(response_format)
+    adapter, schema = None, response_format
+    if not isinstance(response_format, Mapping):
+        try:
+            adapter = TypeAdapter(response_format)
+            schema = adapter.json_schema()
+        except (PydanticUserError, PydanticUndefinedAnnotation):
+            raise OptionError("must be a Pydantic model or a JSON schema", "response_format") from None
 
     def as_model(value: Any) -> Any:
         return adapter.validate_json(json.dumps(value)) if adapter else value
@@ -214,31 +221,26 @@ async def vote_on(ask: Ask, question: str, sampling: Sampling) -> Outcome:
     return await vote.outcome(sampling.deadline_seconds)
 
 
-class CalledDraws(QueuedDraws):
+class CalledDraws(Draws):
     """Draws that are calls, so many at once; one that raises is a failure."""
-
-    unfinished = Unfinished()
 
     def __init__(self, ask: Ask, concurrency: int) -> None:
         super().__init__()
         self._ask = ask
         self._concurrency = concurrency
         self._slots = asyncio.Semaphore(concurrency)
-        self._launched = 0
+        self._numbers = count()
 
     @property
     def room(self) -> int:
-        """How many more calls may be under way."""
         return self._concurrency - self.in_flight
 
     def launch(
         self, draws: int, tally: Tally | None = None, *, single: bool = True, streamed: bool = False
     ) -> list[int]:
-        """Start so many draws, in parallel; their numbers. Each is a call of its own in any case."""
-        numbers = list(range(self._launched, self._launched + draws))
+        numbers = list(islice(self._numbers, draws))
         for number in numbers:
             self._begin(self._draw(number), 1)
-        self._launched += draws
         return numbers
 
     async def _draw(self, number: int) -> None:
@@ -302,12 +304,3 @@ def json_schema_format(schema: Mapping[str, Any], name: str = "") -> dict[str, A
     """A request's `response_format` that asks for an object of this schema, under a name that servers take."""
     named = re.sub(r"[^A-Za-z0-9_-]+", "_", name or str(schema.get("title") or "object"))[:64]
     return {"type": "json_schema", "json_schema": {"name": named, "schema": schema}}
-
-
-def _pydantic(model: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the validator of a Pydantic model, or of any other type that Pydantic knows, and its JSON schema."""
-    try:
-        adapter = TypeAdapter(model)
-        return adapter, adapter.json_schema()
-    except (PydanticUserError, PydanticUndefinedAnnotation):
-        raise OptionError("must be a Pydantic model or a JSON schema", "response_format") from None

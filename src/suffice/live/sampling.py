@@ -16,8 +16,9 @@ from suffice.elections import LENGTH, Election, Majority, get_election
 from suffice.errors import OptionError
 from suffice.flow import ABOUT, METAVAR, Flow, get_flow, paying_extra
 from suffice.live.dialects import CHAT, Dialect
-from suffice.live.servers.clients import server_of
+from suffice.live.servers.clients import host_of, poster, several
 from suffice.live.servers.gate import Limiter
+from suffice.live.servers.hosts import Fleet
 from suffice.live.servers.retry import RETRIES, RetryPolicy
 from suffice.live.servers.server import TIMEOUT, Server
 from suffice.live.signals import NAMES
@@ -129,13 +130,16 @@ class Sampling(Options):
             weights: The share of each in the questions; the same for all by default.
             limiter: What the draws of several such servers share; one of its own by default.
         """
-        limiter = limiter or Limiter(self.concurrency)
+        clients, limiter = several(clients), limiter or Limiter(self.concurrency)
+        posts = {
+            host_of(client, weight): poster(client, self.timeout_seconds, limiter.limit, dialect)
+            for client, weight in zip(clients, weights or [1.0] * len(clients), strict=True)
+        }
         retry = RetryPolicy(self.retries).for_patience(self.patience)
-        return server_of(clients, limiter, retry, self.timeout_seconds, dialect, weights)
+        return Server(Fleet(list(posts)), posts.__getitem__, limiter, dialect, retry, self.timeout_seconds)
 
 
-NEVER = 2.0
-"""A threshold that nothing reaches: where none keeps the risk, nothing is sure enough."""
+NEVER = 2.0  # a threshold that nothing reaches: where none keeps the risk, nothing is sure enough
 
 
 def get_calibration(right: "str | Path | Calibration") -> "Calibration":
@@ -194,7 +198,6 @@ def priced(settings: Mapping[str, Any], costs: Costs) -> dict[str, Any]:
 
 
 USUAL = Sampling()
-"""What holds where nothing is said."""
 
 
 def split_settings(sampling: Sampling | None, settings: Mapping[str, Any]) -> tuple[Sampling, dict[str, Any]]:

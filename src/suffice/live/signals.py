@@ -7,17 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-TOP = 20
-"""So many of the likeliest tokens are asked for at each place, where the server tells as many."""
-
+TOP = 20  # likeliest tokens that are asked for at each place, where the server tells as many
 NAMES = ("logprob", "confidence", "tail", "lowest")
-"""The signals that log probabilities come to."""
-
-WINDOW = 32
-"""Tokens in a row over which confidence is taken for `tail` and `lowest`."""
-
-UNKNOWN = -9999.0
-"""What OpenAI and others say for a log probability that they do not know, or that is minus infinity."""
+WINDOW = 32  # tokens in a row over which confidence is taken for `tail` and `lowest`
+UNKNOWN = -9999.0  # what OpenAI and others say for a log probability that they do not know, or that is minus infinity
 
 
 class Token(NamedTuple):

@@ -5,8 +5,8 @@ Until `trace` is called there are none, and nothing of OpenTelemetry is imported
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -15,8 +15,7 @@ from suffice.live.dialects import Dialect
 from suffice.response import Response
 from suffice.tally import Tally
 
-LEADING = 5
-"""So many answers' votes are told with each decision."""
+LEADING = 5  # answers whose votes are told with each decision
 
 _REQUEST = {
     **{name: name for name in ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")},
@@ -30,21 +29,20 @@ Headers = TypeVar("Headers", bound=MutableMapping[str, str])
 class Span:
     """A span of OpenTelemetry's: of a vote, a draw or a request that is passed on. Without one, nothing is recorded."""
 
-    def __init__(self, span: Any = None, *, lasts: bool = False) -> None:
+    def __init__(self, span: Any = None) -> None:
         self._span = span
-        self._lasts = lasts
 
-    @contextmanager
-    def current(self) -> Iterator[None]:
+    def current(self) -> AbstractContextManager[Any]:
         """Make the span the parent of what is started in here."""
         if self._span is None:
-            yield
-            return
-        with TRACING.api.use_span(self._span, record_exception=False, set_status_on_exception=False):
-            yield
+            return nullcontext()
+        manager: AbstractContextManager[Any] = TRACING.api.use_span(
+            self._span, record_exception=False, set_status_on_exception=False
+        )
+        return manager
 
     @contextmanager
-    def within(self) -> Iterator[None]:
+    def within(self, *, lasts: bool = False) -> Iterator[None]:
         """Make it current and end it on exit, unless it lasts; an error ends it as such in any case."""
         try:
             with self.current():
@@ -53,7 +51,7 @@ class Span:
             self.failed(getattr(error, "cause", None) or error, str(error))
             self.end()
             raise
-        if not self._lasts:
+        if not lasts:
             self.end()
 
     def decided(self, tally: Tally, asked: int, sure: float | None = None, certain: float | None = None) -> None:
@@ -70,7 +68,7 @@ class Span:
             "suffice.certainty": certain,
             "suffice.answers": answers if TRACING.texts else None,
         }
-        self._span.add_event("suffice.decision", {name: value for name, value in facts.items() if value is not None})
+        self._span.add_event("suffice.decision", _known(facts))
 
     def ended(self, outcome: Any) -> None:
         """Set what came of a vote. Tokens have names of ours: those of the conventions are on the draws."""
@@ -91,12 +89,29 @@ class Span:
         self.set(facts)
 
     def brought(self, response: Response | None, upstream: str) -> None:
-        """Set what a draw brought, where it could be read, and from where."""
-        if self._span is not None:
-            self.set(_place(upstream) | (_brought(response) if response else {}))
+        """Set what a draw brought, where it could be read, and from where.
+
+        That is a name in the gateway, and elsewhere an address, with nothing that may be secret in it.
+        """
+        if self._span is None:
+            return
+        if "://" in upstream:
+            url = urlsplit(upstream)
+            port = url.port or (443 if url.scheme == "https" else 80)
+            self.set({"server.address": url.hostname or "", "server.port": port})
+        else:
+            self.set({"suffice.upstream": upstream or None})
+        if response:
+            facts = {
+                "gen_ai.usage.input_tokens": response.prompt_tokens,
+                "gen_ai.usage.output_tokens": response.tokens,
+                "gen_ai.response.finish_reasons": [response.finish_reason] if response.finish_reason else None,
+                "gen_ai.response.id": response.reply.get("id"),
+                "gen_ai.response.model": response.reply.get("model"),
+            }
+            self.set({name: value for name, value in facts.items() if isinstance(value, int | str | list)})
 
     def replied(self, status: int, *, error_from: int = 400) -> None:
-        """Set the status of a reply."""
         self.set({"http.response.status_code": status})
         if status >= error_from:
             self._fail(str(status))
@@ -118,100 +133,49 @@ class Span:
     def set(self, facts: Mapping[str, Any]) -> None:
         """Set attributes; those that are None are not known."""
         if self._span is not None:
-            self._span.set_attributes({name: value for name, value in facts.items() if value is not None})
+            self._span.set_attributes(_known(facts))
 
     def end(self) -> None:
-        """End it."""
         if self._span is not None:
             self._span.end()
-
-    def over(self, pieces: Any) -> Any:
-        """Return the pieces of a reply; the span ends after the last."""
-        return pieces if self._span is None else self._until_the_last(pieces)
-
-    async def _until_the_last(self, pieces: Any) -> AsyncIterator[Any]:
-        try:
-            async for piece in pieces:
-                yield piece
-        finally:
-            await pieces.aclose()
-            self.end()
 
 
 UNTRACED = Span()
 
 
-class DrawSpans:
-    """The spans of a vote's draws; where one request is for several, the server goes on from the first of them."""
-
-    def __init__(self, dialect: Dialect, fields: Mapping[str, Any]) -> None:
-        self._dialect = dialect
-        self._fields = fields
-        self._spans: dict[int, Span] = {}
-
-    def launched(self, numbers: Sequence[int]) -> None:
-        """Begin a span for each."""
-        if TRACING.tracer is not None:
-            for number in numbers:
-                self._spans[number] = TRACING.draw(self._dialect, self._fields, "draw", {"suffice.draw": number})
-
-    def asking(self, numbers: Sequence[int]) -> AbstractContextManager[None]:
-        """Let one request for these draws name the first."""
-        if len(numbers) > 1:
-            for number in numbers:
-                self._spans.get(number, UNTRACED).set({"gen_ai.request.choice.count": len(numbers)})
-        return self._spans.get(numbers[0], UNTRACED).current()
-
-    def arrived(self, number: int, arrived: Any, upstream: str) -> None:
-        """End the span of a draw, with what it brought or what it failed with."""
-        span = self._spans.pop(number, UNTRACED)
-        span.brought(arrived if isinstance(arrived, Response) else None, upstream)
-        if not isinstance(arrived, Response):
-            span.failed(arrived.cause, arrived.message)
-        span.end()
-
-    def closed(self) -> None:
-        """End the others: they never arrive."""
-        for span in self._spans.values():
-            span.failed(asyncio.CancelledError(), "")
-            span.end()
-        self._spans.clear()
-
-
 class Tracing:
-    """Makes spans where there is a tracer."""
+    """Begins spans, and names the current one to servers, where there is a tracer."""
 
     def __init__(self) -> None:
         self.tracer: Any = None
         self.texts = False
         self.api: Any = None
 
-    def vote(self, dialect: Dialect, fields: Mapping[str, Any], controller: Any, budget: int) -> Span:
-        """Begin the span of a vote on a request."""
+    def begin(self, operation: str, fields: Mapping[str, Any], dialect: Dialect | None = None, **facts: Any) -> Span:
+        """Begin a span of a request with these fields.
+
+        Args:
+            operation: `vote`, `chat` for a single draw, or `relay` for a request that is passed on as it is.
+            fields: Those of the request, which are told by the names of the GenAI conventions.
+            dialect: What is spoken with the server, whose provider is told; None for a relay.
+            facts: Attributes of ours.
+        """
         if self.tracer is None:
             return UNTRACED
-        facts = {"suffice.budget": budget, "suffice.controller": repr(controller)[:100]}
-        return self._begin(_named("vote", fields), "INTERNAL", facts | _asked(dialect, fields, operation="vote"))
-
-    def draw(
-        self, dialect: Dialect, fields: Mapping[str, Any], role: str, more: Mapping[str, Any] | None = None
-    ) -> Span:
-        """Begin the span of one draw: a vote's, a scout, or one that is passed back."""
-        if self.tracer is None:
-            return UNTRACED
-        facts = {"suffice.role": role, **(more or {})} | _asked(dialect, fields, operation="chat")
-        return self._begin(_named("chat", fields), "CLIENT", facts)
-
-    def relay(self, path: str, model: str | None) -> Span:
-        """Begin the span of a request that is passed on as it is, until the last piece of its reply."""
-        if self.tracer is None:
-            return UNTRACED
-        facts = {"suffice.role": "relay", "url.path": path[:200]}
-        return self._begin("relay", "CLIENT", facts | ({"gen_ai.request.model": model[:200]} if model else {}), True)
-
-    def _begin(self, name: str, kind: str, facts: Mapping[str, Any], lasts: bool = False) -> Span:
-        started = self.tracer.start_span(name, kind=self.api.SpanKind[kind], attributes=facts)
-        return Span(started, lasts=lasts)
+        told = {
+            f"suffice.{name}": fact if isinstance(fact, int | str) else repr(fact)[:100] for name, fact in facts.items()
+        }
+        name, model = operation, fields.get("model")
+        if dialect:
+            told |= {"gen_ai.operation.name": operation, "gen_ai.provider.name": dialect.provider}
+            name += f" {model}" if isinstance(model, str) else ""
+        if isinstance(model, str):
+            told["gen_ai.request.model"] = model
+        for field, convention in _REQUEST.items():
+            if isinstance(fields.get(field), int | float) and not isinstance(fields[field], bool):
+                told[f"gen_ai.request.{convention}"] = fields[field]
+        kind = self.api.SpanKind.INTERNAL if operation == "vote" else self.api.SpanKind.CLIENT
+        return Span(self.tracer.start_span(name, kind=kind, attributes=told))
 
     def passed_on(self, headers: Headers) -> Headers:
         """Return the headers of a request to a server with the current span in them."""
@@ -232,7 +196,6 @@ class Tracing:
 
 
 TRACING = Tracing()
-"""Of this process."""
 
 
 def trace(provider: Any = None, *, texts: bool = False) -> None:
@@ -257,40 +220,5 @@ def trace(provider: Any = None, *, texts: bool = False) -> None:
     TRACING.tracer = (provider or TRACING.api.get_tracer_provider()).get_tracer("suffice")
 
 
-def _named(operation: str, fields: Mapping[str, Any]) -> str:
-    return f"{operation} {fields['model']}" if isinstance(fields.get("model"), str) else operation
-
-
-def _asked(dialect: Dialect, fields: Mapping[str, Any], operation: str) -> dict[str, Any]:
-    """A request by the names of the GenAI conventions; the provider is whose dialect it is."""
-    facts: dict[str, Any] = {
-        "gen_ai.operation.name": operation,
-        "gen_ai.provider.name": dialect.provider,
-    }
-    if isinstance(fields.get("model"), str):
-        facts["gen_ai.request.model"] = fields["model"]
-    for name, told in _REQUEST.items():
-        if isinstance(fields.get(name), int | float) and not isinstance(fields[name], bool):
-            facts[f"gen_ai.request.{told}"] = fields[name]
-    return facts
-
-
-def _brought(response: Response) -> dict[str, Any]:
-    """A response by their names."""
-    facts = {
-        "gen_ai.usage.input_tokens": response.prompt_tokens,
-        "gen_ai.usage.output_tokens": response.tokens,
-        "gen_ai.response.finish_reasons": [response.finish_reason] if response.finish_reason else None,
-        "gen_ai.response.id": response.reply.get("id"),
-        "gen_ai.response.model": response.reply.get("model"),
-    }
-    return {name: value for name, value in facts.items() if isinstance(value, int | str | list)}
-
-
-def _place(upstream: str) -> dict[str, Any]:
-    """Where it was asked: by name in the gateway; elsewhere by address, with nothing that may be secret in it."""
-    if "://" not in upstream:
-        return {"suffice.upstream": upstream} if upstream else {}
-    url = urlsplit(upstream)
-    port = url.port or (443 if url.scheme == "https" else 80)
-    return {"server.address": url.hostname or "", "server.port": port}
+def _known(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in facts.items() if value is not None}

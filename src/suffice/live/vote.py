@@ -3,13 +3,12 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import takewhile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, pairwise, takewhile
 from math import inf
 from sys import maxsize
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +17,10 @@ from suffice.controllers import Controller
 from suffice.elections import Election
 from suffice.errors import SampleError
 from suffice.flow import Flow
-from suffice.live.ballots import LONG, Ballot, BallotResult, FieldBallot, in_thread, leader_alone
-from suffice.live.draws import Draws, Failure, ServerDraws, Unfinished
-from suffice.live.outcome import Outcome
-from suffice.live.servers.hosts import DrawRequest
+from suffice.live.ballots import LONG, Ballot, FieldBallot, in_thread
+from suffice.live.draws import Draws, Failure, ServerDraws
+from suffice.live.outcome import Moment, Outcome, Progress, Watch
+from suffice.live.servers.hosts import DrawRequest, most_tokens
 from suffice.live.servers.server import Server
 from suffice.live.signals import NAMES
 from suffice.live.tracing import TRACING, UNTRACED, Span
@@ -75,9 +74,9 @@ class Voting:
         server: Server,
         fields: Mapping[str, Any],
         random: np.random.Generator,
-        watch: "Watch | None" = None,
+        watch: Watch | None = None,
         through: Callable[[Draws], Draws] = lambda draws: draws,
-        **draws: Any,
+        numbers: Iterator[int] | None = None,
     ) -> "Vote":
         """A vote on what a server says to a request.
 
@@ -87,50 +86,16 @@ class Voting:
             random: Decides where the controller leaves it to chance.
             watch: Is told of every response and every decision.
             through: Wraps the draws in others, as a journal does, which keeps each response before it counts.
-            draws: What else `ServerDraws` takes, as the numbers of the draws.
+            numbers: Those of the draws; from 0 on by default.
         """
         streamed = self.streamed or (self.flow is not None and not self.flow.is_auto)
         request = DrawRequest(fields, streamed, signals=self.wants_signals)
         messages, most = server.dialect.messages(fields), most_tokens(fields)
         extractor = self.extractor.for_request(messages, asked=self.asked, most_tokens=most)
         voting = replace(self, extractor=extractor, greedy=fields.get("temperature") == 0)
-        span = TRACING.vote(server.dialect, fields, self.controller, self.budget)
-        return Vote(
-            voting, through(self.source(server, request, follow_up=extractor.follow_up, **draws)), random, watch, span
-        )
-
-
-def most_tokens(fields: Mapping[str, Any]) -> int | None:
-    """How long a request allows a response to be; None where it does not say.
-
-    >>> most_tokens({"max_tokens": 1}), most_tokens({})
-    (1, None)
-    """
-    said = [fields.get(name) for name in ("max_tokens", "max_completion_tokens", "max_output_tokens")]
-    return min((one for one in said if isinstance(one, int)), default=None)
-
-
-@dataclass(frozen=True)
-class Moment:
-    """How a vote stands: after a response arrived, after a decision, or, where `outcome` is given, at its end."""
-
-    tally: Tally
-    in_flight: int
-    decision: int | None = None
-    confidence: float | None = None
-    certainty: float | None = None
-    fields: Mapping[str, Tally] = field(default_factory=dict)
-    """The tally of each field, where the answer has fields."""
-    outcome: Outcome | None = None
-    """The outcome, also of a vote that was cancelled."""
-
-
-class Progress(NamedTuple):
-    """How far a vote is between two moments: draws asked for, draws arrived, tokens so far."""
-
-    asked: int
-    arrived: int
-    tokens: int
+        span = TRACING.begin("vote", fields, server.dialect, budget=self.budget, controller=self.controller)
+        draws = self.source(server, request, numbers or count(), extractor.follow_up)
+        return Vote(voting, through(draws), random, watch, span)
 
 
 COMPLETE_WITHOUT, MOST_WITHOUT = 4, 12
@@ -140,14 +105,9 @@ A response that was cut off says little. On 23 pools, where those as long as the
 this costs 0.03 points of agreement and 0.002 of accuracy in the mean; to end after any 4 would cost 0.27 of agreement.
 """
 
-SHORTEST_PATIENCE = 1.0
-"""Seconds that a vote may take in any case."""
-
-MOMENT = 1e-3
-"""Minimum duration of a response in seconds, also used when it was not measured."""
-
-ROUND = 1.25
-"""Duration of a round, as a multiple of the longest response so far."""
+SHORTEST_PATIENCE = 1.0  # seconds that a vote may take in any case
+MOMENT = 1e-3  # minimum duration of a response in seconds, also used when it was not measured
+ROUND = 1.25  # duration of a round, as a multiple of the longest response so far
 
 LAST_ROUND = 2
 """So many times what the controller asks for is drawn where there is time for one round only.
@@ -155,8 +115,6 @@ LAST_ROUND = 2
 Replayed on the bundled pools of GSM8K and MATH-500 with three rounds at most, votes agree with the full budget in 96.5
 and 99.0 % by that, with 12.9 and 20.1 samples; without, in 92.5 and 93.0 %, with 10.9 and 17.5.
 """
-
-Watch = Callable[[Moment], None]
 
 
 class TimeLimit:
@@ -189,19 +147,6 @@ class TimeLimit:
         return left // (ROUND * max(max(one.seconds for one in responses), MOMENT)) <= 1
 
 
-@dataclass
-class VoteRecord:
-    """The draws of one vote so far."""
-
-    responses: list[Response] = field(default_factory=list)
-    """Those that are in the tally, in its order."""
-    failures: list[Failure] = field(default_factory=list)
-    uncounted: dict[int, Response | Failure] = field(default_factory=dict)
-    """Arrived in flow, by number, before others whose turn it is."""
-    launched: int = 0
-    begun: float = field(default_factory=time.monotonic)
-
-
 class Vote:
     """One question under way: `in_rounds` or `in_flow` draws, and the vote counts and decides."""
 
@@ -214,7 +159,11 @@ class Vote:
         span: Span = UNTRACED,
     ) -> None:
         self.draws = draws
-        self.drawn = VoteRecord()
+        self.responses: list[Response] = []
+        """Those that are in the tally, in its order."""
+        self.failures: list[Failure] = []
+        self.uncounted: dict[int, Response | Failure] = {}
+        """Arrived in flow, by number, before others whose turn it is."""
         self.ended: Outcome | None = None
         """The outcome, also of a vote that was cancelled; None while it goes on."""
         self._voting = voting
@@ -223,23 +172,23 @@ class Vote:
         self.ballot = (
             FieldBallot(voting.extractor.structure, voting.budget, self._prior)
             if voting.extractor.structure
-            else Ballot(voting.extractor, voting.budget, self._prior, voting.election)
+            else Ballot(voting.extractor, voting.budget, self._prior, voting.election, voting.calibration)
         )
         self._watch = watch
         self._span = span
         self._limit: TimeLimit | None = None
         self._scouted = False
+        self._launched = 0
+        self._begun = time.monotonic()
 
     @property
     def tally(self) -> Tally:
-        """The votes so far."""
         return self.ballot.tally
 
     @property
     def progress(self) -> Progress:
-        """How far it is."""
-        tokens = sum(response.tokens or 0 for response in self.drawn.responses) + self.draws.unfinished.arriving
-        return Progress(self.drawn.launched, self.tally.draws, tokens)
+        tokens = sum(response.tokens or 0 for response in self.responses) + self.draws.unfinished.arriving
+        return Progress(self._launched, self.tally.draws, tokens)
 
     async def outcome(self, deadline_seconds: float | None = None) -> Outcome:
         """Draw until the controller, the budget or the deadline stops it.
@@ -254,7 +203,7 @@ class Vote:
                 raise
             outcome = await self._end(stop_reason)
             if stop_reason == "failed":
-                last = self.drawn.failures[-1]
+                last = self.failures[-1]
                 raise SampleError(f"all draws of a round failed, the last with: {last.message}", outcome, last.cause)
             return outcome
 
@@ -268,10 +217,10 @@ class Vote:
         flow = self._voting.flow
         try:
             async with limit.timeout:
-                stop_reason = await (in_flow(self, flow) if flow else in_rounds(self))
+                broken_off = await (in_flow(self, flow) if flow else in_rounds(self))
                 if prepared:
                     await prepared
-                return stop_reason
+                return broken_off or ("controller" if self.tally.left else "budget")
         except TimeoutError:
             if not limit.reached:
                 raise
@@ -283,47 +232,40 @@ class Vote:
     async def _end(self, stop_reason: str) -> Outcome:
         self.ended = outcome = await self.so_far(stop_reason)
         self._span.ended(outcome)
-        if self._watch:
-            fields = await self._field_tallies()
-            self._watch(Moment(self.tally, 0, None, outcome.confidence, outcome.certainty, fields, outcome))
+        await self._tell(sureness=(outcome.confidence, outcome.certainty), outcome=outcome)
         return outcome
 
-    async def so_far(self, stop_reason: str) -> Outcome:
-        """Hold the election on the draws that have arrived, and return its outcome."""
-        ballot, once = self.ballot, stop_reason == "repeats"
-        elect = partial(ballot.elect, self.drawn.responses, once)
-        elected = elect() if ballot.elects_at_once else await in_thread(elect)
-        return outcome_of(stop_reason, self._voting, ballot, elected, self.drawn, self.draws.unfinished)
+    async def _tell(
+        self,
+        in_flight: int = 0,
+        decision: int | None = None,
+        sureness: tuple[float | None, float | None] = (None, None),
+        outcome: Outcome | None = None,
+    ) -> None:
+        if self._watch:
+            self._watch(Moment(self.tally, in_flight, decision, *sureness, await self._field_tallies(), outcome))
 
     async def take(self, response: Response) -> None:
         """Begin with a response that was drawn before: the first of the first round."""
-        self.drawn.launched += 1
+        self._launched += 1
         self._scouted = True
-        self._voting = replace(self._voting, asked=False)
         await self.count(response)
         self.end_round()
 
     def launch(self, draws: int, *, single: bool = False, streamed: bool = False) -> list[int]:
-        """Start draws; return their numbers."""
         numbers = self.draws.launch(draws, self.tally, single=single, streamed=streamed)
-        self.drawn.launched += len(numbers)
+        self._launched += len(numbers)
         return numbers
 
     async def count(self, arrived: Response | Failure) -> None:
         """Let a draw join the tally, or the failures."""
         if isinstance(arrived, Failure):
-            self.drawn.failures.append(arrived)
+            self.failures.append(arrived)
         else:
             answer = await self.ballot.add(arrived)
-            self.drawn.responses.append(replace(arrived, answer=answer))
+            self.responses.append(replace(arrived, answer=answer))
             self._begin_patience()
-        if self._watch:
-            self._watch(Moment(self.tally, self.draws.in_flight, fields=await self._field_tallies()))
-
-    @property
-    def enough(self) -> str:
-        """The stop reason once no more draws are asked for."""
-        return "controller" if self.tally.left else "budget"
+        await self._tell(self.draws.in_flight)
 
     def end_round(self) -> None:
         """Mark the draws since the last round, if any, as a round."""
@@ -335,23 +277,20 @@ class Vote:
         asked = 0
         if self.tally.left:
             quick = self.ballot.quick and self._controller.is_quick(self.tally.budget)
-            asked = self._asked() if quick else await in_thread(self._asked)
+            asked = await in_thread(self._asked, unless=quick)
             if self.is_last_round:
                 asked = min(LAST_ROUND * asked, self.tally.left)
         self._begin_patience()  # after a scout it begins here: that a plan was made first is no fault of the server
-        sure = certain = None
-        if self._watch:
-            sure, certain = await in_thread(self.ballot.sureness)
-        self._span.decided(self.tally, asked, sure, certain)
-        if self._watch:
-            self._watch(Moment(self.tally, 0, asked, sure, certain, await self._field_tallies()))
+        sureness = await in_thread(self.ballot.sureness) if self._watch else (None, None)
+        self._span.decided(self.tally, asked, *sureness)
+        await self._tell(0, asked, sureness)
         return asked
 
     async def pointless(self) -> str | None:
         """Why more draws would tell nothing: there is no answer to vote on, or all are copies of one."""
         if not self.tally.left:
             return None
-        complete = sum(response.is_complete for response in self.drawn.responses)
+        complete = sum(response.is_complete for response in self.responses)
         if self.tally.leader is None and (complete >= COMPLETE_WITHOUT or self.tally.draws >= MOST_WITHOUT):
             return "no answer"
         if not self._voting.asked and self.tally.draws >= COMPLETE_WITHOUT:
@@ -371,26 +310,61 @@ class Vote:
 
     def _repeats(self) -> bool:
         """Whether all responses are the same to the letter, as at temperature 0 or from a cache."""
-        texts = {response.said for response in self.drawn.responses}
-        copies = len(self.drawn.responses) > 1 and len(texts) == 1
+        texts = {response.said for response in self.responses}
+        copies = len(self.responses) > 1 and len(texts) == 1
         long = not self.ballot.may_repeat and len(next(iter(texts), None) or "") > LONG
         return copies and (self._voting.greedy or long)
 
     def _begin_patience(self) -> None:
-        if self._limit and self.drawn.responses:
-            self._limit.begin_patience(self.drawn.responses[0].seconds)
+        if self._limit and self.responses:
+            self._limit.begin_patience(self.responses[0].seconds)
 
     @property
     def is_last_round(self) -> bool:
         """Whether there is time for one more round at most."""
-        return self._limit is not None and self._limit.is_last_round(self.drawn.responses)
+        return self._limit is not None and self._limit.is_last_round(self.responses)
 
     async def _field_tallies(self) -> Mapping[str, Tally]:
-        return self.ballot.field_tallies if self.ballot.quick else await in_thread(lambda: self.ballot.field_tallies)
+        return await in_thread(lambda: self.ballot.field_tallies, unless=self.ballot.quick)
+
+    async def so_far(self, stop_reason: str) -> Outcome:
+        """Hold the election on the draws that have arrived, and return its outcome."""
+        voting, ballot, unfinished = self._voting, self.ballot, self.draws.unfinished
+        self.end_round()
+        once = stop_reason == "repeats"
+        elected = await in_thread(ballot.elect, self.responses, once, unless=ballot.elects_at_once)
+        if stop_reason == "no answer" and not voting.asked:  # nothing is claimed of what nobody asked about
+            elected = replace(elected, confidence=None, certainty=None, right=None, changed=False)
+        arrived = [one for one in self.uncounted.values() if isinstance(one, Response)]
+        unused = unfinished.cancelled + sum(one.tokens or 0 for one in arrived)
+        prompts = [one.prompt_tokens for one in [*self.responses, *arrived]]
+        sure = None
+        if voting.threshold is not None:
+            sure = elected.right is not None and elected.right >= voting.threshold
+        return Outcome(
+            **vars(elected),
+            votes={ballot.name(answer): votes for answer, votes in self.tally.votes.items()},
+            by_round=tuple(end - start for start, end in pairwise([0, *self.tally.round_ends])),
+            prompt_tokens=sum(prompts) + unfinished.prompts * max(prompts, default=0),
+            completion_tokens=sum(one.tokens or 0 for one in self.responses) + unused,
+            seconds=time.monotonic() - self._begun,
+            stop_reason=stop_reason,
+            failures=tuple(failure.message for failure in self.failures),
+            responses=tuple(replace(one, answer=one.answer and ballot.name(one.answer)) for one in self.responses),
+            evidence=ballot.evidence,
+            budget=self.tally.budget,
+            launched=self._launched,
+            untaken=unfinished.untaken,
+            cancelled_tokens=unused,
+            runs_on=unfinished.runs_on,
+            named=voting.named,
+            sure=sure,
+            calibrated=voting.calibration is not None,
+        )
 
 
-async def in_rounds(vote: Vote) -> str:
-    """Draw round by round, with a decision after each; return the stop reason."""
+async def in_rounds(vote: Vote) -> str | None:
+    """Draw round by round, with a decision after each; return why it was broken off, if so."""
     while asked := await vote.decide():
         before = vote.tally.draws
         vote.launch(asked, single=vote.is_last_round)  # what arrives in time counts, whatever else is late
@@ -401,13 +375,16 @@ async def in_rounds(vote: Vote) -> str:
         vote.end_round()
         if pointless := await vote.pointless():
             return pointless
-    return vote.enough
+    return None
 
 
-async def in_flow(vote: Vote, flow: Flow) -> str:
-    """Keep as many draws in flight as the controller asks for, with a decision on every arrival; return the reason."""
+async def in_flow(vote: Vote, flow: Flow) -> str | None:
+    """Keep as many draws in flight as the controller asks for, with a decision on every arrival.
+
+    Return why it was broken off, None if no more draws were asked for.
+    """
     awaited: deque[int] = deque()  # in the order in which they were started
-    uncounted = vote.drawn.uncounted
+    uncounted = vote.uncounted
     failed_in_a_row = first = 0
     while asked := await vote.decide():
         first = first or vote.tally.draws + asked
@@ -429,71 +406,5 @@ async def in_flow(vote: Vote, flow: Flow) -> str:
             awaited.remove(draw)
             await vote.count(uncounted.pop(draw))
         if vote.tally.draws >= first and (pointless := await vote.pointless()):
-            vote.end_round()
             return pointless
-    vote.end_round()
-    return vote.enough
-
-
-def outcome_of(
-    stop_reason: str, voting: Voting, ballot: Ballot, elected: BallotResult, drawn: VoteRecord, unfinished: Unfinished
-) -> Outcome:
-    """Build the outcome of a vote that stopped, from what was elected and what was drawn."""
-    tally, responses = ballot.tally, drawn.responses
-    ends = [*tally.round_ends] + [tally.draws] * (tally.round_ends[-1:] != [tally.draws] and tally.draws > 0)
-    given_up = stop_reason == "no answer" and not voting.asked  # nothing is claimed of what nobody asked about
-    arrived = [one for one in drawn.uncounted.values() if isinstance(one, Response)]
-    unused = unfinished.cancelled + sum(one.tokens or 0 for one in arrived)
-    prompts = [one.prompt_tokens for one in [*responses, *arrived]]
-    # A calibration knows neither objects nor what was elected against the majority.
-    known = elected.answer == elected.majority and not given_up and not voting.extractor.structure
-    right = _right(voting, leader_alone(tally) if stop_reason == "repeats" else tally, responses) if known else None
-    sure = None
-    if voting.calibration and voting.threshold is not None:
-        sure = right is not None and right >= voting.threshold
-    return Outcome(
-        answer=None if elected.answer is None else ballot.name(elected.answer),
-        response=elected.response or _first_whole(responses),
-        votes={ballot.name(answer): votes for answer, votes in tally.votes.items()},
-        share=elected.votes / max(tally.draws, 1),
-        confidence=None if given_up else elected.confidence,
-        certainty=None if given_up else elected.certainty,
-        by_round=tuple(end - start for start, end in zip([0, *ends], ends, strict=False)),
-        prompt_tokens=sum(prompts) + unfinished.prompts * max(prompts, default=0),
-        completion_tokens=sum(one.tokens or 0 for one in responses) + unused,
-        seconds=time.monotonic() - drawn.begun,
-        stop_reason=stop_reason,
-        failures=tuple(failure.message for failure in drawn.failures),
-        responses=tuple(replace(one, answer=one.answer and ballot.name(one.answer)) for one in responses),
-        evidence=ballot.evidence,
-        budget=tally.budget,
-        launched=drawn.launched,
-        untaken=unfinished.untaken,
-        cancelled_tokens=unused,
-        runs_on=unfinished.runs_on,
-        value=elected.value,
-        fields=elected.fields,
-        composed=elected.composed,
-        majority=None if elected.majority is None else ballot.name(elected.majority),
-        weighed=voting.election is not None and not voting.extractor.structure,
-        changed=elected.changed and not given_up,
-        named=voting.named,
-        right=right,
-        sure=sure,
-        calibrated=voting.calibration is not None,
-    )
-
-
-def _right(voting: Voting, tally: Tally, responses: Sequence[Response]) -> float | None:
-    """Return the probability that the leader is right, by the calibration and the signal that it weighs."""
-    if voting.calibration is None:
-        return None
-    name = voting.calibration.signal.name if voting.calibration.signal else ""
-    signals = [one.signals[name] for one in responses if one.answer == tally.leader and name in one.signals]
-    return voting.calibration.right(tally, sum(signals) / len(signals) if signals else None)
-
-
-def _first_whole(responses: Sequence[Response]) -> Response | None:
-    """Return what stands for a vote without an answer: the first complete response that says something, or any."""
-    whole = [one for one in responses if one.is_complete and (one.said or one.tool_calls)]
-    return next(iter([*whole, *responses]), None)
+    return None

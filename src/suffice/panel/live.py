@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, count, cycle, islice
+from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from suffice.errors import OptionError
 from suffice.live import Outcome, Watch
 from suffice.live.ballots import in_thread
 from suffice.live.dialects import Dialect
-from suffice.live.draws import Failure, QueuedDraws, ServerDraws, Unfinished
+from suffice.live.draws import Draws, Failure, ServerDraws, Unfinished
 from suffice.live.sample import run_in_thread
 from suffice.live.sampling import Sampling
 from suffice.live.servers.gate import Limiter
@@ -143,7 +143,7 @@ class VoterElection(Election):
         return signals[WEIGHT]
 
 
-class PanelDraws(QueuedDraws):
+class PanelDraws(Draws):
     """Draws from several voters; one whose draw fails for good is left out, and others are asked in its place."""
 
     def __init__(
@@ -263,7 +263,7 @@ def ask_panel(
             fields = {**request, **first.dialect.fields(list(messages))}
             random = np.random.default_rng(None if seed is None else abs(seed))
             voting = replace(sampling.voting, **panel.held(sampling.voting, servers))
-            vote = voting.begin(first, fields, random, watch, numbers=count())
+            vote = voting.begin(first, fields, random, watch)
             return await vote.outcome(sampling.deadline_seconds)
 
     outcome: Outcome = run_in_thread(main)

@@ -115,10 +115,10 @@ def run(
 
 
 def _proved(lines: Sequence[dict[str, Any]]) -> str:
-    from suffice.live.audits import Audit, Proof
+    from suffice.live.audits import Audit, prove
 
     audited = [line for line in lines if line["audit"]]
-    said = str(Proof.of(Audit.read(line["audit"]) for line in audited))
+    said: str = prove(Audit.read(line["audit"]) for line in audited)["said"]
     graded = [(line["right"], line["audit"]["right_full"]) for line in audited if line["right"] is not None]
     if not graded:
         return said

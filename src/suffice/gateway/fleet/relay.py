@@ -17,7 +17,7 @@ from suffice.gateway.operations.replies import ReplyReader
 from suffice.live.dialects import CHAT, Dialect
 from suffice.live.servers.retry import PausedError, StatusError, TooLongError
 from suffice.live.servers.server import DrawError
-from suffice.live.tracing import TRACING
+from suffice.live.tracing import TRACING, UNTRACED, Span
 
 
 async def relay(
@@ -38,14 +38,15 @@ async def relay(
     dialect = CHAT if dialect is None and path.endswith("/completions") else dialect
     fleet = upstreams.first if model is None else None
     server = upstreams.server(exchange.request, CHAT, model, ends, fleet=fleet)
-    span = TRACING.relay(path, model)
+    span = TRACING.begin("relay", {"model": model and model[:200]}, role="relay")
+    span.set({"url.path": path[:200]})
 
     async def send() -> aiohttp.ClientResponse:
         exchange.add(SentTo(server.host.name))
         return await upstreams.at(server.host).open(exchange.request, path, raw, ends, plain=dialect is not None)
 
     try:
-        with span.within():
+        with span.within(lasts=True):
             async with asyncio.timeout(ends - time.monotonic()):
                 reply = await server.handling_retries(send, draws=0)
     except TimeoutError:
@@ -54,13 +55,12 @@ async def relay(
         cause = error.cause
         if not isinstance(cause, StatusError) or isinstance(cause, PausedError) or cause.status in REDIRECTS:
             raise from_upstream(cause, str(error)) from None
-        span.replied(cause.status)
         return _error_passed_back(cause)
     finally:
         metrics.RETRIES.inc(server.question.retried)
     span.replied(reply.status)
     passed = Passed(reply.status, back(reply.raw_headers), pieces_of(reply, bounded=False))
-    return replace(passed, pieces=span.over(in_time(passed, seconds, exchange, dialect)))
+    return replace(passed, pieces=in_time(passed, seconds, exchange, dialect, span))
 
 
 def _error_passed_back(error: StatusError) -> Passed:
@@ -82,10 +82,11 @@ def back(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
 
 
 async def in_time(
-    passed: Passed, seconds: float, exchange: Exchange, dialect: Dialect | None
+    passed: Passed, seconds: float, exchange: Exchange, dialect: Dialect | None, span: Span = UNTRACED
 ) -> AsyncGenerator[bytes, None]:
-    """The pieces of a reply until its deadline, which came after so many seconds; its tokens are counted at its end.
+    """The pieces of a reply until its deadline, which came after so many seconds.
 
+    At its end its tokens are counted, and its span ends.
     A stream that is late, breaks off or ends before its response does has an error event at its end, in the dialect;
     where it can't have one the connection is cut.
     """
@@ -109,3 +110,4 @@ async def in_time(
     finally:
         usage, estimated = reader.usage(estimate=dialect is not None)
         exchange.add(Counted(usage.prompt or 0, usage.completion or 0, estimated))
+        span.end()

@@ -26,7 +26,7 @@ from suffice.gateway.operations.state import FileState
 from suffice.gateway.settings import Settings
 from suffice.gateway.votes.audits import AuditedVote, AuditLog, Auditor
 from suffice.live import Outcome
-from suffice.live.audits import Audit, Proof
+from suffice.live.audits import Audit, prove
 from suffice.live.outcome import CUT_SHORT, SETTLED
 from suffice.live.servers.server import Server
 from suffice.live.vote import COMPLETE_WITHOUT, Vote
@@ -328,9 +328,9 @@ class Learning:
             "share": self._settings.audit,
             "pending": self.auditor.pending,
             "dropped": self.auditor.dropped,
-            "all": _proved(self._audits),
+            "all": prove(self._audits),
             "kinds": [
-                {"model": name[0], "topic": name[1], **_proved(audits), **self._in_force(self._kinds.get(name))}
+                {"model": name[0], "topic": name[1], **prove(audits), **self._in_force(self._kinds.get(name))}
                 for name, audits in by_kind.items()
             ],
         }
@@ -349,11 +349,6 @@ class Learning:
             "min_agreement": self._settings.min_agreement and self._settings.min_agreement / 100,
             "max_mean_samples": self._settings.max_mean_samples,
         }
-
-
-def _proved(audits: Iterable[Audit]) -> dict[str, Any]:
-    proof = Proof.of(audits)
-    return proof.to_json() | {"said": str(proof)}
 
 
 def _prices(plan: Plan) -> tuple[float, float]:

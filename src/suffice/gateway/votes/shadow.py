@@ -12,7 +12,8 @@ from suffice.gateway.votes.learning import Learning
 from suffice.gateway.votes.scout import Hold
 from suffice.live.dialects import MalformedError
 from suffice.live.dialects.base import StreamReader
-from suffice.live.vote import COMPLETE_WITHOUT, most_tokens
+from suffice.live.servers.hosts import most_tokens
+from suffice.live.vote import COMPLETE_WITHOUT
 from suffice.response import Response
 
 MOST_BYTES = 1 << 20

@@ -100,12 +100,13 @@ class BatchConfig:
         return await asyncio.to_thread(read)
 
 
-class Recorder:
+class Recorder(Draws):
     """Draws whose responses are in the ledger before they are taken; those that are there already come first."""
 
     def __init__(
         self, config: BatchConfig, question: Asked, ledger: Ledger, draws: Draws, there: Iterable[Response]
     ) -> None:
+        super().__init__()
         self._config = config
         self._question = question
         self._ledger = ledger
@@ -182,7 +183,7 @@ class Asker:
         # Each draw is a request of its own, so that every count of tokens is exact.
         request = DrawRequest(self._config.request(question), single=True, signals=self._config.sampling.signals)
         follow_up = self._config.sampling.extractor.follow_up
-        drawn = ServerDraws(self._server.for_question(), request, missing, follow_up)
+        drawn = ServerDraws(self._server.for_question(), request, iter(missing), follow_up)
         draws = Recorder(self._config, question, ledger, drawn, ())
         try:
             draws.launch(len(missing))

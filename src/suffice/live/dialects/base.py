@@ -37,7 +37,6 @@ class StreamReader:
         self.restart()
 
     def restart(self) -> None:
-        """Begin again, with another request."""
         self.decoder = EventDecoder()
         self.generated = 0
         """Tokens so far: one for each event with a piece of generated text."""
@@ -53,7 +52,6 @@ class StreamReader:
         self._fault = ""
 
     def feed(self, data: bytes) -> None:
-        """Take in what has arrived."""
         for event in self.decoder.feed(data):
             self.read(event)
 
@@ -258,7 +256,6 @@ def objects(value: Any) -> list[dict[str, Any]]:
 
 
 def model_in(body: Mapping[str, Any]) -> str | None:
-    """The model that a body names, if it does."""
     model = body.get("model")
     return model if isinstance(model, str) else None
 
@@ -323,16 +320,13 @@ def whole_characters(text: Any) -> str | None:
 
 
 def count(value: Any) -> int | None:
-    """A count, if it is one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
-"""Tokens of the prompt that Anthropic's `input_tokens` leaves out."""
+CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")  # of the prompt, and not in `input_tokens`
 
 
 def usage_of(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """The usage that a reply tells, if any."""
     told = reply.get("usage")
     return told if isinstance(told, dict) else {}
 
@@ -352,7 +346,6 @@ def token_usage(reply: Mapping[str, Any]) -> TokenUsage | None:
 
 
 def only_response(reply: dict[str, Any], text: str, thoughts: str, calls: list[Any], finish: str | None) -> Response:
-    """Return the response of a reply that has one alone."""
     usage = token_usage(reply) or TokenUsage(None, None)
     return Response(
         whole_characters(text) or None,

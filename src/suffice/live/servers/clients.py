@@ -4,7 +4,7 @@ import asyncio
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import ModuleType
@@ -14,10 +14,9 @@ from weakref import WeakKeyDictionary
 from suffice.errors import OptionError
 from suffice.live.dialects import CHAT, DIALECTS, Dialect
 from suffice.live.servers import server
-from suffice.live.servers.gate import Limiter
-from suffice.live.servers.hosts import Fleet, Host, ServerCapabilities
-from suffice.live.servers.retry import RetryPolicy, StatusError, TooLongError
-from suffice.live.servers.server import TIMEOUT, Post, Server
+from suffice.live.servers.hosts import Host, ServerCapabilities
+from suffice.live.servers.retry import StatusError, TooLongError
+from suffice.live.servers.server import Post
 from suffice.live.tracing import TRACING
 
 KNOWN: dict[str, ServerCapabilities] = {}
@@ -29,31 +28,13 @@ _HOSTS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str, float]
 
 
 def several(client: Any) -> list[Any]:
-    """A client, or a list of them, as a list."""
     clients = list(client) if isinstance(client, list | tuple) else [client]
     if not clients:
         raise OptionError("there must be one at least", "client")
     return clients
 
 
-def server_of(
-    clients: Any,
-    limiter: Limiter,
-    retry: RetryPolicy,
-    timeout: float = TIMEOUT,
-    dialect: Dialect = CHAT,
-    weights: Sequence[float] = (),
-) -> Server:
-    """The server that a client speaks to, or those that several do."""
-    clients = several(clients)
-    posts = {
-        _host_of(client, weight): _poster(client, timeout, limiter.limit, dialect)
-        for client, weight in zip(clients, weights or [1.0] * len(clients), strict=True)
-    }
-    return Server(Fleet(list(posts)), posts.__getitem__, limiter, dialect, retry, timeout)
-
-
-def _host_of(client: Any, weight: float) -> Host:
+def host_of(client: Any, weight: float) -> Host:
     """A server as all see it who ask it from the same event loop: they wait together where it asks for a pause."""
     hosts = _HOSTS.setdefault(asyncio.get_running_loop(), {})
     for memory in (hosts, KNOWN):
@@ -90,7 +71,7 @@ def package_of(client: Any) -> ModuleType:
     )
 
 
-def _poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
+def poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
     """Send a request and read the body piece by piece: an endless response must have an end here.
 
     The client knows its paths itself.
@@ -102,14 +83,6 @@ def _poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post
     if dialect is not CHAT:
         create = _with_extras(create)
 
-    async def post(path: str, request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
-        body = bytearray()
-        with _our_errors(package):
-            async with create(**TRACING.in_request(request)) as reply:
-                async for chunk in reply.iter_bytes():
-                    _take(chunk, body, show)
-        return bytes(body)
-
     def post_blocking(request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
         body = bytearray()
         with _our_errors(package), create(**request) as reply:
@@ -117,15 +90,20 @@ def _poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post
                 _take(chunk, body, show)
         return bytes(body)
 
-    if is_async(client):
-        return post
-    executor = ThreadPoolExecutor(threads, "suffice-draw")
+    executor = None if is_async(client) else ThreadPoolExecutor(threads, "suffice-draw")
 
-    async def post_in_thread(path: str, request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
-        traced = TRACING.in_request(request)  # here: threads do not know what is current
-        return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, traced, show)
+    async def post(path: str, request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
+        request = TRACING.in_request(request)  # here: threads do not know what is current
+        if executor:
+            return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request, show)
+        body = bytearray()
+        with _our_errors(package):
+            async with create(**request) as reply:
+                async for chunk in reply.iter_bytes():
+                    _take(chunk, body, show)
+        return bytes(body)
 
-    return post_in_thread
+    return post
 
 
 def _with_extras(create: Any) -> Any:

@@ -11,13 +11,9 @@ from math import inf
 
 from suffice.live.servers.retry import PausedError, backoff
 
-FIRST, MORE = 8, 0.25
-"""So many requests go out at once before a server has answered any, and so many more for each that it has."""
-
-STAGGER = 0.005
-"""Beyond those one starts every so many seconds: a refusal is heard before everybody has asked."""
-
-LONGEST_PAUSE = 3600.0
+FIRST, MORE = 8, 0.25  # requests at once before a server has answered any, and how many more for each that it has
+STAGGER = 0.005  # seconds between the starts of those beyond: a refusal is heard before everybody has asked
+LONGEST_PAUSE = 3600.0  # seconds
 
 TOO_MANY, MOST = 0.05, 2 / 3
 """Parts of refusals among replies: more than the one shows that too much is asked, and below it they are mishaps.
@@ -25,8 +21,7 @@ TOO_MANY, MOST = 0.05, 2 / 3
 A pace that was taken before is slowed down for more than the other only: less may be chance, which no pace mends.
 """
 
-REMEMBERED = 32
-"""So many replies that part is taken over, more or less."""
+REMEMBERED = 32  # replies that this part is taken over, more or less
 
 IN_A_ROW = 3
 """All wait when so many requests in a row were refused: one between them that was not shows that it was chance.
@@ -34,8 +29,7 @@ IN_A_ROW = 3
 Where none was taken so far, one is enough.
 """
 
-SLOWEST, FASTEST = 0.2, 1000
-"""Requests a second: the pace is never slower than the one, and is none beyond the other."""
+SLOWEST, FASTEST = 0.2, 1000  # requests a second: the pace is never slower, and is none beyond
 
 
 class Gate:
@@ -92,7 +86,6 @@ class Gate:
         return now
 
     def leave(self) -> None:
-        """Tell that a request has ended, however."""
         self._in_flight -= 1
         self._wake(self._waiting[:1])
 

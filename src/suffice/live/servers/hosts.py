@@ -16,17 +16,9 @@ from typing import Any
 from suffice.live.servers.gate import Gate, Limiter
 from suffice.live.signals import TOP
 
-MOST, TOP_LOGPROBS, ABSENT = "most", "top_logprobs", "absent"
-"""Topics of what is learned: the most responses of one request, log probabilities, models that are not there."""
-
-MOST_LEARNED = 1000
-"""So many things are remembered of a server's models."""
-
-FORGET_SECONDS = 600.0
-"""What a server makes of `n` is tried out again after so long."""
-
-FORGET_ABSENT_SECONDS = 30.0
-"""And so is whether it has a model that it did not have."""
+MOST_LEARNED = 1000  # things that are remembered of a server's models
+FORGET_SECONDS = 600.0  # then what a server makes of `n` is tried out again
+FORGET_ABSENT_SECONDS = 30.0  # and so is whether it has a model that it did not have
 
 _SAID = {"messages", "input", "system", "instructions", "prompt", "model", "seed", "user", "metadata", "n"}
 """Fields that make a question what it is, and not the kind that it is of."""
@@ -53,7 +45,6 @@ class DrawRequest:
 
     @property
     def model(self) -> str:
-        """The model that is asked."""
         return str(self.fields.get("model"))
 
     @property
@@ -63,11 +54,18 @@ class DrawRequest:
         return f"{self.model} {hash(json.dumps(how, sort_keys=True, default=str))}"
 
 
-LATELY = 600.0
-"""Seconds for which it counts what was seen."""
+def most_tokens(fields: Mapping[str, Any]) -> int | None:
+    """Return the longest response that a request allows, in tokens; None where it does not say.
 
-FEWEST_TOKENS = 16
-"""A response shorter than this tells more of the way there than of the server."""
+    >>> most_tokens({"max_tokens": 1}), most_tokens({"max_tokens": -1})
+    (1, None)
+    """
+    said = [fields.get(name) for name in ("max_tokens", "max_completion_tokens", "max_output_tokens")]
+    return min((one for one in said if isinstance(one, int) and one > 0), default=None)
+
+
+LATELY = 600.0  # seconds for which it counts what was seen
+FEWEST_TOKENS = 16  # a shorter response tells more of the way there than of the server
 
 MUCH_SLOWER = 2.0
 """A server is busy where a token takes so many times the least that one took lately.
@@ -131,8 +129,7 @@ class Pace:
 class ServerCapabilities:
     """What has been learned of a server; whoever asks it shares them."""
 
-    refused: set[str] = field(default_factory=set)
-    """Fields of a request that it does not know."""
+    takes_stream_options: bool = True
     pace: Pace = field(default_factory=Pace)
     """How fast it is, by how much it has to do."""
     counts_first: bool | None = None
@@ -142,30 +139,27 @@ class ServerCapabilities:
 
     def most_at_once(self, request: DrawRequest) -> int:
         """The most responses that it gives for one such request."""
-        most: int = min(self._recall(MOST, name, maxsize) for name in (request.model, request.kind))
+        most: int = min(self._recall("most", name, maxsize) for name in (request.model, request.kind))
         return most
 
-    def gave(self, request: DrawRequest, most: int) -> None:
-        """Remember that it gave no more than this for one request, whatever it was asked for."""
-        self._learn(request.model, most)
+    def learn_most(self, request: DrawRequest, most: int, refusal: str = "") -> None:
+        """Remember that it gives no more responses than this for one request to the model.
 
-    def took(self, request: DrawRequest, most: int, words: str) -> None:
-        """Remember that it took a request for so many after it had refused one for more, in these words.
-
-        A refusal that is not about the number alone, as of several responses that would all be the same, says nothing
-        of requests of another kind.
+        A refusal of more that is not about the number alone, as of several responses that would all be the same, says
+        nothing of requests of another kind.
         """
-        of_number = _OF_NUMBER.search(words) and not _OF_MORE.search(words)
-        self._learn(request.model if of_number else request.kind, most)
+        of_number = not refusal or (_OF_NUMBER.search(refusal) and not _OF_MORE.search(refusal))
+        name = request.model if of_number else request.kind
+        self._remember("most", name, max(1, min(most, self._recall("most", name, maxsize))))
 
     def top_logprobs(self, request: DrawRequest) -> int | None:
         """Of how many likeliest tokens it tells log probabilities; None where it tells none at all."""
-        top: int | None = self._recall(TOP_LOGPROBS, _of_signals(request), TOP)
+        top: int | None = self._recall("top_logprobs", _of_signals(request), TOP)
         return top
 
-    def took_top(self, request: DrawRequest, top: int | None) -> None:
-        """Remember that it took a request for so many after it had refused one for more; None for none at all."""
-        self._remember(TOP_LOGPROBS, _of_signals(request), top)
+    def learn_top(self, request: DrawRequest, top: int | None) -> None:
+        """Remember that it tells those of so many tokens alone, or none at all."""
+        self._remember("top_logprobs", _of_signals(request), top)
 
     def warn_once(self, model: str, message: str) -> None:
         """Warn of what a model at this server does not do: one warning a model."""
@@ -175,14 +169,11 @@ class ServerCapabilities:
 
     def lack(self, model: str) -> None:
         """Remember that it does not have a model."""
-        self._remember(ABSENT, model, True)
+        self._remember("absent", model, True)
 
     def lacks(self, model: str | None) -> bool:
         """Whether it did not have this model a moment ago."""
-        return bool(self._recall(ABSENT, model or "", False))
-
-    def _learn(self, name: str, most: int) -> None:
-        self._remember(MOST, name, max(1, min(most, self._recall(MOST, name, maxsize))))
+        return bool(self._recall("absent", model or "", False))
 
     def _recall(self, topic: str, name: str, default: Any) -> Any:
         known, expires = self._known.get((topic, name), (default, 0.0))
@@ -191,7 +182,7 @@ class ServerCapabilities:
     def _remember(self, topic: str, name: str, value: Any) -> None:
         if len(self._known) >= MOST_LEARNED:
             self._known.clear()
-        seconds = FORGET_ABSENT_SECONDS if topic == ABSENT else FORGET_SECONDS
+        seconds = FORGET_ABSENT_SECONDS if topic == "absent" else FORGET_SECONDS
         self._known[topic, name] = value, time.monotonic() + seconds
 
 
@@ -200,15 +191,9 @@ def _of_signals(request: DrawRequest) -> str:
     return f"{request.model} {request.streamed} {bool(request.fields.get('tools'))}"
 
 
-FAILURES = 3
-"""So many requests in a row must fail before a server is set aside; one where nobody listens there."""
-
-ASIDE_SECONDS, LONGEST_ASIDE_SECONDS = 0.5, 5.0
-"""How long a server is set aside at first, and at most; it doubles until it answers."""
-
-FIRST_TRUST = 0.05
-"""The part of its weight that a server has when it returns; every answer of it doubles that."""
-
+FAILURES = 3  # requests in a row that must fail before a server is set aside; one where nobody listens there
+ASIDE_SECONDS, LONGEST_ASIDE_SECONDS = 0.5, 5.0  # at first, and at most: it doubles until the server answers
+FIRST_TRUST = 0.05  # the part of its weight that a server has when it returns; every answer doubles that
 MOST_GATES = 1000
 
 
@@ -243,11 +228,9 @@ class Host:
 
     @property
     def is_aside(self) -> bool:
-        """Whether it is set aside."""
         return time.monotonic() < self._aside_until
 
     def serves(self, model: str | None) -> bool:
-        """Whether it is there for this model."""
         return not self.models or model is None or model in self.models
 
     @property

@@ -8,16 +8,10 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 
 RETRIES = 4
-
 MAX_PAUSE_SECONDS = 120.0  # rate limits are by the minute: a longer Retry-After is a quota that is used up
-
 MAX_WAIT_SECONDS = 10.0  # with patience somebody waits for the reply, and a 429 usually clears within seconds
-
-BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.25, 8.0
-"""Wait after a first failure, and at most; it doubles from one to the next."""
-
-BUSY = (429, 503)
-"""Statuses of a refusal for now."""
+BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.25, 8.0  # after a first failure, and at most; it doubles with each
+BUSY = (429, 503)  # statuses of a refusal for now
 
 
 class StatusError(Exception):

@@ -13,33 +13,22 @@ from typing import Any, TypeVar
 from suffice.live.dialects import CHAT, Dialect, MalformedError
 from suffice.live.dialects.base import StreamReader
 from suffice.live.servers.gate import Limiter
-from suffice.live.servers.hosts import TOPS, DrawRequest, Fleet, Host, ServerCapabilities
+from suffice.live.servers.hosts import TOPS, DrawRequest, Fleet, Host, ServerCapabilities, most_tokens
 from suffice.live.servers.retry import BUSY, PausedError, RetryPolicy, StatusError, TooLongError
 from suffice.response import Response
 
-TIMEOUT = 600.0
-"""Seconds that a request may take."""
-
-MOST_BYTES = 64 << 20
-"""A body longer than this is no answer."""
-
+TIMEOUT = 600.0  # seconds that a request may take
+MOST_BYTES = 64 << 20  # a longer body is no answer
+RETURNS = 3  # times that one request may come to the same server
+LONG = 1 << 20  # bytes; a longer body with log probabilities in it is read in a thread, so that others go on meanwhile
+WITH_SIGNALS = 4  # draws of one request where log probabilities come with them: some two kilobytes a token
 USUAL = RetryPolicy()
-
-RETURNS = 3
-"""So often one request may come to the same server."""
 
 Post = Callable[[str, dict[str, Any], Callable[[bytes], object]], Awaitable[bytes]]
 """Sends a request to a path and gives the body of the reply, pieces of which it shows as they arrive.
 
 It raises StatusError, ConnectionError, TimeoutError and TooLongError.
 """
-
-
-LONG = 1 << 20
-"""A body of so many bytes, with log probabilities in it, is read in a thread, so that others go on meanwhile."""
-
-WITH_SIGNALS = 4
-"""So many draws are asked for at once where log probabilities come with them: some two kilobytes a token."""
 
 
 T = TypeVar("T")
@@ -107,7 +96,6 @@ class Server:
 
     @property
     def capabilities(self) -> ServerCapabilities:
-        """What has been learned of that server."""
         return self.host.capabilities
 
     def most_at_once(self, request: DrawRequest) -> int:
@@ -129,17 +117,18 @@ class Server:
 
         async def send_once(top: int | None) -> bytes:
             reader.restart()
-            body = plain if top is None else self.dialect.with_signals(plain, top)
-            known = {name: value for name, value in body.items() if name not in self.capabilities.refused}
+            body = dict(plain) if top is None else self.dialect.with_signals(plain, top)
+            if not self.capabilities.takes_stream_options:
+                body.pop("stream_options", None)
             reader.sent = True
             try:
-                return await self.poster(self.host)(path, known, reader.feed)
+                return await self.poster(self.host)(path, body, reader.feed)
             except Exception as error:
                 reader.sent = False
                 named = isinstance(error, StatusError) and "stream_options" in str(error)
-                if not named or "stream_options" not in known:
+                if not named or "stream_options" not in body:
                     raise
-            self.capabilities.refused.add("stream_options")  # an older server: it then tells no tokens
+            self.capabilities.takes_stream_options = False  # an older server: it then tells no tokens
             return await send_once(top)
 
         def read(body: bytes) -> list[Response]:
@@ -184,7 +173,7 @@ class Server:
                 words = str(error)
             else:
                 if top != first:
-                    self.capabilities.took_top(request, top)
+                    self.capabilities.learn_top(request, top)
                     if not top:
                         self._warn(request, words)
                 return result
@@ -335,8 +324,7 @@ def _faults(error: Exception) -> bool:
 
 def _possible(response: Response, request: DrawRequest) -> Response:
     """A response whose tokens, where they are estimated, are no more than it can have had."""
-    caps = [request.fields.get(name) for name in ("max_tokens", "max_completion_tokens")]
-    most = min((cap for cap in caps if isinstance(cap, int) and cap > 0), default=None)
+    most = most_tokens(request.fields)
     if not response.estimated or most is None or response.tokens is None:
         return response
     if response.finish_reason == "length":

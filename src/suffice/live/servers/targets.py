@@ -10,9 +10,7 @@ from pydantic import Field
 from suffice.errors import OptionError
 from suffice.options import Options, read_texts
 
-PLACEHOLDER_KEY = "none"
-"""Sent where there is no key: local servers need none, and clients insist on one."""
-
+PLACEHOLDER_KEY = "none"  # sent where there is no key: local servers need none, and clients insist on one
 KEY_ENV = "OPENAI_API_KEY"
 
 
@@ -26,7 +24,6 @@ class Target(Options):
 
     @property
     def key(self) -> str:
-        """Its key, or what stands for none."""
         key = os.environ.get(self.key_env, "").strip()
         if not key.isascii():
             raise OptionError(f"{self.key_env} has characters in it that no key has; set it again")
