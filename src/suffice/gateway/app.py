@@ -19,8 +19,7 @@ from starlette.routing import Route
 
 from suffice.gateway.door import OPEN, AccessLog, Door, Handler, Places, body_of
 from suffice.gateway.errors import GatewayError
-from suffice.gateway.events import Events
-from suffice.gateway.exchange import AskedFor, Exchange
+from suffice.gateway.exchange import AskedFor, Events, Exchange
 from suffice.gateway.fleet.relay import relay
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.state import FileState

@@ -17,8 +17,21 @@ from starlette.responses import Response
 from suffice.errors import SampleError, SufficeError
 from suffice.gateway.door import Places, body_of
 from suffice.gateway.errors import GatewayError, from_upstream
-from suffice.gateway.events import Elected, Events, Passed, Standing, Thought, end
-from suffice.gateway.exchange import DrawBegun, Exchange, NoReply, NotVoted, SentTo, VoteBegun, Voted
+from suffice.gateway.exchange import (
+    DrawBegun,
+    Elected,
+    Events,
+    Exchange,
+    NoReply,
+    NotVoted,
+    Passed,
+    SentTo,
+    Standing,
+    Thought,
+    VoteBegun,
+    Voted,
+    end,
+)
 from suffice.gateway.fleet.relay import in_time, relay
 from suffice.gateway.fleet.upstreams import Upstreams
 from suffice.gateway.operations import metrics

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from suffice.gateway.events import CutError, Elected, Event, Events, Passed, Standing, Thought, Upcoming
+from suffice.gateway.exchange import CutError, Elected, Event, Events, Passed, Standing, Thought, Upcoming
 from suffice.gateway.requests.parse import ParsedRequest
 from suffice.live import Moment, Outcome, Progress
 from suffice.live.dialects import Dialect

@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from suffice.answers import Extractor
 from suffice.gateway.errors import from_upstream
-from suffice.gateway.events import Passed, Thought, Upcoming
+from suffice.gateway.exchange import Passed, Thought, Upcoming
 from suffice.gateway.fleet.relay import back, whole
 from suffice.gateway.fleet.upstreams import Upstreams, pieces_of, unpacked
 from suffice.gateway.operations import metrics
