@@ -106,7 +106,7 @@ class Gateway:
             model = unquote(path.removeprefix("/models/"))
         elif body:
             samples = samples_asked(raw, body)
-            check_samples(samples, settings, pipeline.policies.of(exchange.key, model or _deployment(path)).max_samples)
+            check_samples(samples, pipeline.policies.of(exchange.key, model or _deployment(path)))
             exchange.add(AskedFor(model or _deployment(path), samples))
 
         async def passing() -> Events:
