@@ -174,14 +174,13 @@ WITHIN = {
     "gateway": {
         "errors": set[str](),
         "exchange": set(),
-        "policies": set(),
-        "operations": {"errors", "exchange", "policies", "settings"},
+        "operations": {"errors", "exchange", "settings"},
         "door": {"access", "errors", "exchange", "operations", "settings"},
         "keys": set(),
         "access": {"keys", "operations"},
-        "settings": {"keys", "policies"},
+        "settings": {"keys"},
         "fleet": {"door", "exchange", "errors", "settings", "operations"},
-        "requests": {"door", "exchange", "errors", "operations", "policies", "settings"},
+        "requests": {"door", "exchange", "errors", "operations", "settings"},
         "votes": {"exchange", "requests", "fleet", "errors", "operations", "settings"},
         "render": {"exchange", "requests", "errors"},
         "pipeline": {

@@ -10,7 +10,7 @@ from helpers.keys import Desk
 
 from suffice import OptionError, paths
 from suffice.gateway import Gateway, Settings, with_file
-from suffice.gateway.policies import ClientPolicy
+from suffice.gateway.settings import ClientPolicy
 from suffice.testing import FakeServer
 
 pytestmark = pytest.mark.usefixtures("quick")

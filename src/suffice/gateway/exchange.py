@@ -345,3 +345,14 @@ async def end(*tasks: asyncio.Future[Any]) -> None:
         task.cancel()
     if tasks:
         await asyncio.wait(tasks)
+
+
+async def until_done(queue: asyncio.Queue[T | None], task: asyncio.Task[Any]) -> AsyncGenerator[T, None]:
+    """Yield what is put into a queue until a task is done, then raise what it raised; whoever leaves ends the task."""
+    task.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (item := await queue.get()) is not None:
+            yield item
+        await task
+    finally:
+        await end(task)

@@ -17,8 +17,7 @@ from suffice.elections import Election
 from suffice.errors import OptionError, SufficeError
 from suffice.flow import Flow, get_flow
 from suffice.gateway.errors import GatewayError
-from suffice.gateway.policies import ClientPolicy
-from suffice.gateway.settings import Settings, read_file
+from suffice.gateway.settings import ClientPolicy, Settings, read_file
 from suffice.live import Voting
 from suffice.live.dialects import ClientRequest
 from suffice.live.sampling import Sampling, election_of

@@ -224,11 +224,6 @@ class AssuredVote:
     calibration: Calibration
     threshold: float | None
 
-    @property
-    def voting(self) -> dict[str, Any]:
-        """What it sets of how the vote is held."""
-        return {"calibration": self.calibration, "threshold": self.threshold}
-
     def remember(self, reply: str, caller: str, outcome: Outcome) -> None:
         """Know its reply when feedback comes for it, from whoever asked."""
         if outcome.right is not None:
