@@ -76,14 +76,12 @@ class Pipeline:
             self.upstreams = Upstreams(self.settings)
             closing.push_async_callback(self.upstreams.close)
             self.learning = Learning(self.settings, self._state, self.places.is_crowded, self._cap)
-            closing.push_async_callback(self.learning.close)
-            await self.learning.open()
+            await closing.enter_async_context(self.learning.open())
             if self.settings.calibrations:  # where there is none, nothing of it is loaded
                 from suffice.gateway.votes.right import Assurance
 
                 self.assurance = Assurance(self.settings, self._state)
-                self.assurance.keeper.begin()
-                closing.push_async_callback(self.assurance.keeper.close)
+                await closing.enter_async_context(self.assurance.keeper.open())
             yield
 
     async def answer(self, dialect: Dialect, exchange: Exchange) -> Response:
