@@ -22,10 +22,9 @@ from suffice.gateway.errors import GatewayError
 from suffice.gateway.exchange import CutError, Exchange, Identified, NoReply
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import SpendingByGroup
-from suffice.gateway.operations.traces import begin_span, end_span
+from suffice.gateway.operations.traces import begin_span
 from suffice.gateway.settings import LOOPBACK, Settings
 from suffice.live.dialects import CHAT, Dialect
-from suffice.live.tracing import TRACING
 from suffice.planning.promises import OverOneCap
 
 
@@ -160,14 +159,14 @@ class Door:
         """Answer requests of a kind by a handler, whatever happens to it."""
 
         async def handle(request: Request) -> Response:
-            span = begin_span(request) if TRACING.tracer else None
+            span = begin_span(request)
             exchange = Exchange(request, kind)
             self._log.begin(exchange)
 
             def sent(status: int) -> None:
                 self._log.end(exchange, status)
-                if span:
-                    end_span(span, status)
+                span.replied(status, error_from=500)  # by the conventions, an error of the client's is none of its own
+                span.end()
 
             try:
                 response = await self._answer(handler, exchange, dialect, is_open=kind == OPEN)
