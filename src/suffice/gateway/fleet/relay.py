@@ -41,7 +41,7 @@ async def relay(
 
     async def send() -> aiohttp.ClientResponse:
         exchange.add(SentTo(server.host.name))
-        return await upstreams.at(server.host).open(exchange.request, path, raw, ends, plain=dialect is not None)
+        return await upstreams.by_host[server.host].open(exchange.request, path, raw, ends, plain=dialect is not None)
 
     try:
         with span.within():

@@ -188,7 +188,7 @@ class Scout:
             asked = self._draw.fields
             more = self._server.dialect.with_signals(asked, top)
             raw = with_members(raw, {name: more[name] for name in more if more[name] is not asked.get(name)})
-        upstream = self._upstreams.at(self._server.host)
+        upstream = self._upstreams.by_host[self._server.host]
         ends = self._server.question.deadline
         return await upstream.open(self._exchange.request, self._parsed.path, raw, ends, plain=True), top is not None
 
