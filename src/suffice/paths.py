@@ -1,10 +1,11 @@
 """Looking for files, and writing them whole or not at all."""
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from suffice.errors import OptionError
 
@@ -17,21 +18,36 @@ def is_there(path: Path) -> bool:
         return False
 
 
-class FileStamp(NamedTuple):
-    """What changes when a file does."""
-
-    size: int
-    changed_ns: int
-    inode: int
+LOOK_SECONDS = 1.0
+"""Minimum seconds between two looks at a watched file."""
 
 
-def stamp_of(path: Path) -> FileStamp | None:
-    """The stamp of a file; None where there is none."""
-    try:
-        about = path.stat()
-    except OSError:
-        return None
-    return FileStamp(about.st_size, about.st_mtime_ns, about.st_ino)
+class WatchedFile:
+    """A file that is read again when it has changed; while it is empty, it is being written."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._looked = time.monotonic()
+        self._seen = self._stamp()
+
+    def has_changed(self) -> bool:
+        """Whether it has changed since the last time that this was asked."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_SECONDS:
+            return False
+        self._looked = now
+        stamp = self._stamp()
+        if stamp == self._seen or (stamp and stamp[0] == 0):
+            return False
+        self._seen = stamp
+        return True
+
+    def _stamp(self) -> tuple[int, ...] | None:
+        try:
+            about = self._path.stat()
+        except OSError:
+            return None
+        return about.st_size, about.st_mtime_ns, about.st_ino
 
 
 def check_writable(*paths: Path | None) -> None:

@@ -15,8 +15,8 @@ from helpers.gateways import ASK, always, figures, gateway, post
 from helpers.keys import Desk, bearer
 from helpers.live import until
 
-from suffice import OptionError
-from suffice.gateway import Settings, access
+from suffice import OptionError, paths
+from suffice.gateway import Settings
 from suffice.gateway.keys import add_key, digest_of, read_keys
 from suffice.testing import FakeServer
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    monkeypatch.setattr(access, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(paths, "LOOK_SECONDS", 0.01)
     return Desk(tmp_path)
 
 

@@ -8,10 +8,9 @@ import pytest
 from helpers.gateways import ASK, always, free_port, gateway, post, running
 from helpers.keys import Desk
 
-from suffice import OptionError
+from suffice import OptionError, paths
 from suffice.gateway import Gateway, Settings, with_file
-from suffice.gateway.policies import ClientPolicy
-from suffice.gateway.requests import options
+from suffice.gateway.settings import ClientPolicy
 from suffice.testing import FakeServer
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 @pytest.fixture(autouse=True)
 def always_looking(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(paths, "LOOK_SECONDS", 0.0)
 
 
 def told(url: str, model: str = "fake", **options: Any) -> str:

@@ -2,17 +2,13 @@
 
 import hmac
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from suffice.errors import OptionError
 from suffice.gateway.keys import digest_of, read_keys
 from suffice.gateway.operations import metrics
-from suffice.paths import stamp_of
-
-LOOK_SECONDS = 1.0
-"""Minimum seconds between two looks at the file of keys."""
+from suffice.paths import WatchedFile
 
 
 class KeyRing:
@@ -20,24 +16,18 @@ class KeyRing:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._stamp = stamp_of(path)
-        self._looked = time.monotonic()
+        self._file = WatchedFile(path)
         self._keys = read_keys(path)
 
     def name_of(self, headers: Mapping[str, str]) -> str | None:
         """Return the name of the key that a request presents, None if there is none. Compare in constant time."""
-        if time.monotonic() - self._looked >= LOOK_SECONDS:
-            self._look_again()
+        if self._file.has_changed():
+            self._read_again()
         digests = [digest_of(secret) for secret in _presented(headers)]
         matches = [key.name for key in self._keys for digest in digests if hmac.compare_digest(digest, key.sha256)]
         return matches[0] if matches else None
 
-    def _look_again(self) -> None:
-        self._looked = time.monotonic()
-        stamp = stamp_of(self._path)
-        if stamp == self._stamp or (stamp and stamp.size == 0):  # an empty file is being written
-            return
-        self._stamp = stamp
+    def _read_again(self) -> None:
         try:
             self._keys = read_keys(self._path)
         except OptionError as error:

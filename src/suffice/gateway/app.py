@@ -19,8 +19,7 @@ from starlette.routing import Route
 
 from suffice.gateway.door import OPEN, AccessLog, Door, Handler, Places, body_of
 from suffice.gateway.errors import GatewayError
-from suffice.gateway.events import Events
-from suffice.gateway.exchange import AskedFor, Exchange
+from suffice.gateway.exchange import AskedFor, Events, Exchange
 from suffice.gateway.fleet.relay import relay
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.state import FileState
@@ -107,7 +106,7 @@ class Gateway:
             model = unquote(path.removeprefix("/models/"))
         elif body:
             samples = samples_asked(raw, body)
-            check_samples(samples, settings, pipeline.policies.of(exchange.key, model or _deployment(path)).max_samples)
+            check_samples(samples, pipeline.policies.of(exchange.key, model or _deployment(path)))
             exchange.add(AskedFor(model or _deployment(path), samples))
 
         async def passing() -> Events:

@@ -19,14 +19,12 @@ from starlette.responses import Response, StreamingResponse
 
 from suffice.gateway.access import KeyRing
 from suffice.gateway.errors import GatewayError
-from suffice.gateway.events import CutError
-from suffice.gateway.exchange import Exchange, Identified, NoReply
+from suffice.gateway.exchange import CutError, Exchange, Identified, NoReply
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import SpendingByGroup
-from suffice.gateway.operations.traces import begin_span, end_span
+from suffice.gateway.operations.traces import begin_span
 from suffice.gateway.settings import LOOPBACK, Settings
 from suffice.live.dialects import CHAT, Dialect
-from suffice.live.tracing import TRACING
 from suffice.planning.promises import OverOneCap
 
 
@@ -73,12 +71,13 @@ class AccessLog:
     def end(self, exchange: Exchange, status: int) -> None:
         """Write the line of a request whose reply has been sent."""
         self._under_way.remove(exchange)
-        line = exchange.log(status)
-        metrics.REQUESTS.labels(line.kind).inc()
-        if line.is_of_a_model:
-            self._count(line.to_json(texts=False))
+        log = exchange.log(status)
+        line = log.to_json()
+        metrics.REQUESTS.labels(log.kind).inc()
+        if log.is_of_a_model:
+            self._count(line)
         with suppress(OSError, ValueError):  # nobody reads the log: no reason to fail
-            sys.stdout.write(json.dumps(line.to_json()) + "\n")
+            sys.stdout.write(json.dumps(line | log.texts) + "\n")
             sys.stdout.flush()
 
     def _count(self, entry: dict[str, Any]) -> None:
@@ -107,7 +106,7 @@ def _on_the_way(exchange: Exchange) -> dict[str, Any] | None:
     if not log.is_of_a_model:
         return None
     told = {"path": log.path, "seconds": log.seconds, "kind": log.kind, "model": log.asked and log.asked.model}
-    told |= {"controller": log.controller, "key": log.key}
+    told |= {"controller": log.voting and log.voting.controller, "key": log.key}
     return told | (progress._asdict() if progress else {})
 
 
@@ -160,14 +159,14 @@ class Door:
         """Answer requests of a kind by a handler, whatever happens to it."""
 
         async def handle(request: Request) -> Response:
-            span = begin_span(request) if TRACING.tracer else None
+            span = begin_span(request)
             exchange = Exchange(request, kind)
             self._log.begin(exchange)
 
             def sent(status: int) -> None:
                 self._log.end(exchange, status)
-                if span:
-                    end_span(span, status)
+                span.replied(status, error_from=500)  # by the conventions, an error of the client's is none of its own
+                span.end()
 
             try:
                 response = await self._answer(handler, exchange, dialect, is_open=kind == OPEN)

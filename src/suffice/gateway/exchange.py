@@ -1,13 +1,22 @@
-"""What happens to a request: facts in the order in which they become known, and the log line built from them."""
+"""What happens to a request.
 
+Facts, in the order in which they become known, with the log line built from them; and what becomes of it, as one
+sequence of events: how its vote stands, again and again, and then its end. The end is what the vote elected, or what an
+upstream said, passed back as it is; a GatewayError where there is neither.
+"""
+
+import asyncio
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from starlette.requests import Request
 
 from suffice.live import Outcome, Progress
+
+T = TypeVar("T")
 
 
 class Identified(NamedTuple):
@@ -92,15 +101,14 @@ class Exchange:
         self.request = request
         self._kind = kind
         self._begun = time.monotonic()
-        self._facts: list[Fact] = []
+        self._facts: dict[type, Fact] = {}
 
     def add(self, fact: Fact) -> None:
-        """Note a fact."""
-        self._facts.append(fact)
+        """Note a fact; it takes the place of an earlier one of its kind."""
+        self._facts[type(fact)] = fact
 
     def last(self, kind: type[F]) -> F | None:
-        """Return the last fact of a kind."""
-        return next((fact for fact in reversed(self._facts) if isinstance(fact, kind)), None)
+        return self._facts.get(kind)  # type: ignore[return-value]  # each is kept by its type
 
     @property
     def key(self) -> str | None:
@@ -116,26 +124,23 @@ class Exchange:
 
     def log(self, status: int | None = None) -> "RequestLog":
         """Build the log line of the request, which was answered with this status; None if it is under way."""
-        asked, voting, voted = self.last(AskedFor), self.last(VoteBegun), self.last(Voted)
-        ended, sent, not_voted = self.last(NoReply), self.last(SentTo), self.last(NotVoted)
+        voting, ended = self.last(VoteBegun), self.last(NoReply)
         return RequestLog(
             time=round(time.time(), 3),
             method=self.request.method,
-            path=self.request.url.path[:200],
+            path=self.request.scope["path"][:200],
             status=status,
             seconds=round(time.monotonic() - self._begun, 4),
             kind=ended.kind if ended else "vote" if voting else self._kind,
             key=self.key,
-            asked=asked,
-            upstream=sent.upstream if sent else None,
-            no_vote=not_voted.why if not_voted else None,
-            controller=voting.controller if voting else None,
-            budget=voting.budget if voting else None,
-            outcome=voted.outcome if voted else None,
-            question=voted.question if voted else None,
+            asked=self.last(AskedFor),
+            sent=self.last(SentTo),
+            not_voted=self.last(NotVoted),
+            voting=voting,
+            voted=self.last(Voted),
             counted=self.last(Counted),
             foretold=self.last(Foretold),
-            error=ended.error if ended else None,
+            ended=ended,
         )
 
 
@@ -151,40 +156,50 @@ class RequestLog:
     kind: str
     key: str | None
     asked: AskedFor | None
-    upstream: str | None
-    no_vote: str | None
-    controller: str | None
-    budget: int | None
-    outcome: Outcome | None
-    question: Sequence[Mapping[str, Any]] | None
+    sent: SentTo | None
+    not_voted: NotVoted | None
+    voting: VoteBegun | None
+    voted: Voted | None
     counted: Counted | None
     foretold: Foretold | None
-    error: str | None
+    ended: NoReply | None
 
     @property
     def is_of_a_model(self) -> bool:
         """Whether a model was asked; the gateway's own pages and figures are not."""
         return self.method == "POST" and self.path.startswith("/v1/") and not self.path.startswith("/v1/suffice/")
 
-    def to_json(self, *, texts: bool = True) -> dict[str, Any]:
-        """Return the line as one flat object, without the questions, answers and errors if `texts` is false."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the line as one flat object, without the questions, answers and errors: those are its `texts`."""
         plain = {"time": self.time, "method": self.method, "path": self.path, "status": self.status}
         line: dict[str, Any] = {**plain, "seconds": self.seconds, "kind": self.kind}
         if self.asked:
             line["model"] = self.asked.model and self.asked.model[:100]
-        named = ("key", "upstream", "no_vote", "controller", "budget")
-        line |= {name: value for name in named if (value := getattr(self, name)) is not None}
+        if self.key is not None:
+            line["key"] = self.key
+        if self.sent:
+            line["upstream"] = self.sent.upstream
+        if self.not_voted:
+            line["no_vote"] = self.not_voted.why
+        if self.voting:
+            line |= {"controller": self.voting.controller, "budget": self.voting.budget}
         if self.counted:
             line |= self._tokens(self.counted)
-        if self.outcome:
-            line |= _vote(self.outcome)
+        if self.voted:
+            line |= _vote(self.voted.outcome)
         if self.foretold:
             line |= self.foretold._asdict()
-        if texts and self.outcome and self.question is not None:
-            line |= {"question": self.question, "answer": self.outcome.answer}
-        if texts and self.error is not None:
-            line["error"] = self.error
         return line
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """What the line has of questions, answers and errors."""
+        told: dict[str, Any] = {}
+        if self.voted and self.voted.question is not None:
+            told = {"question": self.voted.question, "answer": self.voted.outcome.answer}
+        if self.ended and self.ended.error is not None:
+            told["error"] = self.ended.error
+        return told
 
     def _tokens(self, counted: Counted) -> dict[str, Any]:
         samples = self.asked.samples if self.asked else 1
@@ -194,7 +209,6 @@ class RequestLog:
 
 
 def _vote(outcome: Outcome) -> dict[str, Any]:
-    """What the log has of a vote."""
     over_one = {f"over_one_{name}": count for name, count in outcome.over_one._asdict().items()}
     return {
         "samples": outcome.samples,
@@ -213,3 +227,132 @@ def _vote(outcome: Outcome) -> dict[str, Any]:
         "given_up": outcome.given_up,
         "failures": len(outcome.failures),
     }
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a vote stands: a response arrived, or its controller decided."""
+
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Thought:
+    """A piece of what the model thinks before it says anything: it goes on as the upstream sent it."""
+
+    piece: bytes
+    events: int
+    """The number of events in it."""
+
+
+@dataclass(frozen=True)
+class Elected:
+    """The reply that a vote came to, and the headers that tell of it."""
+
+    reply: dict[str, Any]
+    told: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A reply that is passed back as the upstream sends it."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    pieces: AsyncGenerator[bytes, None]
+    told: Mapping[str, str] = field(default_factory=dict)
+    """Headers of ours."""
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is a stream of events that can be read."""
+        headers = dict(self.headers)
+        return headers.get(b"content-type", b"").startswith(b"text/event-stream") and b"content-encoding" not in headers
+
+    @property
+    def has_open_end(self) -> bool:
+        """Whether its length is not told, so that an event may be added."""
+        return b"content-length" not in dict(self.headers)
+
+
+Event = Standing | Thought | Elected | Passed
+Events = AsyncGenerator[Event, None]
+
+
+class CutError(Exception):
+    """A reply that has begun and can't be ended: the connection is closed, and nobody takes it for whole."""
+
+
+class Upcoming(Generic[T]):
+    """The items of an async generator, each of which may be waited for a while, as long as the client is there."""
+
+    def __init__(self, items: AsyncGenerator[T, None], request: Request | None = None) -> None:
+        self.ended = False
+        self._items = items
+        self._next: asyncio.Task[T | None] | None = None
+        self._leaving = asyncio.create_task(_left(request)) if request else None
+
+    @property
+    def left(self) -> bool:
+        """Whether the client has hung up."""
+        return self._leaving is not None and self._leaving.done()
+
+    @property
+    def _tasks(self) -> list[asyncio.Task[Any]]:
+        return [task for task in (self._next, self._leaving) if task]
+
+    async def next(self, seconds: float = math.inf) -> T | None:
+        """Return the next item; None if it has not come in time, there is none, or the client hangs up meanwhile."""
+        self._next = self._next or asyncio.ensure_future(anext(self._items, None))
+        timeout = None if seconds == math.inf else max(0.0, seconds)
+        await asyncio.wait(self._tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        if not self._next.done():
+            return None
+        item, self._next = self._next.result(), None
+        self.ended = item is None
+        return item
+
+    async def rest(self, begun: T) -> AsyncGenerator[T, None]:
+        """Yield `begun` and all that is still to come, without a task for each item, then close."""
+        try:
+            yield begun
+            if self._next and (item := await self.next()) is not None:
+                yield item
+            async for item in self._items:
+                yield item
+        finally:
+            await self.close()
+
+    def stay(self) -> None:
+        """Stop watching the client: whoever sends the reply does."""
+        if self._leaving:
+            self._leaving.cancel()
+
+    async def close(self) -> None:
+        """Cancel what is under way, and close the generator."""
+        await end(*self._tasks)
+        await self._items.aclose()
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def end(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel tasks and wait for their end; whoever is cancelled meanwhile does not disturb them."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
+
+
+async def until_done(queue: asyncio.Queue[T | None], task: asyncio.Task[Any]) -> AsyncGenerator[T, None]:
+    """Yield what is put into a queue until a task is done, then raise what it raised; whoever leaves ends the task."""
+    task.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (item := await queue.get()) is not None:
+            yield item
+        await task
+    finally:
+        await end(task)

@@ -3,7 +3,7 @@
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -17,34 +17,36 @@ from starlette.responses import Response
 from suffice.errors import SampleError, SufficeError
 from suffice.gateway.door import Places, body_of
 from suffice.gateway.errors import GatewayError, from_upstream
-from suffice.gateway.events import Elected, Events, Passed, Standing, Thought, end
-from suffice.gateway.exchange import DrawBegun, Exchange, NoReply, NotVoted, SentTo, VoteBegun, Voted
+from suffice.gateway.exchange import (
+    Elected,
+    Events,
+    Exchange,
+    NoReply,
+    NotVoted,
+    Passed,
+    SentTo,
+    Standing,
+    Thought,
+    VoteBegun,
+    Voted,
+    until_done,
+)
 from suffice.gateway.fleet.relay import in_time, relay
 from suffice.gateway.fleet.upstreams import Upstreams
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import measure
 from suffice.gateway.operations.state import FileState
-from suffice.gateway.render import (
-    StreamShape,
-    headers_of,
-    render_stream,
-    render_whole,
-    reply_of,
-    standing,
-)
+from suffice.gateway.render import headers_of, render_stream, render_whole, reply_of, standing
 from suffice.gateway.requests.options import Policies
 from suffice.gateway.requests.parse import ParsedRequest, Route, as_panel, as_voter, parse, route_of
 from suffice.gateway.settings import Settings
 from suffice.gateway.votes.learning import ONCE, Learning
 from suffice.gateway.votes.scout import Scout, Scouted
 from suffice.gateway.votes.shadow import Shadow
-from suffice.live import Moment, Outcome, Progress
+from suffice.live import Moment, Outcome
 from suffice.live.dialects import Dialect
-from suffice.live.dialects.base import StreamReader
-from suffice.live.servers.hosts import DrawRequest, most_tokens
-from suffice.live.servers.server import DrawError, Server
-from suffice.live.tracing import TRACING
-from suffice.live.vote import Vote, Voting
+from suffice.live.servers.server import Server
+from suffice.live.vote import Vote
 from suffice.panel.live import Panel
 from suffice.planning.promises import OverOneCap
 from suffice.response import Response as Sample
@@ -52,20 +54,11 @@ from suffice.response import Response as Sample
 if TYPE_CHECKING:
     from suffice.gateway.votes.right import Assurance
 
-TICK, WATCHED_TICK = 1.0, 0.25
-"""How many seconds the stream of a vote has nothing to say at most, and how often whoever watches is told."""
-
 
 class Pipeline:
     """Answers requests in all dialects, with what they share."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        places: Places,
-        cap: OverOneCap | None,
-        state: FileState | None,
-    ) -> None:
+    def __init__(self, settings: Settings, places: Places, cap: OverOneCap | None, state: FileState | None) -> None:
         self.settings = settings
         self.places = places
         self.policies = Policies(settings)
@@ -83,14 +76,12 @@ class Pipeline:
             self.upstreams = Upstreams(self.settings)
             closing.push_async_callback(self.upstreams.close)
             self.learning = Learning(self.settings, self._state, self.places.is_crowded, self._cap)
-            closing.push_async_callback(self.learning.close)
-            await self.learning.open()
+            await closing.enter_async_context(self.learning.open())
             if self.settings.calibrations:  # where there is none, nothing of it is loaded
                 from suffice.gateway.votes.right import Assurance
 
                 self.assurance = Assurance(self.settings, self._state)
-                self.assurance.keeper.begin()
-                closing.push_async_callback(self.assurance.keeper.close)
+                await closing.enter_async_context(self.assurance.keeper.open())
             yield
 
     async def answer(self, dialect: Dialect, exchange: Exchange) -> Response:
@@ -109,133 +100,97 @@ class Pipeline:
         parsed = replace(parsed, raw=b"") if route.kind == "vote" else parsed
         events = self.draw(parsed, route, exchange)
         if parsed.client.streamed and (parsed.panel or route.kind != "relay"):
-            return await render_stream(events, exchange.request, self._shape(parsed, exchange))
+            return await render_stream(events, exchange, parsed, self.settings.heartbeat_seconds)
         return await render_whole(events, exchange.request)
-
-    def _shape(self, parsed: ParsedRequest, exchange: Exchange) -> StreamShape:
-        """How a stream is told; to whoever watches, what has arrived, several times a second."""
-        watched, heartbeat = parsed.options.watch, self.settings.heartbeat_seconds
-        often = min(heartbeat, WATCHED_TICK if watched else TICK)
-
-        def progress() -> Progress | None:
-            return exchange.progress if watched else None
-
-        begins = often if watched else heartbeat
-        return StreamShape(parsed.dialect, parsed.client.usage_wanted, begins, often, progress)
 
     async def draw(self, parsed: ParsedRequest, route: Route, exchange: Exchange) -> Events:
         """What becomes of a request; it has a place until the end, and until what is passed back has passed."""
         async with self.places.hold(parsed.options.deadline_seconds) as ends:
-            patience = parsed.options.patience
-            server = self.upstreams.server(exchange.request, parsed.dialect, parsed.client.model, ends, patience)
-            scouted, panel = None, parsed.panel
-            if route.kind == "relay" and not panel:
-                named = parsed.client.model or ""
-                seconds, sent = parsed.options.deadline_seconds, (parsed.path, parsed.raw, named)
-                passed = await relay(
-                    self.upstreams, exchange, *sent, ends=ends, seconds=seconds, dialect=parsed.dialect
-                )
-                if route.why == "shadow" and passed.status < 400:
-                    shadow = Shadow(parsed, self.learning, exchange, self._hold_seconds)
-                    passed = replace(passed, pieces=shadow.over(passed.pieces))
-                yield _with(passed, _no_vote(parsed, route.why, passed.status))
+            if route.kind == "relay" and not parsed.panel:
+                yield await self._relay(parsed, route, exchange, ends)
                 return
+            patience, scouted = parsed.options.patience, None
+            server = self.upstreams.server(exchange.request, parsed.dialect, parsed.client.model, ends, patience)
             if route.kind != "vote":
                 thoughts: asyncio.Queue[Thought | None] = asyncio.Queue()
-                tell = thoughts.put_nowait
-                scout = self._scout_panel(panel, parsed, route, ends, exchange, tell) if panel else None
-                scouting = asyncio.create_task(scout or self._scout(parsed, route, server, exchange, tell))
-                scouting.add_done_callback(lambda _: thoughts.put_nowait(None))
-                try:
-                    while thought := await thoughts.get():
+                scouting = asyncio.create_task(self._scout(parsed, route, server, exchange, thoughts.put_nowait))
+                async with aclosing(until_done(thoughts, scouting)) as told:
+                    async for thought in told:
                         yield thought
-                    scouted = await scouting
-                finally:
-                    await end(scouting)
+                scouted = scouting.result()
                 if scouted.extractor is None:
-                    why = route.why or "no answer"
-                    exchange.add(NotVoted(why))
-                    told = _no_vote(parsed, why, scouted.passed.status)
-                    yield self._alone(parsed, scouted, exchange, told)
+                    yield self._alone(parsed, route, scouted, exchange)
                     return
             async with aclosing(self._vote(parsed, route, server, exchange, scouted)) as events:
                 async for event in events:
                     yield event
 
-    async def _scout(
-        self,
-        parsed: ParsedRequest,
-        route: Route,
-        server: Server,
-        exchange: Exchange,
-        tell: Callable[[Thought], None],
-    ) -> Scouted:
-        """What a single draw brings: the client's own request."""
-        is_scout = route.kind == "scout"
-        most = most_tokens(parsed.fields)
-        extractor = parsed.options.extractor.for_request(parsed.messages, asked=False, most_tokens=most)
-        signals = is_scout and parsed.options.voting.wants_signals
-        draw = DrawRequest(parsed.fields, parsed.client.streamed, signals=signals)
-        reader = StreamReader(server.dialect, signals)
-        exchange.add(DrawBegun(lambda: Progress(1, 0, reader.generated)))
-        hold = self._hold_seconds if is_scout else 0.0
-        scout = Scout(parsed, server, self.upstreams, exchange.request, extractor, draw, reader, hold, tell)
-        scouted = await _in_time_for(scout.send(), parsed, server, exchange, "scout" if is_scout else "once")
-        if is_scout:
-            metrics.SCOUTS.labels("yes" if scouted.extractor else "no").inc()
-        return scouted if is_scout else replace(scouted, extractor=None)
+    async def _relay(self, parsed: ParsedRequest, route: Route, exchange: Exchange, ends: float) -> Passed:
+        """Pass a request on that is not voted on."""
+        seconds, sent = parsed.options.deadline_seconds, (parsed.path, parsed.raw, parsed.client.model or "")
+        passed = await relay(self.upstreams, exchange, *sent, ends=ends, seconds=seconds, dialect=parsed.dialect)
+        if route.why == "shadow" and passed.status < 400:
+            shadow = Shadow(parsed, self.learning, exchange, self._hold_seconds)
+            passed = replace(passed, pieces=shadow.over(passed.pieces))
+        return replace(passed, told=_no_vote(parsed, route.why, passed.status))
 
-    async def _scout_panel(
-        self,
-        panel: Panel,
-        parsed: ParsedRequest,
-        route: Route,
-        ends: float,
-        exchange: Exchange,
-        tell: Callable[[Thought], None],
+    async def _scout(
+        self, parsed: ParsedRequest, route: Route, server: Server, exchange: Exchange, tell: Callable[[Thought], None]
     ) -> Scouted:
-        """What the first voter's single draw brings, or where its server is dead, that of the next."""
-        patience, last = parsed.options.patience, panel.in_turn[-1]
-        servers = self.upstreams.voters(exchange.request, parsed.dialect, panel, ends, patience)
-        for voter in panel.in_turn:
+        """What a single draw brings; of a panel that of its first voter, or where its server is dead, of the next."""
+        hold = self._hold_seconds if route.kind == "scout" else None
+        if parsed.panel is None:
+            return await Scout(parsed, server, self.upstreams, exchange, tell, hold).send()
+        servers = self._voters(parsed, parsed.panel, server, exchange)
+        last = parsed.panel.in_turn[-1]
+        for voter in parsed.panel.in_turn:
             server = servers[voter.name].for_question(partial(is_not, voter, last))
             try:
-                scouted = await self._scout(as_voter(parsed, voter), route, server, exchange, tell)
+                asked = as_voter(parsed, voter)
+                scouted = await Scout(asked, server, self.upstreams, exchange, tell, hold).send()
             except GatewayError:
                 if voter is last or not server.host.is_aside:
                     raise
             else:
-                said = scouted.response and panel.counted(scouted.response, voter.name)
+                said = scouted.response and parsed.panel.counted(scouted.response, voter.name)
                 return replace(scouted, response=said)
         raise AssertionError
+
+    def _voters(self, parsed: ParsedRequest, panel: Panel, server: Server, exchange: Exchange) -> dict[str, Server]:
+        ends, patience = server.question.deadline, parsed.options.patience
+        return self.upstreams.voters(exchange.request, parsed.dialect, panel, ends, patience)
 
     @property
     def _hold_seconds(self) -> float:
         """How long streams are held; an operator who says what answers look like wants votes, however long it takes."""
         return self.settings.hold_seconds if self.settings.answer == "auto" else math.inf
 
-    def _alone(self, parsed: ParsedRequest, scouted: Scouted, exchange: Exchange, told: dict[str, str]) -> Passed:
+    def _alone(self, parsed: ParsedRequest, route: Route, scouted: Scouted, exchange: Exchange) -> Passed:
         """A single draw as the reply, with its tokens counted."""
-        passed = scouted.passed
+        why, passed = route.why or "no answer", scouted.passed
+        exchange.add(NotVoted(why))
         pieces = in_time(passed, parsed.options.deadline_seconds, exchange, parsed.dialect)
-        return _with(replace(passed, pieces=pieces), told)
+        return replace(passed, pieces=pieces, told=_no_vote(parsed, why, passed.status))
 
     async def _vote(
         self, parsed: ParsedRequest, route: Route, server: Server, exchange: Exchange, scouted: Scouted | None
     ) -> Events:
-        """How a vote stands, where that is told, and what it came to; after a scout that is the first of its draws."""
+        """Yield how a vote stands, where that is told, and what it came to. A scout counts as its first draw."""
         options = parsed.options
         key = self.learning.key(parsed.client.model, options.topic)
         controller = self.learning.controller(key, options.voting.controller, options.budget, options.learn)
         expected = self.learning.cap.expecting() if self.learning.cap and controller is not ONCE else nullcontext()
-        held: dict[str, Any] = {"named": parsed.named and controller is not ONCE}  # what a cap forbids is not saved
+        named = parsed.named and controller is not ONCE  # what a cap forbids is not saved
+        held: dict[str, Any] = {"controller": controller, "asked": route.asked, "named": named}
         decided_by = options.controller[:100]
         if panel := parsed.panel:
-            ends = server.question.deadline
-            voters = self.upstreams.voters(exchange.request, parsed.dialect, panel, ends, options.patience)
-            held |= panel.held(options.voting, voters)
-            controller = held.pop("controller")
-            decided_by = str(controller)
+            held |= panel.held(options.voting, self._voters(parsed, panel, server, exchange))
+            decided_by = str(held["controller"])
+        if scouted and scouted.extractor:  # nobody asked for it, and answers are read like the scout's
+            held |= {"extractor": options.applied_to(scouted.extractor), "asked": False}
+        assured = await self.assurance.begin(parsed.client.model, options.topic) if self.assurance else None
+        if assured:
+            held |= {"calibration": assured.calibration, "threshold": assured.threshold}
         moments: asyncio.Queue[Standing | None] = asyncio.Queue()
 
         def watch(moment: Moment) -> None:
@@ -243,26 +198,20 @@ class Pipeline:
                 moments.put_nowait(standing(moment, vote.progress.tokens))
 
         watching = watch if parsed.client.streamed else None
-        assured = await self.assurance.begin(parsed.client.model, options.topic) if self.assurance else None
-        right = assured.voting if assured else {}
-        voting = _voting(parsed, scouted, controller=controller, asked=route.asked, **right, **held)
         random, numbers = np.random.default_rng(_seed(parsed)), count(1 if scouted else 0)
-        vote = voting.begin(server, parsed.fields, random, watching, numbers=numbers)
+        vote = replace(options.voting, **held).begin(server, parsed.fields, random, watching, numbers=numbers)
         exchange.add(VoteBegun(decided_by, options.budget, lambda: vote.progress))
         scout = scouted.response if scouted else None
-        holding = asyncio.create_task(self._hold(vote, scout, parsed, server, exchange))
-        holding.add_done_callback(lambda _: moments.put_nowait(None))
         with expected:
-            try:
-                while event := await moments.get():
+            holding = asyncio.create_task(self._hold(vote, scout, parsed, server, exchange))
+            async with aclosing(until_done(moments, holding)) as standings:
+                async for event in standings:
                     yield event
-                outcome = await holding
-            finally:
-                await end(holding)
+        outcome = holding.result()
         self.learning.ended(key, vote, server, outcome, options.learn)
         told = headers_of(outcome)
         if scouted and outcome.given_up:
-            yield _with(scouted.passed, told)
+            yield replace(scouted.passed, told=told)
             return
         reply = reply_of(parsed, outcome)
         if scouted and scouted.response and scouted.told:
@@ -274,12 +223,7 @@ class Pipeline:
         yield Elected(reply, told)
 
     async def _hold(
-        self,
-        vote: Vote,
-        scout: Sample | None,
-        parsed: ParsedRequest,
-        server: Server,
-        exchange: Exchange,
+        self, vote: Vote, scout: Sample | None, parsed: ParsedRequest, server: Server, exchange: Exchange
     ) -> Outcome:
         """Hold a vote to its end; whatever that is, it is measured and logged."""
         metrics.IN_PROGRESS.inc()
@@ -314,14 +258,6 @@ class Pipeline:
         return outcome
 
 
-def _voting(parsed: ParsedRequest, scouted: Scouted | None, **held: Any) -> Voting:
-    """How a vote is held: after a scout, by what reads answers like its own, and nobody asked for it."""
-    voting = replace(parsed.options.voting, **held)
-    if scouted and scouted.extractor:
-        voting = replace(voting, extractor=parsed.options.applied_to(scouted.extractor), asked=False)
-    return voting
-
-
 def _seed(parsed: ParsedRequest) -> int | None:
     seed = parsed.fields.get("seed")
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
@@ -335,31 +271,7 @@ def _unsure(reply: str, risk: float | None, told: dict[str, str]) -> GatewayErro
     return GatewayError(422, message, code="unsure", headers={**told, "x-suffice-reply": reply}, reply=reply)
 
 
-def _with(passed: Passed, told: dict[str, str]) -> Passed:
-    return replace(passed, told={**passed.told, **told})
-
-
 def _no_vote(parsed: ParsedRequest, why: str, status: int) -> dict[str, str]:
     """The headers that say why there was no vote."""
     told = {"x-suffice-samples": str(parsed.samples), "x-suffice-over-one": "0"}
     return {"x-suffice-no-vote": why} | (told if status < 400 else {})
-
-
-async def _in_time_for(
-    drawing: Awaitable[Scouted], parsed: ParsedRequest, server: Server, exchange: Exchange, role: str
-) -> Scouted:
-    """What a single draw brings before the deadline."""
-    span = TRACING.begin("chat", parsed.fields, server.dialect, role=role)
-    try:
-        with span.within():
-            async with asyncio.timeout(max(0.01, server.question.deadline - time.monotonic())):
-                scouted = await drawing
-            span.brought(scouted.response, server.host.name)
-            return scouted
-    except TimeoutError:
-        seconds = parsed.options.deadline_seconds
-        raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
-    except DrawError as error:
-        raise from_upstream(error.cause, str(error)) from None
-    finally:
-        exchange.add(SentTo(server.host.name))

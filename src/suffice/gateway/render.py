@@ -3,9 +3,8 @@
 import json
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -13,11 +12,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from suffice.gateway.events import CutError, Elected, Event, Events, Passed, Standing, Thought, Upcoming
+from suffice.gateway.exchange import CutError, Elected, Event, Events, Exchange, Passed, Standing, Thought, Upcoming
 from suffice.gateway.requests.parse import ParsedRequest
-from suffice.live import Moment, Outcome, Progress
-from suffice.live.dialects import Dialect
+from suffice.live import Moment, Outcome
 from suffice.live.dialects.base import as_json, usage_of_all
+
+TICK, WATCHED_TICK = 1.0, 0.25
+"""How many seconds the stream of a vote has nothing to say at most, and how often whoever watches is told."""
 
 QUICK = 0.05
 """A vote that ends within so many seconds has its headers in a stream too."""
@@ -45,27 +46,19 @@ async def render_whole(events: Events, request: Request) -> Response:
     return Response(as_json(event.reply), headers=dict(event.told), media_type="application/json")
 
 
-@dataclass(frozen=True)
-class StreamShape:
-    """How a stream is told: in which dialect, with its usage or not, and what it says while there is nothing to say."""
+async def render_stream(events: Events, exchange: Exchange, parsed: ParsedRequest, heartbeat: float) -> Response:
+    """A stream. What is known before the first heartbeat has its own status and headers; then it begins in any case.
 
-    dialect: Dialect
-    usage_wanted: bool
-    begins: float
-    """After how many seconds it begins, be it that nothing is known yet."""
-    heartbeat: float
-    """How long it may have nothing to say from then on."""
-    progress: Callable[[], Progress | None]
-    """How far a vote is while nothing is decided, for whoever watches."""
-
-
-async def render_stream(events: Events, request: Request, shape: StreamShape) -> Response:
-    """A stream. What is known before the first heartbeat has its own status and headers; then it begins in any case."""
-    coming = Upcoming(events, request)
+    Whoever watches is told what has arrived, several times a second.
+    """
+    watched = parsed.options.watch
+    often = min(heartbeat, WATCHED_TICK if watched else TICK)
+    coming = Upcoming(events, exchange.request)
     before: list[Standing] = []
     try:
-        begins = time.monotonic() + shape.begins
-        event = await coming.next(shape.begins)
+        seconds = often if watched else heartbeat
+        begins = time.monotonic() + seconds
+        event = await coming.next(seconds)
         while isinstance(event, Standing):
             before.append(event)
             if event.facts["draws"]:  # before the first response the upstream may still fail, with a status
@@ -80,41 +73,39 @@ async def render_stream(events: Events, request: Request, shape: StreamShape) ->
     if isinstance(event, Passed) and not before:
         return _relayed(event, coming)
     headers = {**_STREAM, **(event.told if isinstance(event, Elected | Passed) else {})}
-    return StreamingResponse(_told([*before, event], coming, shape), headers=headers, media_type="text/event-stream")
+    pieces = _told([*before, event], coming, exchange, parsed, often)
+    return StreamingResponse(pieces, headers=headers, media_type="text/event-stream")
 
 
-async def _told(begun: list[Event | None], coming: Upcoming[Event], shape: StreamShape) -> AsyncGenerator[bytes, None]:
-    """What has begun and what is yet to come, as a stream."""
-    waiting, thoughts, over = deque(begun), 0, False
+async def _told(
+    begun: list[Event | None], coming: Upcoming[Event], exchange: Exchange, parsed: ParsedRequest, heartbeat: float
+) -> AsyncGenerator[bytes, None]:
+    """What has begun and what is yet to come, as a stream; where nothing comes for a heartbeat, it says so."""
+    waiting, thoughts = deque(begun), 0
     try:
-        while not over:
-            event = waiting.popleft() if waiting else await coming.next(shape.heartbeat)
+        while True:
+            event = waiting.popleft() if waiting else await coming.next(heartbeat)
             if coming.left:
                 return
-            thoughts += event.events if isinstance(event, Thought) else 0
-            async for piece in _pieces(event, shape, thoughts):
-                yield piece
-            over = isinstance(event, Elected | Passed)
+            if event is None:
+                progress = exchange.progress if parsed.options.watch else None
+                yield _comment(progress._asdict()) if progress else b": waiting\n\n"
+            elif isinstance(event, Standing):
+                yield _comment(event.facts)
+            elif isinstance(event, Thought):
+                thoughts += event.events
+                yield event.piece
+            elif isinstance(event, Elected):
+                for piece in parsed.dialect.events(event.reply, parsed.client.usage_wanted, thoughts):
+                    yield piece
+                return
+            else:
+                async with aclosing(event.pieces):
+                    async for piece in event.pieces:
+                        yield piece
+                return
     finally:
         await coming.close()
-
-
-async def _pieces(event: Event | None, shape: StreamShape, thoughts: int) -> AsyncGenerator[bytes, None]:
-    """What a stream says of an event, or of none; it has begun with so many events of thoughts."""
-    if event is None:
-        progress = shape.progress()
-        yield _comment(progress._asdict()) if progress else b": waiting\n\n"
-    elif isinstance(event, Standing):
-        yield _comment(event.facts)
-    elif isinstance(event, Thought):
-        yield event.piece
-    elif isinstance(event, Elected):
-        for piece in shape.dialect.events(event.reply, shape.usage_wanted, thoughts):
-            yield piece
-    else:
-        async with aclosing(event.pieces):
-            async for piece in event.pieces:
-                yield piece
 
 
 class RelayedResponse(StreamingResponse):

@@ -9,8 +9,7 @@ from dataclasses import replace
 import aiohttp
 
 from suffice.gateway.errors import from_upstream
-from suffice.gateway.events import CutError, Passed
-from suffice.gateway.exchange import Counted, Exchange, NoReply, SentTo
+from suffice.gateway.exchange import Counted, CutError, Exchange, NoReply, Passed, SentTo
 from suffice.gateway.fleet.upstreams import REDIRECTS, Upstreams, pieces_of
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.replies import ReplyReader
@@ -43,7 +42,7 @@ async def relay(
 
     async def send() -> aiohttp.ClientResponse:
         exchange.add(SentTo(server.host.name))
-        return await upstreams.at(server.host).open(exchange.request, path, raw, ends, plain=dialect is not None)
+        return await upstreams.by_host[server.host].open(exchange.request, path, raw, ends, plain=dialect is not None)
 
     try:
         with span.within(lasts=True):

@@ -144,10 +144,10 @@ class Upstream:
         return self._address.sub(self.host.name, text).encode("utf-8", "surrogateescape")
 
     def _url(self, path: str, request: Request) -> URL:
-        base = self._base_url
+        base, query = self._base_url, request.scope["query_string"].decode()
         if path.startswith("/openai/"):  # the shape that Azure gives paths, which begins above the base URL
             base = base.removesuffix("/v1").removesuffix("/openai")
-        return URL(f"{base}{path}" + (f"?{request.url.query}" if request.url.query else ""), encoded=True)
+        return URL(f"{base}{path}" + (f"?{query}" if query else ""), encoded=True)
 
     def _headers(self, headers: Headers | None = None) -> CIMultiDict[str]:
         """What is sent along, repeated headers and all, with the upstream's own key."""
@@ -177,21 +177,16 @@ class Upstreams:
             Upstream(target, f"upstream-{number}", self._session, settings)
             for number, target in enumerate(settings.targets, 1)
         ]
-        self._of = {one.host: one for one in upstreams}
-        self.fleet = Fleet(list(self._of))
+        self.by_host = {one.host: one for one in upstreams}
+        self.fleet = Fleet(list(self.by_host))
         self.first = Fleet(self.fleet.hosts[:1])
         self._retry = RetryPolicy(settings.retries, interactive=True)
         self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
-        """Hang up."""
         self._watching.cancel()
         await asyncio.wait({self._watching})
         await self._session.close()
-
-    def at(self, host: Host) -> Upstream:
-        """The upstream at a host."""
-        return self._of[host]
 
     def voters(
         self, request: Request, dialect: Dialect, panel: Panel, ends: float, patience: float
@@ -217,7 +212,7 @@ class Upstreams:
         encoder = Encoder()
         return Server(
             fleet or self.fleet,
-            lambda host: self._of[host].poster(request, encoder),
+            lambda host: self.by_host[host].poster(request, encoder),
             Limiter(min(settings.fan_out, settings.max_draws)),
             dialect,
             self._retry.for_patience(settings.patience if patience is None else patience),
@@ -230,7 +225,7 @@ class Upstreams:
 
     async def ready(self) -> bool:
         """Whether one of the upstreams answers, and lets us in."""
-        asking = [asyncio.create_task(upstream.models()) for upstream in self._of.values()]
+        asking = [asyncio.create_task(upstream.models()) for upstream in self.by_host.values()]
         try:
             for answered in asyncio.as_completed(asking):
                 if (await answered)[0] == 200:
@@ -243,11 +238,11 @@ class Upstreams:
     async def models(self) -> Response | None:
         """All models of all upstreams that answer; None where one alone can tell, or none does."""
         panel = self._settings.voters
-        if len(self._of) == 1 and not panel:
+        if len(self.by_host) == 1 and not panel:
             return None
-        told = await asyncio.gather(*(upstream.models() for upstream in self._of.values()))
+        told = await asyncio.gather(*(upstream.models() for upstream in self.by_host.values()))
         union: dict[str, Any] = {}
-        for host, (_, listed) in zip(self._of, told, strict=True):
+        for host, (_, listed) in zip(self.by_host, told, strict=True):
             data = listed.get("data")
             for model in data if isinstance(data, list) else []:
                 if isinstance(model, dict) and isinstance(model.get("id"), str) and host.serves(model["id"]):
@@ -260,14 +255,14 @@ class Upstreams:
 
     def summary(self) -> list[dict[str, Any]]:
         """How the upstreams stand, by number: their addresses are nobody's business."""
-        return [{"name": host.name, "healthy": not host.is_aside, "in_flight": host.load} for host in self._of]
+        return [{"name": host.name, "healthy": not host.is_aside, "in_flight": host.load} for host in self.by_host]
 
     async def _watch(self) -> None:
         """Probe those who are set aside, when it is time."""
         while True:
-            for host in self._of:
+            for host in self.by_host:
                 metrics.UPSTREAM_HEALTHY.labels(host.name).set(not host.is_aside)
-            due = [one for one in self._of.values() if one.host.is_aside and one.host.probe_due <= time.monotonic()]
+            due = [one for one in self.by_host.values() if one.host.is_aside and one.host.probe_due <= time.monotonic()]
             await asyncio.gather(*map(self._probe, due))
             await asyncio.sleep(WATCH_SECONDS)
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from suffice.errors import OptionError, install
 from suffice.gateway.settings import Settings
-from suffice.live.tracing import TRACING, Span, trace
+from suffice.live.tracing import TRACING, UNTRACED, Span, trace
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 """OpenTelemetry's own variables by which a collector is named."""
@@ -86,26 +86,18 @@ async def traces(settings: Settings) -> AsyncIterator[None]:
         await asyncio.to_thread(flushing.join, FLUSH_SECONDS)
 
 
-def begin_span(request: Request) -> Any:
-    """A span for a request to a model, as a part of what the client says it is a part of; None for any other."""
-    path = request.url.path
-    if not path.startswith(("/v1/", "/openai/")) or path.startswith("/v1/suffice/"):
-        return None
+def begin_span(request: Request) -> Span:
+    """A span for a request to a model, as a part of what the client says it is a part of; none for any other."""
+    path = request.scope["path"]
+    if not TRACING.tracer or not path.startswith(("/v1/", "/openai/")) or path.startswith("/v1/suffice/"):
+        return UNTRACED
     from opentelemetry import propagate
     from opentelemetry.context import Context, attach
 
     headers = {name: request.headers.getlist(name) for name in request.headers.keys()}  # noqa: SIM118 - repeated ones
     context = propagate.extract(headers, Context())
     facts = {"http.request.method": request.method, "url.path": path[:200], "url.scheme": request.url.scheme}
-    span = TRACING.tracer.start_span(
-        f"{request.method} gateway", context, TRACING.api.SpanKind.SERVER, attributes=facts
-    )
+    kind = TRACING.api.SpanKind.SERVER
+    span = TRACING.tracer.start_span(f"{request.method} gateway", context, kind, attributes=facts)
     attach(TRACING.api.set_span_in_context(span, context))  # a request has a task, and so a context, of its own
-    return span
-
-
-def end_span(span: Any, status: int) -> None:
-    """End it as the reply does; an error of the client's is none of this span's, by the conventions."""
-    reply = Span(span)
-    reply.replied(status, error_from=500)
-    reply.end()
+    return Span(span)

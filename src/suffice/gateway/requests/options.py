@@ -2,12 +2,11 @@
 
 import json
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
@@ -18,25 +17,42 @@ from suffice.elections import Election
 from suffice.errors import OptionError, SufficeError
 from suffice.flow import Flow, get_flow
 from suffice.gateway.errors import GatewayError
-from suffice.gateway.policies import ClientPolicy
-from suffice.gateway.settings import Settings, read_file
+from suffice.gateway.settings import ClientPolicy, Settings, read_file
 from suffice.live import Voting
 from suffice.live.dialects import ClientRequest
 from suffice.live.sampling import Sampling, election_of
 from suffice.options import Options, read_texts
-from suffice.paths import stamp_of
+from suffice.paths import WatchedFile
 from suffice.tally import DEFAULT_BUDGET
 
-LOOK_SECONDS = 1.0
-"""How often it is looked at the file at most."""
 
-
-class InForce(NamedTuple):
-    """What holds for a request."""
+@dataclass(frozen=True)
+class InForce:
+    """What holds for the requests of a key to a model."""
 
     settings: Settings
+    key: str | None
     max_samples: int | None
-    """The most samples that it may ask for, by policy."""
+    """The most samples that a request may ask for, by policy."""
+
+    @cached_property
+    def options(self) -> "RequestOptions":
+        """Those of a request that says nothing of them."""
+        sampling = self.settings.sampling
+        shared = RequestOptions.model_fields.keys() & Sampling.model_fields.keys()
+        # An object may be put together wherever a response turns out to be one, so not checked against the answer.
+        chosen = {name: getattr(sampling, name) for name in shared} | {"compose": self.settings.compose}
+        return self.limited(RequestOptions(**chosen))
+
+    def limited(self, options: "RequestOptions") -> "RequestOptions":
+        """Cut options to what the operator and the policy allow; a key is the topic where none is named."""
+        most = self.settings.most_draws
+        limits = {
+            "budget": min(options.budget, most, self.max_samples or most),
+            "deadline_seconds": min(options.deadline_seconds, self.settings.deadline_seconds),
+            "topic": options.topic or self.key or "",
+        }
+        return options.model_copy(update=limits)
 
 
 class Policies:
@@ -44,16 +60,15 @@ class Policies:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._path = Path(settings.config) if settings.config else None
+        self._path = Path(settings.config or "")
+        self._file = WatchedFile(self._path) if settings.config else None
         self._policies: tuple[ClientPolicy, ...] = settings.policy
-        self._seen = stamp_of(self._path) if self._path else None
-        self._looked = time.monotonic()
         self._known = lru_cache(maxsize=1000)(self._merged)
 
     def of(self, key: str | None, model: str | None) -> InForce:
         """What holds for a request: a policy of the file, or what the operator set for all."""
-        if time.monotonic() - self._looked >= LOOK_SECONDS:
-            self._look_again()
+        if self._file and self._file.has_changed():
+            self._read_again()
         return self._known(key, model)
 
     def _merged(self, key: str | None, model: str | None) -> InForce:
@@ -62,15 +77,10 @@ class Policies:
         for policy in sorted(policies, key=lambda one: one.specificity):
             given |= policy.changes
         max_samples = given.pop("max_samples", None)
-        return InForce(self._settings.under(given), max_samples)
+        return InForce(self._settings.under(given), key, max_samples)
 
-    def _look_again(self) -> None:
-        """Take new policies in force where the file has changed; a broken file changes nothing."""
-        self._looked = time.monotonic()
-        seen = stamp_of(self._path) if self._path else None
-        if seen == self._seen or not self._path or not seen or seen.size == 0:  # an empty file is being written
-            return
-        self._seen = seen
+    def _read_again(self) -> None:
+        """Take new policies in force; a broken file changes nothing."""
         try:
             self._policies = self._settings.replaced(policy=read_file(self._path).get("policy", ())).policy
         except OptionError as error:
@@ -147,7 +157,7 @@ class RequestOptions(ClientOptions):
         chosen = extractor.ignoring(self.ignore).comparing(self.compare or {})
         return replace(chosen.structure, compose=True) if self.compose and chosen.structure else chosen
 
-    @property
+    @cached_property
     def voting(self) -> Voting:
         """How the vote is held."""
         return Voting(
@@ -182,21 +192,13 @@ def _election(name: str) -> Election | None:
 
 
 def read_options(
-    settings: Settings,
-    client: ClientRequest,
-    body: Mapping[str, Any],
-    headers: Mapping[str, str],
-    max_samples: int | None = None,
+    in_force: InForce, client: ClientRequest, body: Mapping[str, Any], headers: Mapping[str, str]
 ) -> RequestOptions:
-    """What a request asks for in its `suffice` object or its headers; its key may allow less than the operator."""
+    """What a request asks for in its `suffice` object or its headers, within what holds for it."""
+    settings, options = in_force.settings, in_force.options
     wanted = _in_headers(headers) | _in_body(body)
-    shared = RequestOptions.model_fields.keys() & Sampling.model_fields.keys()
-    operators = {name: getattr(settings.sampling, name) for name in shared}
-    # Wherever a response turns out to be JSON, so not checked against the answer.
-    chosen = operators | {"compose": settings.compose} | wanted
-    chosen["budget"] = min(chosen["budget"], settings.most_draws, max_samples or settings.most_draws)
-    chosen["deadline_seconds"] = min(chosen["deadline_seconds"], settings.deadline_seconds)
-    options = RequestOptions(**chosen, asked=bool(wanted) or body.get("suffice") is not None, wanted=frozenset(wanted))
+    if wanted or body.get("suffice") is not None:
+        options = in_force.limited(_with(options, wanted))
     if client.schema is not None and options.answer == "auto":
         options = options.replaced(answer="json")
     _check("answer", options.answer, settings.answer, lambda: options.extractor)
@@ -246,12 +248,12 @@ def relayed_body(raw: bytes) -> dict[str, Any]:
     return body if isinstance(body, dict) else {}
 
 
-def check_samples(samples: int, settings: Settings, max_samples: int | None) -> None:
+def check_samples(samples: int, in_force: InForce) -> None:
     """Refuse a request for more responses than the operator, or a policy, allows."""
-    if samples > settings.fan_out:
-        raise GatewayError(400, f'"n" may be {settings.fan_out} at most here', param="n")
-    if max_samples and samples > max_samples:
-        raise GatewayError(400, f'"n" may be {max_samples} at most here (max_samples)', param="n")
+    if samples > in_force.settings.fan_out:
+        raise GatewayError(400, f'"n" may be {in_force.settings.fan_out} at most here', param="n")
+    if in_force.max_samples and samples > in_force.max_samples:
+        raise GatewayError(400, f'"n" may be {in_force.max_samples} at most here (max_samples)', param="n")
 
 
 def _calls(tools: Any) -> dict[str, Any]:
@@ -281,7 +283,7 @@ def _in_headers(headers: Mapping[str, str]) -> dict[str, Any]:
             there_are = ", ".join(_HEADER + one.replace("_", "-") for one in ClientOptions.model_fields)
             raise GatewayError(400, f'there is no header "{header[:100]}"; there are {there_are}', param=header[:100])
         found[name] = text
-    return _checked(read_texts(ClientOptions, found))
+    return read_texts(ClientOptions, found) if found else found
 
 
 def _in_body(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -295,13 +297,13 @@ def _in_body(body: Mapping[str, Any]) -> dict[str, Any]:
             shown = name[:100].encode(errors="replace").decode()
             message = f'there is no "{shown}" in "suffice"; there are {", ".join(ClientOptions.model_fields)}'
             raise GatewayError(400, message, param=f"suffice.{shown}")
-    return _checked({name: value for name, value in given.items() if value is not None})
+    return {name: value for name, value in given.items() if value is not None}
 
 
-def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options as their types; refuse others by name."""
+def _with(options: RequestOptions, wanted: Mapping[str, Any]) -> RequestOptions:
+    """Return options with those that a request names; refuse what these can't be."""
     try:
-        return ClientOptions(**given).given if given else {}
+        return options.replaced(**wanted, wanted=frozenset(wanted), asked=True)
     except OptionError as error:
         raise GatewayError(400, f"suffice.{error}"[:300], param=f"suffice.{error.argument}") from None
 

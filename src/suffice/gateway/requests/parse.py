@@ -75,18 +75,17 @@ async def parse(policies: Policies, dialect: Dialect, exchange: Exchange, raw: b
     model, suffix = split_model(client.model)
     client = replace(client, model=model, fields={**client.fields, "model": model} if suffix else client.fields)
     samples = samples_asked(raw, body)
-    settings, max_samples = policies.of(exchange.key, model)
-    check_samples(samples, settings, max_samples)
+    in_force = policies.of(exchange.key, model)
+    check_samples(samples, in_force)
     exchange.add(AskedFor(model, samples))
-    reading = settings, client, body, exchange.request.headers, max_samples
+    reading = in_force, client, body, exchange.request.headers
     # A schema is checked in a process of its own, which takes its time.
     has_schema = bool(client.schema) or client.has_tools
     options = await asyncio.to_thread(read_options, *reading) if has_schema else read_options(*reading)
-    options = options.replaced(topic=options.topic or exchange.key or "")
     named = {"model": model} if suffix and "model" in body else {}
     if named or "suffice" in body:
         raw = with_members(raw, named, without="suffice")
-    return ParsedRequest(dialect, client, options, suffix, samples, raw, settings.vote)
+    return ParsedRequest(dialect, client, options, suffix, samples, raw, in_force.settings.vote)
 
 
 def split_model(model: str | None) -> tuple[str | None, str]:

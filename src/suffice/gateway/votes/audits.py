@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from suffice.errors import SufficeError
+from suffice.gateway.exchange import end
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.state import FileState
 from suffice.live import Outcome
@@ -16,13 +17,12 @@ from suffice.live.servers.server import Server
 from suffice.live.vote import Vote
 
 MOST_PENDING = 32
-"""So many audits may wait; one more is dropped, and that is told."""
+"""The most audits that wait; one more is dropped, and that is told."""
 
 AT_ONCE = 2
-"""So many are under way at a time."""
 
 LOOK_SECONDS = 0.05
-"""How often it is looked whether there is room."""
+"""Seconds between two looks for room."""
 
 FILE = "audits.jsonl"
 
@@ -56,46 +56,35 @@ class Auditor:
     """Draws votes to the full budget after their stop, at the lowest priority: only while there is room to spare."""
 
     def __init__(self, done: Callable[[Audit], Awaitable[None]], is_crowded: Callable[[], bool]) -> None:
+        self.pending = 0
+        """How many are under way or wait."""
         self.dropped = 0
         """How many could not be had: there was no time for them, or draws failed."""
         self._done = done
         self._is_crowded = is_crowded
-        self._waiting: asyncio.Queue[AuditedVote] = asyncio.Queue(MOST_PENDING)
-        self._under_way = 0
-        self._tasks: list[asyncio.Task[None]] = []
-
-    @property
-    def pending(self) -> int:
-        """How many are under way or wait."""
-        return self._waiting.qsize() + self._under_way
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def audit(self, one: AuditedVote) -> None:
         """Audit a vote when there is room."""
-        if self._waiting.full():
+        if self.pending == AT_ONCE + MOST_PENDING:
             self.dropped += 1
             one.over()
             return
-        self._waiting.put_nowait(one)
-        if len(self._tasks) < AT_ONCE:
-            self._tasks.append(asyncio.create_task(self._work()))
+        self.pending += 1
+        task = asyncio.create_task(self._audit(one))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """End all that is under way."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await end(*self._tasks)
 
-    async def _work(self) -> None:
-        while True:
-            await self._work_at(await self._waiting.get())
-
-    async def _work_at(self, one: AuditedVote) -> None:
-        self._under_way += 1
-        try:
-            audit = await one.audit(partial(self._room, one))
-        finally:
-            self._under_way -= 1
+    async def _audit(self, one: AuditedVote) -> None:
+        async with self._places:
+            try:
+                audit = await one.audit(partial(self._room, one))
+            finally:
+                self.pending -= 1
         one.over()
         if audit is None:
             self.dropped += 1
@@ -117,7 +106,6 @@ class AuditLog:
         self._read = 0
 
     def append(self, audit: Audit) -> None:
-        """Write one down."""
         self._state.append(FILE, json.dumps(asdict(audit)).encode())
 
     def news(self) -> list[Audit]:

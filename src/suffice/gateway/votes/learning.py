@@ -10,8 +10,9 @@ import random
 import sys
 import traceback
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cache, partial
 from math import prod
@@ -21,6 +22,7 @@ import numpy as np
 
 from suffice.controllers import Controller, get_controller
 from suffice.errors import OptionError
+from suffice.gateway.exchange import end
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.state import FileState
 from suffice.gateway.settings import Settings
@@ -66,10 +68,10 @@ Setting = tuple[Plan, int]
 class TrafficKey:
     """Requests that are alike: for one model, under one topic."""
 
-    def __init__(self, model: str, topic: str, settings: Settings, cap: OverOneCap | None = None) -> None:
+    def __init__(self, model: str, topic: str, settings: Settings, cap: OverOneCap | None) -> None:
         self.model = model
-        self.cap = cap
         self.topic = topic
+        self.cap = cap
         self.learner = Learner()
         self.agreement = AgreementPromise(settings.min_agreement / 100) if settings.min_agreement else None
         self.samples = SamplesPromise(settings.max_mean_samples, settings.budget) if settings.max_mean_samples else None
@@ -102,19 +104,18 @@ class Keeper:
         self._share = share
         self._trouble = trouble
         self._complained = False
-        self._keeping: asyncio.Task[None] | None = None
 
-    def begin(self) -> None:
-        """Share from now on."""
-        self._keeping = asyncio.create_task(self._keep())
-
-    async def close(self) -> None:
-        """Share a last time."""
-        if self._keeping:
-            self._keeping.cancel()
-            await asyncio.wait({self._keeping})
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Share in here: at once, every `SYNC_SECONDS`, and a last time."""
         await self.share()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        keeping = asyncio.create_task(self._keep())
+        try:
+            yield
+        finally:
+            await end(keeping)
+            await self.share()
+            self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _keep(self) -> None:
         while True:
@@ -122,7 +123,7 @@ class Keeper:
             await self.share()
 
     async def share(self) -> None:
-        """Share what there is; where that can't be done, the next time may do."""
+        """Share what there is; after a failure it is tried again the next time."""
         try:
             await self._share()
         except Exception as error:
@@ -132,9 +133,9 @@ class Keeper:
         """Have something done in the thread."""
         self._thread.submit(work, *arguments)
 
-    async def aside(self, work: Callable[[], T]) -> T:
+    async def aside(self, work: Callable[..., T], *arguments: Any) -> T:
         """Wait for what is done in the thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
     def complain(self, sentence: str) -> None:
         """Say what is wrong, once."""
@@ -147,11 +148,7 @@ class Learning:
     """Who decides on the votes of each kind, by what was learned from those before."""
 
     def __init__(
-        self,
-        settings: Settings,
-        state: FileState | None,
-        is_crowded: Callable[[], bool],
-        cap: OverOneCap | None = None,
+        self, settings: Settings, state: FileState | None, is_crowded: Callable[[], bool], cap: OverOneCap | None
     ) -> None:
         self._settings = settings
         self.cap = cap
@@ -159,25 +156,23 @@ class Learning:
         self._kinds: OrderedDict[tuple[str, str], TrafficKey] = OrderedDict()
         self._log = AuditLog(state) if state else None
         self._audits: deque[Audit] = deque(maxlen=MOST_AUDITS)
-        self.auditor = Auditor(self._audited, is_crowded)
-        trouble = "what was learned and audited can't be shared"
-        self._keeper = Keeper("suffice-planner", self._share, trouble)
+        self._auditor = Auditor(self._audited, is_crowded)
+        self._keeper = Keeper("suffice-planner", self._share, "what was learned and audited can't be shared")
         self._planning: set[TrafficKey] = set()
         self._chance = random.Random()  # noqa: S311
         self._forecasts: dict[tuple[Controller, int], tuple[float, float] | None] = {}
 
-    async def open(self) -> None:
-        """Begin, with what was known before."""
-        await self._keeper.share()
-        if self._settings.vote == "shadow":
-            voting = self._settings.sampling.voting
-            await self._keeper.aside(partial(self._foretell, (voting.controller, voting.budget)))
-        self._keeper.begin()
-
-    async def close(self) -> None:
-        """End what nobody waits for, and keep what was learned."""
-        await self.auditor.close()
-        await self._keeper.close()
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Learn in here, from what was known before on; audits that are under way at the end are left."""
+        async with self._keeper.open():
+            if self._settings.vote == "shadow":
+                voting = self._settings.sampling.voting
+                await self._keeper.aside(self._foretell, (voting.controller, voting.budget))
+            try:
+                yield
+            finally:
+                await self._auditor.close()
 
     def key(self, model: str | None, topic: str) -> TrafficKey:
         """The kind of a request."""
@@ -241,7 +236,7 @@ class Learning:
 
         if self._chance.random() < self._settings.audit:
             # What is learned of it is learned when it is over: an audit is a full tally.
-            self.auditor.audit(AuditedVote(vote, server, outcome, kind.model, kind.topic, learned))
+            self._auditor.audit(AuditedVote(vote, server, outcome, kind.model, kind.topic, learned))
         else:
             learned()
         self._plan_if_outdated(kind)
@@ -281,7 +276,7 @@ class Learning:
 
     async def _share(self) -> None:
         for kind in list(self._kinds.values()):
-            await self._keeper.aside(partial(self._sync_kind, kind))
+            await self._keeper.aside(self._sync_kind, kind)
         if self._log:
             self._take_in(await self._keeper.aside(self._log.news))
 
@@ -305,7 +300,7 @@ class Learning:
             self._take_in([audit])
             return
         try:
-            await self._keeper.aside(partial(self._log.append, audit))
+            await self._keeper.aside(self._log.append, audit)
             self._take_in(await self._keeper.aside(self._log.news))
         except OSError as error:
             self._keeper.complain(f"audits can't be kept: {error}")
@@ -326,8 +321,8 @@ class Learning:
             by_kind.setdefault((audit.model, audit.topic), []).append(audit)
         return {
             "share": self._settings.audit,
-            "pending": self.auditor.pending,
-            "dropped": self.auditor.dropped,
+            "pending": self._auditor.pending,
+            "dropped": self._auditor.dropped,
             "all": prove(self._audits),
             "kinds": [
                 {"model": name[0], "topic": name[1], **prove(audits), **self._in_force(self._kinds.get(name))}
@@ -363,10 +358,7 @@ def kept_in(folder: str, model: str, topic: str) -> str:
 def foretell(controller: Controller, budget: int, *, certain: bool) -> float:
     """How many samples a vote on typical questions takes, in the mean.
 
-    Args:
-        controller: Who decides.
-        budget: The most draws of a vote.
-        certain: Whether it is certain that there is an answer; else a vote ends where no two of its first draws agree.
+    Unless it is `certain` that there is an answer, a vote ends where no two of its first draws agree.
 
     >>> from suffice import get_controller
     >>> foretell(get_controller("sc:draws=4"), 8, certain=True)

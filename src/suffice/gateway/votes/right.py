@@ -95,16 +95,15 @@ class Assurance:
     async def _kind(self, model: str | None, topic: str) -> AssuredKind | None:
         """What is known of a kind of request, with what was kept of it; None where no calibration is for it."""
         name = (model or "", topic)
-        if name not in self._kinds:
-            fits = (
-                one for one in self._settings.calibrations if one.model in (None, model) and one.topic in (None, topic)
-            )
+        kind = self._kinds.get(name)
+        if kind is None:
+            rules = self._settings.calibrations
+            fits = (one for one in rules if one.model in (None, model) and one.topic in (None, topic))
             if (rule := next(fits, None)) is None:
                 return None
-            self._kinds[name] = AssuredKind(rule.calibration, self._settings.risk)
+            kind = self._kinds[name] = AssuredKind(rule.calibration, self._settings.risk)
             if len(self._kinds) > MOST_KINDS:
                 self._kinds.popitem(last=False)
-        kind = self._kinds[name]
         self._kinds.move_to_end(name)
         if self._state and kind.version is None:
             await self.keeper.share()
@@ -117,18 +116,19 @@ class Assurance:
 
     def remember(self, reply: str, record: Record) -> None:
         """Know a reply when feedback comes for it."""
-        self._replies.pop(reply, None)
         self._replies[reply] = record
-        while len(self._replies) > BUCKETS * EACH:
+        self._replies.move_to_end(reply)
+        if len(self._replies) > BUCKETS * EACH:
             self._replies.popitem(last=False)
 
     async def take(self, caller: str, told: Any) -> dict[str, Any]:
         """Take in what a client says of a reply; GatewayError where it is nothing, or not the client's to say."""
         reply, right, gold = _read(told)
-        record = await self.keeper.aside(partial(self._claim, _remembered_as(caller, reply)))
+        name = _remembered_as(caller, reply)
+        record = await self.keeper.aside(self._claim, name)
         if record is None and self._state:  # another worker may not have told yet
             await asyncio.sleep(learning.SYNC_SECONDS)
-            record = await self.keeper.aside(partial(self._claim, _remembered_as(caller, reply)))
+            record = await self.keeper.aside(self._claim, name)
         if record is None:
             message = "no such reply is remembered for this key: it was too long ago, or no vote with a calibration"
             raise GatewayError(404, message, code="not_found")
@@ -139,7 +139,7 @@ class Assurance:
         kind = await self._kind(record["model"], record["topic"])
         if kind is None:
             raise GatewayError(404, "there is no calibration for it any more", code="not_found")
-        await self.keeper.aside(partial(self._learn, kind, record, verdict))
+        await self.keeper.aside(self._learn, kind, record, verdict)
         return {"id": reply, "right": verdict, "taken": True, "labels": len(kind.in_force[0].scores)}
 
     def summary(self) -> dict[tuple[str, str], dict[str, Any]]:
@@ -159,12 +159,10 @@ class Assurance:
 
         def change(kept: bytes | None) -> bytes | None:
             records = _records(kept)
-            known = records.get(reply)
-            if known is None:
+            if reply not in records:
                 return None
-            claimed.append({**known})
-            known["told"] = True
-            return json.dumps(records).encode()
+            claimed.append(records[reply])
+            return json.dumps(records | {reply: records[reply] | {"told": True}}).encode()
 
         self._update(_bucket(reply), change)
         return claimed[-1] if claimed else None
@@ -186,7 +184,7 @@ class Assurance:
     async def _share(self) -> None:
         await self.keeper.aside(self._keep_replies)
         for name in list(self._kinds):
-            await self.keeper.aside(partial(self._sync_kind, name))
+            await self.keeper.aside(self._sync_kind, name)
 
     def _keep_replies(self) -> None:
         """Write down the replies that no file knows yet."""
@@ -223,11 +221,6 @@ class AssuredVote:
     topic: str
     calibration: Calibration
     threshold: float | None
-
-    @property
-    def voting(self) -> dict[str, Any]:
-        """What it sets of how the vote is held."""
-        return {"calibration": self.calibration, "threshold": self.threshold}
 
     def remember(self, reply: str, caller: str, outcome: Outcome) -> None:
         """Know its reply when feedback comes for it, from whoever asked."""

@@ -3,6 +3,7 @@
 Where it gives no answer it is the reply, byte for byte; where it does, the vote goes on from there.
 """
 
+import asyncio
 import math
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -10,22 +11,23 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 
 import aiohttp
-from starlette.requests import Request
 
 from suffice.answers import Extractor
 from suffice.gateway.errors import from_upstream
-from suffice.gateway.events import Passed, Thought, Upcoming
+from suffice.gateway.exchange import DrawBegun, Exchange, Passed, SentTo, Thought, Upcoming
 from suffice.gateway.fleet.relay import back, whole
 from suffice.gateway.fleet.upstreams import Upstreams, pieces_of, unpacked
 from suffice.gateway.operations import metrics
 from suffice.gateway.requests.parse import ParsedRequest, with_members
+from suffice.live import Progress
 from suffice.live.dialects import MalformedError
 from suffice.live.dialects.base import UNREADABLE, StreamReader, as_json
 from suffice.live.dialects.sse import Delta, EventDecoder, Piece
-from suffice.live.servers.hosts import DrawRequest
+from suffice.live.servers.hosts import DrawRequest, most_tokens
 from suffice.live.servers.retry import TooLongError
-from suffice.live.servers.server import Server
+from suffice.live.servers.server import DrawError, Server
 from suffice.live.signals import silenced
+from suffice.live.tracing import TRACING
 from suffice.response import Response
 
 MOST_HELD = 64
@@ -61,35 +63,63 @@ class Scouted:
     """Whether the client's stream has begun with its thoughts."""
 
 
-@dataclass(frozen=True)
 class Scout:
-    """Sends scouts of one request to an upstream that speaks its dialect."""
+    """Sends scouts of one request.
 
-    parsed: ParsedRequest
-    server: Server
-    upstreams: Upstreams
-    http: Request
-    extractor: Extractor
-    draw: DrawRequest
-    reader: StreamReader
-    """Reads its reply, where that streams."""
-    hold: float
-    """So many seconds a stream is held at most, from its first token."""
-    tell: Callable[[Thought], None]
-    """Is told what the model thinks before it says anything."""
+    A stream is held for `hold` seconds at most from its first token; None where it is the reply in any case. `tell` is
+    called with what the model thinks before that.
+    """
+
+    def __init__(
+        self,
+        parsed: ParsedRequest,
+        server: Server,
+        upstreams: Upstreams,
+        exchange: Exchange,
+        tell: Callable[[Thought], None],
+        hold: float | None,
+    ) -> None:
+        self._parsed = parsed
+        self._server = server
+        self._upstreams = upstreams
+        self._exchange = exchange
+        self._tell = tell
+        self._hold = hold or 0.0
+        self._may_vote = hold is not None
+        most = most_tokens(parsed.fields)
+        self._extractor = parsed.options.extractor.for_request(parsed.messages, asked=False, most_tokens=most)
+        signals = self._may_vote and parsed.options.voting.wants_signals
+        self._draw = DrawRequest(parsed.fields, parsed.client.streamed, signals=signals)
+        self._reader = StreamReader(server.dialect, signals)
 
     async def send(self) -> Scouted:
         """What it brings, whole or, where the client wants a stream, held until it is known what it will be."""
-        with metrics.IN_FLIGHT.track_inprogress():
-            return await self.server.handling_retries(self._send_and_read)
+        server, reader = self._server, self._reader
+        self._exchange.add(DrawBegun(lambda: Progress(1, 0, reader.generated)))
+        span = TRACING.begin("chat", self._parsed.fields, server.dialect, role="scout" if self._may_vote else "once")
+        try:
+            with span.within(), metrics.IN_FLIGHT.track_inprogress():
+                async with asyncio.timeout(max(0.01, server.question.deadline - time.monotonic())):
+                    scouted = await server.handling_retries(self._send_and_read)
+                span.brought(scouted.response, server.host.name)
+        except TimeoutError:
+            seconds = self._parsed.options.deadline_seconds
+            raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
+        except DrawError as error:
+            raise from_upstream(error.cause, str(error)) from None
+        finally:
+            self._exchange.add(SentTo(server.host.name))
+        if self._may_vote:
+            metrics.SCOUTS.labels("yes" if scouted.extractor else "no").inc()
+        return scouted
 
     async def _send_and_read(self) -> Scouted:
         begun = time.monotonic()
-        scouted = await (self._streamed() if self.parsed.client.streamed else self._whole())
+        scouted = await (self._streamed() if self._parsed.client.streamed else self._whole())
         if scouted.response is None:
             return scouted
         timed = replace(scouted.response, seconds=round(time.monotonic() - begun, 3))
-        return replace(scouted, response=timed, extractor=self.extractor.for_scout(timed))
+        return replace(scouted, response=timed, extractor=self._extractor.for_scout(timed) if self._may_vote else None)
 
     async def _whole(self) -> Scouted:
         """One whose reply comes whole."""
@@ -98,7 +128,7 @@ class Scout:
         headers = back(reply.raw_headers)
         plain = unpacked(body, reply.headers.get("content-encoding", ""))
         try:
-            said = self.server.dialect.read(plain, 1, has_signals)[0]
+            said = self._server.dialect.read(plain, 1, has_signals)[0]
         except MalformedError:
             return Scouted(Passed(reply.status, headers, whole(body)))
         if has_signals:
@@ -114,17 +144,17 @@ class Scout:
         """
         reply, has_signals = await self._open()
         passed = Passed(reply.status, back(reply.raw_headers), pieces_of(reply))
-        reader, strip = self.reader, without_logprobs if has_signals else bytes
-        reasoning = ReasoningRelay(self.tell)
+        reader, strip = self._reader, without_logprobs if has_signals else bytes
+        reasoning = ReasoningRelay(self._tell)
         pieces = Upcoming(passed.pieces)
-        hold, over = Hold(self.hold), False
+        hold, over = Hold(self._hold), False
         reader.restart()
         try:
             while (piece := await pieces.next(hold.ends - time.monotonic())) is not None:
                 for event in reader.decoder.feed(piece):  # from where it is passed on, it need not be read
                     reasoning.take(strip(event), [] if over else reader.read(event))
                     over = over or hold.is_over(reader.said)
-                if over or self.extractor.is_hopeless(reader.text):
+                if over or self._extractor.is_hopeless(reader.text):
                     break
             if pieces.ended and reader.streamed and not reader.closed:
                 raise ConnectionError("its stream ended before its response did")
@@ -142,24 +172,24 @@ class Scout:
         left = bytes(reader.decoder.rest)
         body = bytes(reasoning.held) + strip(left)
         try:  # a server that does not stream sends a whole reply
-            response = reader.response() if reader.streamed else self.server.dialect.read(left, 1, has_signals)[0]
+            response = reader.response() if reader.streamed else self._server.dialect.read(left, 1, has_signals)[0]
         except MalformedError:
             response = None
         return Scouted(replace(passed, pieces=whole(body)), response, told=reasoning.told > 0)
 
     async def _open(self) -> tuple[aiohttp.ClientResponse, bool]:
         """The beginning of the reply, and whether there are log probabilities in it that the client does not expect."""
-        return await self.server.handling_refused_signals(self.draw, self._send_once)
+        return await self._server.handling_refused_signals(self._draw, self._send_once)
 
     async def _send_once(self, top: int | None) -> tuple[aiohttp.ClientResponse, bool]:
-        raw = self.parsed.raw
+        raw = self._parsed.raw
         if top is not None:
-            asked = self.draw.fields
-            more = self.server.dialect.with_signals(asked, top)
+            asked = self._draw.fields
+            more = self._server.dialect.with_signals(asked, top)
             raw = with_members(raw, {name: more[name] for name in more if more[name] is not asked.get(name)})
-        upstream = self.upstreams.at(self.server.host)
-        ends = self.server.question.deadline
-        return await upstream.open(self.http, self.parsed.path, raw, ends, plain=True), top is not None
+        upstream = self._upstreams.by_host[self._server.host]
+        ends = self._server.question.deadline
+        return await upstream.open(self._exchange.request, self._parsed.path, raw, ends, plain=True), top is not None
 
 
 class ReasoningRelay:
