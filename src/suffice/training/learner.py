@@ -14,11 +14,10 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 
 from suffice.controllers.base import Controller
 from suffice.controllers.files import FORMAT
-from suffice.controllers.learned import LearnedController
+from suffice.controllers.learned import Layers, LearnedController, outputs
 from suffice.executors import Link
 from suffice.penalties import Penalties
 from suffice.replay import Result, evaluate, mean_over_pools
-from suffice.tally import FloatArray
 from suffice.training.env import SamplingVecEnv, Supply
 from suffice.training.setting import TrainingJob
 
@@ -48,9 +47,6 @@ FINAL_REPEATS = 100
 """Training episodes, the choice of the best moment and the reported figures are each on draws of their own."""
 
 
-Layers = list[tuple[FloatArray, FloatArray]]
-
-
 class QuickPolicy(ActorCriticPolicy):
     """The usual policy, acting by NumPy while a run collects: for one state most of torch's work is overhead."""
 
@@ -61,7 +57,7 @@ class QuickPolicy(ActorCriticPolicy):
             extractor = self.mlp_extractor
             self._layers = views(extractor.policy_net, self.action_net), views(extractor.value_net, self.value_net)
             self._chance = np.random.default_rng(torch.initial_seed())
-        logits, values = (_outputs(layers, obs.numpy()) for layers in self._layers)
+        logits, values = (outputs(layers, obs.numpy()) for layers in self._layers)
         logits -= logits.max(axis=1, keepdims=True)
         logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
         actions = (logs if deterministic else logs + self._chance.gumbel(size=logs.shape)).argmax(axis=1)
@@ -72,14 +68,7 @@ class QuickPolicy(ActorCriticPolicy):
 def views(hidden: torch.nn.Sequential, last: torch.nn.Module) -> Layers:
     """A network's weights as arrays in the same memory: what the optimiser changes is changed in them."""
     linear: Any = [module for module in [*hidden, last] if isinstance(module, torch.nn.Linear)]
-    return [(module.weight.detach().numpy().T, module.bias.detach().numpy()) for module in linear]
-
-
-def _outputs(layers: Layers, states: FloatArray) -> FloatArray:
-    for weights, bias in layers[:-1]:
-        states = np.tanh(states @ weights + bias)
-    weights, bias = layers[-1]
-    return states @ weights + bias
+    return [(module.weight.detach().numpy(), module.bias.detach().numpy()) for module in linear]
 
 
 @dataclass(frozen=True)
@@ -333,7 +322,7 @@ def network(model: PPO) -> Layers:
     """The layers that choose the action."""
     policy: Any = model.policy
     layers = views(policy.mlp_extractor.policy_net, policy.action_net)
-    return [(weights.T.copy(), bias.copy()) for weights, bias in layers]
+    return [(weights.copy(), bias.copy()) for weights, bias in layers]
 
 
 def _card(job: TrainingJob) -> dict[str, Any]:
