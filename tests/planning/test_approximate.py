@@ -10,11 +10,12 @@ from helpers.pools import make_pool
 from helpers.tallies import tally_by_votes, tally_of
 
 from suffice import Penalties, Plan, Tally, confidence, get_controller
-from suffice.planning import UNIVERSAL, Prior, build_model, confidences, plan
+from suffice.planning import UNIVERSAL, Prior, confidences
 from suffice.planning.approximate import confidence_table, plan_table, simulate
 from suffice.planning.budgets import expected_means, for_mean_samples
-from suffice.planning.model import Model, cached
-from suffice.planning.tables import Table, partition_keys
+from suffice.planning.model import Model, build_model, cached
+from suffice.planning.tables import SIZE_KEYS, Table
+from suffice.planning.values import plan
 from suffice.replay import learn_prior
 from suffice.tally import FloatArray, Standings
 
@@ -83,7 +84,7 @@ def test_episodes_are_the_process_s() -> None:
 
 def test_no_two_partitions_share_a_key() -> None:
     for level in build_model(SMALL).levels:
-        assert len(set(partition_keys(level.parts).tolist())) == len(level.parts)
+        assert len(set(SIZE_KEYS[level.parts].sum(axis=1, dtype=np.uint64).tolist())) == len(level.parts)
 
 
 def voted(*votes: int, none: int = 0) -> Tally:

@@ -29,8 +29,9 @@ from suffice import (
     load_pool,
     save_controller,
 )
-from suffice.planning import UNIVERSAL, Model, Prior, build_model, plan, prepare
-from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, confidence_before
+from suffice.planning import UNIVERSAL, Prior, prepare
+from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, Model, build_model, confidence_before
+from suffice.planning.values import plan
 from suffice.replay.reliability import Reliability, decile_sums
 
 BUDGET = 6

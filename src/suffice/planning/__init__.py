@@ -11,8 +11,7 @@ from suffice.planning.confidence import (
 )
 from suffice.planning.controller import Mixture, Plan, ceiling, prior_of
 from suffice.planning.learning import Learner
-from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Model, Prior, build_model
-from suffice.planning.values import Policy, plan
+from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Prior
 
 __all__ = [
     "EXACT_BUDGET",
@@ -20,11 +19,8 @@ __all__ = [
     "UNIVERSAL",
     "Learner",
     "Mixture",
-    "Model",
     "Plan",
-    "Policy",
     "Prior",
-    "build_model",
     "ceiling",
     "certainties",
     "certainty",
@@ -32,7 +28,6 @@ __all__ = [
     "confidences",
     "is_certainty_known",
     "is_ready",
-    "plan",
     "prepare",
     "prior_of",
 ]

@@ -186,16 +186,14 @@ def _moments(budget: int, prior: Prior) -> list[EpisodeStates]:
         if step.draws >= first:
             tops.append(step.top.T.copy())
             leaders.append(step.leader.copy())
-    agree = [leader == leaders[-1] for leader in leaders[:-1]]
-    return [_moment(first + later, budget, tops[later], agrees) for later, agrees in enumerate(agree)]
-
-
-def _moment(draws: int, budget: int, top: IntArray, agrees: np.ndarray) -> EpisodeStates:
-    packed = (top.astype(np.int64) * [1 << 20, 1 << 10, 1]).sum(axis=1)
-    kept, state, counts = np.unique(packed, return_inverse=True, return_counts=True)
-    states = np.stack([kept >> 20, kept >> 10 & 1023, kept & 1023], axis=1)
-    stays = np.bincount(state, agrees) / counts
-    return EpisodeStates(budget, draws, states.astype(np.int16), counts.astype(float), state.astype(np.int32), stays)
+    found = []
+    for draws, (top, leader) in enumerate(zip(tops[:-1], leaders[:-1], strict=True), start=first):
+        packed = (top.astype(np.int64) * [1 << 20, 1 << 10, 1]).sum(axis=1)
+        kept, state, counts = np.unique(packed, return_inverse=True, return_counts=True)
+        states = np.stack([kept >> 20, kept >> 10 & 1023, kept & 1023], axis=1).astype(np.int16)
+        stays = np.bincount(state, leader == leaders[-1]) / counts
+        found.append(EpisodeStates(budget, draws, states, counts.astype(float), state.astype(np.int32), stays))
+    return found
 
 
 def first_confidences(sure: FloatArray, budget: int, prior: Prior) -> list[FloatArray]:

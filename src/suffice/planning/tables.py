@@ -52,10 +52,6 @@ SIZE_KEYS = np.array([0, *(pow(6364136223846793005, size, 2**64) for size in ran
 """A partition's key is the sum over its parts of their sizes' keys, modulo 2⁶⁴: no two partitions share one."""
 
 
-def partition_keys(parts: IntArray) -> np.ndarray:
-    return SIZE_KEYS[parts].sum(axis=1, dtype=np.uint64)
-
-
 @lru_cache(maxsize=2)
 def levels(budget: int) -> list[Level]:
     """The partitions of 0 to `budget` votes, each level in rising order of the keys."""
@@ -152,7 +148,7 @@ class Table:
     def find_many(self, column: str, tallies: Tallies) -> np.ndarray:
         votes, top = tallies.votes, tallies.top(3)
         none = tallies.draws - votes.sum(axis=1)
-        keys = partition_keys(votes) + none.astype(np.uint64) * SIZE_KEYS[1]
+        keys = SIZE_KEYS[votes].sum(axis=1, dtype=np.uint64) + none.astype(np.uint64) * SIZE_KEYS[1]
         numbers = np.zeros(len(keys), self.columns[column].dtype)
         for draws in np.unique(tallies.draws).tolist():
             chosen = tallies.draws == draws
