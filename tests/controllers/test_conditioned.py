@@ -21,7 +21,7 @@ from suffice import (
     shipped_controllers,
 )
 from suffice.controllers.conditioned import CONDITIONS, FEATURES, LARGEST_INPUT, conditions, features
-from suffice.planning import ceiling
+from suffice.planning.controller import ceiling
 from suffice.tally import Standings
 from suffice.testing import check_controller
 

@@ -6,7 +6,7 @@ rounded, and a decision is the same on any machine.
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,10 @@ class ConditionedController(NetworkController):
                 raise ControllerError(f"penalty_{name} must be between {low:g} and {high:g}, not {value:g}")
         super().__init__(layers, {**card, "penalties": asdict(penalties)}, TOP)
         self.penalties = penalties
+        self._exact = [
+            (on_grid(weights.astype(float)).T.copy(), on_grid(biases.astype(float))) for weights, biases in layers
+        ]
+        """The weights, inputs × outputs, and biases, on the grid."""
         self._conditioned: dict[int, FloatArray] = {}
 
     def at(self, penalties: Penalties) -> "ConditionedController":
@@ -149,13 +153,6 @@ class ConditionedController(NetworkController):
         except SufficeError:
             raise ValueError from None
 
-    @cached_property
-    def _exact(self) -> tuple[tuple[FloatArray, FloatArray], ...]:
-        """The weights, inputs × outputs, and biases, on the grid."""
-        return tuple(
-            (on_grid(weights.astype(float)).T.copy(), on_grid(biases.astype(float))) for weights, biases in self.layers
-        )
-
     def check_budget(self, budget: int) -> None:
         low, high = self.ranges["budget"]
         if not low <= budget <= high:
@@ -183,10 +180,6 @@ class ConditionedController(NetworkController):
         return self._asked[scores.argmax() if top[0] else 1 + scores[1:].argmax()]
 
 
-SWEEP = [(draw, 0.0) for draw in (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)]
-WITH_ROUNDS = [(0.0075, 0.005), (0.0075, 0.01), (0.02, 0.01)]
-
-
 @cache
 def shipped_controllers() -> dict[tuple[float, float], ConditionedController]:
     """The shipped network at the paper's penalties for a draw and a few for a round; it serves all between them too.
@@ -194,7 +187,9 @@ def shipped_controllers() -> dict[tuple[float, float], ConditionedController]:
     >>> shipped_controllers()[0.0075, 0.0].card["actions"]
     [1, 2, 4]
     """
-    return {pair: _shipped().at(Penalties(*pair)) for pair in sorted(SWEEP + WITH_ROUNDS)}
+    sweep = [(draw, 0.0) for draw in (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)]
+    with_rounds = [(0.0075, 0.005), (0.0075, 0.01), (0.02, 0.01)]
+    return {pair: _shipped().at(Penalties(*pair)) for pair in sorted(sweep + with_rounds)}
 
 
 @cache

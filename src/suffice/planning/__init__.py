@@ -9,7 +9,7 @@ from suffice.planning.confidence import (
     is_ready,
     prepare,
 )
-from suffice.planning.controller import Mixture, Plan, ceiling, prior_of
+from suffice.planning.controller import Plan, prior_of
 from suffice.planning.learning import Learner
 from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Prior
 
@@ -18,10 +18,8 @@ __all__ = [
     "LARGEST_BUDGET",
     "UNIVERSAL",
     "Learner",
-    "Mixture",
     "Plan",
     "Prior",
-    "ceiling",
     "certainties",
     "certainty",
     "confidence",

@@ -257,7 +257,7 @@ def confidence_table(budget: int, prior: Prior) -> Table:
             return np.ones(len(top))
         return Basis.of(top, draws, budget).confidence(arrays["fit"])
 
-    return Table.of(levels(exact_draws(budget)), {"confidence": arrays["first"]}, later)
+    return Table(levels(exact_draws(budget)), {"confidence": arrays["first"]}, later)
 
 
 def plan_table(budget: int, prior: Prior, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1) -> Table:
@@ -277,7 +277,7 @@ def plan_table(budget: int, prior: Prior, penalties: Penalties, actions: tuple[i
         worths = state_worths(sure, fit, Basis.of(top, draws, budget), penalties, actions)
         return worths.asked if column == "asked" else worths.asked_without_stop
 
-    return Table.of(levels(exact_draws(budget)), arrays, later)
+    return Table(levels(exact_draws(budget)), arrays, later)
 
 
 def cached_confidence(budget: int, prior: Prior) -> Arrays:

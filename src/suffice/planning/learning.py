@@ -63,15 +63,11 @@ class _State(NamedTuple):
     known: list[Partition]
 
 
-def _bands() -> FloatArray:
-    """Kinds of questions that traffic may turn to: neighbouring points of the grid, a row of weights each."""
-    concentration, discount = np.divmod(np.arange(CONCENTRATIONS.size * DISCOUNTS.size), DISCOUNTS.size)
-    band = concentration // 2 * 3 + np.minimum(discount // 3, 2)
-    members = band == np.unique(band)[:, None]
-    return members / members.sum(axis=1, keepdims=True)
-
-
-BANDS = _bands()
+_CONCENTRATION, _DISCOUNT = np.divmod(np.arange(CONCENTRATIONS.size * DISCOUNTS.size), DISCOUNTS.size)
+_BAND = _CONCENTRATION // 2 * 3 + np.minimum(_DISCOUNT // 3, 2)
+_MEMBERS = np.unique(_BAND)[:, None] == _BAND
+BANDS: FloatArray = _MEMBERS / _MEMBERS.sum(axis=1, keepdims=True)
+"""Kinds of questions that traffic may turn to: neighbouring points of the grid, a row of weights each."""
 
 
 class Learner:
@@ -146,7 +142,6 @@ class Learner:
 
     @property
     def mean_draws(self) -> float:
-        """How many draws the votes that are remembered took, in the mean."""
         with self._lock:
             return float(np.mean([sum(parts) for parts in self._known])) if self._known else 0.0
 

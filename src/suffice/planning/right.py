@@ -45,13 +45,9 @@ KIND = "calibration"
 
 
 def score(leader: Any, draws: Any, none: Any, signal: Any = 0.0) -> Any:
-    """How votes rank by the chance to be right: numbers, or arrays of them.
+    """How votes rank by the chance to be right, from numbers or arrays of them.
 
-    Args:
-        leader: The votes of the answer.
-        draws: All draws.
-        none: Those without an answer.
-        signal: How far the signal of those who gave the answer is from its mean, in standard deviations.
+    These are the votes of the answer, all draws, those without an answer, and the standardised signal of the answer.
     """
     odds = np.log((leader + 0.5) / (draws - leader + 0.5))
     return SHARE * odds + DRAWS * np.log(draws / 8) + NONE * none / draws + SIGNAL * signal

@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -84,13 +84,12 @@ class Preset:
     sharpness: float = 1.0
     """A factor on the first layer's weights at the start: one vote moves a state by 1/budget only."""
     policy: type[ActorCriticPolicy] = ActorCriticPolicy
-    policy_options: dict[str, Any] = field(default_factory=dict)
+    optimizer: dict[str, Any] | None = None
+    """Options of Adam, in place of those of Stable-Baselines3."""
 
 
 PRESETS = {
-    "paper": Preset(
-        1, {"learning_rate": 1e-5}, policy=QuickPolicy, policy_options={"optimizer_kwargs": {"fused": True}}
-    ),
+    "paper": Preset(1, {"learning_rate": 1e-5}, policy=QuickPolicy, optimizer={"fused": True}),
     "fast": Preset(
         256,
         {"learning_rate": 1e-3, "n_steps": 64, "batch_size": 4096},
@@ -147,15 +146,9 @@ def measure(
     controller: str | Controller, job: TrainingJob, seed: int = FINAL_SEED, repeats: int = FINAL_REPEATS
 ) -> list[Result]:
     """Replay a controller over the training pools."""
-    setting = job.setting
+    budget, penalties = job.setting.budget, job.setting.penalties
     return evaluate(
-        job.pools,
-        controller,
-        budget=setting.budget,
-        repeats=repeats,
-        seed=seed,
-        penalties=setting.penalties,
-        confidence=False,
+        job.pools, controller, budget=budget, repeats=repeats, seed=seed, penalties=penalties, confidence=False
     )
 
 
@@ -165,11 +158,7 @@ def figures(results: Sequence[Result]) -> dict[str, float | None]:
 
 
 def target_reward(
-    results: Sequence[Result],
-    controller: LearnedController,
-    job: TrainingJob,
-    seed: int = FINAL_SEED,
-    repeats: int = FINAL_REPEATS,
+    results: Sequence[Result], controller: LearnedController, job: TrainingJob, seed: int, repeats: int
 ) -> float:
     """The mean reward of a replay where the job's target is what counts as right."""
     if job.setting.target == "running":
@@ -200,16 +189,15 @@ def new_model(job: TrainingJob, preset: Preset) -> PPO:
         env,
         gamma=GAMMA,
         gae_lambda=GAE_LAMBDA,
-        policy_kwargs={"net_arch": list(HIDDEN), **preset.policy_options},
+        policy_kwargs={"net_arch": list(HIDDEN), "optimizer_kwargs": preset.optimizer},
         seed=job.seed,
         device="cpu",
         **options,
     )
-    if preset.sharpness != 1:
-        extractor: Any = model.policy.mlp_extractor
-        with torch.no_grad():
-            for first, *_ in (extractor.policy_net, extractor.value_net):
-                first.weight *= preset.sharpness
+    extractor: Any = model.policy.mlp_extractor
+    with torch.no_grad():
+        for first, *_ in (extractor.policy_net, extractor.value_net):
+            first.weight *= preset.sharpness
     return model
 
 
@@ -234,7 +222,7 @@ class Look:
             **self.controller.card,
             **about,
             **figures(results),
-            "target_reward": target_reward(results, self.controller, self.job),
+            "target_reward": target_reward(results, self.controller, self.job, FINAL_SEED, FINAL_REPEATS),
             "rules": {rule: figures(measure(rule, self.job)) for rule in RULES},
         }
         return Trained(LearnedController(self.controller.layers, card), results)
