@@ -17,16 +17,8 @@ from suffice.tally import Standings
 def network(seed: int = 0, **card: object) -> LearnedController:
     """A controller with random weights, large enough to take every action somewhere."""
     random = np.random.default_rng(seed)
-    full = {
-        "kind": "learned",
-        "format": 1,
-        "budget": 32,
-        "top": 5,
-        "first": 4,
-        "actions": [1, 2, 4],
-        "activation": "tanh",
-        **card,
-    }
+    usual = {"kind": "learned", "format": 1, "budget": 32, "top": 5, "first": 4, "activation": "tanh"}
+    full = {**usual, "actions": [1, 2, 4], **card}
     sizes = [int(full["top"]) + 2, 8, len(full["actions"]) + 1]  # type: ignore[call-overload, arg-type]
     layers = [
         (random.normal(size=(n, m)).astype(np.float32) * 4, random.normal(size=n).astype(np.float32))
