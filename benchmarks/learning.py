@@ -19,9 +19,10 @@ import numpy as np
 from gateway import gateway, load
 
 from suffice import Penalties, Plan, Pool, Tally, bundled_pools, load_pool
-from suffice.planning import UNIVERSAL, Prior, build_model, confidences
+from suffice.planning import UNIVERSAL, Prior, confidences
 from suffice.planning.learning import FEWEST, Learner
 from suffice.planning.learning import likelihoods as likelihoods_of
+from suffice.planning.model import build_model
 from suffice.pools import draw_episodes
 from suffice.replay import certainty_reliability, learn_prior
 from suffice.replay.learning import TrafficRun, serve

@@ -10,9 +10,10 @@ import tempfile
 import time
 
 from suffice import Penalties, Plan, load_pool
-from suffice.planning import UNIVERSAL, Policy, build_model, plan
 from suffice.planning.approximate import plan_table
 from suffice.planning.budgets import follow
+from suffice.planning.model import UNIVERSAL, build_model
+from suffice.planning.values import Policy, plan
 from suffice.training.learner import learn
 from suffice.training.setting import TrainingJob
 

@@ -10,7 +10,7 @@ import pytest
 
 from suffice import ArrayController, Controller, ControllerError, Plan, SavedController, Tallies, Tally, get_controller
 from suffice.controllers import file_kind
-from suffice.planning import Mixture
+from suffice.planning.controller import Mixture
 from suffice.tally import FloatArray, IntArray
 from suffice.testing import check_controller
 

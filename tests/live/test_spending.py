@@ -13,7 +13,7 @@ from helpers.commands import suffice, works
 from suffice import OptionError, Plan, save_controller
 from suffice.live.batches.batch import Spent
 from suffice.live.batches.journal import Journal
-from suffice.planning import Mixture
+from suffice.planning.controller import Mixture
 from suffice.response import Response
 from suffice.testing import FakeServer, Reply, completion
 

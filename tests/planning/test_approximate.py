@@ -10,11 +10,12 @@ from helpers.pools import make_pool
 from helpers.tallies import tally_by_votes, tally_of
 
 from suffice import Penalties, Plan, Tally, confidence, get_controller
-from suffice.planning import UNIVERSAL, Prior, build_model, confidences, plan
+from suffice.planning import UNIVERSAL, Prior, confidences
 from suffice.planning.approximate import confidence_table, plan_table, simulate
-from suffice.planning.budgets import expected_means, for_mean_samples
-from suffice.planning.model import Model, cached
-from suffice.planning.tables import Table, partition_keys
+from suffice.planning.budgets import expected_means, follow, for_mean_samples
+from suffice.planning.model import Model, build_model, cached
+from suffice.planning.tables import SIZE_KEYS, Table
+from suffice.planning.values import Policy, plan
 from suffice.replay import learn_prior
 from suffice.tally import FloatArray, Standings
 
@@ -38,19 +39,10 @@ def by_partition(table: Table, column: str, model: Model, draws: int) -> FloatAr
 
 
 def value_of(table: Table, model: Model, penalties: Penalties) -> float:
-    """The exact value of a plan: what it asks for is followed through all partitions, backwards."""
-    value: list[FloatArray] = [2 * model.confidence[-1] - 1]
-    for draws in range(model.budget - 1, -1, -1):
-        asked = by_partition(table, "asked", model, draws).astype(int)
-        here = 2 * model.confidence[draws] - 1
-        for action in np.unique(asked[asked > 0]):
-            ahead = value[action - 1]
-            for votes in range(draws + action - 1, draws - 1, -1):
-                level = model.levels[votes]
-                ahead = np.bincount(level.parent, model.probabilities[votes] * ahead[level.child])
-            here = np.where(asked == action, ahead - penalties.round - penalties.draw * action, here)
-        value.insert(0, here)
-    return float(value[0][0])
+    """The exact value of a plan: what it asks for is followed through all partitions."""
+    asked = [by_partition(table, "asked", model, draws).astype(int) for draws in range(model.budget + 1)]
+    means = follow(model, Policy(asked, asked, []))
+    return 2 * means.agreement - 1 - penalties.draw * means.samples - penalties.round * means.rounds
 
 
 @pytest.mark.parametrize("prior", [UNIVERSAL, FITTED])
@@ -83,7 +75,7 @@ def test_episodes_are_the_process_s() -> None:
 
 def test_no_two_partitions_share_a_key() -> None:
     for level in build_model(SMALL).levels:
-        assert len(set(partition_keys(level.parts).tolist())) == len(level.parts)
+        assert len(set(SIZE_KEYS[level.parts].sum(axis=1, dtype=np.uint64).tolist())) == len(level.parts)
 
 
 def voted(*votes: int, none: int = 0) -> Tally:

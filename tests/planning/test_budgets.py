@@ -18,13 +18,13 @@ from suffice import (
     load_pool,
     save_controller,
 )
-from suffice.planning import Mixture
 from suffice.planning.budgets import (
     expected_means,
     for_agreement,
     for_mean_samples,
     for_mean_samples_and_rounds,
 )
+from suffice.planning.controller import Mixture
 from suffice.replay.targets import HELD_OUT_SEED, meet
 
 MEASURE = expected_means(20)

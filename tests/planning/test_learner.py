@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from suffice import Plan, Tally, certainty, confidence
 from suffice.planning import UNIVERSAL, Prior
 from suffice.planning.learning import ARMED, FLOOR, MEMORY, Learner, learned_prior, likelihoods, maximise, partition
-from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, cache_folder, log_likelihood
+from suffice.planning.model import CONCENTRATIONS, DISCOUNTS, log_likelihood
 
 partitions = st.lists(st.integers(1, 12), min_size=1, max_size=8).map(lambda parts: tuple(sorted(parts, reverse=True)))
 
@@ -145,7 +145,7 @@ def test_confidence_and_certainty_follow_the_prior_and_leave_nothing_on_disk(
     plan = taught((EASY, 500)).plan(Plan(), 8)
     tally = tally_of(["7", "7"], 8)
     sure, certain = confidence(tally, plan.prior), certainty(tally, plan.prior)
-    assert not list(cache_folder().glob("*"))
+    assert not list(tmp_path.rglob("*"))
     assert (sure or 0) > (confidence(tally) or 1)
     assert (certain or 0) > (certainty(tally) or 1)
     again = pickle.loads(pickle.dumps(plan))

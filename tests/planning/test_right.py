@@ -117,27 +117,14 @@ def test_a_file_gives_the_same_calibration_back(tmp_path: Path) -> None:
     assert loaded.card["labels"] == 60
 
 
-@pytest.mark.parametrize(
-    "broken",
-    ["", "[]", "{}", '{"kind": "calibration", "format": 1}', '{"kind": "weights", "format": 1}'],
-)
-def test_files_that_are_none_are_refused(tmp_path: Path, broken: str) -> None:
-    (tmp_path / "it.json").write_text(broken)
-    with pytest.raises(OptionError, match="not a whole calibration"):
-        load_calibration(tmp_path / "it.json")
-
-
-def test_a_newer_format_and_numbers_that_make_none_are_refused(tmp_path: Path) -> None:
-    KNOWN.save(tmp_path / "it.json")
-    told = json.loads((tmp_path / "it.json").read_text())
-    for change, message in (
-        ({"format": 2}, "newer"),
-        ({"slope": -1.0}, "not a whole"),
-        ({"truths": [1, 2]}, "not a whole"),
-        ({"truths": [1, float("inf")]}, "not a whole"),
-        ({"scores": [1.0]}, "not a whole"),
-        ({"signal": {"name": "tail"}}, "not a whole"),
-    ):
-        (tmp_path / "it.json").write_text(json.dumps(told | change))
+def test_a_newer_format_and_files_that_are_none_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "it.json"
+    KNOWN.save(path)
+    told = json.loads(path.read_text())
+    changes: list[dict[str, Any]] = [{"kind": "weights"}, {"slope": -1.0}, {"truths": [1, 2]}, {"scores": [1.0]}]
+    changes += [{"truths": [1, float("inf")]}, {"signal": {"name": "tail"}}]
+    broken = ["", "[]", "{}", '{"kind": "calibration", "format": 1}', *(json.dumps(told | one) for one in changes)]
+    for text, message in [(json.dumps(told | {"format": 2}), "newer"), *((text, "not a whole") for text in broken)]:
+        path.write_text(text)
         with pytest.raises(OptionError, match=message):
-            load_calibration(tmp_path / "it.json")
+            load_calibration(path)

@@ -8,7 +8,7 @@ from helpers.pools import make_pool
 
 from suffice import ArrayController, Controller, Flow, Pool, Tallies, Tally, evaluate, get_controller, load_pool
 from suffice.controllers import question_random
-from suffice.planning import Mixture, Plan
+from suffice.planning.controller import Mixture, Plan
 from suffice.pools import draw_episodes
 from suffice.replay.run import replay, run
 from suffice.tally import IntArray

@@ -116,12 +116,9 @@ def test_supply_gives_every_question_as_often() -> None:
         assert 8 < few.sum() < 56, "questions come mixed, not one after the other"
 
 
-def test_gold_needs_gold_answers() -> None:
+def test_gold_needs_gold_answers_and_a_small_pool_is_refused() -> None:
     with pytest.raises(PoolError, match='no gold answer, which the target "gold" needs'):
         SamplingEnv(make_pool("a" * 32, gold=None), Setting(target="gold"))
-
-
-def test_a_small_pool_is_refused() -> None:
     with pytest.raises(PoolError, match="fewer than the budget"):
         SamplingEnv(make_pool("a" * 31))
 

@@ -1,22 +1,23 @@
 """The conditioned controller: one small network for every budget and price within its range, and the one we ship.
 
 All its arithmetic is exact: inputs and weights are multiples of 1/1024, so that no sum in double precision is ever
-rounded, and a decision is the same alone, in a batch and on any machine.
+rounded, and a decision is the same on any machine.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from suffice.controllers.files import Layers, NetworkController, file_kind, load_controller, register
+from suffice.controllers.files import file_kind, load_controller, register
+from suffice.controllers.learned import Layers, NetworkController
 from suffice.errors import ControllerError, SufficeError
 from suffice.penalties import ROUND_IN_USE, Penalties
-from suffice.tally import FloatArray, IntArray, Tallies, Tally
+from suffice.tally import FloatArray
 
 TOP = 5
 LARGEST_BUDGET = 256
@@ -26,48 +27,31 @@ GRID = 1024
 LARGEST_INPUT = 2.1
 OVER_LOG = float(1 / np.log(TOP))
 
-MOST_KNOWN = 200_000
-"""Decisions that are remembered for single tallies, before all are forgotten."""
+_WHOLE = np.arange(2 * LARGEST_BUDGET + 1, dtype=float)
+_POSITIVE = np.maximum(_WHOLE, 1)
+# Functions of whole numbers, 0 where there is no value.
+INVERSE: list[float] = ((_WHOLE > 0) / _POSITIVE).tolist()
+ROOT: list[float] = np.sqrt(_WHOLE).tolist()
+INVERSE_ROOT: list[float] = ((_WHOLE > 0) / np.sqrt(_POSITIVE)).tolist()
+LOG: list[float] = np.log2(_WHOLE + 1).tolist()
+TIMES_LOG: list[float] = (_WHOLE * np.log(_POSITIVE)).tolist()
 
 
-class WholeNumberTables(NamedTuple):
-    """Functions of whole numbers, 0 where there is no value: as arrays for many tallies, as lists for one."""
-
-    inverse: Any
-    root: Any
-    inverse_root: Any
-    log: Any
-    times_log: Any
-
-
-def _tables() -> WholeNumberTables:
-    whole = np.arange(2 * LARGEST_BUDGET + 1, dtype=float)
-    positive, some = np.maximum(whole, 1), whole > 0
-    inverse, inverse_root = some / positive, some / np.sqrt(positive)
-    return WholeNumberTables(inverse, np.sqrt(whole), inverse_root, np.log2(whole + 1), whole * np.log(positive))
-
-
-ARRAYS = _tables()
-LISTS = WholeNumberTables(*(column.tolist() for column in ARRAYS))
-
-
-def features(top: Any, draws: Any, budget: Any, tables: WholeNumberTables) -> tuple[Any, ...]:
-    """What the network sees of a tally, from the top 5 counts (a list of numbers or of columns) and the draws.
+def features(budget: int, draws: int, *top: int) -> tuple[float, ...]:
+    """What the network sees of a tally, from the draws and the top 5 counts.
 
     These are the paper's state (counts, draws, entropy), and the same numbers on scales that suit every budget: shares
-    of the draws, and leads in standard deviations. Only products and sums of table entries: they are exact to the last
-    bit alike for one tally and for many.
+    of the draws, and leads in standard deviations.
     """
     first, second, third, fourth, fifth = top
-    inverse, times_log = tables.inverse, tables.times_log
-    over_budget, over_draws, left = inverse[budget], inverse[draws], budget - draws
+    over_budget, over_draws, left = INVERSE[budget], INVERSE[draws], budget - draws
     votes = first + second + third + fourth + fifth
-    spread = times_log[first] + times_log[second] + times_log[third] + times_log[fourth] + times_log[fifth]
-    entropy = (times_log[votes] - spread) * inverse[votes] * OVER_LOG
+    spread = TIMES_LOG[first] + TIMES_LOG[second] + TIMES_LOG[third] + TIMES_LOG[fourth] + TIMES_LOG[fifth]
+    entropy = (TIMES_LOG[votes] - spread) * INVERSE[votes] * OVER_LOG
     lead, further = first - second, first - third
-    ahead = lead * tables.inverse_root[first + second]
-    ahead_of_third = further * tables.inverse_root[first + third]
-    to_come = tables.root[budget] * tables.inverse_root[left]
+    ahead = lead * INVERSE_ROOT[first + second]
+    ahead_of_third = further * INVERSE_ROOT[first + third]
+    to_come = ROOT[budget] * INVERSE_ROOT[left]
     return (
         first * over_budget,
         second * over_budget,
@@ -82,16 +66,16 @@ def features(top: Any, draws: Any, budget: Any, tables: WholeNumberTables) -> tu
         fifth * over_draws,
         votes * over_draws,
         over_draws,
-        tables.log[draws] * 0.25,
-        tables.log[left] * 0.25,
+        LOG[draws] * 0.25,
+        LOG[left] * 0.25,
         # In standard deviations, of the votes so far and of what may still come, on scales that end at 1.
         ahead / (ahead + 2),
         ahead_of_third / (ahead_of_third + 2),
         ahead * to_come / (ahead * to_come + 2),
         ahead_of_third * to_come / (ahead_of_third * to_come + 2),
         # Above ½ the vote is settled.
-        lead * inverse[lead + left],
-        further * inverse[further + left],
+        lead * INVERSE[lead + left],
+        further * INVERSE[further + left],
     )
 
 
@@ -121,7 +105,7 @@ class ConditionedController(NetworkController):
     vote it draws on, and where nobody can pass the leader any more it stops.
     `layers` are pairs of weights (outputs × inputs) and biases: inputs are the features and then the conditions.
 
-    >>> from suffice import get_controller
+    >>> from suffice import Tally, get_controller
     >>> rl = get_controller("rl:penalty_draw=0.01,penalty_round=0.002")
     >>> rl.first, rl.decide(Tally(16)), rl.decide(Tally(64))
     (4, 4, 4)
@@ -133,12 +117,12 @@ class ConditionedController(NetworkController):
             low, high = self.ranges[f"penalty_{name}"]
             if not low <= value <= high:
                 raise ControllerError(f"penalty_{name} must be between {low:g} and {high:g}, not {value:g}")
-        self.layers = layers
-        self.card = {**card, "penalties": asdict(penalties)}
+        super().__init__(layers, {**card, "penalties": asdict(penalties)}, TOP)
         self.penalties = penalties
-        self.first: int = card["first"]
-        self._asked: list[int] = [0, *card["actions"]]
-        self._known: dict[tuple[int, ...], int] = {}
+        self._exact = [
+            (on_grid(weights.astype(float)).T.copy(), on_grid(biases.astype(float))) for weights, biases in layers
+        ]
+        """The weights, inputs × outputs, and biases, on the grid."""
         self._conditioned: dict[int, FloatArray] = {}
 
     def at(self, penalties: Penalties) -> "ConditionedController":
@@ -169,13 +153,6 @@ class ConditionedController(NetworkController):
         except SufficeError:
             raise ValueError from None
 
-    @cached_property
-    def _exact(self) -> tuple[tuple[FloatArray, FloatArray], ...]:
-        """The weights, inputs × outputs, and biases, on the grid."""
-        return tuple(
-            (on_grid(weights.astype(float)).T.copy(), on_grid(biases.astype(float))) for weights, biases in self.layers
-        )
-
     def check_budget(self, budget: int) -> None:
         low, high = self.ranges["budget"]
         if not low <= budget <= high:
@@ -184,56 +161,23 @@ class ConditionedController(NetworkController):
     def _condition(self, budget: int) -> FloatArray:
         """What budget and prices add to the first layer, its biases included."""
         if budget not in self._conditioned:
-            self.check_budget(budget)
             weights, biases = self._exact[0]
             seen = on_grid(conditions(budget, self.penalties.draw, self.penalties.round))
             self._conditioned[budget] = seen @ weights[FEATURES:] + biases
         return self._conditioned[budget]
 
-    def _scores(self, inputs: FloatArray, condition: FloatArray) -> FloatArray:
-        """What the network gives each action, for one row of features or for many."""
-        (first, _), (second, bias), (last, last_bias) = self._exact
-        hidden = np.maximum(np.dot(on_grid(inputs), first[:FEATURES]) + condition, 0)
-        hidden = np.maximum(np.dot(hidden, second) + bias, 0)
-        return np.dot(hidden, last) + last_bias
-
-    def decide(self, tally: Tally) -> int:
-        state = (tally.budget, tally.draws, *tally.top(TOP))
-        if (asked := self._known.get(state)) is None:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            asked = self._known[state] = self.pass_through(tally)
-        return asked
-
-    def pass_through(self, tally: Tally) -> int:
-        """The decision by the network itself."""
-        budget, draws, top = tally.budget, tally.draws, tally.top(TOP)
-        condition = self._condition(budget)
-        if (missing := self._first_round(budget) - draws) > 0:
-            return missing
-        if top[0] and top[0] - top[1] >= tally.left:  # nobody can pass the leader any more
+    def pass_through(self, budget: int, draws: int, *top: int) -> int:
+        first_round = self.first if 2 * self.first <= budget else 0
+        if draws < first_round:
+            return first_round - draws
+        if top[0] and top[0] - top[1] >= budget - draws:  # nobody can pass the leader any more
             return 0
-        scores = self._scores(np.array(features(top, draws, budget, LISTS)), condition)
+        (first, _), (second, bias), (last, last_bias) = self._exact
+        seen = on_grid(np.array(features(budget, draws, *top)))
+        hidden = np.maximum(np.dot(seen, first[:FEATURES]) + self._condition(budget), 0)
+        hidden = np.maximum(np.dot(hidden, second) + bias, 0)
+        scores = np.dot(hidden, last) + last_bias
         return self._asked[scores.argmax() if top[0] else 1 + scores[1:].argmax()]
-
-    def decide_many(self, tallies: Tallies) -> IntArray:
-        budget, draws, top = tallies.budget, tallies.draws, tallies.top(TOP)
-        condition = self._condition(budget)
-        states, where = np.unique(np.column_stack([draws, top]), axis=0, return_inverse=True)
-        columns = states.T.astype(np.intp)
-        scores = self._scores(np.column_stack(features(columns[1:], columns[0], budget, ARRAYS)), condition)
-        scores[columns[1] == 0, 0] = -np.inf  # without a vote there is nothing to stop with
-        asked = np.array(self._asked)[scores.argmax(axis=1)]
-        asked[(columns[1] > 0) & (columns[1] - columns[2] >= budget - columns[0])] = 0
-        missing = self._first_round(budget) - columns[0]
-        return np.where(missing > 0, missing, asked)[where.ravel()]
-
-    def _first_round(self, budget: int) -> int:
-        return self.first if 2 * self.first <= budget else 0
-
-
-SWEEP = [(draw, 0.0) for draw in (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)]
-WITH_ROUNDS = [(0.0075, 0.005), (0.0075, 0.01), (0.02, 0.01)]
 
 
 @cache
@@ -243,7 +187,9 @@ def shipped_controllers() -> dict[tuple[float, float], ConditionedController]:
     >>> shipped_controllers()[0.0075, 0.0].card["actions"]
     [1, 2, 4]
     """
-    return {pair: _shipped().at(Penalties(*pair)) for pair in sorted(SWEEP + WITH_ROUNDS)}
+    sweep = [(draw, 0.0) for draw in (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)]
+    with_rounds = [(0.0075, 0.005), (0.0075, 0.01), (0.02, 0.01)]
+    return {pair: _shipped().at(Penalties(*pair)) for pair in sorted(sweep + with_rounds)}
 
 
 @cache

@@ -5,11 +5,9 @@ A controller file is one .safetensors file with a controller's numbers and a car
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar
-
-import numpy as np
 
 from suffice.controllers.base import ArrayController, Controller, import_planner
 from suffice.errors import ControllerError, SufficeError
@@ -59,44 +57,6 @@ class SavedController(ArrayController):
     @abstractmethod
     def from_file(cls, tensors: dict[str, FloatArray], card: Mapping[str, Any]) -> Self:
         """The controller of a file; KeyError, TypeError or ValueError where they don't make one."""
-
-
-Layers = Sequence[tuple[FloatArray, FloatArray]]
-"""Of a network: pairs of weights (outputs × inputs) and biases."""
-
-
-class NetworkController(SavedController):
-    """A saved controller with a small network."""
-
-    layers: Layers
-
-    def __repr__(self) -> str:
-        return f"<{self}>"
-
-    def tensors(self) -> dict[str, FloatArray]:
-        return {
-            f"layers.{number}.{name}": np.ascontiguousarray(tensor, np.float32)
-            for number, layer in enumerate(self.layers)
-            for name, tensor in zip(("weight", "bias"), layer, strict=True)
-        }
-
-    @staticmethod
-    def layers_of(tensors: Mapping[str, FloatArray], width: int, numbers: Iterable[Any]) -> Layers:
-        """The layers of a file, in order, for inputs of a width.
-
-        ValueError where one doesn't fit the one before, or a number of the card is none above 0.
-        """
-        count = len(tensors) // 2
-        if any(type(number) is not int or number < 1 for number in numbers) or count < 1 or len(tensors) != 2 * count:
-            raise ValueError
-        layers = [(tensors[f"layers.{number}.weight"], tensors[f"layers.{number}.bias"]) for number in range(count)]
-        for weights, biases in layers:
-            if weights.dtype.kind != "f" or weights.shape != (*biases.shape, width):
-                raise ValueError
-            if not (np.isfinite(weights).all() and np.isfinite(biases).all()):
-                raise ValueError
-            width = len(biases)
-        return layers
 
 
 K = TypeVar("K", bound=type[SavedController])

@@ -9,30 +9,23 @@ from suffice.planning.confidence import (
     is_ready,
     prepare,
 )
-from suffice.planning.controller import Mixture, Plan, ceiling, prior_of
+from suffice.planning.controller import Plan, prior_of
 from suffice.planning.learning import Learner
-from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Model, Prior, build_model
-from suffice.planning.values import Policy, plan
+from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Prior
 
 __all__ = [
     "EXACT_BUDGET",
     "LARGEST_BUDGET",
     "UNIVERSAL",
     "Learner",
-    "Mixture",
-    "Model",
     "Plan",
-    "Policy",
     "Prior",
-    "build_model",
-    "ceiling",
     "certainties",
     "certainty",
     "confidence",
     "confidences",
     "is_certainty_known",
     "is_ready",
-    "plan",
     "prepare",
     "prior_of",
 ]

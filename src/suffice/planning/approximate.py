@@ -186,16 +186,14 @@ def _moments(budget: int, prior: Prior) -> list[EpisodeStates]:
         if step.draws >= first:
             tops.append(step.top.T.copy())
             leaders.append(step.leader.copy())
-    agree = [leader == leaders[-1] for leader in leaders[:-1]]
-    return [_moment(first + later, budget, tops[later], agrees) for later, agrees in enumerate(agree)]
-
-
-def _moment(draws: int, budget: int, top: IntArray, agrees: np.ndarray) -> EpisodeStates:
-    packed = (top.astype(np.int64) * [1 << 20, 1 << 10, 1]).sum(axis=1)
-    kept, state, counts = np.unique(packed, return_inverse=True, return_counts=True)
-    states = np.stack([kept >> 20, kept >> 10 & 1023, kept & 1023], axis=1)
-    stays = np.bincount(state, agrees) / counts
-    return EpisodeStates(budget, draws, states.astype(np.int16), counts.astype(float), state.astype(np.int32), stays)
+    found = []
+    for draws, (top, leader) in enumerate(zip(tops[:-1], leaders[:-1], strict=True), start=first):
+        packed = (top.astype(np.int64) * [1 << 20, 1 << 10, 1]).sum(axis=1)
+        kept, state, counts = np.unique(packed, return_inverse=True, return_counts=True)
+        states = np.stack([kept >> 20, kept >> 10 & 1023, kept & 1023], axis=1).astype(np.int16)
+        stays = np.bincount(state, leader == leaders[-1]) / counts
+        found.append(EpisodeStates(budget, draws, states, counts.astype(float), state.astype(np.int32), stays))
+    return found
 
 
 def first_confidences(sure: FloatArray, budget: int, prior: Prior) -> list[FloatArray]:
@@ -259,7 +257,7 @@ def confidence_table(budget: int, prior: Prior) -> Table:
             return np.ones(len(top))
         return Basis.of(top, draws, budget).confidence(arrays["fit"])
 
-    return Table.of(levels(exact_draws(budget)), {"confidence": arrays["first"]}, later)
+    return Table(levels(exact_draws(budget)), {"confidence": arrays["first"]}, later)
 
 
 def plan_table(budget: int, prior: Prior, penalties: Penalties, actions: tuple[int, ...], fewest: int = 1) -> Table:
@@ -279,7 +277,7 @@ def plan_table(budget: int, prior: Prior, penalties: Penalties, actions: tuple[i
         worths = state_worths(sure, fit, Basis.of(top, draws, budget), penalties, actions)
         return worths.asked if column == "asked" else worths.asked_without_stop
 
-    return Table.of(levels(exact_draws(budget)), arrays, later)
+    return Table(levels(exact_draws(budget)), arrays, later)
 
 
 def cached_confidence(budget: int, prior: Prior) -> Arrays:

@@ -65,14 +65,13 @@ def is_ready(budget: int, prior: Prior = UNIVERSAL) -> bool:
 
 
 def _table(budget: int, prior: Prior) -> Table:
-    return prior.tables.get(budget, lambda: _made(budget, prior))
+    def make() -> Table:
+        if budget > EXACT_BUDGET:
+            return confidence_table(budget, prior)
+        model = build_model(budget, prior)
+        return Table(model.levels, {"confidence": np.concatenate(model.confidence)})
 
-
-def _made(budget: int, prior: Prior) -> Table:
-    if budget > EXACT_BUDGET:
-        return confidence_table(budget, prior)
-    model = build_model(budget, prior)
-    return Table.of(model.levels, {"confidence": np.concatenate(model.confidence)})
+    return prior.tables.get(budget, make)
 
 
 NODES = 64
@@ -102,18 +101,12 @@ def certainty(tally: Tally, prior: Prior = UNIVERSAL) -> float | None:
     >>> round(certainty(tally), 2)
     0.88
     """
-    votes = _votes(tally)
-    return _certainty(votes, prior) if votes else None
+    return _certainty(tuple(tally.votes.values()), prior) if tally.votes else None
 
 
 def is_certainty_known(tally: Tally, prior: Prior = UNIVERSAL) -> bool:
     """Whether it was worked out before, so that it takes no time to speak of."""
-    votes = _votes(tally)
-    return not votes or votes in prior.certainties
-
-
-def _votes(tally: Tally) -> tuple[int, ...]:
-    return tuple(filter(None, tally.top(tally.draws)))
+    return not tally.votes or tuple(tally.votes.values()) in prior.certainties
 
 
 def certainties(tallies: Tallies, prior: Prior = UNIVERSAL) -> FloatArray:

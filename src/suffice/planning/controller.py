@@ -9,16 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from suffice.controllers import (
-    FORMAT,
-    ConditionedController,
-    Controller,
-    LearnedController,
-    SavedController,
-    file_kind,
-    get_controller,
-    register,
-)
+from suffice.controllers import FORMAT, Controller, SavedController, file_kind, get_controller, register
+from suffice.controllers.learned import NetworkController
 from suffice.errors import ControllerError, whole_number
 from suffice.penalties import ROUND_IN_USE, Penalties
 from suffice.planning.approximate import plan_table
@@ -28,6 +20,8 @@ from suffice.planning.values import plan
 from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray, Tallies, Tally
 
 LARGE_ACTIONS = (24, 32, 48, 64)
+"""Where no actions were chosen, these come in for large budgets."""
+
 MOST_TABLES = 16
 EXTENT = f"exact up to a budget of {EXACT_BUDGET}, approximate up to {LARGEST_BUDGET}"
 
@@ -113,11 +107,6 @@ class Plan(SavedController):
         actions, pools = tuple(card["actions"]), card.get("pools", ())
         return Plan(penalties["draw"], penalties["round"], actions, prior, fewest, pools)
 
-    def actions_at(self, budget: int) -> tuple[int, ...]:
-        """The actions; where none were chosen, larger ones too for a budget that has the room."""
-        chosen = budget <= EXACT_BUDGET or self.actions != Plan.actions
-        return self.actions if chosen else self.actions + LARGE_ACTIONS
-
 
 @file_kind("mixture")
 @dataclass(frozen=True)
@@ -170,24 +159,23 @@ _tables: Cache[tuple[int, Plan], Table] = Cache(MOST_TABLES)
 def planned(budget: int, chosen: Plan) -> Table:
     """The plan for a budget; the last few are kept, for others that are equal."""
 
-    def shared() -> Table:
-        return _tables.get((budget, chosen), lambda: _plan(budget, chosen))
+    def make() -> Table:
+        chosen.check_budget(budget)
+        penalties, actions = Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions
+        if budget > EXACT_BUDGET:
+            actions = actions + LARGE_ACTIONS if actions == Plan.actions else actions
+            return plan_table(budget, chosen.prior, penalties, actions, chosen.fewest)
+        model = build_model(budget, chosen.prior)
+        return Table(model.levels, plan(model, penalties, actions, chosen.fewest).columns)
 
-    return chosen.tables.get(budget, (lambda: _plan(budget, chosen)) if chosen.prior.passing else shared)
-
-
-def _plan(budget: int, chosen: Plan) -> Table:
-    chosen.check_budget(budget)
-    penalties, actions = Penalties(chosen.penalty_draw, chosen.penalty_round), chosen.actions_at(budget)
-    if budget > EXACT_BUDGET:
-        return plan_table(budget, chosen.prior, penalties, actions, chosen.fewest)
-    model = build_model(budget, chosen.prior)
-    return Table.of(model.levels, plan(model, penalties, actions, chosen.fewest).columns)
+    if chosen.prior.passing:
+        return chosen.tables.get(budget, make)
+    return chosen.tables.get(budget, lambda: _tables.get((budget, chosen), make))
 
 
 def ceiling(controller: str | Controller, penalties: Penalties, budget: int = DEFAULT_BUDGET) -> Plan | None:
     """The planner that a learned controller is measured against: the same actions, these penalties."""
     learned = get_controller(controller)
-    if not isinstance(learned, LearnedController | ConditionedController) or budget > EXACT_BUDGET:
+    if not isinstance(learned, NetworkController) or budget > EXACT_BUDGET:
         return None
     return Plan(penalties.draw, penalties.round, tuple(learned.card["actions"]))

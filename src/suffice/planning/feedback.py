@@ -14,9 +14,6 @@ MOST_LABELS = 300
 KEPT_LABELS = 50
 """So many of them say how often answers are right after a promise was broken: those before are of another time."""
 
-Label = tuple[float, int]
-"""The score of a vote, and whether its answer was right."""
-
 
 @dataclass(frozen=True)
 class Feedback:
@@ -29,7 +26,8 @@ class Feedback:
     (30, 0, 0)
     """
 
-    labels: tuple[Label, ...] = ()
+    labels: tuple[tuple[float, int], ...] = ()
+    """Of each vote its score, and whether its answer was right."""
     fresh: int = 0
     """How many came since a promise was last broken: they alone say what may be promised now."""
     promise: RiskPromise | None = None

@@ -1,23 +1,13 @@
 """Learning the prior from traffic: what kind of questions come, by how their answers repeat; no labels.
 
 A vote stops by what was seen alone, so the likelihood of a stopped tally is that of its partition: what is learned from
-stopped votes is as valid as what is learned from full ones. For whoever serves traffic, a learner for each kind of it:
-
-    learner = Learner()
-    learner.observe(tally)              # every finished vote, once, as it ended: an audited one with all its draws
-    if learner.due:                     # now and then, and at once where the traffic has changed
-        plan = learner.plan(base, 32)   # in a thread; then swap it in for the votes that begin
-    learner.sync(update)                # in a thread: takes in what others have seen, and keeps it all
-
-`observe` and `due` take microseconds, `plan` some tenths of a second up to a budget of 32 and seconds above; all may be
-called from any thread. The plan's `prior` is what `confidence` and `certainty` take, and the plan keeps its tables
-itself: when it is dropped, they are.
+stopped votes is as valid as what is learned from full ones.
 """
 
 import hashlib
 import json
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -73,19 +63,18 @@ class _State(NamedTuple):
     known: list[Partition]
 
 
-def _bands() -> FloatArray:
-    """Kinds of questions that traffic may turn to: neighbouring points of the grid, a row of weights each."""
-    concentration, discount = np.divmod(np.arange(CONCENTRATIONS.size * DISCOUNTS.size), DISCOUNTS.size)
-    band = concentration // 2 * 3 + np.minimum(discount // 3, 2)
-    members = band == np.unique(band)[:, None]
-    return members / members.sum(axis=1, keepdims=True)
-
-
-BANDS = _bands()
+_CONCENTRATION, _DISCOUNT = np.divmod(np.arange(CONCENTRATIONS.size * DISCOUNTS.size), DISCOUNTS.size)
+_BAND = _CONCENTRATION // 2 * 3 + np.minimum(_DISCOUNT // 3, 2)
+_MEMBERS = np.unique(_BAND)[:, None] == _BAND
+BANDS: FloatArray = _MEMBERS / _MEMBERS.sum(axis=1, keepdims=True)
+"""Kinds of questions that traffic may turn to: neighbouring points of the grid, a row of weights each."""
 
 
 class Learner:
     """Remembers the partitions of the last votes, and finds the prior that they speak for.
+
+    Every finished vote is observed once, as it ended: an audited one with all its draws. `observe` and `due` take
+    microseconds; `plan` some tenths of a second up to a budget of 32 and seconds above. All are safe in any thread.
 
     >>> learner = Learner()
     >>> tally = Tally(budget=8)
@@ -102,7 +91,7 @@ class Learner:
         self.changes = 0
         """How often the traffic has changed."""
         self._lock = threading.Lock()
-        self._known: list[Partition] = []
+        self._known: deque[Partition] = deque(maxlen=MEMORY)
         self._fresh = 0  # so many of the last are not in the file
         self._news = 0  # so many came since the last plan
         self._dropped = False  # what the file has is of traffic that is no more
@@ -110,7 +99,7 @@ class Learner:
         self._expect(UNIVERSAL)
 
     def __len__(self) -> int:
-        return min(len(self._known), MEMORY)
+        return len(self._known)
 
     def observe(self, tally: Tally) -> None:
         """Learn from a finished vote; one with a single draw says nothing."""
@@ -122,11 +111,8 @@ class Learner:
         with self._lock:
             self._known.append(parts)
             self.seen += 1
-            self._fresh += 1
+            self._fresh = min(self._fresh + 1, MEMORY)
             self._news += 1
-            if len(self._known) > MEMORY * 5 // 4:  # not each time: to shorten a list takes a while
-                del self._known[:-MEMORY]
-                self._fresh = min(self._fresh, MEMORY)
             self._test(parts)
 
     def _test(self, parts: Partition) -> None:
@@ -134,18 +120,15 @@ class Learner:
 
         Each is of traffic half of which is of that band, against what is expected.
         """
-        surprise = self._surprises.get(parts)
-        if surprise is None:
-            likely = likelihoods(parts)
-            surprise = self._surprises[parts] = np.log((1 + BANDS @ likely / (likely @ self._expected)) / 2)
-        self._evidence += surprise
+        likely = likelihoods(parts)
+        self._evidence += np.log((1 + BANDS @ likely / (likely @ self._expected)) / 2)
         self._run += 1
         over = self._evidence <= 0
         self._evidence[over] = self._run[over] = 0
         strongest = int(self._evidence.argmax())
         run = int(self._run[strongest])
         if self._evidence[strongest] > ALARM and len(self._known) - run >= ARMED:
-            del self._known[:-run]
+            self._known = deque(list(self._known)[-run:], MEMORY)
             self._fresh = min(self._fresh, run)
             self._dropped = self._urgent = True
             self.changes += 1
@@ -154,15 +137,13 @@ class Learner:
     def _expect(self, prior: Prior) -> None:
         """Test the traffic against this prior from now on."""
         self._expected: FloatArray = np.array(prior.weights)
-        self._surprises: dict[Partition, FloatArray] = {}
         self._evidence: FloatArray = np.zeros(len(BANDS))
         self._run: IntArray = np.zeros(len(BANDS), int)
 
     @property
     def mean_draws(self) -> float:
-        """How many draws the votes that are remembered took, in the mean."""
         with self._lock:
-            return float(np.mean([sum(parts) for parts in self._known[-MEMORY:]])) if self._known else 0.0
+            return float(np.mean([sum(parts) for parts in self._known])) if self._known else 0.0
 
     @property
     def due(self) -> bool:
@@ -188,7 +169,7 @@ class Learner:
 
     def _counts(self) -> Counter[Partition]:
         with self._lock:
-            return Counter(self._known[-MEMORY:])
+            return Counter(self._known)
 
     def sync(self, update: Callable[[Callable[[bytes | None], bytes | None]], object]) -> None:
         """Add what is new here to what is kept, and take in what others have added: then all know the same.
@@ -205,7 +186,8 @@ class Learner:
                 merged = self._merged(saved)
                 self._news += merged.seen - self.seen
                 self._urgent |= merged.changes > self.changes
-                self.seen, self.changes, self._known = merged
+                self.seen, self.changes, known = merged
+                self._known = deque(known, MEMORY)
                 written, changes = self._fresh, self.changes
             return None if merged == saved else _packed(merged)
 
@@ -215,10 +197,10 @@ class Learner:
             self._dropped = self.changes > changes
 
     def _merged(self, saved: _State | None) -> _State:
-        here = _State(self.seen, self.changes, self._known[-MEMORY:])
+        here = _State(self.seen, self.changes, list(self._known))
         if saved is None:
             return here
-        fresh = self._known[len(self._known) - self._fresh :]
+        fresh = here.known[len(here.known) - self._fresh :]
         known = here.known if self._dropped else [*saved.known, *fresh][-MEMORY:]
         return _State(max(here.seen, saved.seen + len(fresh)), max(here.changes, saved.changes), known)
 

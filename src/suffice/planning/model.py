@@ -14,7 +14,7 @@ from functools import lru_cache
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -60,22 +60,17 @@ UNIVERSAL = Prior()
 def log_likelihood(parts: Sequence[int]) -> FloatArray:
     """The log probability of a partition, without zeros, at each point of the grid."""
     votes = sum(parts)
-    terms = _terms(_room(votes))
+    terms = _terms(max(LARGEST_BUDGET, 1 << votes.bit_length()))
     grown = terms.growth[np.array(parts)].sum(axis=0)
     return terms.new_answers[len(parts)] - terms.total[votes][:, None] + grown
 
 
-@dataclass(frozen=True)
-class _Terms:
+class _Terms(NamedTuple):
     """Sums that likelihoods are made of, for every number there may be: of answers, of votes, of an answer's votes."""
 
     new_answers: FloatArray
     total: FloatArray
     growth: FloatArray
-
-
-def _room(votes: int) -> int:
-    return LARGEST_BUDGET if votes <= LARGEST_BUDGET else 1 << votes.bit_length()
 
 
 @lru_cache(maxsize=2)
@@ -95,7 +90,7 @@ def _terms(most: int) -> _Terms:
 
 def step_probabilities(tree: list[Level], prior: Prior) -> list[FloatArray]:
     """The probability of each step of each level: a vote for any of the answers of its size, or for a new one."""
-    alpha, sums = CONCENTRATIONS[:, None], _terms(_room(len(tree)))
+    alpha, sums = CONCENTRATIONS[:, None], _terms(LARGEST_BUDGET)
     found: list[FloatArray] = [np.ones(len(tree[0].parent))]
     # Of a partition's likelihood only Σ log Γ(c − d) depends on the sizes of its parts: it grows by one term a vote.
     grown = np.zeros((1, len(DISCOUNTS)))
@@ -103,18 +98,19 @@ def step_probabilities(tree: list[Level], prior: Prior) -> list[FloatArray]:
     terms[0] = 0
     for votes, (before, level) in enumerate(pairwise(tree), start=1):
         grown = grown[before.parent[level.origin]] + terms[before.size[level.origin]]
+        answers = (level.parts > 0).sum(axis=1)
         # The rest is summed over the concentrations, once for every number of answers.
         with np.errstate(divide="ignore"):
             rest = sums.new_answers[: votes + 1] - sums.total[votes][:, None] + np.log(prior.grid)
         rest = np.exp(rest - rest.max(axis=(1, 2), keepdims=True))
         weights = np.exp(grown - grown.max(axis=1, keepdims=True))
         whole, pulled, fresh = (
-            (weights * (rest * factor).sum(axis=1)[level.answers])
+            (weights * (rest * factor).sum(axis=1)[answers])
             for factor in (1, 1 / (votes + alpha), alpha / (votes + alpha))
         )
         scale = 1 / whole.sum(axis=1)
         pull, drag = pulled.sum(axis=1) * scale, pulled @ DISCOUNTS * scale
-        novel = fresh.sum(axis=1) * scale + level.answers * drag
+        novel = fresh.sum(axis=1) * scale + answers * drag
         # A vote for an answer with c votes has probability c·pull − drag, one for a new answer has `novel`.
         one_answer = level.size * pull[level.parent] - drag[level.parent]
         found.append(np.where(level.size == 0, novel[level.parent], level.count * one_answer))
@@ -187,24 +183,21 @@ def confidence_before(
         after = np.where(is_top, one * leading[level.child] + others * lost, chance * leading[level.child])
         kept: FloatArray = np.bincount(level.parent, after, minlength=len(level.parts)).astype(float)
         confidence.insert(0, kept)
-        trailing = _trailing(level, one, chance, leading, trailing, next_steps, top)
-        next_steps = level.step_of_size()
+        trailing = _trailing(level, chance, leading, trailing, next_steps)
+        # The step for each partition and size of part, -1 where it has none.
+        next_steps = np.full((len(level.parts), int(level.size.max()) + 1), -1, np.int32)
+        next_steps[level.parent, level.size] = np.arange(len(level.parent))
     confidence[0] = np.zeros(1)  # no votes yet
     return confidence
 
 
 def _trailing(
-    level: Level,
-    one: FloatArray,
-    chance: FloatArray,
-    leading: FloatArray,
-    trailing: FloatArray,
-    next_steps: IntArray,
-    top: IntArray,
+    level: Level, chance: FloatArray, leading: FloatArray, trailing: FloatArray, next_steps: IntArray
 ) -> FloatArray:
     """The probability that a marked answer that doesn't lead becomes the reference, by the step of its size."""
-    kept = np.empty(len(level.parent))
-    degree, first = np.diff(level.first_step)[level.parent], level.first_step[level.parent]
+    one, kept = chance / level.count, np.empty(len(level.parent))
+    first_step = np.searchsorted(level.parent, np.arange(len(level.parts) + 1))
+    degree, first = np.diff(first_step)[level.parent], first_step[level.parent]
     for start in range(0, len(kept), STEPS_AT_ONCE):
         steps = slice(start, start + STEPS_AT_ONCE)
         # Every step of a marked answer's partition, its own among them, is a vote that may come next.
@@ -215,7 +208,7 @@ def _trailing(
         elsewhere = chance[vote] - np.where(vote == row + start, one[vote], 0)
         stays = trailing[next_steps[level.child[vote], level.size[steps][row]]]
         kept[steps] = np.bincount(row, elsewhere * stays)
-    passes = level.size == top[level.parent]
+    passes = level.size == level.parts[level.parent, 0]
     grown = np.where(passes, leading[level.child], trailing[next_steps[level.child, level.size + 1]])
     return np.where(level.size == 0, 0, kept + one * grown)
 
@@ -237,7 +230,8 @@ def cached(build: Callable[[], Arrays], *identity: object, keep: bool = True) ->
     if not keep:
         return build()
     name = hashlib.sha256(repr((VERSION, *identity)).encode()).hexdigest()[:24]
-    path = cache_folder() / f"model-{name}.npz"
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "suffice"
+    path = folder / f"model-{name}.npz"
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
@@ -247,9 +241,9 @@ def cached(build: Callable[[], Arrays], *identity: object, keep: bool = True) ->
     data = BytesIO()
     np.savez(data, **arrays)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         write_whole(path, data.getbuffer())
-        _forget_the_oldest(path.parent)
+        _forget_the_oldest(folder)
     except (OSError, OptionError):
         pass  # a cache that can't be written is only slower
     return arrays
@@ -262,8 +256,3 @@ def _forget_the_oldest(folder: Path) -> None:
         kept += file.stat().st_size
         if kept > MOST_BYTES:
             file.unlink()
-
-
-def cache_folder() -> Path:
-    """Where arrays are kept: `suffice` in XDG_CACHE_HOME, or in ~/.cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "suffice"

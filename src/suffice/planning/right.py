@@ -45,13 +45,9 @@ KIND = "calibration"
 
 
 def score(leader: Any, draws: Any, none: Any, signal: Any = 0.0) -> Any:
-    """How votes rank by the chance to be right: numbers, or arrays of them.
+    """How votes rank by the chance to be right, from numbers or arrays of them.
 
-    Args:
-        leader: The votes of the answer.
-        draws: All draws.
-        none: Those without an answer.
-        signal: How far the signal of those who gave the answer is from its mean, in standard deviations.
+    These are the votes of the answer, all draws, those without an answer, and the standardised signal of the answer.
     """
     odds = np.log((leader + 0.5) / (draws - leader + 0.5))
     return SHARE * odds + DRAWS * np.log(draws / 8) + NONE * none / draws + SIGNAL * signal
@@ -64,14 +60,9 @@ class SignalScale(NamedTuple):
     mean: float
     deviation: float
 
-    def standard(self, values: FloatArray) -> FloatArray:
-        """How far values are from the mean; 0 where they are not known."""
-        far: FloatArray = np.nan_to_num((values - self.mean) / self.deviation)
-        return far.clip(-FARTHEST, FARTHEST)
-
-    def standard_of_one(self, value: float) -> float:
-        """The same of a single value, for which numpy takes twenty times as long."""
-        return min(max((value - self.mean) / self.deviation, -FARTHEST), FARTHEST)
+    def standard(self, values: Any) -> Any:
+        """How far a value, or each of an array, is from the mean; 0 where it is not known."""
+        return np.nan_to_num((values - self.mean) / self.deviation).clip(-FARTHEST, FARTHEST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +101,7 @@ class Calibration:
         if tally.leader is None:
             return None
         top = tally.top(tally.draws)
-        known = 0.0 if self.signal is None or signal is None else self.signal.standard_of_one(signal)
+        known = 0.0 if self.signal is None or signal is None else self.signal.standard(signal)
         return self.at(score(top[0], tally.draws, tally.draws - sum(top), known))
 
     def at(self, scored: float) -> float:
@@ -216,18 +207,14 @@ def load_calibration(path: str | Path) -> Calibration:
         told = json_object(Path(path).read_text(encoding="utf-8"), "a calibration")
         if told["kind"] == KIND and told["format"] > FORMAT:
             raise OptionError(f"{path}: this calibration has format {told['format']}, newer than this suffice knows")
-        return _read(told)
+        level, slope = float(told["level"]), float(told["slope"])
+        scores, truths = np.array(told["scores"], float), np.array(told["truths"], int)
+        signal = told["signal"] and SignalScale(**told["signal"])
+        whole = scores.ndim == 1 and scores.shape == truths.shape and np.isfinite([level, slope, *scores]).all()
+        if told["kind"] != KIND or not whole or slope <= 0 or not np.isin(truths, (0, 1)).all():
+            raise ValueError
     except (OSError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise OptionError(f"{path}: this is not a whole calibration; make one with suffice calibrate") from None
-
-
-def _read(told: Mapping[str, Any]) -> Calibration:
-    level, slope = float(told["level"]), float(told["slope"])
-    scores, truths = np.array(told["scores"], float), np.array(told["truths"], int)
-    signal = told["signal"] and SignalScale(**told["signal"])
-    whole = scores.ndim == 1 and scores.shape == truths.shape and np.isfinite([level, slope, *scores]).all()
-    if told["kind"] != KIND or not whole or slope <= 0 or not np.isin(truths, (0, 1)).all():
-        raise ValueError
     return Calibration(level, slope, scores, truths, signal, told)
 
 

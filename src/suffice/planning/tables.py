@@ -4,8 +4,8 @@ Tables have a row for each of them, by which tallies find theirs; for large budg
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import lru_cache
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
@@ -32,28 +32,9 @@ class Level:
     count: IntArray
     child: IntArray
 
-    @cached_property
-    def answers(self) -> IntArray:
-        return (self.parts > 0).sum(axis=1)
-
-    @cached_property
-    def first_step(self) -> IntArray:
-        """Where each partition's steps begin."""
-        return np.searchsorted(self.parent, np.arange(len(self.parts) + 1))
-
-    def step_of_size(self) -> IntArray:
-        """The step for each partition and size of part, -1 where it has none; not kept, since it is large."""
-        steps = np.full((len(self.parts), int(self.size.max(initial=0)) + 1), -1, np.int32)
-        steps[self.parent, self.size] = np.arange(len(self.parent))
-        return steps
-
 
 SIZE_KEYS = np.array([0, *(pow(6364136223846793005, size, 2**64) for size in range(1, 513))], np.uint64)
 """A partition's key is the sum over its parts of their sizes' keys, modulo 2⁶⁴: no two partitions share one."""
-
-
-def partition_keys(parts: IntArray) -> np.ndarray:
-    return SIZE_KEYS[parts].sum(axis=1, dtype=np.uint64)
 
 
 @lru_cache(maxsize=2)
@@ -117,25 +98,19 @@ Later = Callable[[str, IntArray, int], np.ndarray]
 """The numbers of a column by the three largest counts, a row a tally, and the draws."""
 
 
-@dataclass(frozen=True)
 class Table:
     """Columns of numbers with a row for each partition, level by level.
 
     The partition is one of draws: each none is a part of size 1 of its own.
     """
 
-    keys: np.ndarray
-    starts: IntArray
-    columns: dict[str, np.ndarray]
-    later: Later | None
-    """For large budgets: the numbers after the last level."""
-    _known: Cache[tuple[str, int, tuple[int, ...]], float] = field(default_factory=lambda: Cache(MOST_KNOWN))
-
-    @classmethod
-    def of(cls, levels: list[Level], columns: dict[str, np.ndarray], later: Later | None = None) -> "Table":
-        """Columns that have the partitions of all levels."""
-        starts = np.cumsum([0, *(len(level.parts) for level in levels)])
-        return cls(np.concatenate([level.keys for level in levels]), starts, columns, later)
+    def __init__(self, levels: list[Level], columns: dict[str, np.ndarray], later: Later | None = None) -> None:
+        self.keys = np.concatenate([level.keys for level in levels])
+        self.starts = np.cumsum([0, *(len(level.parts) for level in levels)])
+        self.columns = columns
+        self.later = later
+        """For large budgets: the numbers after the last level."""
+        self._known: Cache[tuple[str, int, tuple[int, ...]], float] = Cache(MOST_KNOWN)
 
     def find(self, column: str, tally: Tally) -> float:
         draws = tally.draws
@@ -152,7 +127,7 @@ class Table:
     def find_many(self, column: str, tallies: Tallies) -> np.ndarray:
         votes, top = tallies.votes, tallies.top(3)
         none = tallies.draws - votes.sum(axis=1)
-        keys = partition_keys(votes) + none.astype(np.uint64) * SIZE_KEYS[1]
+        keys = SIZE_KEYS[votes].sum(axis=1, dtype=np.uint64) + none.astype(np.uint64) * SIZE_KEYS[1]
         numbers = np.zeros(len(keys), self.columns[column].dtype)
         for draws in np.unique(tallies.draws).tolist():
             chosen = tallies.draws == draws

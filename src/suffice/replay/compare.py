@@ -13,7 +13,7 @@ from suffice.executors import AnyExecutor
 from suffice.flow import Flow
 from suffice.notebook import frame, table
 from suffice.penalties import Penalties
-from suffice.planning import ceiling
+from suffice.planning.controller import ceiling
 from suffice.pools import AnyPool, get_pools
 from suffice.replay.evaluate import DEFAULT_REPEATS, METRICS, AnyController, Replay, Result, Variant, replay_variants
 from suffice.replay.reliability import Reliability, pooled

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from suffice.pools import AnyPool, Episodes, Question, draw_episodes, get_pools
+from suffice.pools import AnyPool, Episodes, draw_episodes, get_pools
 from suffice.tally import FloatArray, IntArray, Tally, state
 from suffice.training.setting import Setting
 
@@ -46,7 +46,10 @@ class SamplingEnv(gymnasium.Env[FloatArray, np.int64]):
         self.answers = [question.answers[position] for position in order[: self.setting.budget]]
         self.tally = Tally(self.setting.budget)
         self.tally.add_round(self.answers[: self.setting.first])
-        self.right = self._target(question)
+        reference = Tally(self.setting.budget)
+        reference.add_round(self.answers)
+        targets = {"running": reference.leader, "full": question.majority, "gold": question.gold}
+        self.right = targets[self.setting.target]
         return self._observation(), {}
 
     def step(self, action: np.int64) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
@@ -59,13 +62,6 @@ class SamplingEnv(gymnasium.Env[FloatArray, np.int64]):
         if ended:
             reward += 1 if self.tally.leader == self.right else -1
         return self._observation(), reward, ended, False, {}
-
-    def _target(self, question: Question) -> str | None:
-        if self.setting.target != "running":
-            return question.gold if self.setting.target == "gold" else question.majority
-        reference = Tally(self.setting.budget)
-        reference.add_round(self.answers)
-        return reference.leader
 
     def _observation(self) -> FloatArray:
         return self.tally.state(self.setting.top).astype(np.float32)
@@ -165,10 +161,7 @@ def episode_tables(episodes: Episodes, setting: Setting) -> tuple[FloatArray, Bo
     top = standings.votes[:, :, : setting.top].swapaxes(0, 1)
     draws = np.broadcast_to(np.arange(setting.budget + 1), top.shape[:2])
     states = state(top, draws, setting.budget).astype(np.float32)
-    return states, (standings.leader == _targets(episodes, setting.target)).T
-
-
-def _targets(episodes: Episodes, target: str) -> IntArray:
-    if target == "running":
-        return episodes.standings.reference
-    return episodes.codes(one.gold if target == "gold" else one.majority for one in episodes.questions)
+    right = standings.reference
+    if setting.target != "running":
+        right = episodes.codes(one.gold if setting.target == "gold" else one.majority for one in episodes.questions)
+    return states, (standings.leader == right).T

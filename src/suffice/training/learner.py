@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -14,11 +14,10 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 
 from suffice.controllers.base import Controller
 from suffice.controllers.files import FORMAT
-from suffice.controllers.learned import LearnedController
+from suffice.controllers.learned import Layers, LearnedController, outputs
 from suffice.executors import Link
 from suffice.penalties import Penalties
 from suffice.replay import Result, evaluate, mean_over_pools
-from suffice.tally import FloatArray
 from suffice.training.env import SamplingVecEnv, Supply
 from suffice.training.setting import TrainingJob
 
@@ -48,9 +47,6 @@ FINAL_REPEATS = 100
 """Training episodes, the choice of the best moment and the reported figures are each on draws of their own."""
 
 
-Layers = list[tuple[FloatArray, FloatArray]]
-
-
 class QuickPolicy(ActorCriticPolicy):
     """The usual policy, acting by NumPy while a run collects: for one state most of torch's work is overhead."""
 
@@ -61,7 +57,7 @@ class QuickPolicy(ActorCriticPolicy):
             extractor = self.mlp_extractor
             self._layers = views(extractor.policy_net, self.action_net), views(extractor.value_net, self.value_net)
             self._chance = np.random.default_rng(torch.initial_seed())
-        logits, values = (_outputs(layers, obs.numpy()) for layers in self._layers)
+        logits, values = (outputs(layers, obs.numpy()) for layers in self._layers)
         logits -= logits.max(axis=1, keepdims=True)
         logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
         actions = (logs if deterministic else logs + self._chance.gumbel(size=logs.shape)).argmax(axis=1)
@@ -72,14 +68,7 @@ class QuickPolicy(ActorCriticPolicy):
 def views(hidden: torch.nn.Sequential, last: torch.nn.Module) -> Layers:
     """A network's weights as arrays in the same memory: what the optimiser changes is changed in them."""
     linear: Any = [module for module in [*hidden, last] if isinstance(module, torch.nn.Linear)]
-    return [(module.weight.detach().numpy().T, module.bias.detach().numpy()) for module in linear]
-
-
-def _outputs(layers: Layers, states: FloatArray) -> FloatArray:
-    for weights, bias in layers[:-1]:
-        states = np.tanh(states @ weights + bias)
-    weights, bias = layers[-1]
-    return states @ weights + bias
+    return [(module.weight.detach().numpy(), module.bias.detach().numpy()) for module in linear]
 
 
 @dataclass(frozen=True)
@@ -95,13 +84,12 @@ class Preset:
     sharpness: float = 1.0
     """A factor on the first layer's weights at the start: one vote moves a state by 1/budget only."""
     policy: type[ActorCriticPolicy] = ActorCriticPolicy
-    policy_options: dict[str, Any] = field(default_factory=dict)
+    optimizer: dict[str, Any] | None = None
+    """Options of Adam, in place of those of Stable-Baselines3."""
 
 
 PRESETS = {
-    "paper": Preset(
-        1, {"learning_rate": 1e-5}, policy=QuickPolicy, policy_options={"optimizer_kwargs": {"fused": True}}
-    ),
+    "paper": Preset(1, {"learning_rate": 1e-5}, policy=QuickPolicy, optimizer={"fused": True}),
     "fast": Preset(
         256,
         {"learning_rate": 1e-3, "n_steps": 64, "batch_size": 4096},
@@ -158,15 +146,9 @@ def measure(
     controller: str | Controller, job: TrainingJob, seed: int = FINAL_SEED, repeats: int = FINAL_REPEATS
 ) -> list[Result]:
     """Replay a controller over the training pools."""
-    setting = job.setting
+    budget, penalties = job.setting.budget, job.setting.penalties
     return evaluate(
-        job.pools,
-        controller,
-        budget=setting.budget,
-        repeats=repeats,
-        seed=seed,
-        penalties=setting.penalties,
-        confidence=False,
+        job.pools, controller, budget=budget, repeats=repeats, seed=seed, penalties=penalties, confidence=False
     )
 
 
@@ -176,11 +158,7 @@ def figures(results: Sequence[Result]) -> dict[str, float | None]:
 
 
 def target_reward(
-    results: Sequence[Result],
-    controller: LearnedController,
-    job: TrainingJob,
-    seed: int = FINAL_SEED,
-    repeats: int = FINAL_REPEATS,
+    results: Sequence[Result], controller: LearnedController, job: TrainingJob, seed: int, repeats: int
 ) -> float:
     """The mean reward of a replay where the job's target is what counts as right."""
     if job.setting.target == "running":
@@ -211,16 +189,15 @@ def new_model(job: TrainingJob, preset: Preset) -> PPO:
         env,
         gamma=GAMMA,
         gae_lambda=GAE_LAMBDA,
-        policy_kwargs={"net_arch": list(HIDDEN), **preset.policy_options},
+        policy_kwargs={"net_arch": list(HIDDEN), "optimizer_kwargs": preset.optimizer},
         seed=job.seed,
         device="cpu",
         **options,
     )
-    if preset.sharpness != 1:
-        extractor: Any = model.policy.mlp_extractor
-        with torch.no_grad():
-            for first, *_ in (extractor.policy_net, extractor.value_net):
-                first.weight *= preset.sharpness
+    extractor: Any = model.policy.mlp_extractor
+    with torch.no_grad():
+        for first, *_ in (extractor.policy_net, extractor.value_net):
+            first.weight *= preset.sharpness
     return model
 
 
@@ -245,7 +222,7 @@ class Look:
             **self.controller.card,
             **about,
             **figures(results),
-            "target_reward": target_reward(results, self.controller, self.job),
+            "target_reward": target_reward(results, self.controller, self.job, FINAL_SEED, FINAL_REPEATS),
             "rules": {rule: figures(measure(rule, self.job)) for rule in RULES},
         }
         return Trained(LearnedController(self.controller.layers, card), results)
@@ -333,7 +310,7 @@ def network(model: PPO) -> Layers:
     """The layers that choose the action."""
     policy: Any = model.policy
     layers = views(policy.mlp_extractor.policy_net, policy.action_net)
-    return [(weights.T.copy(), bias.copy()) for weights, bias in layers]
+    return [(weights.copy(), bias.copy()) for weights, bias in layers]
 
 
 def _card(job: TrainingJob) -> dict[str, Any]:

@@ -28,11 +28,7 @@ def check_job(job: TrainingJob) -> None:
 
 
 def train(
-    job: TrainingJob,
-    seeds: int = 1,
-    watch: Watch = ignore,
-    executor: AnyExecutor = "processes",
-    keep: str = "best",
+    job: TrainingJob, seeds: int = 1, watch: Watch = ignore, executor: AnyExecutor = "processes", keep: str = "best"
 ) -> list[Trained]:
     """Train with `seeds` seeds from the job's on; the best comes first. An interrupt keeps what each has so far.
 
@@ -58,7 +54,6 @@ def learn_each(
     """Run jobs, by default side by side on all cores; each comes with its number as it is done.
 
     `watch` is told how the policy of a run stands, as `Watched`, with the number of its job.
-
     An interrupt ends them all with what they have so far: their cards say after how many steps.
     """
     for job in jobs:
