@@ -199,7 +199,7 @@ def test_a_voter_that_is_none_is_refused(text: str) -> None:
 
 
 def test_an_unknown_controller_is_refused() -> None:
-    for spec in ("plan", "cascade:second=3", "cascade:first=0"):
+    for spec in ("plan", "cascade:second=3", "cascade:first=0", "file:none.safetensors"):
         with pytest.raises(ControllerError):
             panel_controller(spec, ["a", "b"], 8)
 

@@ -36,11 +36,7 @@ Rows = Iterator[ImportedRow | str]
 
 @dataclass(frozen=True)
 class TableColumns:
-    """What the columns of a table are called; tokens and gold may be missing unless they are named.
-
-    >>> TableColumns(answer="prediction").answer
-    'prediction'
-    """
+    """What the columns of a table are called; tokens and gold may be missing unless they are named."""
 
     question: str = "question"
     answer: str = "answer"

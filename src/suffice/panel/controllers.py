@@ -41,7 +41,6 @@ class PanelTallies:
 
     @staticmethod
     def of(tally: Tally, voters: Sequence[str], budget: int) -> "PanelTallies":
-        """One live tally, which knows who voted."""
         codes = {answer: code for code, answer in enumerate(dict.fromkeys(filter(None, tally.answers)))}
         # Who is asked in the place of one that is left out may be asked more often than the budget has it.
         most = max(budget, *map(tally.voters.count, voters))

@@ -29,7 +29,6 @@ class PanelEpisodes:
         return len(self.answers)
 
     def spent(self, rows: IntArray, draws: IntArray) -> FloatArray:
-        """What so many draws of each voter cost."""
         return self.money[rows[:, None], np.arange(draws.shape[1]), draws].sum(axis=1)
 
     def full_vote(self, weights: Sequence[float]) -> IntArray:

@@ -75,11 +75,7 @@ class PanelComparison:
 
 
 def panel_controller(spec: str | PanelController, voters: Sequence[str], budget: int) -> PanelController:
-    """The controller that `cascade`, `cascade:key=value,…` or `file:PATH` describes; a cascade asks in this order.
-
-    >>> panel_controller("cascade:first=2", ["small", "large"], 32).choose_many.__self__.first
-    2
-    """
+    """The controller that `cascade`, `cascade:key=value,…` or `file:PATH` describes; a cascade asks in this order."""
     name, _, rest = spec.partition(":") if isinstance(spec, str) else ("", "", "")
     if isinstance(spec, PanelController):
         found: Any = replace(spec, budget=budget)  # type: ignore[type-var]

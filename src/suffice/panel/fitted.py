@@ -216,14 +216,6 @@ def save_panel(controller: FittedPanel, path: Path) -> None:
 
 
 def load_panel(path: str | Path) -> FittedPanel:
-    """Read what `save_panel` wrote.
-
-    >>> load_panel("no-such-file.safetensors")
-    Traceback (most recent call last):
-    ...
-    suffice.errors.ControllerError: no-such-file.safetensors: there is no such controller file
-    """
-
     def make(tensors: dict[str, FloatArray], card: dict[str, Any]) -> FittedPanel:
         if card["kind"] != "panel":
             raise ControllerError(f"{path}: this is no controller of a panel")

@@ -59,12 +59,7 @@ def joined(name: str, pools: Sequence[Pool]) -> Pool:
 
 
 def aligned(voters: Iterable[PoolVoter]) -> tuple[PoolVoter, ...]:
-    """Keep the questions that all voters have, in the order of the first, with the first gold answer that one has.
-
-    Raises:
-        OptionError: Where two have one name.
-        PoolError: Where they have no question in common, or a response has no count of tokens to be paid for.
-    """
+    """Keep the questions that all voters have, in the order of the first, with the first gold answer that one has."""
     given = tuple(voters)
     if len({voter.name for voter in given}) < len(given) or not given:
         raise OptionError("must be given at least once, and each name only once", "voter")
@@ -89,14 +84,8 @@ def learn_weights(voters: Sequence[PoolVoter], labels: bool = True) -> tuple[flo
     """The weights of voters whose questions are aligned, the largest being 1.
 
     With gold answers, those with which the shares of a question's answers tell the right one best: P(answer) goes by
-    exp(Σ weight × share). Without, by how often a voter and the others agree; of two voters both weigh the same.
-
-    Args:
-        voters: The voters, as `aligned` gives them.
-        labels: False takes no notice of gold answers.
-
-    >>> learn_weights([PoolVoter.of("a=smollm2-135m__arithmetic,price=1")])
-    (1.0,)
+    exp(Σ weight × share). Without, or where `labels` are not to count, by how often a voter and the others agree; of
+    two voters both weigh the same.
     """
     if len(voters) == 1:
         return (1.0,)

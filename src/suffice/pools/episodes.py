@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 
@@ -32,7 +33,6 @@ class Episodes:
     tokens: IntArray
 
     def question(self, row: int) -> Question:
-        """The question of a row."""
         return self.questions[row // self.repeats]
 
     def row(self, row: int) -> list[str | None]:
@@ -73,13 +73,12 @@ class Episodes:
         A question needs twice the budget.
         """
         budget = self.answers.shape[1]
-        rich = [question for question in self.questions if len(question.answers) >= 2 * budget]
-        rows = np.flatnonzero(np.repeat([len(one.answers) >= 2 * budget for one in self.questions], self.repeats))
+        suffices = [len(question.answers) >= 2 * budget for question in self.questions]
+        rich = tuple(compress(self.questions, suffices))
+        rows = np.flatnonzero(np.repeat(suffices, self.repeats))
         if not rich:
-            return rows, np.empty((0, budget), np.intp)
-        orders = _orders(tuple(rich), 2 * budget, self.repeats, self.seed)[:, budget:]
-        codes = [question.codes[order].T for question, order in zip(rich, orders, strict=True)]
-        return rows, np.concatenate(codes)
+            return rows, self.answers[:0]
+        return rows, _draw(rich, 2 * budget, self.repeats, self.seed).answers[:, budget:]
 
     @cached_property
     def second_reference(self) -> FloatArray:
@@ -96,10 +95,7 @@ class Episodes:
 
     def signal(self, name: str) -> FloatArray:
         """A signal of each draw, NaN where it is not known."""
-        unknown = (np.full(len(question.answers), np.nan) for question in self.questions)
-        return self._by_draw(
-            [question.signal_values.get(name, none) for question, none in zip(self.questions, unknown, strict=True)]
-        )
+        return self._by_draw([one.signal_values.get(name, np.full(len(one.answers), np.nan)) for one in self.questions])
 
     def _by_draw(self, values: list[FloatArray]) -> FloatArray:
         """The values of each question's responses, in the order in which they are drawn."""
@@ -121,7 +117,6 @@ def draw_episodes(pool: AnyPool, budget: int, repeats: int, seed: int) -> Iterat
 
 
 def check_draws(pool: Pool, budget: int, repeats: int, seed: int) -> None:
-    """Refuse what can't be drawn."""
     for name, value, least in (("budget", budget, 1), ("repeats", repeats, 1), ("seed", seed, 0)):
         whole_number(name, value, least)
     if repeats * budget * budget > MOST_CELLS:

@@ -189,12 +189,11 @@ class Judged:
 
     @property
     def brier(self) -> float:
-        """The mean of (probability − truth)²."""
         return float(((self.right - self.truths) ** 2).mean())
 
     @property
     def brier_of_mean(self) -> float:
-        """The same for somebody who says the accuracy of every vote."""
+        """The Brier score of who says the accuracy of every vote."""
         return self.accuracy * (1 - self.accuracy)
 
     @property

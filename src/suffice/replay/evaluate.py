@@ -19,7 +19,7 @@ from suffice.planning import LARGEST_BUDGET, certainties, confidences, prior_of
 from suffice.pools import AnyPool, Episodes, Pool, Question, check_draws, draw_episodes, get_pools
 from suffice.replay.fields import replay_fields
 from suffice.replay.reliability import Reliability, question_sums
-from suffice.replay.run import CERTAINTY_REPEATS, MEASURED, SHARES, Measures, replay
+from suffice.replay.run import CERTAINTY_REPEATS, COSTS, SHARES, Measures, replay
 from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET, FloatArray, Tally
 
@@ -171,7 +171,6 @@ class Variant:
 
     @classmethod
     def of(cls, controller: AnyController, flow: Flow | None = None, elect: str | Election = "majority") -> "Variant":
-        """What these describe."""
         return cls(get_controller(controller), flow, str(controller), get_election(elect), str(elect))
 
 
@@ -188,7 +187,6 @@ class Replay:
 
     @property
     def tells_confidence(self) -> bool:
-        """Whether confidence is told: it is not for large budgets."""
         return self.confidence and self.budget <= LARGEST_BUDGET
 
     def check(self, pools: Sequence[Pool], variants: Sequence[Variant]) -> None:
@@ -291,7 +289,7 @@ def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, 
             "confidence": confidences(tallies, prior) if setting.tells_confidence else unknown,
             "certainty": certainty,
             "share": tallies.top(1)[:, 0] / np.maximum(outcomes.samples, 1),
-            **{name: getattr(outcomes, name) for name in MEASURED if name not in SHARES},
+            **{name: getattr(outcomes, name) for name in COSTS},
         }
 
 

@@ -10,7 +10,8 @@ from suffice.errors import OptionError
 from suffice.penalties import Penalties
 from suffice.planning import Plan, Prior
 from suffice.planning.learning import FEWEST, FIRST, MEMORY, Learner
-from suffice.pools import AnyPool, Episodes, Pool, draw_episodes, get_pool, get_pools
+from suffice.pools import AnyPool, Episodes, Pool, draw_episodes, get_pools
+from suffice.pools.pool import get_pool
 from suffice.replay.run import replay_arrays
 from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray
 
@@ -30,7 +31,6 @@ class TrafficRun:
     """Where a change of the traffic was noticed."""
 
     def rewards(self, penalties: Penalties) -> FloatArray:
-        """What each question came to."""
         return 2.0 * self.agrees - 1 - penalties.draw * self.samples - penalties.round * self.rounds
 
 
@@ -72,12 +72,7 @@ def _learn(learner: Learner, episodes: Episodes, rows: IntArray, samples: IntArr
 
 @dataclass(frozen=True)
 class LearningReplay:
-    """A pool as traffic, in several orders: served by a plan that learns, and by one that stays, on the same draws.
-
-    >>> replay = replay_learning("smollm2-135m__arithmetic", orders=1)
-    >>> len(replay.learning), len(replay.learning[0].samples)
-    (1, 40)
-    """
+    """A pool as traffic, in several orders: served by a plan that learns, and by one that stays, on the same draws."""
 
     pool: str
     learning: tuple[TrafficRun, ...]
@@ -97,7 +92,6 @@ class LearningReplay:
 
     @property
     def questions(self) -> int:
-        """How many there are in an order."""
         return len(self.learning[0].samples)
 
 

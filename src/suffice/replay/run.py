@@ -17,12 +17,9 @@ from suffice.tally import NONE, FloatArray, IntArray, Standings, Tallies, Tally
 CERTAINTY_REPEATS = 10
 """Certainties are worked out for so many repeats of a question: each takes as long as a thousand decisions."""
 
-SHARES = (
-    *("accuracy", "field_accuracy", "agreement", "agreement_independent"),
-    *("confidence", "certainty", "share"),
-)
-MEASURED = ("rounds", "samples", "launched", "total_tokens", "sequential_tokens", *SHARES)
-"""What is measured of each episode, NaN where it is not known; these are shares of 1."""
+COSTS = ("rounds", "samples", "total_tokens", "sequential_tokens", "launched")
+SHARES = ("accuracy", "field_accuracy", "agreement", "agreement_independent", "confidence", "certainty", "share")
+"""What is measured of each episode: what it took, and shares of 1, NaN where they are not known."""
 
 Measures = dict[str, FloatArray]
 
@@ -100,10 +97,7 @@ def replay(episodes: Episodes, controller: Controller, flow: Flow | None = None,
         if flow or slots or not isinstance(chosen, ArrayController):
             return replay_clocked(episodes, serving, flow, slots)
         found = replay_arrays(episodes, chosen, np.array(rows))
-        ended[:, rows] = (
-            *(found.answer, found.rounds, found.samples),
-            *(found.total_tokens, found.sequential_tokens, found.launched),
-        )
+        ended[:, rows] = [getattr(found, name) for name in ("answer", *COSTS)]
     return Outcomes(*ended)
 
 
