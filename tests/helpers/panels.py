@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from helpers.live import boxed
 from suffice.panel import PoolVoter
 from suffice.pools import Pool, Question
 
@@ -37,6 +39,11 @@ def written(voter: PoolVoter, folder: Path) -> str:
     rows = [{"id": one.id, "gold": one.gold, "answers": one.answers, "tokens": one.tokens} for one in voter.pool]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return f"{voter.name}={path},price={voter.price:g}"
+
+
+def wavering(request: dict[str, Any], number: int) -> list[str]:
+    """7 and 8 in turn, from one request."""
+    return [boxed(7 + place % 2) for place in range(request.get("n", 1))]
 
 
 def panel_file(folder: Path, controller: str = "cascade:first=2,then=3", **servers: str) -> Path:

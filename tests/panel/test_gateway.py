@@ -9,21 +9,15 @@ from typing import Any
 import httpx
 import pytest
 from helpers.gateways import gateway, post
-from helpers.live import be_quick, boxed
-from helpers.panels import panel_file
+from helpers.live import boxed
+from helpers.panels import panel_file, wavering
 
 from suffice.testing import FakeServer, Reply, completion
 
 DOWN = Reply({"error": {"message": "out of order"}}, 401)
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    be_quick(monkeypatch)
-
-
-def wavering(request: dict[str, Any], number: int) -> list[str]:
-    return [boxed(7 + place % 2) for place in range(request.get("n", 1))]
+pytestmark = pytest.mark.usefixtures("quick")
 
 
 def alternating() -> Callable[[dict[str, Any], int], list[str]]:

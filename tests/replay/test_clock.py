@@ -68,7 +68,7 @@ def test_evaluate_tells_the_clock_in_both_modes() -> None:
     few = replace(pool, questions=pool.questions[:4])
     (rounds_of_many,), (clocked_of_many,) = (suffice.evaluate(few, "plan", repeats=20, slots=n) for n in (None, 32))
     assert clocked_of_many.certainty == pytest.approx(rounds_of_many.certainty), "it is told of the same repeats"
-    for metric in (
+    for metric in [
         "accuracy",
         "agreement",
         "samples",
@@ -77,7 +77,7 @@ def test_evaluate_tells_the_clock_in_both_modes() -> None:
         "spent_tokens",
         "confidence",
         "share",
-    ):
+    ]:
         assert getattr(clocked, metric) == pytest.approx(getattr(rounds, metric)), metric
     (flow,) = suffice.evaluate(pool, "plan", repeats=3, flow=suffice.Flow("arrival", 4))
     assert flow.latency_tokens is not None and rounds.latency_tokens is not None

@@ -11,7 +11,6 @@ from scipy import stats
 from suffice import (
     Controller,
     ControllerError,
-    OptionError,
     Penalties,
     Pool,
     Question,
@@ -105,11 +104,6 @@ def test_a_controller_without_arrays_is_replayed_and_one_that_decides_nonsense_r
 
     with pytest.raises(ControllerError, match="asked for -1"):
         evaluate(make_pool("a" * 32), ["sc", Broken()])
-
-
-def test_penalties_are_not_negative() -> None:
-    with pytest.raises(OptionError, match="penalty_draw must be between"):
-        Penalties(draw=-1)
 
 
 def test_progress_is_told_of_every_question() -> None:
