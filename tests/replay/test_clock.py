@@ -68,16 +68,8 @@ def test_evaluate_tells_the_clock_in_both_modes() -> None:
     few = replace(pool, questions=pool.questions[:4])
     (rounds_of_many,), (clocked_of_many,) = (suffice.evaluate(few, "plan", repeats=20, slots=n) for n in (None, 32))
     assert clocked_of_many.certainty == pytest.approx(rounds_of_many.certainty), "it is told of the same repeats"
-    for metric in [
-        "accuracy",
-        "agreement",
-        "samples",
-        "rounds",
-        "latency_tokens",
-        "spent_tokens",
-        "confidence",
-        "share",
-    ]:
+    alike = ["accuracy", "agreement", "samples", "rounds", "latency_tokens", "spent_tokens", "confidence", "share"]
+    for metric in alike:
         assert getattr(clocked, metric) == pytest.approx(getattr(rounds, metric)), metric
     (flow,) = suffice.evaluate(pool, "plan", repeats=3, flow=suffice.Flow("arrival", 4))
     assert flow.latency_tokens is not None and rounds.latency_tokens is not None
