@@ -206,10 +206,6 @@ class Replay:
                 raise OptionError(f"{pool.name} has structured answers, which are replayed in rounds and with no clock")
 
 
-_Measured = list[dict[str, FloatArray]]
-"""For each variant: each metric by question and, where confidence is told, the sums of `Reliability`."""
-
-
 def replay_variants(
     pools: Sequence[Pool],
     variants: Sequence[Variant],
@@ -223,7 +219,7 @@ def replay_variants(
     total, parts = sum(len(pool.questions) for pool in pools), runner.workers * SHARDS_EACH
     shards = list(_shards(pools, total if runner.workers == 1 else max(1, -(-total // parts))))
     shared = tuple(variants)
-    tasks: list[Task[_Measured]] = [(_replay_shard, (questions, shared, setting)) for _, questions in shards]
+    tasks: list[Task[list[Measures]]] = [(_replay_shard, (questions, shared, setting)) for _, questions in shards]
     found = dict(runner.run(tasks, lambda number, questions: progress(questions)))
     if len(found) < len(tasks):
         raise KeyboardInterrupt
@@ -254,9 +250,9 @@ def _shards(pools: Sequence[Pool], size: int) -> Iterator[tuple[int, tuple[Quest
 
 def _replay_shard(
     questions: tuple[Question, ...], variants: Sequence[Variant], setting: Replay, link: Link
-) -> _Measured:
-    """Some questions of a pool, all of them structured or none, in all variants."""
-    parts: list[_Measured] = []
+) -> list[Measures]:
+    """Each metric by question for each variant, for some questions of a pool, all of them structured or none."""
+    parts: list[list[Measures]] = []
     for episodes in draw_episodes(Pool("", questions), setting.budget, setting.repeats, setting.seed):
         parts.append([])
         for found in _measures(episodes, variants, setting, link):
@@ -293,11 +289,11 @@ def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, 
         }
 
 
-def concatenated(parts: Sequence[dict[str, FloatArray]]) -> dict[str, FloatArray]:
+def concatenated(parts: Sequence[Measures]) -> Measures:
     return {metric: np.concatenate([part[metric] for part in parts]) for metric in parts[0]}
 
 
-def _by_question(episodes: Episodes, found: Measures, setting: Replay) -> dict[str, FloatArray]:
+def _by_question(episodes: Episodes, found: Measures, setting: Replay) -> Measures:
     means = {name: row_means(values.reshape(-1, episodes.repeats)) for name, values in found.items()}
     metered = [question.tokens is not None and None not in question.tokens for question in episodes.questions]
     for name in ("total_tokens", "sequential_tokens"):
@@ -320,7 +316,7 @@ def row_means(rows: FloatArray) -> FloatArray:
     return np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan)
 
 
-def _result(pool: Pool, variant: Variant, parts: Sequence[dict[str, FloatArray]]) -> Result:
+def _result(pool: Pool, variant: Variant, parts: Sequence[Measures]) -> Result:
     found = concatenated(parts)
     sums = found.pop("reliability", None)
     by_question = {metric: found[metric] for metric in METRICS}

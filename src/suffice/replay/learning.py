@@ -16,7 +16,9 @@ from suffice.replay.run import replay_arrays
 from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray
 
 DEFAULT_ORDERS = 5
-"""In how many random orders a pool is replayed, where nothing else is said."""
+
+BENDS = (25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
+"""Numbers of questions between which a learning curve is told: finer where more is learned."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,9 @@ class LearningReplay:
     learning: tuple[TrafficRun, ...]
     staying: tuple[TrafficRun, ...]
 
-    def curve(self, ends: Sequence[int], penalties: Penalties) -> list[dict[str, float]]:
-        """The means over the questions up to each of these ends, from the one before, with learning and without."""
+    def curve(self, penalties: Penalties) -> list[dict[str, float]]:
+        """The means over stretches of the questions, shorter ones first, with learning and without."""
+        ends = [*(end for end in BENDS if end < self.questions * 0.8), self.questions]
         curve: list[dict[str, float]] = []
         for start, end in zip([0, *ends[:-1]], ends, strict=True):
             curve.append({"from": start, "to": end})
@@ -93,11 +96,6 @@ class LearningReplay:
     @property
     def questions(self) -> int:
         return len(self.learning[0].samples)
-
-
-def bends(questions: int) -> list[int]:
-    """Numbers of questions between which a learning curve is told: finer where more is learned."""
-    return [end for end in (25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800) if end < questions * 0.8] + [questions]
 
 
 def replay_learning(

@@ -108,7 +108,7 @@ def replay_clocked(
     found = []
     order = np.full(episodes.answers.shape, NONE)
     for row, chosen in enumerate(serving):
-        one = clocked(chosen, episodes.row(row), episodes.tokens[row].tolist(), flow, slots)
+        one = Clocked(episodes.row(row), episodes.tokens[row].tolist(), slots).run(chosen, flow)
         leader = episodes.question(row).code(one.tally.leader)
         found.append((leader, one.launches, one.tally.draws, one.spent, one.latency, one.launched))
         order[row, : one.tally.draws] = one.counted
@@ -153,9 +153,12 @@ def run(controller: Controller, answers: Sequence[str | None]) -> Tally:
 
 
 class Clocked:
-    """One question on a clock that counts tokens: a response of 300 arrives 300 after a free slot has begun it."""
+    """One question on a clock that counts tokens: a response of 300 arrives 300 after a free slot has begun it.
 
-    def __init__(self, answers: Sequence[str | None], tokens: Sequence[int], slots: int | None) -> None:
+    `answers` and `tokens` are those of the draws in the order in which they are started; the budget is their number.
+    """
+
+    def __init__(self, answers: Sequence[str | None], tokens: Sequence[int], slots: int | None = None) -> None:
         self.tally = Tally(len(answers))
         self.counted: list[int] = []
         """The draws in the tally, in its order."""
@@ -177,7 +180,10 @@ class Clocked:
         """The tokens generated until now, those of draws that are cancelled now among them."""
         return sum(max(0, min(self._tokens[draw], self.latency - start)) for draw, start in enumerate(self._started))
 
-    def run(self, controller: Controller, flow: Flow | None) -> None:
+    def run(self, controller: Controller, flow: Flow | None = None) -> "Clocked":
+        """Replay it event by event: in flow, or in rounds, each of which waits for its last response."""
+        if flow:
+            flow.check(controller)
         while asked := controller.next_round(self.tally):
             self._launch(flow.wanted(asked, self.tally, self.launched - len(self.counted)) if flow else asked)
             arrivals = self._next_arrivals()
@@ -189,6 +195,7 @@ class Clocked:
             self.counted += counting
             if not flow:
                 self.tally.end_round()
+        return self
 
     def _launch(self, draws: int) -> None:
         self.launches += draws > 0
@@ -213,21 +220,3 @@ class Clocked:
         while last in self._arrived:
             last += 1
         return list(range(first, last))
-
-
-def clocked(
-    controller: Controller,
-    answers: Sequence[str | None],
-    tokens: Sequence[int],
-    flow: Flow | None = None,
-    slots: int | None = None,
-) -> Clocked:
-    """Replay one question event by event: in flow, or in rounds, each of which waits for its last response.
-
-    `answers` and `tokens` are those of the draws in the order in which they are started; the budget is their number.
-    """
-    if flow:
-        flow.check(controller)
-    one = Clocked(answers, tokens, slots)
-    one.run(controller, flow)
-    return one
