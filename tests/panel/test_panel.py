@@ -11,20 +11,12 @@ from helpers.commands import fails, works
 from helpers.panels import made_voter, small_and_large, written
 
 from suffice import ControllerError, OptionError, Plan, PoolError, Tally, evaluate
-from suffice.panel import (
-    Cascade,
-    PanelController,
-    PanelTallies,
-    PoolVoter,
-    evaluate_panel,
-    fit_panel,
-    learn_weights,
-    load_panel,
-    panel_controller,
-    save_panel,
-)
+from suffice.panel import PanelController, PoolVoter, evaluate_panel, fit_panel, save_panel
+from suffice.panel.controllers import Cascade, PanelTallies
 from suffice.panel.episodes import draw_panel, run_panel
-from suffice.panel.voters import aligned, joined
+from suffice.panel.evaluate import panel_controller
+from suffice.panel.fitted import load_panel
+from suffice.panel.voters import aligned, joined, learn_weights
 from suffice.pools import Pool
 
 

@@ -88,7 +88,6 @@ class PanelController(Controller):
     voters: tuple[str, ...]
     """Their names; arrays have them in this order."""
     weights: tuple[float, ...]
-    """What a vote of each weighs."""
     budget: int = DEFAULT_BUDGET
     """The most draws of each."""
 
@@ -130,11 +129,10 @@ class Cascade(PanelController):
 
     voters: tuple[str, ...] = ()
     first: int = 4
-    """How often the first voter is asked."""
     agree: float = 1.0
     """It is enough where the leader has this share of the first voter's draws."""
     then: int = 5
-    """How often each other voter is asked at most: no more than could change the answer."""
+    """Fewer where they could not change the answer."""
     weight: float = 3.0
     """How much more the next voter's votes weigh than those of the one before."""
     budget: int = DEFAULT_BUDGET
