@@ -10,7 +10,7 @@ import pytest
 from helpers.commands import fails, suffice, works
 from helpers.labels import easy_and_hard
 from helpers.live import QUESTION, boxed
-from helpers.panels import panel_file, wavering
+from helpers.panels import down, panel_file, saying, wavering
 
 from suffice import LocalServer, OptionError, Outcome, SampleError, Sampling, calibrate
 from suffice.panel.live import Panel, Voter, ask_panel
@@ -19,7 +19,6 @@ from suffice.testing import FakeServer, Reply, completion
 pytestmark = pytest.mark.usefixtures("quick")
 
 CASCADE = "cascade:first=2,then=3"
-DOWN = Reply({"error": {"message": "out of order"}}, 401)
 
 
 def always(answer: int, delay: float = 0.0) -> Callable[[dict[str, Any], int], Reply]:
@@ -45,10 +44,7 @@ def test_the_dear_voter_is_asked_where_the_cheap_one_wavers(tmp_path: Path) -> N
 
 
 def test_votes_weigh_by_voter(tmp_path: Path) -> None:
-    with (
-        FakeServer(lambda request, number: [boxed(one) for one in (7, 7, 8)]) as small,
-        FakeServer(always(42)) as large,
-    ):
+    with FakeServer(saying([7, 7, 8])) as small, FakeServer(always(42)) as large:
         outcome = ask(tmp_path, "cascade:first=3,then=1,weight=5", small=small, large=large)
     assert outcome.answer == "42" and outcome.majority == "7" and outcome.weighed
 
@@ -56,7 +52,7 @@ def test_votes_weigh_by_voter(tmp_path: Path) -> None:
 def test_a_voter_that_dies_between_rounds_is_left_out(tmp_path: Path) -> None:
     with (
         FakeServer(wavering) as small,
-        FakeServer(lambda request, number: always(9)(request, number) if number < 1 else DOWN) as large,
+        FakeServer(lambda request, number: (down if number else always(9))(request, number)) as large,
     ):
         outcome = ask(tmp_path, "cascade:first=2,then=5,weight=1", small=small, large=large)
     assert outcome.by_voter["large"] == {"9": 1} and sum(outcome.by_voter["small"].values()) > 2
@@ -64,22 +60,14 @@ def test_a_voter_that_dies_between_rounds_is_left_out(tmp_path: Path) -> None:
 
 
 def test_who_stands_in_for_the_dead_is_asked_as_often_as_the_vote_allows(tmp_path: Path) -> None:
-    replies = count()
-    with (
-        FakeServer(lambda request, number: DOWN) as small,
-        FakeServer(lambda request, number: [boxed(next(replies)) for _ in range(request.get("n", 1))]) as large,
-    ):
+    with FakeServer(down) as small, FakeServer(saying(count())) as large:
         spec = "cascade:first=4,then=60,weight=1"
         outcome = ask(tmp_path, spec, Sampling(budget=40), small=small, large=large)
     assert outcome.samples == 40 and sum(outcome.by_voter["large"].values()) == 40
 
 
 def test_who_stands_in_for_the_dead_is_asked_no_more_than_could_change_the_answer(tmp_path: Path) -> None:
-    replies = cycle([7, 7, 8, 7])
-    with (
-        FakeServer(lambda request, number: [boxed(next(replies)) for _ in range(request.get("n", 1))]) as small,
-        FakeServer(lambda request, number: DOWN) as large,
-    ):
+    with FakeServer(saying(cycle([7, 7, 8, 7]))) as small, FakeServer(down) as large:
         outcome = ask(tmp_path, "cascade:first=4,then=5", small=small, large=large)
     assert outcome.by_round == (4, 1, 1) and outcome.stop_reason == "controller"
     assert len(outcome.failures) == 1 and outcome.failures[0].startswith("large is left out: ")
@@ -105,13 +93,12 @@ def test_where_nobody_listens_nobody_waits_as_long_as_there_is_another(
 
 
 def test_a_panel_with_nobody_left_fails(tmp_path: Path) -> None:
-    with FakeServer(lambda request, number: DOWN) as down, pytest.raises(SampleError, match="is left out"):
-        ask(tmp_path, small=down, large=down)
+    with FakeServer(down) as server, pytest.raises(SampleError, match="is left out"):
+        ask(tmp_path, small=server, large=server)
 
 
 def test_two_prompts_of_one_model_are_two_voters(tmp_path: Path) -> None:
-    replies = count()
-    with FakeServer(lambda request, number: boxed(next(replies))) as server:
+    with FakeServer(saying(count())) as server:
         plain = Voter(name="plain", model="one", base_url=server.base_url)
         other = plain.replaced(name="other", suffix="Think twice.", system="You are careful.")
         both = Panel(voters=(plain, other), controller="cascade:first=1,agree=1,then=0")

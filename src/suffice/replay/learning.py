@@ -42,22 +42,20 @@ def serve(answers: IntArray, base: Plan, learner: Learner | None = None) -> Traf
     A question is served by the plan of the moment it arrives in, and learned from before the next.
     """
     episodes = Episodes((), 1, 0, answers, np.zeros(answers.shape, np.int64))
+    samples, rounds, answer = np.zeros((3, len(answers)), np.int64)
     plan, place = base, 0
     plans: list[int] = []
     changes: list[int] = []
-    parts: list[tuple[IntArray, IntArray, IntArray]] = []
     while place < len(answers):
         rows = np.arange(place, len(answers) if learner is None else min(place + FIRST, len(answers)))
         found = replay_arrays(episodes, plan, rows)
-        taken = len(rows) if learner is None else _learn(learner, episodes, rows, found.samples)
-        parts.append((found.samples[:taken], found.rounds[:taken], found.answer[:taken]))
-        place += taken
+        samples[rows], rounds[rows], answer[rows] = found.samples, found.rounds, found.answer
+        place += len(rows) if learner is None else _learn(learner, episodes, rows, found.samples)
         if learner and learner.due:
             if learner.changes > len(changes):
                 changes.append(place)
             plans.append(place)
             plan = learner.plan(base, answers.shape[1])
-    samples, rounds, answer = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return TrafficRun(samples, rounds, answer == episodes.standings.reference, tuple(plans), tuple(changes))
 
 
@@ -124,11 +122,7 @@ def learn_prior(
     budget: int = DEFAULT_BUDGET,
     seed: int = 0,
 ) -> Prior:
-    """The prior that is learned where all questions of some pools come as traffic, often enough to fill a memory.
-
-    >>> learn_prior("smollm2-135m__arithmetic", budget=8).grid.shape
-    (22, 10)
-    """
+    """The prior that is learned where all questions of some pools come as traffic, often enough to fill a memory."""
     known = get_pools(pools)
     together = Pool(known[0].name, tuple(question for pool in known for question in pool.questions))
     # A question that comes again shows more of itself, but it is no other question: ten times are enough.
