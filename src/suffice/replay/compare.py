@@ -114,29 +114,24 @@ def compare(
     whole_number("budget", budget)
     loaded = get_pools(pools)
     asked = [Variant.of(controller, flow, elect) for controller in controllers]
-    planners = [(variant.name, plan) for variant in asked if (plan := ceiling(variant.controller, penalties, budget))]
+    planners = {one.name: plan for one in asked if (plan := ceiling(one.controller, penalties, budget))}
     plain = not flow and isinstance(get_election(elect), Majority)
     own = next((number for number, one in enumerate(controllers) if plain and one == baseline), len(asked))
     variants = [
         *asked,
         Variant.of(baseline),
-        *(Variant.of(plan) for _, plan in planners),
+        *map(Variant.of, planners.values()),
         *(Variant.of(f"sc:draws={draws}") for draws in CHECKPOINTS if draws < budget),
     ]
     setting = Replay(budget, repeats, seed, penalties, slots=slots)
     total = len(variants) * sum(len(pool.questions) for pool in loaded)
     found = replay_variants(loaded, variants, setting, lambda questions: progress(questions / total), executor)
-    first = len(asked) + 1
-    last = first + len(planners)
-    return [
-        Comparison(
-            results[: len(asked)],
-            results[own],
-            {name: result for (name, _), result in zip(planners, results[first:last], strict=True)},
-            results[last:],
-        )
-        for results in found
-    ]
+    compared = []
+    for results in found:
+        others = results[len(asked) + 1 :]
+        ceilings = dict(zip(planners, others, strict=False))
+        compared.append(Comparison(results[: len(asked)], results[own], ceilings, others[len(planners) :]))
+    return compared
 
 
 def reliabilities(comparisons: Sequence[Comparison]) -> dict[str, Reliability]:
