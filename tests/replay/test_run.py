@@ -54,9 +54,8 @@ def test_arrays_and_plain_loop_give_the_same_outcomes(spec: str, pool: Pool, bud
     controller = get_controller(spec)
     assert isinstance(controller, ArrayController)
     for episodes in draw_episodes(pool, budget, repeats=3, seed=0):
-        assert_equal(
-            replay_arrays(episodes, controller), replay_clocked(episodes, [controller] * len(episodes.answers))
-        )
+        serving = [controller] * len(episodes.answers)
+        assert_equal(replay_arrays(episodes, controller, np.arange(len(serving))), replay_clocked(episodes, serving))
 
 
 @pytest.mark.parametrize("spec", SPECS)

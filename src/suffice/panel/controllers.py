@@ -13,13 +13,12 @@ from suffice.planning import Plan
 from suffice.tally import DEFAULT_BUDGET, NONE, FloatArray, IntArray, Tally
 
 LATE = 2.0**-44
-"""How much less than one a voter's first vote counts, and each later one twice as much less.
+"""A first vote counts this much less than 1, and each later one twice as much less.
 
-So among equals that answer leads whose last vote came first, which is the one that reached the number first."""
+So among equals the answer that reached that number first leads."""
 
 
 def vote_sizes(places: IntArray, voters: IntArray) -> FloatArray:
-    """What a voter's vote counts for, by its place among that voter's: hardly less than 1, the earlier the more."""
     return 1 - LATE * 2.0 ** np.minimum(places, 32) * (1 + voters / 100)
 
 
@@ -93,21 +92,21 @@ class PanelController(Controller):
 
     @abstractmethod
     def choose_many(self, tallies: PanelTallies) -> IntArray:
-        """How many more of each voter to draw for each row, at [row, voter]; none at all stops."""
+        """The number of draws of each voter, at [row, voter]; none at all stops."""
 
     def next_draws(self, tallies: PanelTallies) -> IntArray:
         """The choices, each cut to what the voter's budget has left."""
         return np.minimum(self.choose_many(tallies), tallies.budget - tallies.draws)
 
     def choose(self, tally: Tally) -> list[str]:
-        """Whom to ask next, a name for each draw; of those who are absent, nobody."""
+        """The voters to ask next, a name for each draw."""
         if tally.absent:
             return self.choose_present(tally, [voter for voter in self.voters if voter not in tally.absent])
         (draws,) = self.next_draws(PanelTallies.of(tally, self.voters, self.budget))
         return [voter for voter, number in zip(self.voters, draws, strict=True) for _ in range(number)]
 
     def choose_present(self, tally: Tally, present: list[str]) -> list[str]:
-        """Whom to ask of these: the first, as often as `plan` asks a model that is alone."""
+        """The first of these, as often as `plan` asks a model that is alone."""
         return present[:1] * Plan().next_round(tally)
 
     def decide(self, tally: Tally) -> int:

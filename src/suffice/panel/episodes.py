@@ -51,7 +51,6 @@ def draw_panel(voters: Sequence[PoolVoter], budget: int, repeats: int, seed: int
 
 
 def _together(*same: Question) -> Question:
-    """The question with the answers of all voters."""
     answers = tuple(answer for question in same for answer in question.answers)
     return Question(same[0].id, same[0].gold, answers, None)
 
@@ -68,7 +67,7 @@ def _recoded(episodes: Episodes, questions: tuple[Question, ...]) -> Episodes:
 
 @dataclass(frozen=True)
 class PanelOutcomes:
-    """How each episode ended: the code of its answer, the draws of each voter, rounds, and what they cost."""
+    """How each episode ended; `draws` are those of each voter."""
 
     answer: IntArray
     draws: IntArray
@@ -79,7 +78,7 @@ class PanelOutcomes:
 def run_panel(
     episodes: PanelEpisodes, controller: PanelController, rows: IntArray | None = None, begun: IntArray | None = None
 ) -> PanelOutcomes:
-    """Run a controller over all episodes; or over these rows, after so many draws of each voter."""
+    """Run a controller over all episodes, or over these rows from there on where they are begun."""
     rows = np.arange(len(episodes)) if rows is None else rows
     begun = np.zeros((len(rows), len(episodes.voters)), np.intp) if begun is None else begun
     order = np.array([episodes.voters.index(name) for name in controller.voters])

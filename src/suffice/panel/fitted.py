@@ -94,7 +94,6 @@ class FittedPanel(PanelController):
         return f"fitted:value={self.value:g}"
 
     def choose_many(self, tallies: PanelTallies) -> IntArray:
-        """The step that gains most; where more steps are made than were fitted, none gains anything."""
         ends = ends_of(tallies.budget)
         made = np.searchsorted(ends, tallies.draws, side="right") - 1
         level = made.sum(axis=1)

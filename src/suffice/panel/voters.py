@@ -31,7 +31,6 @@ class PoolVoter:
 
     @staticmethod
     def of(text: str) -> "PoolVoter":
-        """The voter that `NAME=POOL[+POOL…],price=P` describes."""
         named, comma, priced = text.rpartition(",price=")
         name, equals, paths = named.partition("=")
         if not (comma and equals and name and paths):
@@ -51,7 +50,6 @@ def price_of(text: str | float, argument: str) -> float:
 
 
 def joined(name: str, pools: Sequence[Pool]) -> Pool:
-    """Several pools as one; no question may be in two of them."""
     questions = {question.id: question for pool in pools for question in pool.questions}
     if len(questions) < sum(map(len, pools)):
         raise PoolError(f"{name}: a question's id is in two of its pools; ids must differ")
@@ -59,7 +57,7 @@ def joined(name: str, pools: Sequence[Pool]) -> Pool:
 
 
 def aligned(voters: Iterable[PoolVoter]) -> tuple[PoolVoter, ...]:
-    """Keep the questions that all voters have, in the order of the first, with the first gold answer that one has."""
+    """Keep the questions that all voters have, in the order of the first; gold is the first that is known."""
     given = tuple(voters)
     if len({voter.name for voter in given}) < len(given) or not given:
         raise OptionError("must be given at least once, and each name only once", "voter")
@@ -96,7 +94,7 @@ def learn_weights(voters: Sequence[PoolVoter], labels: bool = True) -> tuple[flo
 
 
 def _shares(same: Sequence[Question]) -> tuple[FloatArray, int | None]:
-    """What share of a voter's responses gives each answer, at [voter, answer], and which of these is gold, if any."""
+    """The share of a voter's responses that give each answer, at [voter, answer], and the place of gold."""
     answers = list(dict.fromkeys(label for question in same for label in question.labels))
     counts = [[question.answers.count(answer) for answer in answers] for question in same]
     sizes = [[max(len(question.answers), 1)] for question in same]

@@ -9,7 +9,7 @@ from itertools import compress
 import numpy as np
 
 from suffice.errors import OptionError, whole_number
-from suffice.pools.pool import AnyPool, Pool, Question, get_pool
+from suffice.pools.pool import Pool, Question
 from suffice.tally import NONE, FloatArray, IntArray, Standings, elected
 
 BATCH_CELLS = 6_000_000
@@ -103,13 +103,12 @@ class Episodes:
         return np.concatenate([given[chosen] for given, chosen in zip(values, places, strict=True)])
 
 
-def draw_episodes(pool: AnyPool, budget: int, repeats: int, seed: int) -> Iterator[Episodes]:
+def draw_episodes(pool: Pool, budget: int, repeats: int, seed: int) -> Iterator[Episodes]:
     """Draw `budget` of each question's responses, `repeats` times, without replacement and in random order.
 
     They come in batches of questions. A question's draws depend on the seed, its id, its number of answers and
     the repeats alone, so adding or reordering questions changes nothing for the others.
     """
-    pool = get_pool(pool)
     check_draws(pool, budget, repeats, seed)
     size = max(1, BATCH_CELLS // (repeats * budget * budget))
     starts = range(0, len(pool.questions), size)

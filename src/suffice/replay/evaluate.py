@@ -161,7 +161,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to sample and elect: a controller, under the name it was asked for by, in flow or in rounds."""
+    """A controller under the name it was asked for by, with its flow and its election."""
 
     controller: Controller
     flow: Flow | None
@@ -176,7 +176,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Replay:
-    """What all variants of one replay share: the draws, what they cost, and what is told of them."""
+    """The settings that all variants of one replay share."""
 
     budget: int = setting(DEFAULT_BUDGET, "The most draws for a question.")
     repeats: int = setting(DEFAULT_REPEATS, "How often each question is replayed.")
@@ -251,7 +251,7 @@ def _shards(pools: Sequence[Pool], size: int) -> Iterator[tuple[int, tuple[Quest
 def _replay_shard(
     questions: tuple[Question, ...], variants: Sequence[Variant], setting: Replay, link: Link
 ) -> list[Measures]:
-    """Each metric by question for each variant, for some questions of a pool, all of them structured or none."""
+    """Each metric by question, for each variant; of the questions all are structured, or none."""
     parts: list[list[Measures]] = []
     for episodes in draw_episodes(Pool("", questions), setting.budget, setting.repeats, setting.seed):
         parts.append([])

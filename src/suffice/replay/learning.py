@@ -23,7 +23,7 @@ BENDS = (25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
 
 @dataclass(frozen=True)
 class TrafficRun:
-    """What became of each question of some traffic, in order; with the places at which the plan was made anew."""
+    """What each question took, in order, and the places at which the plan was made anew."""
 
     samples: IntArray
     rounds: IntArray
@@ -37,7 +37,7 @@ class TrafficRun:
 
 
 def serve(answers: IntArray, base: Plan, learner: Learner | None = None) -> TrafficRun:
-    """Serve traffic, a row of coded answers a question: with a plan that stays, or with one that a learner makes anew.
+    """Serve traffic, a row of codes a question, with a plan that stays, or with one that a learner makes anew.
 
     A question is served by the plan of the moment it arrives in, and learned from before the next.
     """

@@ -43,7 +43,7 @@ class Outcomes:
         return np.where(episodes.gold == NONE, np.nan, self.answer == episodes.gold)
 
     def counted(self, episodes: Episodes) -> IntArray:
-        """The draws that each outcome rests on, in the order in which they count, and NONE for what was not drawn."""
+        """The draws that count, in their order, then NONE."""
         if self.order is not None:
             return self.order
         draws = np.arange(episodes.answers.shape[1])
@@ -70,7 +70,6 @@ class Outcomes:
 
 
 def _in_order(answers: IntArray, counted: IntArray) -> IntArray:
-    """The codes of the draws that are counted, in their order; NONE for what was not drawn."""
     return np.where(counted == NONE, NONE, np.take_along_axis(answers, np.maximum(counted, 0), axis=1))
 
 
@@ -104,7 +103,6 @@ def replay(episodes: Episodes, controller: Controller, flow: Flow | None = None,
 def replay_clocked(
     episodes: Episodes, serving: Sequence[Controller], flow: Flow | None = None, slots: int | None = None
 ) -> Outcomes:
-    """Run the controller of each episode on a clock of tokens: in flow, or in rounds."""
     found = []
     order = np.full(episodes.answers.shape, NONE)
     for row, chosen in enumerate(serving):
@@ -116,10 +114,9 @@ def replay_clocked(
     return replace(outcomes, order=order) if flow and flow.order == "arrival" else outcomes
 
 
-def replay_arrays(episodes: Episodes, controller: ArrayController, rows: IntArray | None = None) -> Outcomes:
-    """These episodes, or all, in step: each turn decides, and draws, for all that have not stopped."""
+def replay_arrays(episodes: Episodes, controller: ArrayController, rows: IntArray) -> Outcomes:
+    """These episodes in step: each turn decides, and draws, for all that have not stopped."""
     standings, tokens = episodes.standings, episodes.tokens
-    rows = np.arange(len(tokens)) if rows is None else rows
     rounds, samples, sequential = np.zeros((3, len(rows)), np.int64)
     running, drawn, waited, turn = np.arange(len(rows)), samples, sequential, 0
     while running.size:
