@@ -1,23 +1,20 @@
 """A panel behind the gateway: asked for by its name as a model, with voters at two upstreams."""
 
 import time
-from itertools import cycle
+from itertools import cycle, repeat
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from helpers.gateways import gateway, post
-from helpers.live import boxed
 from helpers.panels import down, panel_file, saying, wavering
 
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
 
-
-def sure(request: dict[str, Any], number: int) -> list[str]:
-    return [boxed(42)] * request.get("n", 1)
+sure = saying(repeat(42))
 
 
 def asked(model: str = "both", content: str = "What is 6 * 7?", **more: Any) -> dict[str, Any]:

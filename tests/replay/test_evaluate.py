@@ -1,6 +1,3 @@
-from collections import Counter
-from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +14,11 @@ from suffice import (
     Tally,
     difference,
     evaluate,
+    get_controller,
     load_pool,
 )
 from suffice.pools import draw_episodes
+from suffice.replay.run import run
 
 
 def test_figures_of_a_settled_question_under_the_controller_s_name_as_it_was_asked_for() -> None:
@@ -153,52 +152,17 @@ def test_rules_give_the_figures_of_an_independent_implementation(shared_pools: P
     assert esc.samples == pytest.approx(esc_samples, abs=0.4)
 
 
-def votes_of(answers: Sequence[str | None]) -> tuple[str | None, int, int]:
-    """Who leads, and the two largest counts; in a tie whoever was there first."""
-    counts: Counter[str] = Counter()
-    leader: str | None = None
-    for answer in answers:
-        if answer is not None:
-            counts[answer] += 1
-            leader = answer if leader is None or counts[answer] > counts[leader] else leader
-    first, second, *_ = (*(count for _, count in counts.most_common(2)), 0, 0)
-    return leader, first, second
-
-
-@cache
-def lead_by_hand(first: int, second: int) -> float:
-    return float(stats.beta(first + 1, second + 1).sf(0.5))
-
-
-def asc_by_hand(answers: Sequence[str | None]) -> tuple[int, int]:
-    for draws in range(1, len(answers)):
-        _, first, second = votes_of(answers[:draws])
-        if first and lead_by_hand(first, second) >= 0.95:
-            return draws, draws
-    return len(answers), len(answers)
-
-
-def esc_by_hand(answers: Sequence[str | None]) -> tuple[int, int]:
-    for rounds, start in enumerate(range(0, len(answers), 5), 1):
-        window = answers[start : start + 5]
-        if len(window) == 5 and len(set(window)) == 1 and window[0] is not None:
-            return start + 5, rounds
-    return len(answers), rounds
-
-
 @pytest.mark.parametrize("name", ["qwen2.5-coder-1.5b__math500", "smollm2-135m__arithmetic"])
-def test_rules_give_the_figures_that_are_worked_out_draw_by_draw(name: str) -> None:
-    pool = load_pool(name)
-    results = evaluate(pool, ["sc", "asc", "esc"], repeats=2, seed=5)
-    rules = [lambda answers: (32, 1), asc_by_hand, esc_by_hand]
-    for result, by_hand in zip(results, rules, strict=True):
+def test_figures_are_the_means_of_what_a_loop_finds_draw_by_draw(name: str) -> None:
+    pool, specs = load_pool(name), ["sc", "asc", "esc"]
+    for spec, result in zip(specs, evaluate(pool, specs, repeats=2, seed=5), strict=True):
         ends = []
         for episodes in draw_episodes(pool, 32, 2, seed=5):
             for row, codes in enumerate(episodes.answers):
                 question = episodes.questions[row // 2]
                 answers = [None if code < 0 else question.labels[code] for code in codes]
-                samples, rounds = by_hand(answers)
-                leader, reference = votes_of(answers[:samples])[0], votes_of(answers)[0]
-                ends.append((samples, rounds, 100 * (leader == question.gold), 100 * (leader == reference)))
+                tally, full = (run(get_controller(one), answers) for one in (spec, "sc"))
+                right, agrees = tally.leader == question.gold, tally.leader == full.leader
+                ends.append((tally.draws, tally.rounds, 100 * right, 100 * agrees))
         expected = np.mean(ends, axis=0)
         assert (result.samples, result.rounds, result.accuracy, result.agreement) == pytest.approx(tuple(expected))

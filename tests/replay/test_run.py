@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from suffice import ArrayController, Pool, Question, get_controller
 from suffice.pools import draw_episodes
-from suffice.replay.run import Outcomes, replay, replay_arrays, replay_clocked
+from suffice.replay.run import Outcomes, replay, replay_arrays, replay_clocked, run
 
 SPECS = [
     "sc",
@@ -71,6 +71,10 @@ def test_names_of_answers_change_nothing(spec: str, pool: Pool, names: list[str]
     controller = get_controller(spec)
     (before,), (after,) = (draw_episodes(p, budget=8, repeats=3, seed=0) for p in (pool, renamed))
     assert_equal(replay(before, controller), replay(after, controller))
+
+
+def test_the_last_round_is_cut_to_what_is_left() -> None:
+    assert run(get_controller("esc"), list("ab" * 6)).round_ends == [5, 10, 12]
 
 
 def test_tokens_add_up_in_all_and_along_the_longest() -> None:
