@@ -78,7 +78,7 @@ def test_live_and_replay_decide_alike(fitted: PanelController) -> None:
             assert [tally.voters.count(name) for name in episodes.voters] == ended.draws[row].tolist()
 
 
-def test_the_fitted_controller_spends_where_voters_differ_and_beats_each_alone_for_the_money(
+def test_the_fitted_controller_spends_where_voters_differ_and_beats_each_alone(
     fitted: PanelController,
 ) -> None:
     compared = evaluate_panel(small_and_large(), [fitted, "cascade"], budget=6, repeats=5)

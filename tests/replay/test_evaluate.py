@@ -52,8 +52,8 @@ def test_agreement_with_an_independent_vote_is_with_one_of_other_draws() -> None
 
 
 def test_none_agrees_with_none_and_is_never_accurate() -> None:
-    (none,) = evaluate(make_pool([None] * 8), ["sc"], budget=4, repeats=2)
-    assert (none.agreement, none.agreement_independent, none.accuracy) == (100, 100, 0)
+    (none,) = evaluate(make_pool([None] * 8), ["asc"], budget=4, repeats=2)
+    assert (none.agreement, none.agreement_independent, none.accuracy, none.samples) == (100, 100, 0, 4)
 
 
 def test_a_second_vote_leaves_the_first_s_draws_as_they_are() -> None:

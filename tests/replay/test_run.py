@@ -3,7 +3,6 @@ from dataclasses import fields
 import numpy as np
 import pytest
 from helpers.examples import at_most
-from helpers.pools import make_pool
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,9 +83,3 @@ def test_tokens_add_up_in_all_and_along_the_longest() -> None:
     assert (two_rounds.rounds[0], two_rounds.total_tokens[0], two_rounds.sequential_tokens[0]) == (1, 14, 7)
     one_by_one = replay(episodes, get_controller("asc"))
     assert (one_by_one.total_tokens[0], one_by_one.sequential_tokens[0]) == (28, 28)
-
-
-def test_without_any_answer_the_result_is_none() -> None:
-    (episodes,) = draw_episodes(make_pool([None] * 6), budget=6, repeats=1, seed=0)
-    outcomes = replay(episodes, get_controller("asc"))
-    assert (outcomes.samples[0], outcomes.answer[0]) == (6, -1)
