@@ -1,6 +1,7 @@
 """Voters of replays, with their pools and prices, and the weights of their votes."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,13 +41,11 @@ class PoolVoter:
 
 def price_of(text: str | float, argument: str) -> float:
     """A price for a million tokens; in any money."""
-    try:
+    with suppress(ValueError):
         price = float(text)
-    except ValueError:
-        price = -1.0
-    if not 0 < price < float("inf"):
-        raise OptionError(f'has a price that must be a number above 0, not "{text}"', argument)
-    return price
+        if 0 < price < float("inf"):
+            return price
+    raise OptionError(f'has a price that must be a number above 0, not "{text}"', argument)
 
 
 def joined(name: str, pools: Sequence[Pool]) -> Pool:

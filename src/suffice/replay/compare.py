@@ -185,18 +185,16 @@ def difference(results: Sequence[Result], baseline: Sequence[Result], metric: st
 
 def paired(differences: Sequence[FloatArray]) -> Difference | None:
     """The mean over pools of the differences of their questions, with its interval; None where a pool has none."""
-    means, resampled, questions = [], [], 0
-    for position, gaps in enumerate(differences):
-        gaps = gaps[~np.isnan(gaps)]
-        if not gaps.size:
-            return None
-        questions += gaps.size
-        means.append(gaps.mean())
-        resampled.append(_times_drawn(gaps.size, position) @ gaps / gaps.size)
-    if questions < FEWEST_FOR_INTERVAL:
-        return Difference(float(np.mean(means)), None, None)
+    known = [gaps[~np.isnan(gaps)] for gaps in differences]
+    sizes = [gaps.size for gaps in known]
+    if 0 in sizes:
+        return None
+    mean = float(np.mean([gaps.mean() for gaps in known]))
+    if sum(sizes) < FEWEST_FOR_INTERVAL:
+        return Difference(mean, None, None)
+    resampled = [_times_drawn(gaps.size, pool) @ gaps / gaps.size for pool, gaps in enumerate(known)]
     low, high = np.percentile(np.mean(resampled, axis=0), [2.5, 97.5])
-    return Difference(float(np.mean(means)), float(low), float(high))
+    return Difference(mean, float(low), float(high))
 
 
 @lru_cache(maxsize=32)
