@@ -121,18 +121,8 @@ def fit_panel(
 ) -> FittedPanel:
     """Fit a controller to what voters said to the same questions.
 
-    Args:
-        voters: The voters, with pools and prices.
-        value: What a right answer is worth, in the money of the prices.
-        budget: The most draws of each voter.
-        labels: False takes no notice of gold answers: right is then what the panel's full vote elects, by weights that
-            are learned without them.
-        seed: Chooses the draws.
-        progress: Called with the share of the work that each step was.
-
-    >>> small = PoolVoter.of("small=smollm2-135m__arithmetic,price=1")
-    >>> fit_panel([small], value=0.01, budget=8).weights
-    (1.0,)
+    `value` is what a right answer is worth, in the money of the prices. Without `labels` no gold answer counts: right
+    is what the panel's full vote elects, by weights that are learned without them.
     """
     if not 0 < value < float("inf"):
         raise OptionError(f"must be a number above 0, not {value}", "value_of_an_answer")
