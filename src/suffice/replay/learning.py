@@ -10,10 +10,10 @@ from suffice.errors import OptionError
 from suffice.penalties import Penalties
 from suffice.planning import Plan, Prior
 from suffice.planning.learning import FEWEST, FIRST, MEMORY, Learner
-from suffice.pools import AnyPool, Episodes, Pool, draw_episodes, get_pools
+from suffice.pools import AnyPool, Episodes, Pool, Question, draw_episodes, get_pools
 from suffice.pools.pool import get_pool
 from suffice.replay.run import replay_arrays
-from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray
+from suffice.tally import DEFAULT_BUDGET, NONE, FloatArray, IntArray
 
 DEFAULT_ORDERS = 5
 
@@ -41,7 +41,10 @@ def serve(answers: IntArray, base: Plan, learner: Learner | None = None) -> Traf
 
     A question is served by the plan of the moment it arrives in, and learned from before the next.
     """
-    episodes = Episodes((), 1, 0, answers, np.zeros(answers.shape, np.int64))
+    given = ([None if code == NONE else f"{code}" for code in row] for row in answers.tolist())
+    questions = tuple(Question("", None, tuple(row), None) for row in given)
+    orders = np.tile(np.arange(answers.shape[1])[:, None], (len(answers), 1, 1))
+    episodes = Episodes(questions, 1, 0, orders)
     samples, rounds, answer = np.zeros((3, len(answers)), np.int64)
     plan, place = base, 0
     plans: list[int] = []
