@@ -14,7 +14,8 @@ from rich.table import Table
 
 from suffice.planning import Plan
 from suffice.planning.promises import LEVELS, SLACK, AgreementPromise
-from suffice.pools import draw_episodes, get_pool
+from suffice.pools import draw_episodes
+from suffice.pools.pool import get_pool
 from suffice.replay.run import replay_arrays
 
 BUNDLED = [f"qwen2.5-coder-1.5b__{name}" for name in ("gsm8k", "dapo", "math500")]

@@ -1,12 +1,16 @@
 """Voters that are made up: how often each is right, and what it says where it is not."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from helpers.live import boxed
 from suffice.panel import PoolVoter
 from suffice.pools import Pool, Question
+from suffice.testing import Reply, Script
 
 HARD = 0.4
 """The share of questions on which the small voter mostly errs."""
@@ -37,6 +41,21 @@ def written(voter: PoolVoter, folder: Path) -> str:
     rows = [{"id": one.id, "gold": one.gold, "answers": one.answers, "tokens": one.tokens} for one in voter.pool]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return f"{voter.name}={path},price={voter.price:g}"
+
+
+def saying(answers: Iterable[object]) -> Script:
+    """One answer after the other, in however many requests."""
+    left = iter(answers)
+    return lambda request, number: [boxed(next(left)) for _ in range(request.get("n", 1))]
+
+
+def down(request: dict[str, Any], number: int) -> Reply:
+    return Reply({"error": {"message": "out of order"}}, 401)
+
+
+def wavering(request: dict[str, Any], number: int) -> list[str]:
+    """7 and 8 in turn, from one request."""
+    return [boxed(7 + place % 2) for place in range(request.get("n", 1))]
 
 
 def panel_file(folder: Path, controller: str = "cascade:first=2,then=3", **servers: str) -> Path:

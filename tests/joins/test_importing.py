@@ -16,17 +16,6 @@ from suffice.importing.formats import TableColumns
 Write = Callable[..., Path]
 
 
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    def written(name: str, *records: Any) -> Path:
-        path = tmp_path / name
-        lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
-        path.write_text("\n".join(lines) + "\n")
-        return path
-
-    return written
-
-
 def answers(made: suffice.Imported) -> dict[str, tuple[str | None, ...]]:
     return {question.id: question.answers for question in made.pool.questions}
 
@@ -54,11 +43,11 @@ def test_inspect_logs_packed_by_deflate_need_nothing_else(tmp_path: Path) -> Non
         suffice.import_pool(path)
 
 
-def test_a_response_that_was_cut_off_has_no_answer_where_answers_are_extracted(write: Write) -> None:
+def test_a_response_that_was_cut_off_has_no_answer_where_answers_are_extracted(write_pool: Write) -> None:
     cut = sample("q", None)
     cut["output"]["choices"][0]["stop_reason"] = "max_tokens"
     cut["scores"] = {}
-    log = write("log.json", {"samples": [sample("q", "4"), cut, sample("q", "4", error={"message": "no"})]})
+    log = write_pool({"samples": [sample("q", "4"), cut, sample("q", "4", error={"message": "no"})]}, name="log.json")
     made = suffice.import_pool(log)
     assert answers(made) == {"q": ("4", None)}
     assert made.dropped == {"ended in an error": 1}
@@ -69,13 +58,13 @@ def harness(doc: int, texts: list[Any], filtered: list[Any], **fields: Any) -> d
     return record | {"filtered_resps": filtered, "filter": "strict-match", "exact_match": 1.0} | fields
 
 
-def test_harness_samples_with_repeats(write: Write) -> None:
-    path = write(
-        "samples_gsm8k.jsonl",
+def test_harness_samples_with_repeats(write_pool: Write) -> None:
+    path = write_pool(
         harness(0, ["It is #### 42", "Hm.", "It is #### 41"], [["42", "[invalid]", "41"]]),
         harness(0, ["It is #### 42", "Hm.", "It is #### 41"], [["42", "7", "41"]], filter="flexible-extract"),
         harness(1, [r"\boxed{42}", "So the answer is 42.0"], ["42"]),
         harness(2, [[-1.5, False], [-2.0, True]], []),
+        name="samples_gsm8k.jsonl",
     )
     made = suffice.import_pool(path)
     assert answers(made) == {"0": ("42", None, "41"), "1": ("42", "42")}, "a filter that took the first is not used"
@@ -90,28 +79,28 @@ def batch(custom: str, *texts: str, **fields: Any) -> dict[str, Any]:
     return {"custom_id": custom, "response": {"status_code": 200, "body": body}, "error": None, **fields}
 
 
-def test_batches_with_several_choices_or_a_suffix(write: Write) -> None:
-    gold = write("gold.jsonl", {"id": "q", "gold": "42.0"})
-    several = write("several.jsonl", batch("q", r"\boxed{42}", r"\boxed{41}"))
+def test_batches_with_several_choices_or_a_suffix(write_pool: Write) -> None:
+    gold = write_pool({"id": "q", "gold": "42.0"}, name="gold.jsonl")
+    several = write_pool(batch("q", r"\boxed{42}", r"\boxed{41}"), name="several.jsonl")
     made = suffice.import_pool(several, gold=gold)
     assert answers(made) == {"q": ("42", "41")}
     assert made.pool.questions[0].tokens is None and made.pool.questions[0].gold == "42"
     failed = batch("q-2", "", response={"status_code": 500, "body": {}})
-    path = write("one.jsonl", batch("q-0", r"\boxed{42}"), batch("q-1", r"\boxed{41}"), failed)
+    path = write_pool(batch("q-0", r"\boxed{42}"), batch("q-1", r"\boxed{41}"), failed, name="one.jsonl")
     made = suffice.import_pool(path, suffix="-")
     assert answers(made) == {"q": ("42", "41")}
     assert made.pool.questions[0].tokens == (9, 9)
     assert made.dropped == {"failed at the server": 1}
 
 
-def test_batches_of_responses(write: Write) -> None:
+def test_batches_of_responses(write_pool: Write) -> None:
     body = {"output": [{"type": "reasoning"}, {"content": [{"text": r"\boxed{42}"}]}], "usage": {"output_tokens": 3}}
-    path = write("out.jsonl", {"custom_id": "q", "response": {"status_code": 200, "body": body}})
+    path = write_pool({"custom_id": "q", "response": {"status_code": 200, "body": body}}, name="out.jsonl")
     assert answers(suffice.import_pool(path)) == {"q": ("42",)}
 
 
-def test_tables(tmp_path: Path, write: Write) -> None:
-    table = write("t.csv", "id,said,n,truth", "q,1/2,20,0.5", 'q,"So it is\nthe 7",,0.5', ",3,4,5", "r,,1,")
+def test_tables(tmp_path: Path, write_pool: Write) -> None:
+    table = write_pool("id,said,n,truth", "q,1/2,20,0.5", 'q,"So it is\nthe 7",,0.5', ",3,4,5", "r,,1,", name="t.csv")
     made = suffice.import_pool(table, columns=TableColumns("id", "said", "n", "truth"), answer="number")
     assert answers(made) == {"q": ("0.5", "7"), "r": (None,)}
     assert made.pool.questions[0].tokens == (20, None) and made.pool.questions[0].gold == "0.5"
@@ -123,7 +112,7 @@ def test_tables(tmp_path: Path, write: Write) -> None:
 
 
 @pytest.mark.slow
-def test_parquet(tmp_path: Path, write: Write) -> None:
+def test_parquet(tmp_path: Path, write_pool: Write) -> None:
     import pyarrow
     from pyarrow import parquet
 
@@ -131,7 +120,7 @@ def test_parquet(tmp_path: Path, write: Write) -> None:
     parquet.write_table(pyarrow.table(columns), tmp_path / "t.parquet")
     made = suffice.import_pool(tmp_path / "t.parquet")
     assert answers(made) == {"q": ("0.5", None)} and made.pool.questions[0].tokens == (3, None)
-    refused = fails("import", write("a.parquet", "hello"), "--out", tmp_path / "pool.jsonl")
+    refused = fails("import", write_pool("hello", name="a.parquet"), "--out", tmp_path / "pool.jsonl")
     assert "it is no Parquet file that can be read: " in refused
 
 
@@ -172,20 +161,20 @@ def test_what_can_t_be_read_is_named_with_its_line(tmp_path: Path, name: str, te
     assert "\n" not in str(refused.value)
 
 
-def test_what_is_no_file_or_of_no_known_format_is_refused_with_what_to_give(tmp_path: Path, write: Write) -> None:
+def test_what_is_no_file_or_of_no_known_format_is_refused_with_what_to_give(tmp_path: Path, write_pool: Write) -> None:
     out = ["--out", str(tmp_path / "pool.jsonl")]
     assert f"{tmp_path}: it is a folder; give the files in it, as in {tmp_path}/*" in fails("import", tmp_path, *out)
     assert "none.csv: there is no such file" in fails("import", tmp_path / "none.csv", *out)
     for name in ("a.jsonl", "a.txt"):
-        cut = write(name, '{"custom_id": "q"')
+        cut = write_pool('{"custom_id": "q"', name=name)
         assert f"--from must be one of inspect, lm-eval, openai-batch, csv, parquet for {cut}" in fails(
             "import", cut, *out
         )
 
 
-def test_the_command_says_what_it_took_and_evaluate_takes_the_pool(tmp_path: Path, write: Write) -> None:
+def test_the_command_says_what_it_took_and_evaluate_takes_the_pool(tmp_path: Path, write_pool: Write) -> None:
     rows = [f"q{question},{(question * draw) % 3},{draw}" for question in range(3) for draw in range(8)]
-    table = write("t.csv", "question,answer,tokens", *rows, ",1,1")
+    table = write_pool("question,answer,tokens", *rows, ",1,1", name="t.csv")
     out = tmp_path / "pool.jsonl"
     said = works("import", table, "--out", out)
     assert "24 responses to 3 questions were taken" in said and "Dropped 1: no question named." in said

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import suffice
 from suffice.live.vote import COMPLETE_WITHOUT
-from suffice.replay.run import clocked
+from suffice.replay.run import Clocked
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -154,7 +154,7 @@ def test_controllers_that_mean_rounds_are_refused(controller: str) -> None:
     with FakeServer(lambda request, number: said(1)) as server, pytest.raises(suffice.ControllerError, match="rounds"):
         ask(server, controller=controller)
     with pytest.raises(suffice.ControllerError, match="rounds"):
-        clocked(suffice.get_controller(controller), ["1"], [1], suffice.Flow())
+        Clocked(["1"], [1]).run(suffice.get_controller(controller), suffice.Flow())
 
 
 def test_wrong_options_are_refused() -> None:

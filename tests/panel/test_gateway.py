@@ -1,38 +1,20 @@
 """A panel behind the gateway: asked for by its name as a model, with voters at two upstreams."""
 
 import time
-from collections.abc import Callable
-from itertools import cycle
+from itertools import cycle, repeat
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from helpers.gateways import gateway, post
-from helpers.live import be_quick, boxed
-from helpers.panels import panel_file
+from helpers.panels import down, panel_file, saying, wavering
 
 from suffice.testing import FakeServer, Reply, completion
 
-DOWN = Reply({"error": {"message": "out of order"}}, 401)
+pytestmark = pytest.mark.usefixtures("quick")
 
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    be_quick(monkeypatch)
-
-
-def wavering(request: dict[str, Any], number: int) -> list[str]:
-    return [boxed(7 + place % 2) for place in range(request.get("n", 1))]
-
-
-def alternating() -> Callable[[dict[str, Any], int], list[str]]:
-    replies = cycle([7, 8])
-    return lambda request, number: [boxed(next(replies)) for _ in range(request.get("n", 1))]
-
-
-def sure(request: dict[str, Any], number: int) -> list[str]:
-    return [boxed(42)] * request.get("n", 1)
+sure = saying(repeat(42))
 
 
 def asked(model: str = "both", content: str = "What is 6 * 7?", **more: Any) -> dict[str, Any]:
@@ -40,7 +22,7 @@ def asked(model: str = "both", content: str = "What is 6 * 7?", **more: Any) -> 
 
 
 def test_clients_ask_for_the_panel_by_its_name(tmp_path: Path) -> None:
-    with FakeServer(alternating()) as small, FakeServer(sure) as large, FakeServer(sure) as other:
+    with FakeServer(saying(cycle([7, 8]))) as small, FakeServer(sure) as large, FakeServer(sure) as other:
         path = panel_file(tmp_path, small=small.base_url, large=large.base_url)
         with gateway(other, panel=str(path), vote="auto") as url:
             reply = post(url, asked()).json()
@@ -56,7 +38,7 @@ def test_clients_ask_for_the_panel_by_its_name(tmp_path: Path) -> None:
 
 
 def test_a_voter_that_is_down_is_left_out(tmp_path: Path) -> None:
-    with FakeServer(lambda request, number: DOWN) as small, FakeServer(sure) as large:
+    with FakeServer(down) as small, FakeServer(sure) as large:
         path = panel_file(tmp_path, small=small.base_url, large=large.base_url)
         with gateway([], panel=str(path)) as url:
             told = post(url, asked()).json()["suffice"]
@@ -64,7 +46,7 @@ def test_a_voter_that_is_down_is_left_out(tmp_path: Path) -> None:
 
 
 def test_whoever_was_dead_a_moment_ago_is_not_asked_by_the_next_vote(tmp_path: Path) -> None:
-    with FakeServer(wavering) as small, FakeServer(lambda request, number: DOWN, models=()) as large:
+    with FakeServer(wavering) as small, FakeServer(down, models=()) as large:
         path = panel_file(tmp_path, small=small.base_url, large=large.base_url)
         with gateway([], panel=str(path), patience=5.0) as url:
             told = [post(url, asked()).json()["suffice"] for _ in range(3)]
@@ -105,7 +87,7 @@ def test_what_nobody_votes_on_streams_from_the_first_voter(content: str, hold: f
 
 
 def test_the_vote_goes_on_from_the_first_voters_draw(tmp_path: Path) -> None:
-    with FakeServer(alternating()) as small, FakeServer(sure) as large:
+    with FakeServer(saying(cycle([7, 8]))) as small, FakeServer(sure) as large:
         path = panel_file(tmp_path, small=small.base_url, large=large.base_url)
         with gateway([], panel=str(path), vote="auto") as url:
             told = post(url, asked(content="Tell me of Rome.")).json()["suffice"]

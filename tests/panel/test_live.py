@@ -9,94 +9,66 @@ from typing import Any
 import pytest
 from helpers.commands import fails, suffice, works
 from helpers.labels import easy_and_hard
-from helpers.live import be_quick, boxed
-from helpers.panels import panel_file
+from helpers.live import QUESTION, boxed
+from helpers.panels import down, panel_file, saying, wavering
 
-from suffice import LocalServer, OptionError, SampleError, Sampling, calibrate
+from suffice import LocalServer, OptionError, Outcome, SampleError, Sampling, calibrate
 from suffice.panel.live import Panel, Voter, ask_panel
 from suffice.testing import FakeServer, Reply, completion
 
-QUESTION = [{"role": "user", "content": "What is 6 * 7?"}]
-DOWN = Reply({"error": {"message": "out of order"}}, 401)
+pytestmark = pytest.mark.usefixtures("quick")
 
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    be_quick(monkeypatch)
-
-
-def wavering(request: dict[str, Any], number: int) -> list[str]:
-    return [boxed(7 + place % 2) for place in range(request.get("n", 1))]
+CASCADE = "cascade:first=2,then=3"
 
 
 def always(answer: int, delay: float = 0.0) -> Callable[[dict[str, Any], int], Reply]:
     return lambda request, number: Reply(completion([boxed(answer)] * request.get("n", 1)), delay=delay)
 
 
+def ask(folder: Path, spec: str = CASCADE, sampling: Sampling | None = None, **servers: FakeServer | str) -> Outcome:
+    """Ask a panel of voters at these servers, the first the cheapest."""
+    urls = {name: one if isinstance(one, str) else one.base_url for name, one in servers.items()}
+    panel = Panel.read(panel_file(folder, spec, **urls))
+    return ask_panel(panel, [], QUESTION, sampling=sampling or Sampling(), model="both")
+
+
 def test_the_dear_voter_is_asked_where_the_cheap_one_wavers(tmp_path: Path) -> None:
     with FakeServer(wavering) as small, FakeServer(always(42, delay=0.02)) as large:
-        panel = Panel.read(panel_file(tmp_path, small=small.base_url, large=large.base_url))
-        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+        outcome = ask(tmp_path, small=small, large=large)
     assert outcome.answer == "42" and outcome.by_voter == {"small": {"7": 1, "8": 1}, "large": {"42": 2}}
     assert outcome.votes == {"42": 2, "7": 1, "8": 1} and outcome.stop_reason == "controller"
+    assert outcome.confidence is None and outcome.certainty is None, "those are of what one voter would say"
     assert {one["model"] for one in small.requests} == {"small-model"}
     assert {one["model"] for one in large.requests} == {"large-model"}
     assert outcome.to_json()["by_voter"] == outcome.by_voter
 
 
 def test_votes_weigh_by_voter(tmp_path: Path) -> None:
-    with (
-        FakeServer(lambda request, number: [boxed(one) for one in (7, 7, 8)]) as small,
-        FakeServer(always(42)) as large,
-    ):
-        spec = "cascade:first=3,then=1,weight=5"
-        panel = Panel.read(panel_file(tmp_path, spec, small=small.base_url, large=large.base_url))
-        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+    with FakeServer(saying([7, 7, 8])) as small, FakeServer(always(42)) as large:
+        outcome = ask(tmp_path, "cascade:first=3,then=1,weight=5", small=small, large=large)
     assert outcome.answer == "42" and outcome.majority == "7" and outcome.weighed
-
-
-def test_a_voter_that_is_down_is_left_out(tmp_path: Path) -> None:
-    with FakeServer(lambda request, number: DOWN) as small, FakeServer(always(42)) as large:
-        panel = Panel.read(panel_file(tmp_path, small=small.base_url, large=large.base_url))
-        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
-    assert outcome.answer == "42" and set(outcome.by_voter) == {"large"}
-    assert all(failure.startswith("small is left out: ") for failure in outcome.failures) and outcome.failures
 
 
 def test_a_voter_that_dies_between_rounds_is_left_out(tmp_path: Path) -> None:
     with (
         FakeServer(wavering) as small,
-        FakeServer(lambda request, number: always(9)(request, number) if number < 1 else DOWN) as large,
+        FakeServer(lambda request, number: (down if number else always(9))(request, number)) as large,
     ):
-        panel = Panel.read(
-            panel_file(tmp_path, "cascade:first=2,then=5,weight=1", small=small.base_url, large=large.base_url)
-        )
-        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+        outcome = ask(tmp_path, "cascade:first=2,then=5,weight=1", small=small, large=large)
     assert outcome.by_voter["large"] == {"9": 1} and sum(outcome.by_voter["small"].values()) > 2
     assert any("large is left out" in failure for failure in outcome.failures)
 
 
 def test_who_stands_in_for_the_dead_is_asked_as_often_as_the_vote_allows(tmp_path: Path) -> None:
-    replies = count()
-    with (
-        FakeServer(lambda request, number: DOWN) as small,
-        FakeServer(lambda request, number: [boxed(next(replies)) for _ in range(request.get("n", 1))]) as large,
-    ):
+    with FakeServer(down) as small, FakeServer(saying(count())) as large:
         spec = "cascade:first=4,then=60,weight=1"
-        panel = Panel.read(panel_file(tmp_path, spec, small=small.base_url, large=large.base_url))
-        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(budget=40), model="both")
+        outcome = ask(tmp_path, spec, Sampling(budget=40), small=small, large=large)
     assert outcome.samples == 40 and sum(outcome.by_voter["large"].values()) == 40
 
 
 def test_who_stands_in_for_the_dead_is_asked_no_more_than_could_change_the_answer(tmp_path: Path) -> None:
-    replies = cycle([7, 7, 8, 7])
-    with (
-        FakeServer(lambda request, number: [boxed(next(replies)) for _ in range(request.get("n", 1))]) as small,
-        FakeServer(lambda request, number: DOWN) as large,
-    ):
-        spec = "cascade:first=4,then=5"
-        panel = Panel.read(panel_file(tmp_path, spec, small=small.base_url, large=large.base_url))
-        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+    with FakeServer(saying(cycle([7, 7, 8, 7]))) as small, FakeServer(down) as large:
+        outcome = ask(tmp_path, "cascade:first=4,then=5", small=small, large=large)
     assert outcome.by_round == (4, 1, 1) and outcome.stop_reason == "controller"
     assert len(outcome.failures) == 1 and outcome.failures[0].startswith("large is left out: ")
     assert outcome.over_one.samples == 5
@@ -113,32 +85,20 @@ def test_where_nobody_listens_nobody_waits_as_long_as_there_is_another(
 
     monkeypatch.setattr("suffice.live.servers.retry.backoff", no_back_off)
     with FakeServer(wavering) as small:
-        panel = Panel.read(panel_file(tmp_path, small=small.base_url, large="http://127.0.0.1:9/v1"))
-        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+        outcome = ask(tmp_path, small=small, large="http://127.0.0.1:9/v1")
         assert set(outcome.by_voter) == {"small"} and outcome.samples <= 5 and not waited
-        alone = Panel(voters=panel.voters[1:], controller=panel.controller)
         with pytest.raises(SampleError, match="large is left out"):
-            ask_panel(alone, [], QUESTION, sampling=Sampling(), model="both")
+            ask(tmp_path, large="http://127.0.0.1:9/v1")
     assert len(waited) >= Sampling().retries  # as with one model
 
 
-def test_nothing_is_claimed_of_what_one_voter_would_say_with_more_draws(tmp_path: Path) -> None:
-    with FakeServer(wavering) as small, FakeServer(always(42)) as large:
-        panel = Panel.read(panel_file(tmp_path, small=small.base_url, large=large.base_url))
-        outcome = ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
-    assert outcome.confidence is None and outcome.certainty is None
-
-
 def test_a_panel_with_nobody_left_fails(tmp_path: Path) -> None:
-    with FakeServer(lambda request, number: DOWN) as small, FakeServer(lambda request, number: DOWN) as large:
-        panel = Panel.read(panel_file(tmp_path, small=small.base_url, large=large.base_url))
-        with pytest.raises(SampleError, match="is left out"):
-            ask_panel(panel, [], QUESTION, sampling=Sampling(), model="both")
+    with FakeServer(down) as server, pytest.raises(SampleError, match="is left out"):
+        ask(tmp_path, small=server, large=server)
 
 
 def test_two_prompts_of_one_model_are_two_voters(tmp_path: Path) -> None:
-    replies = count()
-    with FakeServer(lambda request, number: boxed(next(replies))) as server:
+    with FakeServer(saying(count())) as server:
         plain = Voter(name="plain", model="one", base_url=server.base_url)
         other = plain.replaced(name="other", suffix="Think twice.", system="You are careful.")
         both = Panel(voters=(plain, other), controller="cascade:first=1,agree=1,then=0")

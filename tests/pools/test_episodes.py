@@ -3,7 +3,8 @@ import pytest
 from helpers.pools import make_pool
 
 from suffice import OptionError, Pool, PoolError, Question, load_pool
-from suffice.pools import ABSENT, Episodes, draw_episodes
+from suffice.pools import Episodes, draw_episodes
+from suffice.pools.pool import ABSENT
 from suffice.tally import NONE
 
 

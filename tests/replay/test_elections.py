@@ -47,7 +47,7 @@ def test_it_is_as_electing_one_by_one_from_the_draws_that_count(flow: Flow | Non
     elected, counted = outcomes.elected(episodes, election).answer, outcomes.counted(episodes)
     assert (elected != outcomes.answer).any(), "else this shows nothing"
     for row, draws in enumerate(counted):
-        drawn = episodes.places[row, draws[draws != NONE]]
+        drawn = episodes.orders[row // 5, draws[draws != NONE], row % 5]
         assert len(drawn) == outcomes.samples[row]
         question = episodes.question(row)
         signals = {name: values[drawn] for name, values in question.signal_values.items()}

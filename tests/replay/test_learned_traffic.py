@@ -11,7 +11,7 @@ from suffice.planning import UNIVERSAL, confidences
 from suffice.planning.learning import Learner
 from suffice.pools import draw_episodes
 from suffice.replay import learn_prior, replay_learning
-from suffice.replay.learning import bends, serve
+from suffice.replay.learning import LearningReplay, TrafficRun, serve
 from suffice.replay.reliability import Reliability, decile_sums
 
 BUDGET = 8
@@ -55,16 +55,15 @@ def test_a_lesson_has_every_question_once_in_each_order_and_is_the_same_again() 
     assert lesson.questions == 30
     for one, other in zip(lesson.learning, again.learning, strict=True):
         assert (one.samples == other.samples).all()
-    curve = lesson.curve([10, 30], Penalties())
-    assert [(means["from"], means["to"]) for means in curve] == [(0, 10), (10, 30)]
-    assert curve[0]["staying_samples"] == curve[0]["learning_samples"]  # nothing is learned yet
 
 
 def test_the_bends_of_a_curve_rise_to_the_number_of_questions() -> None:
     for questions in (1, 20, 40, 100, 1318):
-        ends = bends(questions)
-        assert ends == sorted(set(ends))
-        assert ends[-1] == questions
+        runs = (TrafficRun(*np.ones((3, questions))),)
+        curve = LearningReplay("toy", runs, runs).curve(Penalties())
+        ends = [means["to"] for means in curve]
+        assert ends == sorted(set(ends)) and ends[-1] == questions
+        assert [means["from"] for means in curve] == [0, *ends[:-1]]
 
 
 def test_confidence_under_a_learned_prior_is_as_true_as_before() -> None:

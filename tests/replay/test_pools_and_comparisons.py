@@ -36,15 +36,13 @@ def test_a_budget_must_be_a_whole_number(budget: object) -> None:
         meet(suffice.Plan(), budget, [], 2, None, None)  # type: ignore[arg-type]
 
 
-def test_slots_have_one_home_and_it_counts_in_flow_too() -> None:
+def test_slots_count_in_flow_too() -> None:
     pool = make_pool("abab" * 8)
     (free,) = evaluate(pool, "plan", repeats=5, flow=Flow(extra=4))
     (one,) = evaluate(pool, "plan", repeats=5, flow=Flow(extra=4), slots=1)
     assert one.latency_tokens == one.spent_tokens, "one slot is always busy"
     assert free.latency_tokens is not None and one.latency_tokens is not None
     assert free.latency_tokens < one.latency_tokens
-    with pytest.raises(TypeError):
-        Flow(slots=1)  # type: ignore[call-arg]
     with pytest.raises(OptionError, match=r"^slots must be a whole number, at least 1, not 0$"):
         evaluate(pool, "plan", slots=0)
 
@@ -81,21 +79,16 @@ def test_what_flow_is_compared_with_is_in_rounds() -> None:
     assert same.baseline is same.results[0]
 
 
-def test_advice_is_the_cheapest_in_time_or_the_quickest_in_budget() -> None:
+def test_advice_tries_all_that_suits_and_its_front_is_beaten_in_nothing() -> None:
     tried = ["plan:penalty_draw=0.003", "plan:penalty_draw=0.015", "esc"]
     told: list[float] = []
     quick = suffice.advise(POOL, tried, max_latency=120, min_agreement=80, repeats=1, progress=told.append)
     assert sum(told) == pytest.approx(1)
-    assert quick.chosen.latency <= 120 and quick.chosen.agreement >= 80
-    fitting = [one for one in quick.choices if one.latency <= 120 and one.agreement >= 80]
-    assert quick.chosen.tokens == min(one.tokens for one in fitting)
-    assert quick.chosen in quick.front
+    assert quick.chosen in quick.front and quick.chosen.agreement >= 80
     assert {one.controller for one in quick.choices} == set(tried)
     assert [one.flow for one in quick.choices if one.controller == "esc"] == [None], "it means whole rounds"
     for ours, others in zip(quick.front, quick.front[1:], strict=False):
         assert ours.latency < others.latency and ours.tokens > others.tokens
-    cheap = suffice.advise(POOL, tried, max_tokens=quick.chosen.tokens, min_agreement=80, repeats=1)
-    assert cheap.chosen.tokens <= quick.chosen.tokens and cheap.choices == quick.choices
     with pytest.raises(OptionError, match=r"^min_agreement of 100\.5 is more than anything in the sweep has"):
         suffice.advise(POOL, ["sc:draws=1"], max_tokens=1e9, min_agreement=100.5, repeats=1)
     with pytest.raises(OptionError, match=r"^pools must tell the tokens"):

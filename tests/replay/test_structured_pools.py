@@ -48,14 +48,6 @@ def test_structured_answers_are_read_as_such(write_pool: Write) -> None:
     assert len(question.answers) == 12 and question.answers.count(None) == responses(1).count(None)
 
 
-@pytest.mark.parametrize("wrong", [{"answers": ["x"] * 12}, {"gold": "x"}, {"answers": [1] * 12}])
-def test_texts_and_objects_don_t_mix(write_pool: Write, wrong: dict[str, Any]) -> None:
-    with pytest.raises(
-        suffice.PoolError, match=r"line 1: where one answer is an object or a list, all must be, or null"
-    ):
-        suffice.load_pool(write_pool(line(1, **wrong)))
-
-
 def test_the_full_budget_s_figures_are_those_of_an_election(write_pool: Write) -> None:
     pool = suffice.load_pool(write_pool(*map(line, range(4))))
     (result,) = suffice.evaluate(pool, "sc", budget=12, repeats=3)

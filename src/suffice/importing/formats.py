@@ -36,11 +36,7 @@ Rows = Iterator[ImportedRow | str]
 
 @dataclass(frozen=True)
 class TableColumns:
-    """What the columns of a table are called; tokens and gold may be missing unless they are named.
-
-    >>> TableColumns(answer="prediction").answer
-    'prediction'
-    """
+    """What the columns of a table are called; tokens and gold may be missing unless they are named."""
 
     question: str = "question"
     answer: str = "answer"
@@ -55,20 +51,18 @@ def wanted(record: Mapping[str, Any], field: str, place: str) -> Any:
 
 
 def count(value: object, place: str) -> int | None:
-    """A number of tokens, as JSON, CSV and Parquet may have it; None where there is none."""
+    """The number of tokens, as any format has it; None where there is none."""
     if value is None or value == "" or value != value:
         return None
-    try:
+    with suppress(ValueError):
         number = float(str(value))
-    except ValueError:
-        number = -1
-    if number < 0 or not number.is_integer():
-        raise PoolError(f"{place}: tokens must be a whole number, 0 or more, not {quoted(str(value))}")
-    return int(number)
+        if number >= 0 and number.is_integer():
+            return int(number)
+    raise PoolError(f"{place}: tokens must be a whole number, 0 or more, not {quoted(str(value))}")
 
 
 def inspect_log(path: Path, data: bytes) -> Rows:
-    """Responses of an Inspect log, .eval or .json; their answers are those of the first scorer."""
+    """Read an Inspect log; answers are those of the first scorer."""
     for place, sample in _samples(path, data):
         identity = str(wanted(sample, "id", place))
         output = sample.get("output") or {}
@@ -120,7 +114,7 @@ def _by_epoch(name: str) -> tuple[str, int]:
 
 
 def harness_samples(path: Path, data: bytes) -> Rows:
-    """Responses of the harness's --log_samples; where several filters were used, those of the first count."""
+    """Read the harness's --log_samples; of several filters the first counts."""
     filters: dict[str, str] = {}
     for place, record in json_lines(path, data, PoolError, "doc_id, target, resps and filtered_resps"):
         identity = str(wanted(record, "doc_id", place))
@@ -152,7 +146,7 @@ def _flat(responses: Any) -> list[Any]:
 
 
 def batch_output(path: Path, data: bytes, suffix: str | None) -> Rows:
-    """Responses of a batch; with a suffix, a custom id is that of the question, the suffix, and the draw."""
+    """Read a batch; with a suffix, a custom id is the question's id, the suffix, and the draw."""
     for place, record in json_lines(path, data, PoolError, "custom_id and response"):
         custom = str(wanted(record, "custom_id", place))
         identity = custom.rpartition(suffix)[0] if suffix else custom
@@ -174,7 +168,7 @@ def batch_output(path: Path, data: bytes, suffix: str | None) -> Rows:
 
 
 def _said(body: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """The text and finish reason of each choice of a chat completion, or of a Response."""
+    """The text and finish reason of each choice, or of a Response."""
     for choice in body.get("choices") or []:
         yield (choice.get("message") or {}).get("content") or "", choice.get("finish_reason")
     if "output" in body:

@@ -1,10 +1,11 @@
-"""From files of any format to a pool: which format it is, the answers' keys, and what was taken and dropped."""
+"""From files of any format to a pool: which format it is, and what was taken and dropped."""
 
 import hashlib
 import json
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,24 +141,21 @@ def _format_of(path: Path, data: bytes) -> str:
     if zipfile.is_zipfile(path):
         return "inspect"
     first = data.lstrip(b"\xef\xbb\xbf \r\n").split(b"\n", 1)[0]
-    try:
+    is_text = False
+    with suppress(UnicodeDecodeError):
         is_text = "\0" not in first.decode()
-    except UnicodeDecodeError:
-        is_text = False
     if not is_text:
         raise PoolError(f"{path}: it is neither UTF-8 text nor a whole Inspect log or Parquet file; give one of these")
     if path.suffix in (".eval", ".json"):
         return "inspect"
     if path.name.removesuffix(".gz").endswith(".csv"):
         return "csv"
-    try:
+    fields = None
+    with suppress(ValueError):
         fields = json.loads(first)
-    except ValueError:
-        fields = None
-    if isinstance(fields, dict):
-        for name, mark in (("openai-batch", "custom_id"), ("lm-eval", "doc_id")):
-            if mark in fields:
-                return name
+    for name, mark in (("openai-batch", "custom_id"), ("lm-eval", "doc_id")):
+        if isinstance(fields, dict) and mark in fields:
+            return name
     raise OptionError(f"must be one of {', '.join(FORMATS)} for {path}, which doesn't show it", "format")
 
 

@@ -13,13 +13,12 @@ from suffice.planning import Plan
 from suffice.tally import DEFAULT_BUDGET, NONE, FloatArray, IntArray, Tally
 
 LATE = 2.0**-44
-"""How much less than one a voter's first vote counts, and each later one twice as much less.
+"""A first vote counts this much less than 1, and each later one twice as much less.
 
-So among equals that answer leads whose last vote came first, which is the one that reached the number first."""
+So among equals the answer that reached that number first leads."""
 
 
 def vote_sizes(places: IntArray, voters: IntArray) -> FloatArray:
-    """What a voter's vote counts for, by its place among that voter's: hardly less than 1, the earlier the more."""
     return 1 - LATE * 2.0 ** np.minimum(places, 32) * (1 + voters / 100)
 
 
@@ -41,7 +40,6 @@ class PanelTallies:
 
     @staticmethod
     def of(tally: Tally, voters: Sequence[str], budget: int) -> "PanelTallies":
-        """One live tally, which knows who voted."""
         codes = {answer: code for code, answer in enumerate(dict.fromkeys(filter(None, tally.answers)))}
         # Who is asked in the place of one that is left out may be asked more often than the budget has it.
         most = max(budget, *map(tally.voters.count, voters))
@@ -89,27 +87,26 @@ class PanelController(Controller):
     voters: tuple[str, ...]
     """Their names; arrays have them in this order."""
     weights: tuple[float, ...]
-    """What a vote of each weighs."""
     budget: int = DEFAULT_BUDGET
     """The most draws of each."""
 
     @abstractmethod
     def choose_many(self, tallies: PanelTallies) -> IntArray:
-        """How many more of each voter to draw for each row, at [row, voter]; none at all stops."""
+        """The number of draws of each voter, at [row, voter]; none at all stops."""
 
     def next_draws(self, tallies: PanelTallies) -> IntArray:
         """The choices, each cut to what the voter's budget has left."""
         return np.minimum(self.choose_many(tallies), tallies.budget - tallies.draws)
 
     def choose(self, tally: Tally) -> list[str]:
-        """Whom to ask next, a name for each draw; of those who are absent, nobody."""
+        """The voters to ask next, a name for each draw."""
         if tally.absent:
             return self.choose_present(tally, [voter for voter in self.voters if voter not in tally.absent])
         (draws,) = self.next_draws(PanelTallies.of(tally, self.voters, self.budget))
         return [voter for voter, number in zip(self.voters, draws, strict=True) for _ in range(number)]
 
     def choose_present(self, tally: Tally, present: list[str]) -> list[str]:
-        """Whom to ask of these: the first, as often as `plan` asks a model that is alone."""
+        """The first of these, as often as `plan` asks a model that is alone."""
         return present[:1] * Plan().next_round(tally)
 
     def decide(self, tally: Tally) -> int:
@@ -131,11 +128,10 @@ class Cascade(PanelController):
 
     voters: tuple[str, ...] = ()
     first: int = 4
-    """How often the first voter is asked."""
     agree: float = 1.0
     """It is enough where the leader has this share of the first voter's draws."""
     then: int = 5
-    """How often each other voter is asked at most: no more than could change the answer."""
+    """Fewer where they could not change the answer."""
     weight: float = 3.0
     """How much more the next voter's votes weigh than those of the one before."""
     budget: int = DEFAULT_BUDGET

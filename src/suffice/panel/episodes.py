@@ -8,7 +8,7 @@ import numpy as np
 from suffice.panel.controllers import PanelController, PanelTallies
 from suffice.panel.voters import PoolVoter
 from suffice.pools import Episodes, Question, draw_episodes
-from suffice.tally import NONE, FloatArray, IntArray
+from suffice.tally import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,6 @@ class PanelEpisodes:
         return len(self.answers)
 
     def spent(self, rows: IntArray, draws: IntArray) -> FloatArray:
-        """What so many draws of each voter cost."""
         return self.money[rows[:, None], np.arange(draws.shape[1]), draws].sum(axis=1)
 
     def full_vote(self, weights: Sequence[float]) -> IntArray:
@@ -44,7 +43,12 @@ def draw_panel(voters: Sequence[PoolVoter], budget: int, repeats: int, seed: int
     """
     for drawn in zip(*(draw_episodes(voter.pool, budget, repeats, seed) for voter in voters), strict=True):
         questions = tuple(map(_together, *(one.questions for one in drawn)))
-        alone = tuple(_recoded(one, questions) for one in drawn)
+        sizes = [[len(question.answers) for question in one.questions] for one in drawn]
+        starts = np.cumsum([[0] * len(questions), *sizes[:-1]], axis=0)
+        alone = tuple(
+            replace(one, questions=questions, orders=one.orders + start[:, None, None])
+            for one, start in zip(drawn, starts, strict=True)
+        )
         answers = np.stack([one.answers for one in alone], axis=1)
         money = [one.spent.T * voter.price / 1_000_000 for one, voter in zip(alone, voters, strict=True)]
         names = tuple(voter.name for voter in voters)
@@ -52,24 +56,15 @@ def draw_panel(voters: Sequence[PoolVoter], budget: int, repeats: int, seed: int
 
 
 def _together(*same: Question) -> Question:
-    """The question with the answers of all voters."""
+    """The question with the responses of all voters, one after the other."""
     answers = tuple(answer for question in same for answer in question.answers)
-    return Question(same[0].id, same[0].gold, answers, None)
-
-
-def _recoded(episodes: Episodes, questions: tuple[Question, ...]) -> Episodes:
-    """The same draws, in the codes of questions with more answers."""
-    most = max(len(question.labels) for question in episodes.questions)
-    codes = np.full((len(questions), most + 1), NONE)  # the last column is for NONE
-    for row, (own, question) in enumerate(zip(episodes.questions, questions, strict=True)):
-        codes[row, : len(own.labels)] = [question.code(label) for label in own.labels]
-    rows = np.arange(len(episodes.answers))[:, None] // episodes.repeats
-    return replace(episodes, questions=questions, answers=codes[rows, episodes.answers])
+    tokens = tuple(count for question in same for count in question.tokens or ())
+    return Question(same[0].id, same[0].gold, answers, tokens)
 
 
 @dataclass(frozen=True)
 class PanelOutcomes:
-    """How each episode ended: the code of its answer, the draws of each voter, rounds, and what they cost."""
+    """How each episode ended; `draws` are those of each voter."""
 
     answer: IntArray
     draws: IntArray
@@ -80,7 +75,7 @@ class PanelOutcomes:
 def run_panel(
     episodes: PanelEpisodes, controller: PanelController, rows: IntArray | None = None, begun: IntArray | None = None
 ) -> PanelOutcomes:
-    """Run a controller over all episodes; or over these rows, after so many draws of each voter."""
+    """Run a controller over all episodes, or over these rows from there on where they are begun."""
     rows = np.arange(len(episodes)) if rows is None else rows
     begun = np.zeros((len(rows), len(episodes.voters)), np.intp) if begun is None else begun
     order = np.array([episodes.voters.index(name) for name in controller.voters])

@@ -55,7 +55,7 @@ class PanelResult:
 
 @dataclass(frozen=True)
 class PanelComparison:
-    """Controllers of one panel: the results, voters alone first, and what they are compared with."""
+    """The results of one panel's controllers, voters alone first."""
 
     voters: tuple[str, ...]
     weights: tuple[float, ...]
@@ -64,7 +64,7 @@ class PanelComparison:
 
     @property
     def baseline(self) -> PanelResult:
-        """The full vote of the better voter: the more accurate, or without gold answers the one that agrees more."""
+        """The full vote of the most accurate voter; without gold answers, of the one that agrees most."""
         full = [one for one in self.results if one.controller == "sc"]
         return max(full, key=lambda one: (one.accuracy or 0.0, one.agreement))
 
@@ -75,11 +75,7 @@ class PanelComparison:
 
 
 def panel_controller(spec: str | PanelController, voters: Sequence[str], budget: int) -> PanelController:
-    """The controller that `cascade`, `cascade:key=value,…` or `file:PATH` describes; a cascade asks in this order.
-
-    >>> panel_controller("cascade:first=2", ["small", "large"], 32).choose_many.__self__.first
-    2
-    """
+    """The controller that `cascade`, `cascade:key=value,…` or `file:PATH` describes; a cascade asks in this order."""
     name, _, rest = spec.partition(":") if isinstance(spec, str) else ("", "", "")
     if isinstance(spec, PanelController):
         found: Any = replace(spec, budget=budget)  # type: ignore[type-var]
@@ -147,7 +143,6 @@ def evaluate_panel(
 
 
 def _alone(episodes: PanelEpisodes, voter: int, controller: Controller) -> PanelOutcomes:
-    """How the episodes end where one voter is asked alone."""
     ended = replay(episodes.alone[voter], controller)
     draws = np.zeros(episodes.answers.shape[:2], np.intp)
     draws[:, voter] = ended.samples
@@ -155,7 +150,6 @@ def _alone(episodes: PanelEpisodes, voter: int, controller: Controller) -> Panel
 
 
 def _measure(episodes: PanelEpisodes, full: IntArray, ended: PanelOutcomes) -> dict[str, FloatArray]:
-    """Each metric by question, the mean over its repeats."""
     columns = {
         "accuracy": np.where(episodes.gold == NONE, np.nan, 100.0 * (ended.answer == episodes.gold)),
         "agreement": 100.0 * (ended.answer == full),

@@ -94,7 +94,6 @@ class FittedPanel(PanelController):
         return f"fitted:value={self.value:g}"
 
     def choose_many(self, tallies: PanelTallies) -> IntArray:
-        """The step that gains most; where more steps are made than were fitted, none gains anything."""
         ends = ends_of(tallies.budget)
         made = np.searchsorted(ends, tallies.draws, side="right") - 1
         level = made.sum(axis=1)
@@ -122,18 +121,8 @@ def fit_panel(
 ) -> FittedPanel:
     """Fit a controller to what voters said to the same questions.
 
-    Args:
-        voters: The voters, with pools and prices.
-        value: What a right answer is worth, in the money of the prices.
-        budget: The most draws of each voter.
-        labels: False takes no notice of gold answers: right is then what the panel's full vote elects, by weights that
-            are learned without them.
-        seed: Chooses the draws.
-        progress: Called with the share of the work that each step was.
-
-    >>> small = PoolVoter.of("small=smollm2-135m__arithmetic,price=1")
-    >>> fit_panel([small], value=0.01, budget=8).weights
-    (1.0,)
+    `value` is what a right answer is worth, in the money of the prices. Without `labels` no gold answer counts: right
+    is what the panel's full vote elects, by weights that are learned without them.
     """
     if not 0 < value < float("inf"):
         raise OptionError(f"must be a number above 0, not {value}", "value_of_an_answer")
@@ -216,14 +205,6 @@ def save_panel(controller: FittedPanel, path: Path) -> None:
 
 
 def load_panel(path: str | Path) -> FittedPanel:
-    """Read what `save_panel` wrote.
-
-    >>> load_panel("no-such-file.safetensors")
-    Traceback (most recent call last):
-    ...
-    suffice.errors.ControllerError: no-such-file.safetensors: there is no such controller file
-    """
-
     def make(tensors: dict[str, FloatArray], card: dict[str, Any]) -> FittedPanel:
         if card["kind"] != "panel":
             raise ControllerError(f"{path}: this is no controller of a panel")

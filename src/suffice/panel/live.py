@@ -57,7 +57,7 @@ class Voter(Options):
         return Target(url=whole_url(self.base_url, "panel"), key_env=self.key_env, models=(self.model,))
 
     def request(self, asked: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
-        """The fields of a request as this voter is asked: its model, and its prompt around what the client says."""
+        """The request with this voter's model, and its prompt around the client's."""
         asked = {**asked, "model": self.model or asked.get("model")}
         if not (self.suffix or self.system):
             return asked
@@ -99,7 +99,7 @@ class Panel(Options):
         return sorted(self.voters, key=lambda voter: voter.name != first)
 
     def counted(self, response: Response, name: str, place: int = 0) -> Response:
-        """A response with its voter's name, and with what its vote weighs at this place among that voter's."""
+        """The response with its voter's name and the weight of a vote at this place."""
         voter = self.decides.voters.index(name)
         weight = self.decides.weights[voter] * float(vote_sizes(np.array(place), np.array(voter)))
         return replace(response, voter=name, signals={**response.signals, WEIGHT: weight})
@@ -127,7 +127,7 @@ class Panel(Options):
             raise OptionError("decides when a round is in: there is no flow with it", "panel")
 
     def held(self, voting: Voting, servers: Mapping[str, Server]) -> dict[str, Any]:
-        """The fields of `Voting` for its votes: rounds, with draws of the voters that the controller chooses."""
+        """The fields of `Voting` in which its votes differ from others."""
         self.check(voting)
         source = partial(PanelDraws, self, servers)
         return {"controller": self.decides, "flow": None, "election": VoterElection(), "source": source}

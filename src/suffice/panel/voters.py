@@ -1,6 +1,7 @@
 """Voters of replays, with their pools and prices, and the weights of their votes."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +32,6 @@ class PoolVoter:
 
     @staticmethod
     def of(text: str) -> "PoolVoter":
-        """The voter that `NAME=POOL[+POOL…],price=P` describes."""
         named, comma, priced = text.rpartition(",price=")
         name, equals, paths = named.partition("=")
         if not (comma and equals and name and paths):
@@ -41,17 +41,14 @@ class PoolVoter:
 
 def price_of(text: str | float, argument: str) -> float:
     """A price for a million tokens; in any money."""
-    try:
+    with suppress(ValueError):
         price = float(text)
-    except ValueError:
-        price = -1.0
-    if not 0 < price < float("inf"):
-        raise OptionError(f'has a price that must be a number above 0, not "{text}"', argument)
-    return price
+        if 0 < price < float("inf"):
+            return price
+    raise OptionError(f'has a price that must be a number above 0, not "{text}"', argument)
 
 
 def joined(name: str, pools: Sequence[Pool]) -> Pool:
-    """Several pools as one; no question may be in two of them."""
     questions = {question.id: question for pool in pools for question in pool.questions}
     if len(questions) < sum(map(len, pools)):
         raise PoolError(f"{name}: a question's id is in two of its pools; ids must differ")
@@ -59,12 +56,7 @@ def joined(name: str, pools: Sequence[Pool]) -> Pool:
 
 
 def aligned(voters: Iterable[PoolVoter]) -> tuple[PoolVoter, ...]:
-    """Keep the questions that all voters have, in the order of the first, with the first gold answer that one has.
-
-    Raises:
-        OptionError: Where two have one name.
-        PoolError: Where they have no question in common, or a response has no count of tokens to be paid for.
-    """
+    """Keep the questions that all voters have, in the order of the first; gold is the first that is known."""
     given = tuple(voters)
     if len({voter.name for voter in given}) < len(given) or not given:
         raise OptionError("must be given at least once, and each name only once", "voter")
@@ -89,14 +81,8 @@ def learn_weights(voters: Sequence[PoolVoter], labels: bool = True) -> tuple[flo
     """The weights of voters whose questions are aligned, the largest being 1.
 
     With gold answers, those with which the shares of a question's answers tell the right one best: P(answer) goes by
-    exp(Σ weight × share). Without, by how often a voter and the others agree; of two voters both weigh the same.
-
-    Args:
-        voters: The voters, as `aligned` gives them.
-        labels: False takes no notice of gold answers.
-
-    >>> learn_weights([PoolVoter.of("a=smollm2-135m__arithmetic,price=1")])
-    (1.0,)
+    exp(Σ weight × share). Without, or where `labels` are not to count, by how often a voter and the others agree; of
+    two voters both weigh the same.
     """
     if len(voters) == 1:
         return (1.0,)
@@ -107,7 +93,7 @@ def learn_weights(voters: Sequence[PoolVoter], labels: bool = True) -> tuple[flo
 
 
 def _shares(same: Sequence[Question]) -> tuple[FloatArray, int | None]:
-    """What share of a voter's responses gives each answer, at [voter, answer], and which of these is gold, if any."""
+    """The share of a voter's responses that give each answer, at [voter, answer], and the place of gold."""
     answers = list(dict.fromkeys(label for question in same for label in question.labels))
     counts = [[question.answers.count(answer) for answer in answers] for question in same]
     sizes = [[max(len(question.answers), 1)] for question in same]

@@ -4,11 +4,14 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.errors import OptionError, whole_number
-from suffice.pools.pool import AnyPool, Pool, Question, get_pool
+from suffice.pools.pool import Pool, Question
 from suffice.tally import NONE, FloatArray, IntArray, Standings, elected
 
 BATCH_CELLS = 6_000_000
@@ -20,19 +23,15 @@ MOST_CELLS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Episodes:
-    """Some questions, each in `repeats` orders of arrival: row q·repeats + r is question q in its r-th order.
-
-    `answers` are codes, and `tokens` are 0 where the pool doesn't tell them.
-    """
+    """Some questions, each in `repeats` orders of arrival: row q·repeats + r is question q in its r-th order."""
 
     questions: tuple[Question, ...]
     repeats: int
     seed: int
-    answers: IntArray
-    tokens: IntArray
+    orders: IntArray
+    """Which of a question's responses are drawn, at [question, draw, repeat]."""
 
     def question(self, row: int) -> Question:
-        """The question of a row."""
         return self.questions[row // self.repeats]
 
     def row(self, row: int) -> list[str | None]:
@@ -44,6 +43,16 @@ class Episodes:
         """The codes of one answer for each question, repeated so that each row has its own."""
         codes = [question.code(answer) for question, answer in zip(self.questions, answers, strict=True)]
         return np.repeat(codes, self.repeats)
+
+    @cached_property
+    def answers(self) -> IntArray:
+        """The code of each draw's answer."""
+        return self._by_draw([question.codes for question in self.questions])
+
+    @cached_property
+    def tokens(self) -> IntArray:
+        """The tokens of each draw, 0 where they are not known."""
+        return self._by_draw([question.token_counts for question in self.questions])
 
     @cached_property
     def gold(self) -> IntArray:
@@ -61,25 +70,19 @@ class Episodes:
         return np.cumsum(np.vstack([np.zeros(len(self.tokens), np.int64), self.tokens.T]), axis=0)
 
     @cached_property
-    def places(self) -> IntArray:
-        """Where each draw stands among its question's responses: drawn again, since few replays look."""
-        budget = self.answers.shape[1]
-        return _orders(self.questions, budget, self.repeats, self.seed).swapaxes(1, 2).reshape(-1, budget)
-
-    @cached_property
     def second(self) -> tuple[IntArray, IntArray]:
         """The rows whose questions have responses for a second vote, and the codes that it draws: none of the first's.
 
         A question needs twice the budget.
         """
-        budget = self.answers.shape[1]
-        rich = [question for question in self.questions if len(question.answers) >= 2 * budget]
-        rows = np.flatnonzero(np.repeat([len(one.answers) >= 2 * budget for one in self.questions], self.repeats))
+        budget = self.orders.shape[1]
+        suffices = [len(question.answers) >= 2 * budget for question in self.questions]
+        rich = tuple(compress(self.questions, suffices))
+        rows = np.flatnonzero(np.repeat(suffices, self.repeats))
         if not rich:
-            return rows, np.empty((0, budget), np.intp)
-        orders = _orders(tuple(rich), 2 * budget, self.repeats, self.seed)[:, budget:]
-        codes = [question.codes[order].T for question, order in zip(rich, orders, strict=True)]
-        return rows, np.concatenate(codes)
+            return rows, self.answers[:0]
+        orders = _orders(rich, 2 * budget, self.repeats, self.seed)[:, budget:]
+        return rows, Episodes(rich, self.repeats, self.seed, orders).answers
 
     @cached_property
     def second_reference(self) -> FloatArray:
@@ -96,46 +99,32 @@ class Episodes:
 
     def signal(self, name: str) -> FloatArray:
         """A signal of each draw, NaN where it is not known."""
-        unknown = (np.full(len(question.answers), np.nan) for question in self.questions)
-        return self._by_draw(
-            [question.signal_values.get(name, none) for question, none in zip(self.questions, unknown, strict=True)]
-        )
+        return self._by_draw([one.signal_values.get(name, np.full(len(one.answers), np.nan)) for one in self.questions])
 
-    def _by_draw(self, values: list[FloatArray]) -> FloatArray:
-        """The values of each question's responses, in the order in which they are drawn."""
-        places = self.places.reshape(len(values), self.repeats, -1)
-        return np.concatenate([given[chosen] for given, chosen in zip(values, places, strict=True)])
+    def _by_draw(self, values: list[NDArray[Any]]) -> NDArray[Any]:
+        """The values of each question's responses in the order in which they are drawn, at [row, draw]."""
+        drawn = np.stack([given[order] for given, order in zip(values, self.orders, strict=True)], axis=1)
+        return drawn.reshape(len(drawn), -1).T
 
 
-def draw_episodes(pool: AnyPool, budget: int, repeats: int, seed: int) -> Iterator[Episodes]:
+def draw_episodes(pool: Pool, budget: int, repeats: int, seed: int) -> Iterator[Episodes]:
     """Draw `budget` of each question's responses, `repeats` times, without replacement and in random order.
 
     They come in batches of questions. A question's draws depend on the seed, its id, its number of answers and
     the repeats alone, so adding or reordering questions changes nothing for the others.
     """
-    pool = get_pool(pool)
     check_draws(pool, budget, repeats, seed)
     size = max(1, BATCH_CELLS // (repeats * budget * budget))
-    starts = range(0, len(pool.questions), size)
-    return (_draw(pool.questions[start : start + size], budget, repeats, seed) for start in starts)
+    batches = (pool.questions[start : start + size] for start in range(0, len(pool.questions), size))
+    return (Episodes(some, repeats, seed, _orders(some, budget, repeats, seed)) for some in batches)
 
 
 def check_draws(pool: Pool, budget: int, repeats: int, seed: int) -> None:
-    """Refuse what can't be drawn."""
     for name, value, least in (("budget", budget, 1), ("repeats", repeats, 1), ("seed", seed, 0)):
         whole_number(name, value, least)
     if repeats * budget * budget > MOST_CELLS:
         raise OptionError(f"{repeats} repeats are too many for a budget of {budget}: lower either")
     pool.check_budget(budget)
-
-
-def _draw(questions: tuple[Question, ...], budget: int, repeats: int, seed: int) -> Episodes:
-    answers = np.empty((budget, len(questions), repeats), np.intp)
-    tokens = np.empty((budget, len(questions), repeats), np.int64)
-    for row, (question, order) in enumerate(zip(questions, _orders(questions, budget, repeats, seed), strict=True)):
-        answers[:, row] = question.codes[order]
-        tokens[:, row] = question.token_counts[order]
-    return Episodes(questions, repeats, seed, answers.reshape(budget, -1).T, tokens.reshape(budget, -1).T)
 
 
 def _orders(questions: tuple[Question, ...], budget: int, repeats: int, seed: int) -> IntArray:

@@ -1,7 +1,8 @@
-"""The pool and its file format: a JSON line a question with id, gold, answers, tokens and, perhaps, signals."""
+"""Pools, their figures, and their files: a JSON line a question with id, gold, answers, tokens and perhaps signals."""
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -186,9 +187,7 @@ class Pool:
 
     def _columns(self) -> dict[str, list[Any]]:
         signals = dict.fromkeys(name for question in self.questions for name in question.signals)
-        columns: dict[str, list[Any]] = {
-            name: [] for name in ("question", "draw", "answer", "tokens", "gold", *signals)
-        }
+        columns: dict[str, list[Any]] = defaultdict(list)
         for question in self.questions:
             size = len(question.answers)
             none = [None] * size
@@ -282,6 +281,57 @@ def get_pools(pools: AnyPool | Iterable[AnyPool]) -> list[Pool]:
     return [get_pool(pools)] if isinstance(pools, str | Path | Pool) else [get_pool(pool) for pool in pools]
 
 
+@dataclass(frozen=True)
+class Summary:
+    """One pool in figures: shares in percent, entropy in nats, None where the pool can't tell.
+
+    >>> summary = summarise("smollm2-135m__arithmetic")
+    >>> summary.questions, summary.samples
+    (40, (64, 64))
+    """
+
+    pool: str
+    questions: int
+    samples: tuple[int, int]
+    one_sample_accuracy: float | None
+    majority_accuracy: float | None
+    entropy: float
+    none_share: float
+    mean_tokens: float | None
+    tokens_95: float | None
+
+
+def summarise(pool: AnyPool) -> Summary:
+    """Describe a pool; the majority is that of all its samples.
+
+    Args:
+        pool: A `Pool`, the name of a bundled one, or a path.
+
+    Raises:
+        PoolError: Where there is no such pool, or its file is wrong.
+
+    >>> round(summarise("smollm2-135m__arithmetic").majority_accuracy)
+    50
+    """
+    pool = get_pool(pool)
+    one_sample = [question.share_right for question in pool.questions if question.share_right is not None]
+    majority = [one.majority == one.gold for one in pool.questions if one.share_right is not None]
+    answers = [answer for question in pool.questions for answer in question.answers]
+    tokens = [count for question in pool.questions for count in question.tokens or () if count is not None]
+    sizes = [len(question.answers) for question in pool.questions]
+    return Summary(
+        pool=pool.name,
+        questions=len(pool.questions),
+        samples=(min(sizes), max(sizes)),
+        one_sample_accuracy=100 * float(np.mean(one_sample)) if one_sample else None,
+        majority_accuracy=100 * float(np.mean(majority)) if majority else None,
+        entropy=float(np.mean([question.entropy for question in pool.questions])),
+        none_share=100 * answers.count(None) / max(len(answers), 1),
+        mean_tokens=float(np.mean(tokens)) if tokens else None,
+        tokens_95=float(np.percentile(tokens, 95)) if tokens else None,
+    )
+
+
 def _question(record: dict[str, Any]) -> Question:
     """One line of a pool; ValueError says what is wrong with it."""
     for name in ("id", "gold", "answers", "tokens"):
@@ -309,14 +359,13 @@ def _question(record: dict[str, Any]) -> Question:
         where = f'"signals", {quoted(name)}'
         _check(isinstance(column, list), f"{where} must be a list of numbers and nulls", column)
         for value in column:
-            number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST_SIGNAL
+            number = type(value) in (int, float) and abs(value) <= LARGEST_SIGNAL
             _check(value is None or number, f"{where} must hold finite numbers and nulls alone", value)
         _check_length(where, column, answers)
     if tokens is not None:
         _check(isinstance(tokens, list), '"tokens" must be null or a list of integers and nulls', tokens)
         for count in tokens:
-            integer = isinstance(count, int) and not isinstance(count, bool)
-            _check(count is None or integer, '"tokens" must hold integers and nulls alone', count)
+            _check(count is None or type(count) is int, '"tokens" must hold integers and nulls alone', count)
             _check(count is None or 0 <= count <= LONGEST, f'"tokens" must lie between 0 and {LONGEST}', count)
         _check_length('"tokens"', tokens, answers)
         tokens = tuple(tokens)

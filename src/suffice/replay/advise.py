@@ -96,8 +96,7 @@ def advise(
     total = len(variants) * sum(len(pool.questions) for pool in loaded)
     setting = Replay(budget, repeats, seed, confidence=False, slots=slots)
     found = replay_variants(loaded, variants, setting, lambda questions: progress(questions / total), executor)
-    measured = zip(variants, zip(*found, strict=True), strict=True)
-    *choices, once = (_choice(variant, results) for variant, results in measured)
+    *choices, once = map(_choice, variants, zip(*found, strict=True))
     agreeing = [choice for choice in choices if choice.agreement >= min_agreement]
     if not agreeing:
         most = max(choice.agreement for choice in choices)

@@ -189,12 +189,11 @@ class Judged:
 
     @property
     def brier(self) -> float:
-        """The mean of (probability − truth)²."""
         return float(((self.right - self.truths) ** 2).mean())
 
     @property
     def brier_of_mean(self) -> float:
-        """The same for somebody who says the accuracy of every vote."""
+        """The Brier score of who says the accuracy of every vote."""
         return self.accuracy * (1 - self.accuracy)
 
     @property
@@ -243,7 +242,7 @@ def judge(calibration: Calibration, votes: LabelledVotes) -> Judged:
 
 
 def judge_pools(calibration: Calibration, pools: Sequence[Pool], budget: int, seed: int) -> dict[str, Judged]:
-    """How true a calibration is on each pool with gold answers, for votes that stop as those that it learned from."""
+    """Judge on each pool with gold answers, by votes that stop as those that it learned from."""
     controller = calibration.card.get("controller", "plan")
     known = [pool for pool in pools if any(question.gold is not None for question in pool.questions)]
     return {

@@ -114,29 +114,24 @@ def compare(
     whole_number("budget", budget)
     loaded = get_pools(pools)
     asked = [Variant.of(controller, flow, elect) for controller in controllers]
-    planners = [(variant.name, plan) for variant in asked if (plan := ceiling(variant.controller, penalties, budget))]
+    planners = {one.name: plan for one in asked if (plan := ceiling(one.controller, penalties, budget))}
     plain = not flow and isinstance(get_election(elect), Majority)
     own = next((number for number, one in enumerate(controllers) if plain and one == baseline), len(asked))
     variants = [
         *asked,
         Variant.of(baseline),
-        *(Variant.of(plan) for _, plan in planners),
+        *map(Variant.of, planners.values()),
         *(Variant.of(f"sc:draws={draws}") for draws in CHECKPOINTS if draws < budget),
     ]
     setting = Replay(budget, repeats, seed, penalties, slots=slots)
     total = len(variants) * sum(len(pool.questions) for pool in loaded)
     found = replay_variants(loaded, variants, setting, lambda questions: progress(questions / total), executor)
-    first = len(asked) + 1
-    last = first + len(planners)
-    return [
-        Comparison(
-            results[: len(asked)],
-            results[own],
-            {name: result for (name, _), result in zip(planners, results[first:last], strict=True)},
-            results[last:],
-        )
-        for results in found
-    ]
+    compared = []
+    for results in found:
+        others = results[len(asked) + 1 :]
+        ceilings = dict(zip(planners, others, strict=False))
+        compared.append(Comparison(results[: len(asked)], results[own], ceilings, others[len(planners) :]))
+    return compared
 
 
 def reliabilities(comparisons: Sequence[Comparison]) -> dict[str, Reliability]:
@@ -190,18 +185,16 @@ def difference(results: Sequence[Result], baseline: Sequence[Result], metric: st
 
 def paired(differences: Sequence[FloatArray]) -> Difference | None:
     """The mean over pools of the differences of their questions, with its interval; None where a pool has none."""
-    means, resampled, questions = [], [], 0
-    for position, gaps in enumerate(differences):
-        gaps = gaps[~np.isnan(gaps)]
-        if not gaps.size:
-            return None
-        questions += gaps.size
-        means.append(gaps.mean())
-        resampled.append(_times_drawn(gaps.size, position) @ gaps / gaps.size)
-    if questions < FEWEST_FOR_INTERVAL:
-        return Difference(float(np.mean(means)), None, None)
+    known = [gaps[~np.isnan(gaps)] for gaps in differences]
+    sizes = [gaps.size for gaps in known]
+    if 0 in sizes:
+        return None
+    mean = float(np.mean([gaps.mean() for gaps in known]))
+    if sum(sizes) < FEWEST_FOR_INTERVAL:
+        return Difference(mean, None, None)
+    resampled = [_times_drawn(gaps.size, pool) @ gaps / gaps.size for pool, gaps in enumerate(known)]
     low, high = np.percentile(np.mean(resampled, axis=0), [2.5, 97.5])
-    return Difference(float(np.mean(means)), float(low), float(high))
+    return Difference(mean, float(low), float(high))
 
 
 @lru_cache(maxsize=32)

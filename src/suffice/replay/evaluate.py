@@ -19,7 +19,7 @@ from suffice.planning import LARGEST_BUDGET, certainties, confidences, prior_of
 from suffice.pools import AnyPool, Episodes, Pool, Question, check_draws, draw_episodes, get_pools
 from suffice.replay.fields import replay_fields
 from suffice.replay.reliability import Reliability, question_sums
-from suffice.replay.run import CERTAINTY_REPEATS, MEASURED, SHARES, Measures, replay
+from suffice.replay.run import CERTAINTY_REPEATS, COSTS, SHARES, Measures, replay
 from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET, FloatArray, Tally
 
@@ -161,7 +161,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to sample and elect: a controller, under the name it was asked for by, in flow or in rounds."""
+    """A controller under the name it was asked for by, with its flow and its election."""
 
     controller: Controller
     flow: Flow | None
@@ -171,13 +171,12 @@ class Variant:
 
     @classmethod
     def of(cls, controller: AnyController, flow: Flow | None = None, elect: str | Election = "majority") -> "Variant":
-        """What these describe."""
         return cls(get_controller(controller), flow, str(controller), get_election(elect), str(elect))
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What all variants of one replay share: the draws, what they cost, and what is told of them."""
+    """The settings that all variants of one replay share."""
 
     budget: int = setting(DEFAULT_BUDGET, "The most draws for a question.")
     repeats: int = setting(DEFAULT_REPEATS, "How often each question is replayed.")
@@ -188,7 +187,6 @@ class Replay:
 
     @property
     def tells_confidence(self) -> bool:
-        """Whether confidence is told: it is not for large budgets."""
         return self.confidence and self.budget <= LARGEST_BUDGET
 
     def check(self, pools: Sequence[Pool], variants: Sequence[Variant]) -> None:
@@ -208,10 +206,6 @@ class Replay:
                 raise OptionError(f"{pool.name} has structured answers, which are replayed in rounds and with no clock")
 
 
-_Measured = list[dict[str, FloatArray]]
-"""For each variant: each metric by question and, where confidence is told, the sums of `Reliability`."""
-
-
 def replay_variants(
     pools: Sequence[Pool],
     variants: Sequence[Variant],
@@ -225,7 +219,7 @@ def replay_variants(
     total, parts = sum(len(pool.questions) for pool in pools), runner.workers * SHARDS_EACH
     shards = list(_shards(pools, total if runner.workers == 1 else max(1, -(-total // parts))))
     shared = tuple(variants)
-    tasks: list[Task[_Measured]] = [(_replay_shard, (questions, shared, setting)) for _, questions in shards]
+    tasks: list[Task[list[Measures]]] = [(_replay_shard, (questions, shared, setting)) for _, questions in shards]
     found = dict(runner.run(tasks, lambda number, questions: progress(questions)))
     if len(found) < len(tasks):
         raise KeyboardInterrupt
@@ -256,9 +250,9 @@ def _shards(pools: Sequence[Pool], size: int) -> Iterator[tuple[int, tuple[Quest
 
 def _replay_shard(
     questions: tuple[Question, ...], variants: Sequence[Variant], setting: Replay, link: Link
-) -> _Measured:
-    """Some questions of a pool, all of them structured or none, in all variants."""
-    parts: list[_Measured] = []
+) -> list[Measures]:
+    """Each metric by question, for each variant; of the questions all are structured, or none."""
+    parts: list[list[Measures]] = []
     for episodes in draw_episodes(Pool("", questions), setting.budget, setting.repeats, setting.seed):
         parts.append([])
         for found in _measures(episodes, variants, setting, link):
@@ -291,15 +285,15 @@ def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, 
             "confidence": confidences(tallies, prior) if setting.tells_confidence else unknown,
             "certainty": certainty,
             "share": tallies.top(1)[:, 0] / np.maximum(outcomes.samples, 1),
-            **{name: getattr(outcomes, name) for name in MEASURED if name not in SHARES},
+            **{name: getattr(outcomes, name) for name in COSTS},
         }
 
 
-def concatenated(parts: Sequence[dict[str, FloatArray]]) -> dict[str, FloatArray]:
+def concatenated(parts: Sequence[Measures]) -> Measures:
     return {metric: np.concatenate([part[metric] for part in parts]) for metric in parts[0]}
 
 
-def _by_question(episodes: Episodes, found: Measures, setting: Replay) -> dict[str, FloatArray]:
+def _by_question(episodes: Episodes, found: Measures, setting: Replay) -> Measures:
     means = {name: row_means(values.reshape(-1, episodes.repeats)) for name, values in found.items()}
     metered = [question.tokens is not None and None not in question.tokens for question in episodes.questions]
     for name in ("total_tokens", "sequential_tokens"):
@@ -322,7 +316,7 @@ def row_means(rows: FloatArray) -> FloatArray:
     return np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan)
 
 
-def _result(pool: Pool, variant: Variant, parts: Sequence[dict[str, FloatArray]]) -> Result:
+def _result(pool: Pool, variant: Variant, parts: Sequence[Measures]) -> Result:
     found = concatenated(parts)
     sums = found.pop("reliability", None)
     by_question = {metric: found[metric] for metric in METRICS}

@@ -10,7 +10,7 @@ from suffice.controllers import Controller
 from suffice.elections import FieldElection, FieldTallies, field_accuracy
 from suffice.planning import Prior, certainty, confidence, prior_of
 from suffice.pools import Episodes, Question
-from suffice.replay.run import CERTAINTY_REPEATS, MEASURED, Measures, controllers_of
+from suffice.replay.run import CERTAINTY_REPEATS, COSTS, SHARES, Measures, controllers_of
 from suffice.tally import IntArray
 
 
@@ -18,12 +18,11 @@ class FieldEpisode:
     """A structured question in one order of arrival; what controllers look at on the way is counted once for all."""
 
     def __init__(self, question: Question, order: IntArray) -> None:
-        self.question = question
         self.values = [None if code < 0 else question.values[code] for code in order]
         self._options = {name: question.extra[name] for name in ("ignore", "compare") if question.extra.get(name)}
         self._after = [FieldTallies(len(self.values), **self._options)]
 
-    def after(self, draws: int, ends: Sequence[int]) -> FieldTallies:
+    def after(self, draws: int, ends: Sequence[int] = ()) -> FieldTallies:
         """The tallies after so many draws, in rounds that ended here."""
         while len(self._after) <= draws:
             self._after.append(self._after[-1].joined_by(self.values[len(self._after) - 1]))
@@ -31,19 +30,10 @@ class FieldEpisode:
         tallies.round_ends[:] = ends
         return tallies
 
-    def ends(self, controller: Controller) -> list[int]:
-        """Where the rounds of a controller end."""
-        ends: list[int] = []
-        while asked := self.after(ends[-1] if ends else 0, ends).next_round(controller):
-            ends.append((ends[-1] if ends else 0) + asked)
-        return ends
-
-    def elected(self, draws: int) -> FieldElection | None:
-        """What so many draws elect."""
-        return self.after(draws, ()).elect()
+    def full_vote(self) -> FieldElection | None:
+        return self.after(len(self.values)).elect()
 
     def agrees(self, election: FieldElection | None, full: FieldElection | None) -> float:
-        """Whether all of what is elected is what a full vote elects."""
         return self.right(election, full.value)[0] if full else float(election is None)
 
     def right(self, election: FieldElection | None, gold: Any) -> tuple[float, float]:
@@ -59,7 +49,7 @@ def replay_fields(
 ) -> list[Measures]:
     """Run controllers over episodes of structured questions; the votes of an answer are those of all of it."""
     rows = len(episodes.answers)
-    measured: list[Measures] = [{name: np.full(rows, np.nan) for name in MEASURED} for _ in controllers]
+    measured: list[Measures] = [{name: np.full(rows, np.nan) for name in COSTS + SHARES} for _ in controllers]
     second = dict(zip(*episodes.second, strict=True))
     serving = [controllers_of(episodes, controller) for controller in controllers]
     for row in range(rows):
@@ -67,12 +57,14 @@ def replay_fields(
         question = episodes.question(row)
         gold = None if question.gold is None else json.loads(question.gold)
         episode = FieldEpisode(question, episodes.answers[row])
-        full = episode.elected(len(episode.values))
-        other = FieldEpisode(question, second[row]).elected(len(episode.values)) if row in second else None
+        full = episode.full_vote()
+        other = FieldEpisode(question, second[row]).full_vote() if row in second else None
         for found, chosen in zip(measured, serving, strict=True):
-            ends = episode.ends(chosen[row])
-            draws = ends[-1] if ends else 0
-            election = episode.elected(draws)
+            draws, ends = 0, list[int]()
+            while asked := episode.after(draws, ends).next_round(chosen[row]):
+                draws += asked
+                ends.append(draws)
+            election = episode.after(draws).elect()
             rounds = np.split(episodes.tokens[row, :draws], ends[:-1])
             found["rounds"][row], found["samples"][row], found["launched"][row] = len(ends), draws, draws
             found["total_tokens"][row] = sum(tokens.sum() for tokens in rounds)
@@ -92,5 +84,5 @@ def _sureness(election: FieldElection | None, certain: bool, prior: Prior) -> tu
     if election is None:
         return 0.0, np.nan
     tallies = [field.tally for field in election.fields.values() if field.leads] or [election.whole]
-    sure = min((confidence(tally, prior) or 0.0 for tally in tallies), default=0.0)
-    return sure, min((certainty(tally, prior) or 0.0 for tally in tallies), default=np.nan) if certain else np.nan
+    sure = min(confidence(tally, prior) or 0.0 for tally in tallies)
+    return sure, min(certainty(tally, prior) or 0.0 for tally in tallies) if certain else np.nan

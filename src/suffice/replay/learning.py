@@ -10,17 +10,20 @@ from suffice.errors import OptionError
 from suffice.penalties import Penalties
 from suffice.planning import Plan, Prior
 from suffice.planning.learning import FEWEST, FIRST, MEMORY, Learner
-from suffice.pools import AnyPool, Episodes, Pool, draw_episodes, get_pool, get_pools
+from suffice.pools import AnyPool, Episodes, Pool, Question, draw_episodes, get_pools
+from suffice.pools.pool import get_pool
 from suffice.replay.run import replay_arrays
-from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray
+from suffice.tally import DEFAULT_BUDGET, NONE, FloatArray, IntArray
 
 DEFAULT_ORDERS = 5
-"""In how many random orders a pool is replayed, where nothing else is said."""
+
+BENDS = (25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
+"""Numbers of questions between which a learning curve is told: finer where more is learned."""
 
 
 @dataclass(frozen=True)
 class TrafficRun:
-    """What became of each question of some traffic, in order; with the places at which the plan was made anew."""
+    """What each question took, in order, and the places at which the plan was made anew."""
 
     samples: IntArray
     rounds: IntArray
@@ -30,32 +33,32 @@ class TrafficRun:
     """Where a change of the traffic was noticed."""
 
     def rewards(self, penalties: Penalties) -> FloatArray:
-        """What each question came to."""
         return 2.0 * self.agrees - 1 - penalties.draw * self.samples - penalties.round * self.rounds
 
 
 def serve(answers: IntArray, base: Plan, learner: Learner | None = None) -> TrafficRun:
-    """Serve traffic, a row of coded answers a question: with a plan that stays, or with one that a learner makes anew.
+    """Serve traffic, a row of codes a question, with a plan that stays, or with one that a learner makes anew.
 
     A question is served by the plan of the moment it arrives in, and learned from before the next.
     """
-    episodes = Episodes((), 1, 0, answers, np.zeros(answers.shape, np.int64))
+    given = ([None if code == NONE else f"{code}" for code in row] for row in answers.tolist())
+    questions = tuple(Question("", None, tuple(row), None) for row in given)
+    orders = np.tile(np.arange(answers.shape[1])[:, None], (len(answers), 1, 1))
+    episodes = Episodes(questions, 1, 0, orders)
+    samples, rounds, answer = np.zeros((3, len(answers)), np.int64)
     plan, place = base, 0
     plans: list[int] = []
     changes: list[int] = []
-    parts: list[tuple[IntArray, IntArray, IntArray]] = []
     while place < len(answers):
         rows = np.arange(place, len(answers) if learner is None else min(place + FIRST, len(answers)))
         found = replay_arrays(episodes, plan, rows)
-        taken = len(rows) if learner is None else _learn(learner, episodes, rows, found.samples)
-        parts.append((found.samples[:taken], found.rounds[:taken], found.answer[:taken]))
-        place += taken
+        samples[rows], rounds[rows], answer[rows] = found.samples, found.rounds, found.answer
+        place += len(rows) if learner is None else _learn(learner, episodes, rows, found.samples)
         if learner and learner.due:
             if learner.changes > len(changes):
                 changes.append(place)
             plans.append(place)
             plan = learner.plan(base, answers.shape[1])
-    samples, rounds, answer = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return TrafficRun(samples, rounds, answer == episodes.standings.reference, tuple(plans), tuple(changes))
 
 
@@ -72,19 +75,15 @@ def _learn(learner: Learner, episodes: Episodes, rows: IntArray, samples: IntArr
 
 @dataclass(frozen=True)
 class LearningReplay:
-    """A pool as traffic, in several orders: served by a plan that learns, and by one that stays, on the same draws.
-
-    >>> replay = replay_learning("smollm2-135m__arithmetic", orders=1)
-    >>> len(replay.learning), len(replay.learning[0].samples)
-    (1, 40)
-    """
+    """A pool as traffic, in several orders: served by a plan that learns, and by one that stays, on the same draws."""
 
     pool: str
     learning: tuple[TrafficRun, ...]
     staying: tuple[TrafficRun, ...]
 
-    def curve(self, ends: Sequence[int], penalties: Penalties) -> list[dict[str, float]]:
-        """The means over the questions up to each of these ends, from the one before, with learning and without."""
+    def curve(self, penalties: Penalties) -> list[dict[str, float]]:
+        """The means over stretches of the questions, shorter ones first, with learning and without."""
+        ends = [*(end for end in BENDS if end < self.questions * 0.8), self.questions]
         curve: list[dict[str, float]] = []
         for start, end in zip([0, *ends[:-1]], ends, strict=True):
             curve.append({"from": start, "to": end})
@@ -97,13 +96,7 @@ class LearningReplay:
 
     @property
     def questions(self) -> int:
-        """How many there are in an order."""
         return len(self.learning[0].samples)
-
-
-def bends(questions: int) -> list[int]:
-    """Numbers of questions between which a learning curve is told: finer where more is learned."""
-    return [end for end in (25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800) if end < questions * 0.8] + [questions]
 
 
 def replay_learning(
@@ -132,11 +125,7 @@ def learn_prior(
     budget: int = DEFAULT_BUDGET,
     seed: int = 0,
 ) -> Prior:
-    """The prior that is learned where all questions of some pools come as traffic, often enough to fill a memory.
-
-    >>> learn_prior("smollm2-135m__arithmetic", budget=8).grid.shape
-    (22, 10)
-    """
+    """The prior that is learned where all questions of some pools come as traffic, often enough to fill a memory."""
     known = get_pools(pools)
     together = Pool(known[0].name, tuple(question for pool in known for question in pool.questions))
     # A question that comes again shows more of itself, but it is no other question: ten times are enough.

@@ -17,12 +17,9 @@ from suffice.tally import NONE, FloatArray, IntArray, Standings, Tallies, Tally
 CERTAINTY_REPEATS = 10
 """Certainties are worked out for so many repeats of a question: each takes as long as a thousand decisions."""
 
-SHARES = (
-    *("accuracy", "field_accuracy", "agreement", "agreement_independent"),
-    *("confidence", "certainty", "share"),
-)
-MEASURED = ("rounds", "samples", "launched", "total_tokens", "sequential_tokens", *SHARES)
-"""What is measured of each episode, NaN where it is not known; these are shares of 1."""
+COSTS = ("rounds", "samples", "total_tokens", "sequential_tokens", "launched")
+SHARES = ("accuracy", "field_accuracy", "agreement", "agreement_independent", "confidence", "certainty", "share")
+"""What is measured of each episode: what it took, and shares of 1, NaN where they are not known."""
 
 Measures = dict[str, FloatArray]
 
@@ -46,7 +43,7 @@ class Outcomes:
         return np.where(episodes.gold == NONE, np.nan, self.answer == episodes.gold)
 
     def counted(self, episodes: Episodes) -> IntArray:
-        """The draws that each outcome rests on, in the order in which they count, and NONE for what was not drawn."""
+        """The draws that count, in their order, then NONE."""
         if self.order is not None:
             return self.order
         draws = np.arange(episodes.answers.shape[1])
@@ -73,7 +70,6 @@ class Outcomes:
 
 
 def _in_order(answers: IntArray, counted: IntArray) -> IntArray:
-    """The codes of the draws that are counted, in their order; NONE for what was not drawn."""
     return np.where(counted == NONE, NONE, np.take_along_axis(answers, np.maximum(counted, 0), axis=1))
 
 
@@ -100,21 +96,17 @@ def replay(episodes: Episodes, controller: Controller, flow: Flow | None = None,
         if flow or slots or not isinstance(chosen, ArrayController):
             return replay_clocked(episodes, serving, flow, slots)
         found = replay_arrays(episodes, chosen, np.array(rows))
-        ended[:, rows] = (
-            *(found.answer, found.rounds, found.samples),
-            *(found.total_tokens, found.sequential_tokens, found.launched),
-        )
+        ended[:, rows] = [getattr(found, name) for name in ("answer", *COSTS)]
     return Outcomes(*ended)
 
 
 def replay_clocked(
     episodes: Episodes, serving: Sequence[Controller], flow: Flow | None = None, slots: int | None = None
 ) -> Outcomes:
-    """Run the controller of each episode on a clock of tokens: in flow, or in rounds."""
     found = []
     order = np.full(episodes.answers.shape, NONE)
     for row, chosen in enumerate(serving):
-        one = clocked(chosen, episodes.row(row), episodes.tokens[row].tolist(), flow, slots)
+        one = Clocked(episodes.row(row), episodes.tokens[row].tolist(), slots).run(chosen, flow)
         leader = episodes.question(row).code(one.tally.leader)
         found.append((leader, one.launches, one.tally.draws, one.spent, one.latency, one.launched))
         order[row, : one.tally.draws] = one.counted
@@ -122,10 +114,9 @@ def replay_clocked(
     return replace(outcomes, order=order) if flow and flow.order == "arrival" else outcomes
 
 
-def replay_arrays(episodes: Episodes, controller: ArrayController, rows: IntArray | None = None) -> Outcomes:
-    """These episodes, or all, in step: each turn decides, and draws, for all that have not stopped."""
+def replay_arrays(episodes: Episodes, controller: ArrayController, rows: IntArray) -> Outcomes:
+    """These episodes in step: each turn decides, and draws, for all that have not stopped."""
     standings, tokens = episodes.standings, episodes.tokens
-    rows = np.arange(len(tokens)) if rows is None else rows
     rounds, samples, sequential = np.zeros((3, len(rows)), np.int64)
     running, drawn, waited, turn = np.arange(len(rows)), samples, sequential, 0
     while running.size:
@@ -159,9 +150,12 @@ def run(controller: Controller, answers: Sequence[str | None]) -> Tally:
 
 
 class Clocked:
-    """One question on a clock that counts tokens: a response of 300 arrives 300 after a free slot has begun it."""
+    """One question on a clock that counts tokens: a response of 300 arrives 300 after a free slot has begun it.
 
-    def __init__(self, answers: Sequence[str | None], tokens: Sequence[int], slots: int | None) -> None:
+    `answers` and `tokens` are those of the draws in the order in which they are started; the budget is their number.
+    """
+
+    def __init__(self, answers: Sequence[str | None], tokens: Sequence[int], slots: int | None = None) -> None:
         self.tally = Tally(len(answers))
         self.counted: list[int] = []
         """The draws in the tally, in its order."""
@@ -183,7 +177,10 @@ class Clocked:
         """The tokens generated until now, those of draws that are cancelled now among them."""
         return sum(max(0, min(self._tokens[draw], self.latency - start)) for draw, start in enumerate(self._started))
 
-    def run(self, controller: Controller, flow: Flow | None) -> None:
+    def run(self, controller: Controller, flow: Flow | None = None) -> "Clocked":
+        """Replay it event by event: in flow, or in rounds, each of which waits for its last response."""
+        if flow:
+            flow.check(controller)
         while asked := controller.next_round(self.tally):
             self._launch(flow.wanted(asked, self.tally, self.launched - len(self.counted)) if flow else asked)
             arrivals = self._next_arrivals()
@@ -195,6 +192,7 @@ class Clocked:
             self.counted += counting
             if not flow:
                 self.tally.end_round()
+        return self
 
     def _launch(self, draws: int) -> None:
         self.launches += draws > 0
@@ -219,21 +217,3 @@ class Clocked:
         while last in self._arrived:
             last += 1
         return list(range(first, last))
-
-
-def clocked(
-    controller: Controller,
-    answers: Sequence[str | None],
-    tokens: Sequence[int],
-    flow: Flow | None = None,
-    slots: int | None = None,
-) -> Clocked:
-    """Replay one question event by event: in flow, or in rounds, each of which waits for its last response.
-
-    `answers` and `tokens` are those of the draws in the order in which they are started; the budget is their number.
-    """
-    if flow:
-        flow.check(controller)
-    one = Clocked(answers, tokens, slots)
-    one.run(controller, flow)
-    return one

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from suffice.errors import OptionError, percentage, whole_number
 from suffice.planning import budgets
 from suffice.planning.controller import Mixture, Plan
-from suffice.pools import AnyPool, get_pools
+from suffice.pools import AnyPool, Pool, get_pools
 from suffice.replay.evaluate import evaluate
 
 SEARCH_REPEATS = 40
@@ -40,7 +41,7 @@ def meet(
         if value is not None and not 0 < value <= most:
             raise OptionError(f"must be above 0 and at most {most}, not {value:g}", name)
     percentage("min_agreement", min_agreement or 100)
-    measure = replayed_means(pools, budget) if pools else budgets.expected_means(budget)
+    measure = partial(_replayed_means, get_pools(pools), budget) if pools else budgets.expected_means(budget)
     if mean_rounds is not None:
         found = budgets.for_mean_samples_and_rounds(base, mean_samples or budget, mean_rounds, measure)
     elif mean_samples is not None:
@@ -52,16 +53,11 @@ def meet(
     return Met(controller, _report(found, bool(pools), min_agreement))
 
 
-def replayed_means(pools: AnyPool | Sequence[AnyPool], budget: int) -> budgets.Measure:
-    """Measures plans by replay, each pool counting the same."""
-    loaded = get_pools(pools)
-
-    def measure(plan: Plan) -> budgets.Means:
-        results = evaluate(loaded, plan, budget=budget, repeats=SEARCH_REPEATS, confidence=False)
-        columns = [(result.samples, result.rounds, result.agreement / 100) for result in results]
-        return budgets.Means(*np.mean(columns, axis=0).tolist())
-
-    return measure
+def _replayed_means(pools: Sequence[Pool], budget: int, plan: Plan) -> budgets.Means:
+    """Measure a plan by replay, each pool counting the same."""
+    results = evaluate(pools, plan, budget=budget, repeats=SEARCH_REPEATS, confidence=False)
+    columns = [(result.samples, result.rounds, result.agreement / 100) for result in results]
+    return budgets.Means(*np.mean(columns, axis=0).tolist())
 
 
 def _report(found: budgets.Budgeted, on_pools: bool, agreement: float | None) -> str:

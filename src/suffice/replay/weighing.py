@@ -31,7 +31,6 @@ class Tried:
 
     @property
     def gain(self) -> Difference:
-        """Points of accuracy over the plain vote."""
         return paired([self.weighed - self.plain]) or NOTHING
 
 
@@ -76,17 +75,18 @@ def weigh(
     loaded = get_pools(pools)
     names = tuple(signals or common_signals(loaded))
     _check(loaded, names, budget, repeats, seed)
-    by_gold = any(question.gold is not None for pool in loaded for question in pool.questions)
-    strengths = _strengths([question for pool in loaded for question in pool.questions], names, no_gold)
+    by_gold = any(question.gold is not None for pool in loaded for question in pool)
+    taught = [pool.with_majorities() if no_gold else pool for pool in loaded]
+    strengths = _strengths([question for pool in taught for question in pool], names)
     if np.isnan(strengths).any():
         hint = "" if no_gold else ", or learn from the majority"
         raise PoolError(f"there is nothing to learn from: no question has right and wrong answers; add others{hint}")
     tried = []
     for place, pool in enumerate(loaded):
-        teachers = [other for number, other in enumerate(loaded) if number != place] or [pool]
-        lessons = [question for other in teachers for question in other.questions]
+        teachers = [other for number, other in enumerate(taught) if number != place] or taught
+        lessons = [question for other in teachers for question in other]
         judged = pool if by_gold else pool.with_majorities()
-        tried.append(_try(judged, lessons, names, no_gold, (budget, repeats, seed)))
+        tried.append(_try(judged, lessons, names, budget, repeats, seed))
     gain = paired([one.weighed - one.plain for one in tried]) or NOTHING
     card = {
         "signals": list(names),
@@ -115,25 +115,23 @@ def _check(pools: Sequence[Pool], names: Sequence[str], budget: int, repeats: in
         check_signals(LearnedWeights(tuple(names)), pool)
 
 
-def _strengths(questions: Sequence[Question], names: Sequence[str], no_gold: bool) -> FloatArray:
-    targets = [question.majority if no_gold else question.gold for question in questions]
-    return fit_strengths(questions, targets, names)
+def _strengths(questions: Sequence[Question], names: Sequence[str]) -> FloatArray:
+    return fit_strengths(questions, [question.gold for question in questions], names)
 
 
 def _try(
-    pool: Pool, lessons: Sequence[Question], names: tuple[str, ...], no_gold: bool, draws: tuple[int, int, int]
+    pool: Pool, lessons: Sequence[Question], names: tuple[str, ...], budget: int, repeats: int, seed: int
 ) -> Tried:
     """Elect each fold of a pool's questions by what the lessons in the other folds teach."""
-    folds = np.array([_fold(question) for question in pool.questions])
+    folds = np.array([_fold(question) for question in pool])
+    full = get_controller(f"sc:draws={budget}")
     plain, weighed = np.full((2, len(folds)), np.nan)
-    for fold in range(FOLDS):
+    for fold in np.unique(folds):
         places = np.flatnonzero(folds == fold)
-        learned = _strengths([question for question in lessons if _fold(question) != fold], names, no_gold)
+        learned = _strengths([question for question in lessons if _fold(question) != fold], names)
         weights = LearnedWeights(names, tuple(np.nan_to_num(learned).tolist()))
-        if places.size:
-            tested = Pool(pool.name, tuple(pool.questions[place] for place in places))
-            full = get_controller(f"sc:draws={draws[0]}")
-            plain[places], weighed[places] = accuracies(tested, full, [Majority(), weights], *draws)[1]
+        tested = Pool(pool.name, tuple(pool.questions[place] for place in places))
+        _, (plain[places], weighed[places]) = accuracies(tested, full, [Majority(), weights], budget, repeats, seed)
     return Tried(pool.name, plain, weighed)
 
 

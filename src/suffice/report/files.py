@@ -11,7 +11,7 @@ from suffice.penalties import Penalties
 from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_over_pools
 from suffice.replay.compare import reliabilities
 from suffice.replay.evaluate import METRICS, spread
-from suffice.replay.learning import LearningReplay, bends
+from suffice.replay.learning import LearningReplay
 from suffice.report.tables import replay_sentences
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def learning_json(replays: Sequence[LearningReplay], penalties: Penalties, **set
         {
             "pool": replay.pool,
             "questions": replay.questions,
-            "curve": replay.curve(bends(replay.questions), penalties),
+            "curve": replay.curve(penalties),
             "plans": [list(run.plans) for run in replay.learning],
             "changes": [list(run.changes) for run in replay.learning],
         }

@@ -12,7 +12,7 @@ from suffice.pools import Summary
 from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_over_pools
 from suffice.replay.compare import Difference, reliabilities
 from suffice.replay.evaluate import spread
-from suffice.replay.learning import LearningReplay, bends
+from suffice.replay.learning import LearningReplay
 from suffice.report.layout import AVERAGE, Columns
 from suffice.report.markdown import gap_text, text_of
 
@@ -294,7 +294,7 @@ def learning_table(replay: LearningReplay, penalties: Penalties) -> Columns:
     """What a pool as traffic took, by the number of questions seen: without learning → with it."""
     headings = ["samples", "agreement\n%", "reward"]
     table = Columns(f"{replay.pool} as traffic: without learning → with it", "questions", headings)
-    for means in replay.curve(bends(replay.questions), penalties):
+    for means in replay.curve(penalties):
         cells = [
             f"{means[f'staying_{metric}']:.{places}f} → {means[f'learning_{metric}']:.{places}f}"
             for metric, places in (("samples", 2), ("agreement", 2), ("reward", 4))
