@@ -78,15 +78,7 @@ def get_election(spec: str | Election) -> Election:
 
 
 def check_signals(election: Election, pool: Pool) -> None:
-    """Refuse a pool that the election has nothing to weigh with in.
-
-    >>> from suffice import load_pool
-    >>> from suffice.elections import get_election
-    >>> check_signals(get_election("weighted"), load_pool("smollm2-135m__arithmetic"))
-    Traceback (most recent call last):
-    ...
-    suffice.errors.PoolError: smollm2-135m__arithmetic has no signal "logprob", which the election needs: it has length
-    """
+    """Refuse a pool that the election has nothing to weigh with in."""
     if election.signals and any(question.structured for question in pool.questions):
         raise PoolError(f"{pool.name} has structured answers, which are elected field by field and not by weight")
     there = signals_in(pool)
@@ -149,7 +141,6 @@ def signal_of(name: str, signals: Mapping[str, FloatArray], tokens: FloatArray) 
 
 
 def exponential(scores: FloatArray) -> FloatArray:
-    """exp, of what it can be taken of."""
     return np.exp(np.clip(scores, -STEEPEST, STEEPEST))
 
 

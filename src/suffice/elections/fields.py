@@ -1,21 +1,6 @@
 """From the structured answers of a vote, stopped or running, to the elected object: every field has a tally of its own.
 
-The rules, which apply at each place of the answers, from the outside in:
-
-- *Choices.* A scalar, null and a missing key are choices. Objects are one choice together, and lists are; but objects
-  that share less than half of their keys are alternatives, as in a union, and different choices. The choice with the
-  most votes is elected, and where it has fields or elements, the responses that chose it vote on those.
-- *Lists.* They are aligned as `suffice.elections.lists` says. An element stands if most of the responses that have the
-  list have it. A list of which no element would stand, though no response has it empty, keeps those of the response
-  whose elements have the most votes.
-- *Free text.* Strings that are long and all different are not voted on, nor are those of several words and lists of
-  such once four have come, nor is what is ignored: they hold nothing up, and come with the object that is elected.
-- *What comes back was said.* The elected object is a response as it came: the one that agrees in the most places that
-  were voted on; among equals, the one whose choices have the most votes in sum, then the one that most others equal.
-- *Composed.* Only where the caller asks for it, and no response agrees in all places, is the object put together from
-  the elected choices, unless that is inconsistent: if it is not allowed; or if two of its choices come together in no
-  response although the vote on whole answers is clear, its leader's share above the runner-up's with a probability of
-  at least 95 % (the test of adaptive self-consistency).
+The rules are told in docs/structure.md.
 """
 
 from collections import Counter
@@ -54,12 +39,10 @@ class Field:
 
     @property
     def votes(self) -> int:
-        """The responses that agree with it."""
         return self.tally.votes[self.choice]
 
     @property
     def share(self) -> float:
-        """Its votes among all that were cast for this field."""
         return self.votes / sum(self.tally.votes.values())
 
     @property
@@ -70,7 +53,7 @@ class Field:
 
 @dataclass(frozen=True)
 class FieldElection:
-    """The elected object."""
+    """The elected object, and how its fields were voted on."""
 
     value: Any
     response: int | None

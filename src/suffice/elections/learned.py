@@ -42,15 +42,6 @@ class LearnedWeights(Election):
 
 
 def save_weights(weights: LearnedWeights, path: str | Path) -> None:
-    """Write weights and their card.
-
-    >>> import tempfile
-    >>> from suffice.elections import get_election
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_weights(LearnedWeights(("logprob", "length"), (0.5, -0.1)), f"{folder}/mine.safetensors")
-    ...     print(get_election(f"file:{folder}/mine.safetensors"))
-    LearnedWeights(signals=('logprob', 'length'), strengths=(0.5, -0.1))
-    """
     card = {**weights.card, "kind": KIND, "format": FORMAT, "signals": list(weights.signals)}
     write_tensors(path, {"strengths": np.array(weights.strengths, float)}, card)
 

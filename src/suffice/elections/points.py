@@ -56,12 +56,10 @@ class Point:
 
     @cached_property
     def agrees(self) -> list[bool]:
-        """Whether each response has what is elected here."""
         return [key is not None and key == self.tally.leader for key in self.keys]
 
     @property
     def supporters(self) -> frozenset[int]:
-        """The responses that agree with what is elected."""
         return frozenset(response for response, agrees in enumerate(self.agrees) if agrees)
 
     @property
@@ -78,7 +76,6 @@ class Point:
         ]
 
     def votes_of(self, response: int) -> int:
-        """The votes for what a response has here."""
         key = self.keys[response]
         return 0 if key is None else self.keys.count(key)
 
