@@ -22,7 +22,7 @@ from suffice.answers.prose import (
     without_asides,
 )
 from suffice.answers.requests import Request
-from suffice.answers.words import ASIDE, IT_IS, folded, is_unspaced, within
+from suffice.answers.words import WORDS, folded, is_unspaced, within
 
 _MOST_WORDS, _LONGEST, _MOST_SIGNS = 6, 60, 24
 """Words and characters of what is short, and characters where words have no spaces around them."""
@@ -36,6 +36,7 @@ _LAST = 3
 _CODE = re.compile(r"`([^`\n]{1,120})`")
 _EQUALS = re.compile(r"[=＝≈→⇒]")
 _LABELLED = re.compile(r"\b(?:step|section|part|page|no\.|#)\s*\d[\d.]*:?|^\s*\d{1,2}[.)]\s", re.IGNORECASE)
+_LEADS_ON = ("?", "？", "؟", ":", "：")
 RANGE = re.compile(r"\d[–—-]\d+(?![\d,.]*\s?=)")
 
 
@@ -49,7 +50,7 @@ def whole(text: str, request: Request) -> str | None:
     """
     text = without_asides(text)
     said = sentences(unfenced(text))
-    if not said or said[-1].rstrip("*_\"') ").endswith(("?", "？", "؟", ":", "：")) or ASIDE.open(folded(text)):
+    if not said or said[-1].rstrip("*_\"') ").endswith(_LEADS_ON) or WORDS["aside"].open(folded(text)):
         return None
     bare = _trimmed(_without_label(unmarked(unfenced(text))))
     chosen = within(folded(bare), folded(request.question))
@@ -117,7 +118,8 @@ def _is_known(word: str, question: str) -> bool:
     if "(" in word:  # a formula
         return False
     word = folded(word).rstrip().removesuffix("'s").rpartition("'")[2]  # of "c'était" what the question has too
-    return len(word) < 2 or f"{word} " in question or IT_IS.open(f"{word} ") or (len(word) > 4 and word[:5] in question)
+    known = f"{word} " in question or (len(word) > 4 and word[:5] in question)
+    return len(word) < 2 or known or WORDS["it_is"].open(f"{word} ")
 
 
 def _head(text: str) -> str:
@@ -182,7 +184,7 @@ def concluded(text: str, request: Request) -> str | None:
 def named(text: str, request: Request) -> str | None:
     """The few words that the last sentence of a response adds to the question, or that are marked there."""
     said = sentences(text)
-    if not said or len(said[-1]) > 200 or said[-1].rstrip().endswith(("?", "？", "؟", ":", "：")):
+    if not said or len(said[-1]) > 200 or said[-1].rstrip().endswith(_LEADS_ON):
         return None
     bold = in_bold(said[-1])
     if len(bold) == 1 and len(bold[0].split()) <= _NAME:

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from suffice.answers.prose import in_bold, sentences, unmarked
-from suffice.answers.words import AND, ANSWERS, NO, ONLY, OR, WHICH, YES, folded, is_mark, is_unspaced, within
+from suffice.answers.words import WORDS, folded, is_mark, is_unspaced, within
 
 _PLACE = (
     r"\w+(?:\|\w+)+|<[^<>\n]{1,60}>|\[[^\[\]\n]{1,60}\]|\{[^{}\n]{0,60}\}|\(\w[^()\n]{0,60}\)|\.{3}|…|_{2,}|\b[XYNZ]\b"
@@ -48,7 +48,8 @@ class Slot:
     @property
     def is_answer(self) -> bool:
         """Whether it, or what stands in it, is called what answers are called."""
-        return self.open == "####" or any(ANSWERS.occur_in(one) for one in (folded(self.open), *self.placeholders))
+        names = (folded(self.open), *self.placeholders)
+        return self.open == "####" or any(map(WORDS["answers"].occur_in, names))
 
     def read(self, text: str) -> str | None:
         """What a response has there, in the last such place; nothing but the placeholder is an empty text.
@@ -176,7 +177,7 @@ def offered(sentence: str) -> list[str]:
     """
     quoted = list(_IN_QUOTES.finditer(sentence))
     between = [sentence[one.end() : other.start()].strip(" ,、，/|") for one, other in pairwise(quoted)]
-    if any(between) and all(not one or OR.are(one) for one in between):
+    if any(between) and all(not one or WORDS["or"].are(one) for one in between):
         return labels(sentence)
     pieces = [one.strip(" .") for one in re.split(r" / | \| ", sentence)]
     return [*dict.fromkeys(pieces)] if len(pieces) > 1 and all(len(one.split()) <= 2 for one in pieces) else []
@@ -206,11 +207,11 @@ def defined(told: str, bulleted: bool = False) -> list[str]:
 
 def _enumerated(sentence: str) -> list[str]:
     """The short things that a sentence lists: with an "or" before the last, after a colon, or as all that there is."""
-    joined, chooses = sentence, ONLY.occur_in(folded(sentence)) or ":" in sentence or "：" in sentence
-    for table in (OR, AND):
-        for entry in table.entries:
+    joined, chooses = sentence, WORDS["only"].occur_in(folded(sentence)) or ":" in sentence or "：" in sentence
+    for table, mark in (("or", "|"), ("and", ",")):
+        for entry in WORDS[table].entries:
             if entry in joined.casefold():
-                joined = re.sub(re.escape(entry), "|" if table is OR else ",", joined, flags=re.IGNORECASE)
+                joined = re.sub(re.escape(entry), mark, joined, flags=re.IGNORECASE)
     pieces = [one for one in _BETWEEN.split(joined) if one.strip()]
     if len(pieces) < 2 or not (chooses or "|" in joined or "/" in joined):
         return []
@@ -219,7 +220,7 @@ def _enumerated(sentence: str) -> list[str]:
     most = max((len(one.split()) for one in inside), default=1)
     after = max(len(head.split()) - most, 0)  # in many languages the verb follows
     last = head if len(head.split()) <= max(most, 2) else " ".join(head.split()[:most]) if after <= _AFTER else ""
-    first = "" if WHICH.open(folded(tail)) else " ".join(tail.split()[-min(most, len(last.split()) or 1) :])
+    first = "" if WORDS["which"].open(folded(tail)) else " ".join(tail.split()[-min(most, len(last.split()) or 1) :])
     if is_unspaced(last):
         length = max(map(len, inside), default=len(last))
         first, last = tail[-length:], last[:length]
@@ -267,7 +268,7 @@ def chosen(text: str, names: Collection[str]) -> str | None:
     for part in [unmarked(text), *in_bold(text)[-1:], *said[-1:], *said[:1]]:
         rest, found = folded(part), []
         for name in sorted(names, key=len, reverse=True):
-            denied = any(f"{no}{folded(name).lstrip()}" in rest for no in NO.entries)
+            denied = any(f"{no}{folded(name).lstrip()}" in rest for no in WORDS["no"].entries)
             if within(folded(name), rest) and not denied:
                 found.append(name)
                 rest = rest.replace(folded(name).strip() if is_unspaced(name) else folded(name), " ")
@@ -288,6 +289,6 @@ def verdict(text: str) -> str | None:
     said = sentences(unmarked(text))
     for sentence in said[:1] + said[-1:]:
         word = folded(_PAUSE.split(sentence, maxsplit=1)[0].strip())
-        if YES.are(word) or NO.are(word):
-            return "yes" if YES.are(word) else "no"
+        if found := [answer for answer in ("yes", "no") if WORDS[answer].are(word)]:
+            return found[0]
     return None

@@ -15,7 +15,7 @@ from suffice.answers.forms import chosen, chosen_letter, verdict
 from suffice.answers.prose import bounded, boxed, date, numbers, unfenced, unmarked
 from suffice.answers.requests import LINE_LABEL, UNKNOWN, Messages, Request, is_asking, read_request
 from suffice.answers.structure import Structure
-from suffice.answers.words import ASIDE, folded, is_unspaced, within
+from suffice.answers.words import WORDS, folded, is_unspaced, within
 from suffice.response import Response
 
 _LONGEST = 20_000
@@ -179,7 +179,7 @@ class AutoExtractor(Extractor):
         return found or (self._any(text) if self._asked else None)
 
     def _any(self, text: str) -> Evidence | None:
-        refuses = ASIDE.open(folded(text)) or (self._messages and wants_answer(self._messages) is False)
+        refuses = WORDS["aside"].open(folded(text)) or (self._messages and wants_answer(self._messages) is False)
         said = None if refuses or is_json(unfenced(text)) else stated(text)
         return Evidence(said, "conclusion", True) if said else None
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from suffice.answers import words
 from suffice.answers.forms import Slot, defined, labels, lettered, offered, slots_in
 from suffice.answers.prose import bounded, clocks, in_digits, numbers, sentences, without_fences
-from suffice.answers.words import folded
+from suffice.answers.words import WORDS, Words, folded
 
 Messages = Sequence[Mapping[str, Any]]
 
@@ -110,10 +109,10 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
     frame = [*(one[:_SENTENCE] for one in sentences(without_fences(told))[:40]), *own]
     slots = slots_in(told, asked)
     letters = lettered(asked, any(map(is_asking, own))) or lettered(told, numbered=False)
-    asking = [one for one in frame if is_asking(one) or _begins(one, words.QUESTIONS, 1) or _chooses(one, 4)]
+    asking = [one for one in frame if is_asking(one) or _begins(one, WORDS["questions"], 1) or _chooses(one, 4)]
     asking += [one for one in frame if offered(one) and one not in asking]
     found = frozenset(numbers(asked))
-    counted = any(words.HOW_MANY.occur_in(folded(one)) or _begins(one, words.COMPUTES, 4) for one in frame)
+    counted = any(WORDS["how_many"].occur_in(folded(one)) or _begins(one, WORDS["computes"], 4) for one in frame)
     another = bool(found and numbers(shown[-400:])) and len(asked.split()) < _FOLLOWS
     counted = counted or another
     sums = [one for one in sentences(in_digits(without_fences(asked))) if len(one.split()) <= _MOST_WORDS_OF_A_SUM]
@@ -130,7 +129,7 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
         until = frame[: frame.index(closing[-1]) + 1] if closing else frame  # what follows are exceptions
         makes = makes or any(_makes_text(one, slots) for one in (closing if listed else until))
     question = (asking or frame or [""])[-1]
-    several = sum(words.HOW_MANY.occur_in(folded(part)) for part in _PARTS.split(question)) > 1
+    several = sum(WORDS["how_many"].occur_in(folded(part)) for part in _PARTS.split(question)) > 1
     given = set(numbers(in_digits("\n".join(own))))
     if len(asked.split()) < 15:
         given.update(numbers(in_digits(f"{before}\n{shown[-400:]}")))
@@ -141,10 +140,10 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
         letters=letters,
         labels=listed,
         alternatives=[] if letters else labels("\n".join(one for one in own if is_asking(one))),
-        verdict=all(any(table.are(folded(one)) for one in listed) for table in (words.YES, words.NO)),
+        verdict=all(any(table.are(folded(one)) for one in listed) for table in (WORDS["yes"], WORDS["no"])),
         boxed="\\boxed" in told + asked + shown,
         makes_text=not (counted and len(found) > 1) and makes,
-        asks=bool(asking) or bool(shots) or sum_ or counted or any(words.ONLY.open(folded(one)) for one in frame),
+        asks=bool(asking) or bool(shots) or sum_ or counted or any(WORDS["only"].open(folded(one)) for one in frame),
         value=counted or sum_,
         figures=len(given) > 1 and bool(asking),
         sum=sum_ or (counted and len(found) > 1 and not several),
@@ -152,7 +151,7 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
         labels_of_lines=frozenset(map(folded, LINE_LABEL.findall(f"{told}\n{asked}"))),
         times=frozenset(clocks(asked)) if asking else frozenset(),
         continental={"the", "is", "of", "a", "how", "what"}.isdisjoint(folded(f"{told} {asked}").split()),
-        only=bool(shots) or any(words.ONLY.occur_in(folded(one)) and _chooses(one, 3) for one in frame),
+        only=bool(shots) or any(WORDS["only"].occur_in(folded(one)) and _chooses(one, 3) for one in frame),
         json='":' in told + asked or any(" json " in folded(one) for one in frame),
     )
 
@@ -165,27 +164,27 @@ def is_asking(sentence: str) -> bool:
 def _closes(sentence: str) -> bool:
     """Whether a sentence tells to choose or to give one thing, so that what it lists is all that there is."""
     said = folded(sentence)
-    told = words.SORTS.open(said, 5) or words.OUTPUTS.open(said, 5) or words.ONLY.occur_in(said)
+    told = WORDS["sorts"].open(said, 5) or WORDS["outputs"].open(said, 5) or WORDS["only"].occur_in(said)
     return told or bool(offered(sentence))
 
 
 def _chooses(sentence: str, first: int) -> bool:
-    return _begins(sentence, words.SORTS, first) or _begins(sentence, words.OUTPUTS, first)
+    return _begins(sentence, WORDS["sorts"], first) or _begins(sentence, WORDS["outputs"], first)
 
 
-def _begins(sentence: str, table: words.Words, first: int) -> bool:
+def _begins(sentence: str, table: Words, first: int) -> bool:
     """Whether a sentence, or a part of it, begins with one of some words."""
     return any(table.open(_without_fillers(part), first) for part in _PARTS.split(sentence))
 
 
 def _without_fillers(part: str) -> str:
     said = folded(part).split()
-    while said and words.FILLERS.are(said[0]):
+    while said and WORDS["fillers"].are(said[0]):
         said = said[1:]
     return f" {' '.join(said)} "
 
 
-_TELL = (words.SORTS, words.OUTPUTS, words.WRITES, words.OPEN, words.TEXTS)
+_TELL = (WORDS["sorts"], WORDS["outputs"], WORDS["writes"], WORDS["open"], WORDS["texts"])
 
 
 def _own(asked: str) -> list[str]:
@@ -195,7 +194,7 @@ def _own(asked: str) -> list[str]:
     if len(first) > 2 * _MOST_SENTENCES:
         first = first[:_MOST_SENTENCES] + first[-_MOST_SENTENCES:]
     if any(is_asking(one) or _chooses(one, 3) for one in first):  # what comes after is what it speaks of
-        last = [one for one in last if (is_asking(one) and not _makes_text(one)) or words.ONLY.occur_in(folded(one))]
+        last = [one for one in last if (is_asking(one) and not _makes_text(one)) or WORDS["only"].occur_in(folded(one))]
     elif LINE_LABEL.match(parts[0]) and last and not any(_begins(parts[0], table, 3) for table in _TELL):
         first = []
     own = [one[:_SENTENCE] for one in [*first, *last[-_MOST_SENTENCES:]]]
@@ -206,19 +205,19 @@ def _own(asked: str) -> list[str]:
 def _makes_text(sentence: str, slots: Sequence[Slot] = ()) -> bool:
     """Whether a sentence asks for a text, or for something else to which two good replies are seldom the same."""
     said = folded(sentence)
-    is_open = any(words.OPEN.start(_without_fillers(part)) for part in _PARTS.split(sentence))
-    if is_open or words.JUDGES.occur_in(said) or _writes(sentence, slots):
+    is_open = any(WORDS["open"].start(_without_fillers(part)) for part in _PARTS.split(sentence))
+    if is_open or WORDS["judges"].occur_in(said) or _writes(sentence, slots):
         return True
-    if is_asking(sentence) or words.SORTS.open(said, 2):
+    if is_asking(sentence) or WORDS["sorts"].open(said, 2):
         return False
-    return words.TEXTS.open(said, 5 if words.OUTPUTS.open(said, 2) else 10)
+    return WORDS["texts"].open(said, 5 if WORDS["outputs"].open(said, 2) else 10)
 
 
 def _writes(sentence: str, slots: Sequence[Slot]) -> bool:
     """Whether a sentence tells to write, and neither to write one thing only nor what goes into a slot."""
     said = folded(sentence)
-    if not words.WRITES.open(said, 5) or any(slot.open in sentence for slot in slots):
+    if not WORDS["writes"].open(said, 5) or any(slot.open in sentence for slot in slots):
         return False
-    if words.ONLY.occur_in(said) and words.NOTES.open(said, 5):
+    if WORDS["only"].occur_in(said) and WORDS["notes"].open(said, 5):
         return False
-    return not is_asking(sentence) or words.POLITE.open(said, 2) or words.WRITES.open(said, 2)
+    return not is_asking(sentence) or WORDS["polite"].open(said, 2) or WORDS["writes"].open(said, 2)

@@ -8,7 +8,7 @@ from typing import Any
 
 from suffice.answers.extractor import Extractor, register_extractor
 from suffice.answers.fields import FieldComparison, is_bounded, leaves, read_json
-from suffice.answers.words import ANSWERS, folded, is_unspaced
+from suffice.answers.words import WORDS, folded, is_unspaced
 from suffice.errors import OptionError, install
 from suffice.killable import VALIDATOR
 from suffice.response import Response
@@ -100,7 +100,7 @@ class Structure(Extractor):
         others = {pointer: spelled(leaf) for pointer, leaf in said.items() if pointer not in texts}
         is_data = any(isinstance(leaf, int | float) and not isinstance(leaf, bool) for leaf in said.values())
         has_grounds = len(texts) == 1 and (is_data or 0 < len(others) <= _FEW)
-        answers = has_grounds or any(ANSWERS.open(folded(pointer)) for pointer in others)
+        answers = has_grounds or any(WORDS["answers"].open(folded(pointer)) for pointer in others)
         is_text_mostly = sum(map(len, texts.values())) > sum(map(len, others.values()))
         return None if is_text_mostly and not answers else self
 

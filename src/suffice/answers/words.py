@@ -81,28 +81,10 @@ def _entry(word: str) -> str:
 
 
 _TABLES: dict[str, str] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+_NUMBERS = _TABLES.pop("numbers")
 
-WRITES = Words(_TABLES["writes"])
-NOTES = Words(_TABLES["notes"])
-TEXTS = Words(_TABLES["texts"])
-OPEN = Words(_TABLES["open"])
-JUDGES = Words(_TABLES["judges"])
-HOW_MANY = Words(_TABLES["how_many"])
-COMPUTES = Words(_TABLES["computes"])
-SORTS = Words(_TABLES["sorts"])
-OUTPUTS = Words(_TABLES["outputs"])
-QUESTIONS = Words(_TABLES["questions"])
-WHICH = Words(_TABLES["which"])
-ONLY = Words(_TABLES["only"])
-POLITE = Words(_TABLES["polite"])
-FILLERS = Words(_TABLES["fillers"])
-OR = Words(_TABLES["or"])
-AND = Words(_TABLES["and"])
-ANSWERS = Words(_TABLES["answers"])
-YES = Words(_TABLES["yes"])
-NO = Words(_TABLES["no"])
-ASIDE = Words(_TABLES["aside"])
-IT_IS = Words(_TABLES["it_is"])
-WORTH = {word: number for line in _TABLES["numbers"].splitlines() for number, word in enumerate(line.split())}
+WORDS = {name: Words(text) for name, text in _TABLES.items()}
+
+WORTH = {word: number for line in _NUMBERS.splitlines() for number, word in enumerate(line.split())}
 WORTH.pop("-")
 """Numbers in words."""
