@@ -44,10 +44,14 @@ class KillableWorker:
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._lock = threading.Lock()
-        self.process: subprocess.Popen[str] | None = None
+        self._forget()
         atexit.register(self.close)
         os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        """Have no process; one that was forked leaves it to its parent."""
+        self._lock = threading.RLock()
+        self.process: subprocess.Popen[str] | None = None
 
     def run(self, task: str, *arguments: Any, seconds: float = SECONDS) -> Any:
         """Return the result of a task: False if it raised, None if it took too long or too much memory."""
@@ -55,23 +59,14 @@ class KillableWorker:
             for _ in range(2):  # again if the process was gone: that need not have been this task's doing
                 process = self.process or self._start()
                 assert process.stdin and process.stdout  # noqa: S101 - they are pipes
-                try:
+                waiting = select.poll()
+                waiting.register(process.stdout, select.POLLIN)
+                with suppress(OSError, ValueError):
                     process.stdin.write(json.dumps([task, seconds, arguments]) + "\n")
-                    _wait_for(process.stdout.fileno(), STUCK_SECONDS + LONGEST * seconds)
-                    return json.loads(process.stdout.readline())
-                except (OSError, ValueError):
-                    self._kill()
+                    if waiting.poll(1000 * (STUCK_SECONDS + LONGEST * seconds)):
+                        return json.loads(process.stdout.readline())
+                self.close()
             return None
-
-    def close(self) -> None:
-        """End the process."""
-        with self._lock:
-            self._kill()
-
-    def _forget(self) -> None:
-        """Leave the process to the parent, in a process that was forked."""
-        self._lock = threading.Lock()
-        self.process = None
 
     def _start(self) -> "subprocess.Popen[str]":
         self.process = subprocess.Popen(  # noqa: S603
@@ -86,18 +81,12 @@ class KillableWorker:
         )
         return self.process
 
-    def _kill(self) -> None:
-        if self.process:
-            with suppress(OSError), self.process:  # which closes its pipes; what was not sent yet is lost
-                os.killpg(self.process.pid, signal.SIGKILL)  # with its child that does the tasks
-        self.process = None
-
-
-def _wait_for(pipe: int, seconds: float) -> None:
-    waiting = select.poll()
-    waiting.register(pipe, select.POLLIN)
-    if not waiting.poll(1000 * seconds):
-        raise TimeoutError
+    def close(self) -> None:
+        with self._lock:
+            if self.process:
+                with suppress(OSError), self.process:  # which closes its pipes; what was not sent yet is lost
+                    os.killpg(self.process.pid, signal.SIGKILL)  # with its child that does the tasks
+            self.process = None
 
 
 SEARCHER = KillableWorker("search")
@@ -108,7 +97,6 @@ VALIDATOR = KillableWorker("schema")
 
 
 def search(pattern: str, text: str) -> str | None:
-    """Return the group of the last match."""
     found = None
     for match in re.finditer(pattern, text):
         found = match[1]
@@ -173,7 +161,6 @@ def schema_fault(schema: str) -> str:
 
 
 def allows(schema: str, value: Any) -> bool:
-    """Return whether a JSON schema allows a value."""
     return bool(_validator(schema).is_valid(value))
 
 
