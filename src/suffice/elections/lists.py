@@ -105,47 +105,34 @@ def _as_sequences(lists: Sequence[Part | None]) -> list[Places]:
     return slots
 
 
-_Pairs = list[tuple[int | None, int | None]]
+def _pairs(seen: Sequence[set[str]], keys: Sequence[str]) -> list[tuple[int | None, int | None]]:
+    """Pairs of slot and place with the fewest changes, None where one side has nothing.
 
-
-def _pairs(seen: Sequence[set[str]], keys: Sequence[str]) -> _Pairs:
-    """Pairs of slot and place, None where one side has nothing; what is the same at both ends is set aside first."""
+    What is the same at the beginning stays; else replacing goes before leaving out and putting in.
+    """
     shortest = min(len(seen), len(keys))
     start = next((place for place in range(shortest) if keys[place] not in seen[place]), shortest)
-    left = shortest - start
-    end = next((back for back in range(left) if keys[-1 - back] not in seen[-1 - back]), left)
-    inner = _fewest_edits(seen[start : len(seen) - end], keys[start : len(keys) - end])
-    return [
-        *((place, place) for place in range(start)),
-        *((None if a is None else a + start, None if b is None else b + start) for a, b in inner),
-        *((len(seen) - back, len(keys) - back) for back in range(end, 0, -1)),
-    ]
-
-
-def _fewest_edits(seen: Sequence[set[str]], keys: Sequence[str]) -> _Pairs:
-    """Pairs of slot and place with the fewest changes; replacing goes before leaving out and putting in."""
-    if len(seen) == len(keys) and not any(map(set(keys).intersection, seen)):
-        return [(place, place) for place in range(len(keys))]
-    costs = [list(range(len(keys) + 1))]
-    for number, values in enumerate(seen):
-        above, row = costs[-1], [number + 1]
-        for place, key in enumerate(keys):
-            row.append(min(above[place] + (key not in values), above[place + 1] + 1, row[place] + 1))
-        costs.append(row)
-    pairs: _Pairs = []
+    costs = {(start, place): place - start for place in range(start, len(keys) + 1)}
+    for number in range(start, len(seen)):
+        costs[number + 1, start] = number + 1 - start
+        for place in range(start, len(keys)):
+            replacing = costs[number, place] + (keys[place] not in seen[number])
+            costs[number + 1, place + 1] = min(replacing, costs[number, place + 1] + 1, costs[number + 1, place] + 1)
+    pairs: list[tuple[int | None, int | None]] = []
     number, place = len(seen), len(keys)
-    while number or place:
-        cost = costs[number][place]
-        if number and place and cost == costs[number - 1][place - 1] + (keys[place - 1] not in seen[number - 1]):
+    while number > start or place > start:
+        cost = costs[number, place]
+        both = number > start and place > start
+        if both and cost == costs[number - 1, place - 1] + (keys[place - 1] not in seen[number - 1]):
             number, place = number - 1, place - 1
             pairs.append((number, place))
-        elif number and cost == costs[number - 1][place] + 1:
+        elif number > start and cost == costs[number - 1, place] + 1:
             number -= 1
             pairs.append((number, None))
         else:
             place -= 1
             pairs.append((None, place))
-    return pairs[::-1]
+    return [*((place, place) for place in range(start)), *pairs[::-1]]
 
 
 def _by_content(lists: Sequence[Part | None]) -> list[Places]:
