@@ -36,14 +36,12 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class Slot:
-    """Where an answer goes: between what opens and what closes it, or up to the end of its line."""
+    """Where an answer goes: between two delimiters, or up to the end of its line."""
 
     open: str
     close: str = ""
-    placeholders: frozenset[str] = frozenset()
-    """What the request has there, folded, which is no answer."""
-    sure: bool = True
-    """Whether the request shows that something is to be filled in, and not only what looks like a label."""
+    placeholders: frozenset[str] = frozenset()  # what the request has there, which is no answer
+    sure: bool = True  # else it may be a mere label
 
     @property
     def is_answer(self) -> bool:
@@ -52,7 +50,7 @@ class Slot:
         return self.open == "####" or any(map(WORDS["answers"].occur_in, names))
 
     def read(self, text: str) -> str | None:
-        """What a response has there, in the last such place; nothing but the placeholder is an empty text.
+        """Return what the last such place holds; a mere placeholder is an empty text.
 
         >>> judge = Slot("[[", "]]", frozenset([" rating "]))
         >>> judge.read("Out of [[rating]]: [[8]]"), judge.read("[[rating]]"), Slot("Answer:").read("ANSWER: **7**")
@@ -75,11 +73,7 @@ class Slot:
 
 
 def slots_in(told: str, asked: str) -> tuple[Slot, ...]:
-    """The slots of a request, likeliest first: by what the system tells, and what is asked.
-
-    >>> [slot.open for slot in slots_in("", 'Think, then write "FINAL: <number>".')]
-    ['FINAL:']
-    """
+    """Return the slots of a request, likeliest first."""
     said = f"{told}\n{asked}"
     shapes = [(one[1], one[3], one[2], True) for one in _PAIR.finditer(said)]
     for tag in _TAG.finditer(said):
@@ -107,7 +101,7 @@ def slots_in(told: str, asked: str) -> tuple[Slot, ...]:
 
 
 def _placeholders(inside: Iterable[str]) -> frozenset[str]:
-    """What stands for an answer, and is none: a word where there is but one, and neither a number nor a letter."""
+    """Return the one word that stands for an answer, if it is the only one."""
     shown = {folded(one) for one in inside if one.strip()}
     words = {one for one in shown if len(one.strip()) > 1 and not one.strip().isnumeric()}
     return frozenset(words) if len(shown) == 1 else frozenset()
@@ -130,16 +124,14 @@ _NO_LETTER = re.compile(
     r"|\W{0,3}(?:is|was)? ?(?:not|incorrect|wrong|impossible|false|ruled|would|can't|cannot)\b"
 )
 """What follows an article, and what denies an option."""
-_AROUND = " \t\"'“”‘’`*[](){}<>.:;,"
-"""What may stand around a label."""
+_AROUND = " \t\"'“”‘’`*[](){}<>.:;,"  # characters around a label
 _PAUSE = re.compile(r"[,.!:;，。、！：؛،।\n]|\s[–—-]\s|[–—]")
 _MOST_WORDS = 3
-_AFTER = 3
-"""Words of a label, and of what may follow the last one in its sentence."""
+_AFTER = 3  # words that may follow the last label in its sentence
 
 
 def lettered(asked: str, numbered: bool = True) -> dict[str, str]:
-    """The options with letters or numbers, each with its text: "A) Mercury"."""
+    """Return options by their letters or numbers: "A) Mercury"."""
     listed: dict[str, str] = {}
     for found in _LISTED.finditer(asked[:8000]):
         label = found["label"].upper()
@@ -155,11 +147,7 @@ def lettered(asked: str, numbered: bool = True) -> dict[str, str]:
 
 
 def labels(told: str) -> list[str]:
-    """The labels that instructions list, each as it is written there.
-
-    >>> labels("Answer with bug, feature request or question."), labels('Say "safe" or "unsafe".')
-    (['bug', 'feature request', 'question'], ['safe', 'unsafe'])
-    """
+    """Return the labels that instructions list."""
     for sentence in sentences(told):
         quoted = [(one or two or three).strip(" .:") for one, two, three in _IN_QUOTES.findall(sentence)]
         quoted = [one for one in dict.fromkeys(quoted) if 0 < len(folded(one).split()) <= _MOST_WORDS]
@@ -170,7 +158,7 @@ def labels(told: str) -> list[str]:
 
 
 def offered(sentence: str) -> list[str]:
-    """The labels that a sentence shows to be all that there is: quoted with "or" between them, or strokes alone.
+    """Return labels that are quoted with "or" between them, or parted by strokes.
 
     >>> offered("Dites si c'est « vrai », « faux » ou « non dit »."), offered("TRUE / FALSE / NOT GIVEN")
     (['vrai', 'faux', 'non dit'], ['TRUE', 'FALSE', 'NOT GIVEN'])
@@ -190,7 +178,7 @@ _DEFINED = re.compile(
 
 
 def defined(told: str, bulleted: bool = False) -> list[str]:
-    """The labels that are told line by line after a colon: nearly each with what it means, or else each with a bullet.
+    """Return labels that are defined line by line after a colon, or bulleted.
 
     >>> defined("Choose one:\\n\\nfast - in a day\\nslow - in a week\\nother\\n\\nNote: be kind.")
     ['fast', 'slow', 'other']
@@ -206,7 +194,7 @@ def defined(told: str, bulleted: bool = False) -> list[str]:
 
 
 def _enumerated(sentence: str) -> list[str]:
-    """The short things that a sentence lists: with an "or" before the last, after a colon, or as all that there is."""
+    """Return short things in a list with "or", after a colon, or after "only"."""
     joined, chooses = sentence, WORDS["only"].occur_in(folded(sentence)) or ":" in sentence or "：" in sentence
     for table, mark in (("or", "|"), ("and", ",")):
         for entry in WORDS[table].entries:
@@ -229,12 +217,7 @@ def _enumerated(sentence: str) -> list[str]:
 
 
 def chosen_letter(text: str, options: Mapping[str, str]) -> str | None:
-    """The option that a text comes to, by its letter or else by its text.
-
-    >>> planets = {"A": "Earth", "B": "Saturn"}
-    >>> chosen_letter("Earth has 1 moon. So it is (B).", planets), chosen_letter("Saturn", planets)
-    ('B', 'B')
-    """
+    """Return the option that a text names, by its letter or else by its text."""
     bare = unmarked(text)
     alone = bare.strip(".()").upper()
     meant = [label for label, meaning in options.items() if folded(meaning) == folded(bare)]
@@ -251,7 +234,7 @@ def chosen_letter(text: str, options: Mapping[str, str]) -> str | None:
 
 
 def _is_letter(text: str, letter: re.Match[str]) -> bool:
-    """Whether a letter is an option, and neither a word of its own, or a piece of one, nor denied."""
+    """Whether a letter is an option, and neither a word nor denied."""
     after = text[letter.end() :]
     no = _NO_LETTER.match(after)
     is_word = letter[0] in "AI" or not letter[0].isascii()
@@ -259,11 +242,7 @@ def _is_letter(text: str, letter: re.Match[str]) -> bool:
 
 
 def chosen(text: str, names: Collection[str]) -> str | None:
-    """The one of some labels that a text is, begins with, marks, or has alone in its last sentence or its first.
-
-    >>> chosen("This is clearly **spam**.", ["spam", "not spam"])
-    'spam'
-    """
+    """Return the label that a text is, marks, begins with, or has in its last sentence."""
     said = sentences(unmarked(text))
     for part in [unmarked(text), *in_bold(text)[-1:], *said[-1:], *said[:1]]:
         rest, found = folded(part), []
@@ -281,11 +260,7 @@ def chosen(text: str, names: Collection[str]) -> str | None:
 
 
 def verdict(text: str) -> str | None:
-    """Yes or no, where a text begins with it, or its last sentence does.
-
-    >>> verdict("Ja, laut § 5."), verdict("いいえ、違います。"), verdict("Nobody knows.")
-    ('yes', 'no', None)
-    """
+    """Return yes or no, where a text or its last sentence begins with it."""
     said = sentences(unmarked(text))
     for sentence in said[:1] + said[-1:]:
         word = folded(_PAUSE.split(sentence, maxsplit=1)[0].strip())

@@ -14,14 +14,11 @@ from suffice.pools import Pool
 from suffice.registry import Registry, classes_of
 from suffice.tally import NONE, FloatArray, IntArray
 
-LENGTH = "length"
-"""The signal that every response with a count of its tokens has."""
+LENGTH = "length"  # the signal of all responses with tokens
 
-TIED = 1e-9
-"""Sums that differ by less than this share of the larger are equal: in another order they might have been."""
+TIED = 1e-9  # share: sums that differ by less depend on their order
 
-STEEPEST = 300
-"""No weight is further from 1 than the exponential of this: it is all or nothing by then, and sums stay finite."""
+STEEPEST = 300  # exponent of a weight that is all or nothing; sums stay finite
 
 
 class Election(ABC):
@@ -69,11 +66,7 @@ register_election = registry.register
 
 
 def get_election(spec: str | Election) -> Election:
-    """The election that a string describes; an election is returned as it is.
-
-    >>> get_election("weighted:signal=length,strength=-0.4")
-    Weighted(signal='length', strength=-0.4)
-    """
+    """Return the election that a string describes."""
     return spec if isinstance(spec, Election) else registry.get(spec)
 
 
@@ -91,14 +84,14 @@ def check_signals(election: Election, pool: Pool) -> None:
 
 
 def signals_in(pool: Pool) -> set[str]:
-    """The signals that some response of a pool has, length among them where it tells tokens."""
+    """Return the signals of a pool, with length where tokens are known."""
     columns = [(name, column) for question in pool.questions for name, column in question.signals.items()]
     columns += [(LENGTH, question.tokens or ()) for question in pool.questions]
     return {name for name, column in columns if any(value is not None for value in column)}
 
 
 def largest(codes: IntArray, weights: FloatArray) -> IntArray:
-    """The code with the largest sum of weights in each row, the first to reach it among equals; NONE for none."""
+    """Return each row's code with the largest weight, the first of equals; NONE for none."""
     rows = codes.reshape(-1, codes.shape[-1])
     row, place = np.nonzero(rows != NONE)
     kinds = int(rows.max(initial=0)) + 1
@@ -117,7 +110,7 @@ def largest(codes: IntArray, weights: FloatArray) -> IntArray:
 
 
 def standardised(values: FloatArray) -> FloatArray:
-    """How many deviations each value lies above its row's mean; 0 where it is not known, or all are alike."""
+    """Return z-scores by row; 0 where a value is unknown, or all are alike."""
     known = ~np.isnan(values)
     number = np.maximum(known.sum(axis=-1, keepdims=True), 1)
     gaps = np.where(known, values - np.where(known, values, 0).sum(axis=-1, keepdims=True) / number, 0)
@@ -128,7 +121,7 @@ def standardised(values: FloatArray) -> FloatArray:
 
 
 def usual_where_unknown(weights: FloatArray) -> FloatArray:
-    """The weights, with the mean of the known ones in the place of those that are not; all 1 where none is above 0."""
+    """Fill unknown weights with the mean; all are 1 where none is above 0."""
     known = np.isfinite(weights)
     total = np.where(known, weights, 0).sum(axis=-1, keepdims=True)
     mean = total / np.maximum(known.sum(axis=-1, keepdims=True), 1)
@@ -136,7 +129,7 @@ def usual_where_unknown(weights: FloatArray) -> FloatArray:
 
 
 def signal_of(name: str, signals: Mapping[str, FloatArray], tokens: FloatArray) -> FloatArray:
-    """A signal's values, of which one is the length; not known where there are none."""
+    """Return a signal's values, NaN where there are none."""
     return tokens if name == LENGTH else signals.get(name, np.full(np.shape(tokens), np.nan))
 
 
@@ -222,7 +215,7 @@ class Cisc(Election):
 
 
 def _least_above(values: FloatArray, percent: float) -> FloatArray:
-    """The least known value of each row that is not below that percentile; NaN where none is known."""
+    """Return the least value of each row that is at or above a percentile."""
     last = np.maximum((~np.isnan(values)).sum(axis=-1, keepdims=True) - 1, 0)
     place = np.ceil(last * percent / 100).astype(np.intp)
     return np.take_along_axis(np.sort(values, axis=-1), place, axis=-1)  # NaN come last
