@@ -198,8 +198,7 @@ def _enumerated(sentence: str) -> list[str]:
     joined, chooses = sentence, WORDS["only"].occur_in(folded(sentence)) or ":" in sentence or "：" in sentence
     for table, mark in (("or", "|"), ("and", ",")):
         for entry in WORDS[table].entries:
-            if entry in joined.casefold():
-                joined = re.sub(re.escape(entry), mark, joined, flags=re.IGNORECASE)
+            joined = re.sub(re.escape(entry), mark, joined, flags=re.IGNORECASE)
     pieces = [one for one in _BETWEEN.split(joined) if one.strip()]
     if len(pieces) < 2 or not (chooses or "|" in joined or "/" in joined):
         return []

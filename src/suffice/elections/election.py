@@ -100,9 +100,8 @@ def largest(codes: IntArray, weights: FloatArray) -> IntArray:
     sums = np.bincount(there, weight, minlength=len(rows) * kinds).reshape(-1, kinds)
     reached = np.full(sums.shape, rows.shape[1])
     voted = np.bincount(there, minlength=sums.size).reshape(sums.shape) > 0
-    counts = weight > 0  # a vote that weighs nothing lifts no sum
-    reached.reshape(-1)[there[~counts]] = place[~counts]
-    reached.reshape(-1)[there[counts]] = place[counts]
+    order = np.argsort(weight > 0, kind="stable")  # a vote that weighs nothing lifts no sum: it is overwritten
+    reached.reshape(-1)[there[order]] = place[order]
     best = np.where(voted, sums, -1).max(axis=1, keepdims=True)
     tied = voted & (sums >= best * (1 - TIED))
     winner = np.where(tied, reached, rows.shape[1] + 1).argmin(axis=1)
