@@ -21,14 +21,14 @@ from typing import Any
 
 from suffice.answers import Keys, has_answer, requests, wants_answer
 from suffice.answers.structure import Structure
-from suffice.answers.words import Words
+from suffice.answers.words import WORDS, Words
 from suffice.response import Response
 
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
 READER = ("conclusion", "forms", "prose", "reader", "requests", "words")
 JSON = Structure()
 NEVER = re.compile(r"(?!)")
-ALWAYS = ("words.OR", "words.AND")
+ALWAYS = ("words.or", "words.and")
 """Tables of which the words are looked at one by one."""
 PAYS = 1.0
 """What a pattern is worth, in kinds read wholly wrong without it, from which on no more of them are read."""
@@ -53,7 +53,7 @@ class WatchedPattern:
 
 
 class WatchedWords:
-    """A table of words, which other tables hold too: it is watched where it is."""
+    """A table of words that can be taken out, and tells whether any was found."""
 
     def __init__(self, words: Words) -> None:
         self._words, self._entries = words, words.entries
@@ -88,11 +88,10 @@ def watch() -> dict[str, Watched]:
     for room in READER[::-1]:
         module = importlib.import_module(f"suffice.answers.{room}")
         for name, value in list(vars(module).items()):
-            if isinstance(value, Words) and id(value) not in watched:
-                watched[id(value)] = (f"{room}.{name}", WatchedWords(value))
-            elif isinstance(value, re.Pattern):
+            if isinstance(value, re.Pattern):
                 setattr(module, name, watched.setdefault(id(value), (f"{room}.{name}", WatchedPattern(value)))[1])
-    return dict(watched.values())
+    tables: dict[str, Watched] = {f"words.{name}": WatchedWords(table) for name, table in WORDS.items()}
+    return tables | dict(watched.values())
 
 
 def score(kind: dict[str, Any]) -> float:

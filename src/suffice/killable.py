@@ -20,34 +20,32 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-SECONDS = 1.0
-"""Processor time of one task."""
+SECONDS = 1.0  # of processor time for a task
 
-LONGEST = 8.0
-"""Elapsed time of a task, in multiples of its processor time: a busy machine gives it no more than a share."""
+LONGEST = 8.0  # times that, elapsed: a busy machine gives a share
 
-MEMORY = 1 << 30
-"""Bytes of address space: a task that needs more is given up, and the machine spared."""
+MEMORY = 1 << 30  # bytes of address space
 
-STUCK_SECONDS = 60.0
-"""Time for a process to load, on a busy machine, beside its task; one that takes longer is stopped, and killed."""
+STUCK_SECONDS = 60.0  # to load on a busy machine
 
-LARGE = 256 << 20
-"""Peak memory in bytes beyond which a process is replaced by a fresh one."""
+LARGE = 256 << 20  # bytes: a process that took more is replaced
 
-DONE, REPLACE = 0, 3
-"""Exit codes of the process that does the tasks."""
+DONE, REPLACE = 0, 3  # exit codes
 
 
 class KillableWorker:
-    """One process for tasks of one kind, started when it is first needed and again if it dies."""
+    """One process for tasks of one kind, started at need and again if it dies."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._lock = threading.Lock()
-        self.process: subprocess.Popen[str] | None = None
+        self._forget()
         atexit.register(self.close)
         os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        """Have no process; one that was forked leaves it to its parent."""
+        self._lock = threading.RLock()
+        self.process: subprocess.Popen[str] | None = None
 
     def run(self, task: str, *arguments: Any, seconds: float = SECONDS) -> Any:
         """Return the result of a task: False if it raised, None if it took too long or too much memory."""
@@ -55,23 +53,14 @@ class KillableWorker:
             for _ in range(2):  # again if the process was gone: that need not have been this task's doing
                 process = self.process or self._start()
                 assert process.stdin and process.stdout  # noqa: S101 - they are pipes
-                try:
+                waiting = select.poll()
+                waiting.register(process.stdout, select.POLLIN)
+                with suppress(OSError, ValueError):
                     process.stdin.write(json.dumps([task, seconds, arguments]) + "\n")
-                    _wait_for(process.stdout.fileno(), STUCK_SECONDS + LONGEST * seconds)
-                    return json.loads(process.stdout.readline())
-                except (OSError, ValueError):
-                    self._kill()
+                    if waiting.poll(1000 * (STUCK_SECONDS + LONGEST * seconds)):
+                        return json.loads(process.stdout.readline())
+                self.close()
             return None
-
-    def close(self) -> None:
-        """End the process."""
-        with self._lock:
-            self._kill()
-
-    def _forget(self) -> None:
-        """Leave the process to the parent, in a process that was forked."""
-        self._lock = threading.Lock()
-        self.process = None
 
     def _start(self) -> "subprocess.Popen[str]":
         self.process = subprocess.Popen(  # noqa: S603
@@ -86,29 +75,20 @@ class KillableWorker:
         )
         return self.process
 
-    def _kill(self) -> None:
-        if self.process:
-            with suppress(OSError), self.process:  # which closes its pipes; what was not sent yet is lost
-                os.killpg(self.process.pid, signal.SIGKILL)  # with its child that does the tasks
-        self.process = None
+    def close(self) -> None:
+        with self._lock:
+            if self.process:
+                with suppress(OSError), self.process:  # which closes its pipes; what was not sent yet is lost
+                    os.killpg(self.process.pid, signal.SIGKILL)  # with its child that does the tasks
+            self.process = None
 
 
-def _wait_for(pipe: int, seconds: float) -> None:
-    waiting = select.poll()
-    waiting.register(pipe, select.POLLIN)
-    if not waiting.poll(1000 * seconds):
-        raise TimeoutError
-
-
-SEARCHER = KillableWorker("search")
-"""Worker for regular expressions: a malicious one holds up others of its kind alone."""
+SEARCHER = KillableWorker("search")  # its own: malicious expressions hold up others
 
 VALIDATOR = KillableWorker("schema")
-"""Worker for JSON schemas."""
 
 
 def search(pattern: str, text: str) -> str | None:
-    """Return the group of the last match."""
     found = None
     for match in re.finditer(pattern, text):
         found = match[1]
@@ -116,7 +96,7 @@ def search(pattern: str, text: str) -> str | None:
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Compare formulas by math-verify; compare what has parts part by part, in any order in sets and lists."""
+    """Compare formulas by math-verify, and parts one by one, in any order in sets and lists."""
     if isinstance(a, str) or isinstance(b, str):
         return isinstance(a, str) and isinstance(b, str) and (a == b or _verified(a, b))
     (opens, parts, closes), (opens_b, others, closes_b) = a, b
@@ -149,7 +129,7 @@ def _parsed(text: str) -> Any:
 
 
 def schema_fault(schema: str) -> str:
-    """Return what is wrong with a JSON schema or its references, to go on from its name; "" for a sound one."""
+    """Return what is wrong with a JSON schema or its references, "" if nothing."""
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012, specification_with
@@ -173,7 +153,6 @@ def schema_fault(schema: str) -> str:
 
 
 def allows(schema: str, value: Any) -> bool:
-    """Return whether a JSON schema allows a value."""
     return bool(_validator(schema).is_valid(value))
 
 
@@ -183,7 +162,7 @@ def _validator(schema: str) -> Any:
     from referencing import Registry
 
     document = json.loads(schema)
-    # A registry of its own: the default one would fetch what a reference names.
+    # The default registry would fetch what a reference names.
     return validator_for(document, default=Draft202012Validator)(document, registry=Registry())
 
 
@@ -197,7 +176,7 @@ def main(kind: str) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for number in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
-    # A child does the tasks: one that had to be killed is replaced by another, which has all loaded already.
+    # A child does the tasks: if it is killed, another has all loaded already.
     while True:
         child = os.fork()
         if child == 0:
@@ -210,7 +189,7 @@ def main(kind: str) -> None:
 
 
 def _serve() -> int:
-    """Do tasks until there are no more, or until too much memory was needed."""
+    """Do tasks until there are no more, or too much memory was needed."""
     tasks: dict[str, Callable[..., Any]] = {one.__name__: one for one in (search, equal, schema_fault, allows)}
     for line in sys.stdin:
         task, seconds, arguments = json.loads(line)
@@ -230,7 +209,7 @@ def _serve() -> int:
 
 
 def _limit(seconds: float) -> None:
-    """Let the system kill this process after so many seconds of its time; 0 for never."""
+    """Let the system kill this process after seconds of its time; 0 is never."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
     signal.setitimer(signal.ITIMER_REAL, LONGEST * seconds)
 

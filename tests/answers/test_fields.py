@@ -124,6 +124,7 @@ def same(one: Any, other: Any, *ignore: str, **loose: str) -> bool:
         (1, 10e-1, True),
         (-0.0, 0, True),
         (10**16 + 1, 1e16, False),
+        (10**23, 1e23, True),
         (1, True, False),
         (0, False, False),
         (1, "1", False),

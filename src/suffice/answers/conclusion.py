@@ -22,34 +22,25 @@ from suffice.answers.prose import (
     without_asides,
 )
 from suffice.answers.requests import Request
-from suffice.answers.words import ASIDE, IT_IS, folded, is_unspaced, within
+from suffice.answers.words import WORDS, folded, is_unspaced, within
 
-_MOST_WORDS, _LONGEST, _MOST_SIGNS = 6, 60, 24
-"""Words and characters of what is short, and characters where words have no spaces around them."""
-_GROUNDS = 40
-"""Words of a response of which the first sentence may be the answer, and the rest its grounds."""
-_NAME = 3
-"""Words of a name."""
-_LAST = 3
-"""Sentences from the end in which a value is looked for: a courtesy may follow it."""
+_MOST_WORDS, _LONGEST, _MOST_SIGNS = 6, 60, 24  # of what is short; signs where words have no spaces
+_GROUNDS = 40  # words of a response that gives its answer first, and then why
+_NAME = 3  # words
+_LAST = 3  # sentences at the end that may have the value: a courtesy may follow it
 
 _CODE = re.compile(r"`([^`\n]{1,120})`")
 _EQUALS = re.compile(r"[=＝≈→⇒]")
 _LABELLED = re.compile(r"\b(?:step|section|part|page|no\.|#)\s*\d[\d.]*:?|^\s*\d{1,2}[.)]\s", re.IGNORECASE)
+_LEADS_ON = ("?", "？", "؟", ":", "：")
 RANGE = re.compile(r"\d[–—-]\d+(?![\d,.]*\s?=)")
 
 
 def whole(text: str, request: Request) -> str | None:
-    """A short response as it stands, or what its one sentence adds to the question; None for what is not short.
-
-    >>> from suffice.answers.requests import read_request
-    >>> asked = read_request([{"role": "user", "content": "What is the capital of France?"}])
-    >>> whole("`4 True`", asked), whole("The capital of France is Paris.", asked), whole("I don't know.", asked)
-    ('4 True', 'Paris', None)
-    """
+    """Return a short response, or what its one sentence adds to the question."""
     text = without_asides(text)
     said = sentences(unfenced(text))
-    if not said or said[-1].rstrip("*_\"') ").endswith(("?", "？", "؟", ":", "：")) or ASIDE.open(folded(text)):
+    if not said or said[-1].rstrip("*_\"') ").endswith(_LEADS_ON) or WORDS["aside"].open(folded(text)):
         return None
     bare = _trimmed(_without_label(unmarked(unfenced(text))))
     chosen = within(folded(bare), folded(request.question))
@@ -72,7 +63,7 @@ def whole(text: str, request: Request) -> str | None:
 
 
 def _without_label(text: str) -> str:
-    """What follows a label of a word or two: of "Output: 14" that is 14."""
+    """Strip a label of a word or two, as of "Output: 14"."""
     label, mark, rest = text.replace("：", ": ").partition(": ")
     fits = mark and 0 < len(label.split()) <= 2 and not any(one.isdigit() for one in label) and "\n" not in label
     return rest.strip() if fits and rest.strip() else text
@@ -84,7 +75,7 @@ def _is_short(text: str) -> bool:
 
 
 def _echoes(bare: str, request: Request) -> bool:
-    """Whether two words of it, or four signs, are the question's."""
+    """Whether two words, or four signs, are the question's."""
     if is_unspaced(bare):
         return any(bare[:length] in request.question for length in range(4, len(bare)))
     shared = [word for word in folded(bare).split() if f" {word} " in folded(request.question)]
@@ -92,7 +83,7 @@ def _echoes(bare: str, request: Request) -> bool:
 
 
 def _without_echo(sentence: str, request: Request) -> str:
-    """A sentence without the question's words at its beginning and its end, as long as something is left.
+    """Strip the question's words from both ends of a sentence, unless nothing is left.
 
     Where words have no spaces around them, these are the longest runs of signs that the question has too.
 
@@ -113,15 +104,16 @@ def _without_echo(sentence: str, request: Request) -> str:
 
 
 def _is_known(word: str, question: str) -> bool:
-    """Whether a word is the question's, be its ending another, or says nothing."""
+    """Whether a word is the question's, with any ending, or a filler."""
     if "(" in word:  # a formula
         return False
     word = folded(word).rstrip().removesuffix("'s").rpartition("'")[2]  # of "c'était" what the question has too
-    return len(word) < 2 or f"{word} " in question or IT_IS.open(f"{word} ") or (len(word) > 4 and word[:5] in question)
+    known = f"{word} " in question or (len(word) > 4 and word[:5] in question)
+    return len(word) < 2 or known or WORDS["it_is"].open(f"{word} ")
 
 
 def _head(text: str) -> str:
-    """What stands before an explanation: a comma and small letters, or a dash."""
+    """Cut an explanation, which follows a dash or a comma."""
     for sign in (" – ", " — ", " - "):
         text = text.partition(sign)[0] or text
     head, comma, rest = text.partition(", ")
@@ -136,7 +128,7 @@ def _trimmed(text: str) -> str:
 
 
 def value_in(sentence: str, request: Request) -> str | None:
-    """The number or the time of day that a sentence comes to: after its last sign of equality, or the last new one."""
+    """Return the value after the last sign of equality, or the last new one."""
     new = [] if request.value else [one for one in dates(unmarked(sentence)) if not within(folded(one), request.text)]
     if new:
         return new[-1]
@@ -152,13 +144,11 @@ def value_in(sentence: str, request: Request) -> str | None:
 
 
 def is_amount(text: str, request: Request) -> bool:
-    """Whether a short text is a number with its unit."""
     found = numbers(without_asides(text))
     return len(found) > 0 and len(set(found) - request.numbers) <= 1 and len(text.split()) <= 5 and ":" not in text
 
 
 def concluded(text: str, request: Request) -> str | None:
-    """The value that a response comes to."""
     text = without_asides(text)
     times = bool(request.times) and not request.value
     marked = map(unmarked, in_bold(text))
@@ -180,9 +170,9 @@ def concluded(text: str, request: Request) -> str | None:
 
 
 def named(text: str, request: Request) -> str | None:
-    """The few words that the last sentence of a response adds to the question, or that are marked there."""
+    """Return the few words that the last sentence adds to the question, or marks."""
     said = sentences(text)
-    if not said or len(said[-1]) > 200 or said[-1].rstrip().endswith(("?", "？", "؟", ":", "：")):
+    if not said or len(said[-1]) > 200 or said[-1].rstrip().endswith(_LEADS_ON):
         return None
     bold = in_bold(said[-1])
     if len(bold) == 1 and len(bold[0].split()) <= _NAME:

@@ -15,8 +15,7 @@ from suffice.errors import OptionError
 from suffice.killable import SEARCHER
 from suffice.response import Response
 
-_TAIL = 20_000
-"""Characters at the end of a text in which numbers and letters are looked for."""
+_TAIL = 20_000  # characters that are searched, at the end
 
 _MOST_STATEMENTS = 50
 
@@ -30,7 +29,7 @@ _LETTERS = dict.fromkeys("ABCDEFGHIJ", "")
 
 
 def _said(text: str, *readers: Read) -> str | None:
-    """What the first of some readers finds where the text says what its answer is, in the last such place."""
+    """Read what follows the last "answer is", with the first reader that finds anything."""
     text = text[-_TAIL:]
     for say in [*_SAYS.finditer(text)][: -_MOST_STATEMENTS - 1 : -1]:
         rest = text[say.end() :][:201].lstrip()[:200].partition("\n")[0]  # it may begin on the next line
@@ -73,11 +72,7 @@ def choice(text: str) -> str | None:
 
 
 def stated(text: str) -> str | None:
-    """What a text says is its answer, and else any letter or number in it.
-
-    >>> stated("The answer is $x^2$, for 2."), stated("It was 12."), stated("12 it is, so (B).")
-    ('x^2', '12', 'B')
-    """
+    """Return the answer that a text states, else any letter or number in it."""
     return _said(text, _letter_at, _formula_at, _number_at) or choice(text) or number(text)
 
 

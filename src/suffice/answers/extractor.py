@@ -46,8 +46,7 @@ class Evidence:
     """
 
 
-FEW_TOKENS = 16
-"""A client that allows no more cuts responses itself: what it gets is whole."""
+FEW_TOKENS = 16  # a client that allows no more cuts responses itself: they are whole
 
 
 class Extractor(ABC):
@@ -159,7 +158,7 @@ class TextExtractor(Extractor):
 
 
 def _adopt(registered: Any) -> Callable[[], Extractor]:
-    """What makes an extractor: a class of them, one that is made already, or a function from text to answer."""
+    """Return the maker of a class, of an extractor or of a function."""
     if isinstance(registered, type) and issubclass(registered, Extractor):
         return registered
     if not callable(registered):

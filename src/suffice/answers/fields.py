@@ -1,4 +1,4 @@
-"""JSON in a response: read within bounds, and as parts that can be compared, each by a key and by where it stands.
+"""JSON in a response: read within bounds, and split into parts that can be compared.
 
 What is too long, too deep or not plain JSON is no answer.
 """
@@ -17,36 +17,25 @@ from typing import Any
 from suffice.answers.prose import FENCE
 from suffice.errors import OptionError
 
-LONGEST = 1_000_000
-"""Characters of a text in which JSON is looked for; a longer one has no answer."""
+LONGEST = 1_000_000  # characters of a text
 
-DEEPEST = 64
-"""Objects and lists within one another; a value that goes deeper is none."""
+DEEPEST = 64  # objects and lists within one another
 
-MOST_VALUES = 10_000
-"""Values within a value, itself and those within those counted; one with more is none."""
+MOST_VALUES = 10_000  # values within a value
 
-MOST_BITS = 4_000
-"""Bits of a whole number."""
+MOST_BITS = 4_000  # of a whole number
 
-_MOST_BROKEN = 200
-"""Fences and objects that may be no JSON before the text is held to have none: each takes its time."""
+_MOST_BROKEN = 200  # fences and objects that are no JSON: each takes its time
 
 _OBJECT = re.compile(r'\{(?=\s*["}])')
-_SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half of a surrogate pair, which can't be written down."""
+_SURROGATE = re.compile("[\ud800-\udfff]")  # half of a pair, which can't be encoded
 
 
 def read_json(text: str) -> Any:
-    r"""The JSON value in a text, or None: the whole text, else its last fenced JSON, else the last object in its prose.
+    """Return the JSON in a text: the whole of it, its last fenced JSON, or else its last object.
 
     An object that names a key twice says two things and is none, as are numbers that JSON has no room for, halves of
     surrogate pairs, and the pieces of an object that breaks off. A bare `null` can't be told from none.
-
-    >>> read_json('Here it is:\n```json\n{"age": 41}\n```'), read_json('So {"age": 41} it is.')
-    ({'age': 41}, {'age': 41})
-    >>> read_json('{"age": 41, "age": 14}'), read_json('{"age": 1e999}'), read_json('{"name": {"first": "A"}, ')
-    (None, None, None)
     """
     if len(text) > LONGEST:
         return None
@@ -109,7 +98,7 @@ def _whole(text: str) -> Any:
 
 
 def _last_object(text: str) -> Any:
-    """The last object that stands in prose; what is read once is not read again."""
+    """Return the last object in prose, in one pass."""
     found, place, end, broken = None, 0, len(text.rstrip()), 0
     while start := _OBJECT.search(text, place):
         try:
@@ -122,18 +111,16 @@ def _last_object(text: str) -> Any:
     return found
 
 
-OBJECT, LIST = "{}", "[]"
-"""The keys of parts that have parts of their own."""
+OBJECT, LIST = "{}", "[]"  # keys of those that have parts
 
-MOST_MARKS = 30
-"""Combining marks in a row up to which a string's Unicode is normalised: that takes time quadratic in their number."""
+MOST_MARKS = 30  # in a row: normalising takes quadratic time
 
 _MOST_WORDS = 12
 
 
 @dataclass(eq=False)
 class Part:
-    """A value within a structured answer, as it came, and the key that it is compared by."""
+    """A value within a structured answer, and the key that it is compared by."""
 
     value: Any
     key: str
@@ -143,12 +130,12 @@ class Part:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it is a scalar, or empty."""
+        """Whether it is a scalar or empty."""
         return not self.fields and not self.elements
 
     @cached_property
     def form(self) -> str:
-        """The whole part in one spelling, without what is ignored: equal forms are equal values."""
+        """The part in one spelling, without what is ignored."""
         if self.key == OBJECT:
             named = sorted((name, part) for name, part in self.fields.items() if not part.is_ignored)
             return "{" + ",".join(f"{_quoted(name)}:{part.form}" for name, part in named) + "}"
@@ -158,7 +145,7 @@ class Part:
 
     @cached_property
     def content(self) -> "tuple[tuple[str, str, tuple[str, ...]], ...]":
-        """What is in it, wherever in lists: for each leaf its path, its key, and the words of a longer text."""
+        """For each leaf its path without places in lists, its key, and the words of a text."""
         return tuple(sorted(self._content("")))
 
     def __lt__(self, other: "Part") -> bool:
@@ -176,19 +163,13 @@ class Part:
             yield from part._content(f"{path}/*")
 
 
-MISSING = Part(None, "missing")
-"""What stands where a key or an element of a list is not there."""
+MISSING = Part(None, "missing")  # in place of a key or an element that is not there
 
 
 class FieldComparison:
-    """How structured answers are compared: what is left out, and where case and punctuation don't count.
+    """What is left out of comparisons, and where case and punctuation don't count.
 
     Both by JSON pointer, and for all that is below it; `*` stands for any key and for any element of a list.
-
-    >>> comparison = FieldComparison(ignore=["/note"], compare={"/city": "loose"})
-    >>> one, other = {"city": "St. Gallen", "n": 1}, {"n": 1.0, "city": "st gallen", "note": "as on page 2"}
-    >>> comparison.part(one).form == comparison.part(other).form
-    True
     """
 
     def __init__(self, ignore: Sequence[str] = (), compare: Mapping[str, str] | None = None) -> None:
@@ -219,7 +200,7 @@ def _part(value: Any, ignored: _Patterns, loose: _Patterns) -> Part:
 
 
 def _below(patterns: _Patterns, name: str | None = None) -> _Patterns:
-    """What is left of the patterns within a key, or within a list's elements where there is no name."""
+    """Return the rest of the patterns within a key, or within a list's elements."""
     left = [pattern for pattern in patterns if not pattern]
     for first, *rest in filter(None, patterns):
         if first in (name, "*") or (name is None and first.isdecimal()):
@@ -234,11 +215,7 @@ def _split(pointer: str, argument: str) -> tuple[str, ...]:
 
 
 def scalar_key(value: Any, loose: bool = False) -> str:
-    """What a scalar is compared by: numbers by value, strings after folding white space and Unicode.
-
-    >>> [scalar_key(value) for value in (1, 1.0, 1e23, 0.5, True, None, " a\\u0308 b ")]
-    ['1', '1', '100000000000000000000000', '0.5', 'true', 'null', '"ä b"']
-    """
+    """Return a number's value, or a string with its white space and Unicode folded."""
     if isinstance(value, str):
         return _quoted(_folded(value, loose))
     if isinstance(value, float):
@@ -265,11 +242,7 @@ def escaped(name: str) -> str:
 
 
 def leaves(value: Any, pointer: str = "") -> dict[str, Any]:
-    """The scalars and the empty objects and lists within a value, by JSON pointer.
-
-    >>> leaves({"name": "A/S", "items": [{"n": 1}, {}], "a/b": None})
-    {'/name': 'A/S', '/items/0/n': 1, '/items/1': {}, '/a~1b': None}
-    """
+    """Return scalars, empty objects and empty lists by JSON pointer."""
     if not isinstance(value, dict | list) or not value:
         return {pointer: value}
     found: dict[str, Any] = {}

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from suffice.answers.prose import in_bold, sentences, unmarked
-from suffice.answers.words import AND, ANSWERS, NO, ONLY, OR, WHICH, YES, folded, is_mark, is_unspaced, within
+from suffice.answers.words import WORDS, folded, is_mark, is_unspaced, within
 
 _PLACE = (
     r"\w+(?:\|\w+)+|<[^<>\n]{1,60}>|\[[^\[\]\n]{1,60}\]|\{[^{}\n]{0,60}\}|\(\w[^()\n]{0,60}\)|\.{3}|…|_{2,}|\b[XYNZ]\b"
@@ -36,22 +36,21 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class Slot:
-    """Where an answer goes: between what opens and what closes it, or up to the end of its line."""
+    """Where an answer goes: between two delimiters, or up to the end of its line."""
 
     open: str
     close: str = ""
-    placeholders: frozenset[str] = frozenset()
-    """What the request has there, folded, which is no answer."""
-    sure: bool = True
-    """Whether the request shows that something is to be filled in, and not only what looks like a label."""
+    placeholders: frozenset[str] = frozenset()  # what the request has there, which is no answer
+    sure: bool = True  # else it may be a mere label
 
     @property
     def is_answer(self) -> bool:
         """Whether it, or what stands in it, is called what answers are called."""
-        return self.open == "####" or any(ANSWERS.occur_in(one) for one in (folded(self.open), *self.placeholders))
+        names = (folded(self.open), *self.placeholders)
+        return self.open == "####" or any(map(WORDS["answers"].occur_in, names))
 
     def read(self, text: str) -> str | None:
-        """What a response has there, in the last such place; nothing but the placeholder is an empty text.
+        """Return what the last such place holds; a mere placeholder is an empty text.
 
         >>> judge = Slot("[[", "]]", frozenset([" rating "]))
         >>> judge.read("Out of [[rating]]: [[8]]"), judge.read("[[rating]]"), Slot("Answer:").read("ANSWER: **7**")
@@ -74,11 +73,7 @@ class Slot:
 
 
 def slots_in(told: str, asked: str) -> tuple[Slot, ...]:
-    """The slots of a request, likeliest first: by what the system tells, and what is asked.
-
-    >>> [slot.open for slot in slots_in("", 'Think, then write "FINAL: <number>".')]
-    ['FINAL:']
-    """
+    """Return the slots of a request, likeliest first."""
     said = f"{told}\n{asked}"
     shapes = [(one[1], one[3], one[2], True) for one in _PAIR.finditer(said)]
     for tag in _TAG.finditer(said):
@@ -106,7 +101,7 @@ def slots_in(told: str, asked: str) -> tuple[Slot, ...]:
 
 
 def _placeholders(inside: Iterable[str]) -> frozenset[str]:
-    """What stands for an answer, and is none: a word where there is but one, and neither a number nor a letter."""
+    """Return the one word that stands for an answer, if it is the only one."""
     shown = {folded(one) for one in inside if one.strip()}
     words = {one for one in shown if len(one.strip()) > 1 and not one.strip().isnumeric()}
     return frozenset(words) if len(shown) == 1 else frozenset()
@@ -129,16 +124,14 @@ _NO_LETTER = re.compile(
     r"|\W{0,3}(?:is|was)? ?(?:not|incorrect|wrong|impossible|false|ruled|would|can't|cannot)\b"
 )
 """What follows an article, and what denies an option."""
-_AROUND = " \t\"'“”‘’`*[](){}<>.:;,"
-"""What may stand around a label."""
+_AROUND = " \t\"'“”‘’`*[](){}<>.:;,"  # characters around a label
 _PAUSE = re.compile(r"[,.!:;，。、！：؛،।\n]|\s[–—-]\s|[–—]")
 _MOST_WORDS = 3
-_AFTER = 3
-"""Words of a label, and of what may follow the last one in its sentence."""
+_AFTER = 3  # words that may follow the last label in its sentence
 
 
 def lettered(asked: str, numbered: bool = True) -> dict[str, str]:
-    """The options with letters or numbers, each with its text: "A) Mercury"."""
+    """Return options by their letters or numbers: "A) Mercury"."""
     listed: dict[str, str] = {}
     for found in _LISTED.finditer(asked[:8000]):
         label = found["label"].upper()
@@ -154,11 +147,7 @@ def lettered(asked: str, numbered: bool = True) -> dict[str, str]:
 
 
 def labels(told: str) -> list[str]:
-    """The labels that instructions list, each as it is written there.
-
-    >>> labels("Answer with bug, feature request or question."), labels('Say "safe" or "unsafe".')
-    (['bug', 'feature request', 'question'], ['safe', 'unsafe'])
-    """
+    """Return the labels that instructions list."""
     for sentence in sentences(told):
         quoted = [(one or two or three).strip(" .:") for one, two, three in _IN_QUOTES.findall(sentence)]
         quoted = [one for one in dict.fromkeys(quoted) if 0 < len(folded(one).split()) <= _MOST_WORDS]
@@ -169,14 +158,14 @@ def labels(told: str) -> list[str]:
 
 
 def offered(sentence: str) -> list[str]:
-    """The labels that a sentence shows to be all that there is: quoted with "or" between them, or strokes alone.
+    """Return labels that are quoted with "or" between them, or parted by strokes.
 
     >>> offered("Dites si c'est « vrai », « faux » ou « non dit »."), offered("TRUE / FALSE / NOT GIVEN")
     (['vrai', 'faux', 'non dit'], ['TRUE', 'FALSE', 'NOT GIVEN'])
     """
     quoted = list(_IN_QUOTES.finditer(sentence))
     between = [sentence[one.end() : other.start()].strip(" ,、，/|") for one, other in pairwise(quoted)]
-    if any(between) and all(not one or OR.are(one) for one in between):
+    if any(between) and all(not one or WORDS["or"].are(one) for one in between):
         return labels(sentence)
     pieces = [one.strip(" .") for one in re.split(r" / | \| ", sentence)]
     return [*dict.fromkeys(pieces)] if len(pieces) > 1 and all(len(one.split()) <= 2 for one in pieces) else []
@@ -189,7 +178,7 @@ _DEFINED = re.compile(
 
 
 def defined(told: str, bulleted: bool = False) -> list[str]:
-    """The labels that are told line by line after a colon: nearly each with what it means, or else each with a bullet.
+    """Return labels that are defined line by line after a colon, or bulleted.
 
     >>> defined("Choose one:\\n\\nfast - in a day\\nslow - in a week\\nother\\n\\nNote: be kind.")
     ['fast', 'slow', 'other']
@@ -205,12 +194,11 @@ def defined(told: str, bulleted: bool = False) -> list[str]:
 
 
 def _enumerated(sentence: str) -> list[str]:
-    """The short things that a sentence lists: with an "or" before the last, after a colon, or as all that there is."""
-    joined, chooses = sentence, ONLY.occur_in(folded(sentence)) or ":" in sentence or "：" in sentence
-    for table in (OR, AND):
-        for entry in table.entries:
-            if entry in joined.casefold():
-                joined = re.sub(re.escape(entry), "|" if table is OR else ",", joined, flags=re.IGNORECASE)
+    """Return short things in a list with "or", after a colon, or after "only"."""
+    joined, chooses = sentence, WORDS["only"].occur_in(folded(sentence)) or ":" in sentence or "：" in sentence
+    for table, mark in (("or", "|"), ("and", ",")):
+        for entry in WORDS[table].entries:
+            joined = re.sub(re.escape(entry), mark, joined, flags=re.IGNORECASE)
     pieces = [one for one in _BETWEEN.split(joined) if one.strip()]
     if len(pieces) < 2 or not (chooses or "|" in joined or "/" in joined):
         return []
@@ -219,7 +207,7 @@ def _enumerated(sentence: str) -> list[str]:
     most = max((len(one.split()) for one in inside), default=1)
     after = max(len(head.split()) - most, 0)  # in many languages the verb follows
     last = head if len(head.split()) <= max(most, 2) else " ".join(head.split()[:most]) if after <= _AFTER else ""
-    first = "" if WHICH.open(folded(tail)) else " ".join(tail.split()[-min(most, len(last.split()) or 1) :])
+    first = "" if WORDS["which"].open(folded(tail)) else " ".join(tail.split()[-min(most, len(last.split()) or 1) :])
     if is_unspaced(last):
         length = max(map(len, inside), default=len(last))
         first, last = tail[-length:], last[:length]
@@ -228,12 +216,7 @@ def _enumerated(sentence: str) -> list[str]:
 
 
 def chosen_letter(text: str, options: Mapping[str, str]) -> str | None:
-    """The option that a text comes to, by its letter or else by its text.
-
-    >>> planets = {"A": "Earth", "B": "Saturn"}
-    >>> chosen_letter("Earth has 1 moon. So it is (B).", planets), chosen_letter("Saturn", planets)
-    ('B', 'B')
-    """
+    """Return the option that a text names, by its letter or else by its text."""
     bare = unmarked(text)
     alone = bare.strip(".()").upper()
     meant = [label for label, meaning in options.items() if folded(meaning) == folded(bare)]
@@ -250,7 +233,7 @@ def chosen_letter(text: str, options: Mapping[str, str]) -> str | None:
 
 
 def _is_letter(text: str, letter: re.Match[str]) -> bool:
-    """Whether a letter is an option, and neither a word of its own, or a piece of one, nor denied."""
+    """Whether a letter is an option, and neither a word nor denied."""
     after = text[letter.end() :]
     no = _NO_LETTER.match(after)
     is_word = letter[0] in "AI" or not letter[0].isascii()
@@ -258,16 +241,12 @@ def _is_letter(text: str, letter: re.Match[str]) -> bool:
 
 
 def chosen(text: str, names: Collection[str]) -> str | None:
-    """The one of some labels that a text is, begins with, marks, or has alone in its last sentence or its first.
-
-    >>> chosen("This is clearly **spam**.", ["spam", "not spam"])
-    'spam'
-    """
+    """Return the label that a text is, marks, begins with, or has in its last sentence."""
     said = sentences(unmarked(text))
     for part in [unmarked(text), *in_bold(text)[-1:], *said[-1:], *said[:1]]:
         rest, found = folded(part), []
         for name in sorted(names, key=len, reverse=True):
-            denied = any(f"{no}{folded(name).lstrip()}" in rest for no in NO.entries)
+            denied = any(f"{no}{folded(name).lstrip()}" in rest for no in WORDS["no"].entries)
             if within(folded(name), rest) and not denied:
                 found.append(name)
                 rest = rest.replace(folded(name).strip() if is_unspaced(name) else folded(name), " ")
@@ -280,14 +259,10 @@ def chosen(text: str, names: Collection[str]) -> str | None:
 
 
 def verdict(text: str) -> str | None:
-    """Yes or no, where a text begins with it, or its last sentence does.
-
-    >>> verdict("Ja, laut § 5."), verdict("いいえ、違います。"), verdict("Nobody knows.")
-    ('yes', 'no', None)
-    """
+    """Return yes or no, where a text or its last sentence begins with it."""
     said = sentences(unmarked(text))
     for sentence in said[:1] + said[-1:]:
         word = folded(_PAUSE.split(sentence, maxsplit=1)[0].strip())
-        if YES.are(word) or NO.are(word):
-            return "yes" if YES.are(word) else "no"
+        if found := [answer for answer in ("yes", "no") if WORDS[answer].are(word)]:
+            return found[0]
     return None

@@ -15,18 +15,15 @@ from suffice.answers.extractor import Extractor, Read, get_extractor
 from suffice.answers.normalise import normalise, structure
 from suffice.killable import SECONDS, KillableWorker
 
-MOMENT = 0.25
-"""Seconds of processor time for a comparison in the quick lane; those of common answers take a tenth of that."""
+MOMENT = 0.25  # seconds of processor time in the quick lane: ten times what common answers take
 
-BUDGET = 8.0
-"""Seconds that a vote may spend in the slow lane in all, waiting and the start of workers included."""
+BUDGET = 8.0  # seconds of a vote in the slow lane, waiting and starts of workers included
 
-STRIKES = 2
-"""An answer that was in so many comparisons that were too slow is compared as written from then on."""
+STRIKES = 2  # comparisons that were too slow, after which an answer is compared as written
 
 
 class Lane:
-    """Two workers that do comparisons in the order in which they came, each with its own thread."""
+    """Two workers for comparisons, first come first served."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -41,7 +38,7 @@ class Lane:
         self._own.worker = KillableWorker("equal")
 
     def compare(self, a: str, b: str) -> "Future[bool | None]":
-        """Start to compare two forms; the result is None where that takes too long to tell."""
+        """Start to compare two forms; None is too slow."""
         return self._threads.submit(
             lambda: self._own.worker.run("equal", structure(a), structure(b), seconds=self._seconds)
         )
@@ -53,7 +50,7 @@ SLOW = Lane(SECONDS)
 
 @dataclass(frozen=True)
 class FormulaComparison:
-    """Two forms that are to be compared now, and for how many seconds that may be waited for at most."""
+    """A request to compare two forms, and the seconds to wait for it."""
 
     a: str
     b: str
@@ -61,17 +58,14 @@ class FormulaComparison:
     patience: float | None = None
 
     def begin(self) -> "Future[bool | None]":
-        """Have it computed; None for what takes too long."""
         return self.lane.compare(self.a, self.b)
 
 
 LONGEST_FORMULA = 300
-DEEPEST_FORMULA = 12
-"""Formulas beyond these are compared by their form alone."""
+DEEPEST_FORMULA = 12  # beyond, formulas are compared as written
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+|/0*[1-9]\d*)?")
-_NO_FORMULA = re.compile(r"\d+(?:-\d+)+|\d+[^\W\d_]\d+")
-"""Dates, telephone numbers, and quotients with a remainder."""
+_NO_FORMULA = re.compile(r"\d+(?:-\d+)+|\d+[^\W\d_]\d+")  # dates, telephone numbers, 3R2
 _HUGE = re.compile(r"\^\{?[^{}^]*\^|\^\{?-?\d{4,}|\d{3,}\s*!|!\s*!|\d{60,}")
 
 
@@ -135,7 +129,7 @@ class Keys:
         return there.key(answer)
 
     def _percent_twin(self, form: str) -> str | None:
-        """The key of 50 or 0.5 for 50 %, whichever was there first, and the other way about."""
+        """Return the key of 50 or 0.5 for 50 %, or the other way about."""
         number = form.removesuffix("%")
         if len(number) > LONGEST_FORMULA or not _NUMBER.fullmatch(number):
             return None
@@ -159,7 +153,7 @@ class Keys:
         return None
 
     def _same(self, a: str, b: str) -> Generator[FormulaComparison, bool | None, bool]:
-        """Whether two forms are equal; those that are too slow to compare are not, as they are written differently."""
+        """Whether two forms are equal; those that are too slow to compare are not."""
         if max(self._strikes[a], self._strikes[b]) >= STRIKES:
             return False
         if not self._was_slow:
@@ -178,7 +172,7 @@ class Keys:
 
 
 def _may_equal_others(form: str) -> bool:
-    """Whether a form is a formula that it is safe to compute with."""
+    """Whether a form is a formula that is safe to compute."""
     depth = deepest = 0
     for character in form[:LONGEST_FORMULA]:
         depth += (character in "([{") - (character in ")]}")
@@ -199,7 +193,7 @@ def _comparable(a: str, b: str) -> bool:
 
 
 def _kind(form: str) -> tuple[object, ...]:
-    """What two forms must have in common: variables, words, indices, and the signs that say what they are."""
+    """Return what equal forms have in common: variables, words, indices and signs."""
     plain = re.sub(r"\\[A-Za-z]+", " ", form)
     runs = re.findall(r"[^\W\d_]+", plain)
     variables = frozenset(run for run in runs if len(run) == 1)

@@ -10,11 +10,7 @@ OPENING, CLOSING = ("(", "[", r"\{"), (")", "]", r"\}")
 
 
 def split(text: str) -> tuple[str, list[str], str]:
-    r"""The bracket that opens the whole, what stands between the commas in it, and the bracket that closes it.
-
-    >>> split("(1,[2,3])"), split("1,2"), split(r"(1,2)\cup(3,4)")
-    (('(', ['1', '[2,3]'], ')'), ('', ['1', '2'], ''), ('', ['(1,2)\\cup(3,4)'], ''))
-    """
+    """Return the opening bracket, the parts between commas, and the closing one."""
     tokens = re.findall(r"\\.|.", text, re.DOTALL)
     if len(tokens) > 2 and tokens[0] in OPENING and tokens[-1] in CLOSING:
         parts = _between_commas(tokens[1:-1])
@@ -24,7 +20,7 @@ def split(text: str) -> tuple[str, list[str], str]:
 
 
 def _between_commas(tokens: list[str]) -> list[str]:
-    """What stands between the commas outside brackets; nothing where brackets don't pair."""
+    """Split at commas outside brackets; nothing where brackets don't pair."""
     parts, depth = [""], 0
     for token in tokens:
         depth += (token in (*OPENING, "{")) - (token in (*CLOSING, "}"))
@@ -38,19 +34,14 @@ def _between_commas(tokens: list[str]) -> list[str]:
 
 
 def structure(text: str) -> Any:
-    r"""The parts within parts, as [opening, parts, closing], down to formulas.
-
-    >>> structure(r"(1,\{2,x\})")
-    ['(', ['1', ['\\{', ['2', 'x'], '\\}']], ')']
-    """
+    """Split recursively, as [opening, parts, closing]."""
     opens, parts, closes = split(text)
     if not opens and len(parts) == 1:
         return text
     return [opens, [structure(part) for part in parts], closes]
 
 
-LONGEST = 1000
-"""Characters up to which an answer is read as a formula; longer ones are compared as they stand."""
+LONGEST = 1000  # characters of a formula
 
 _DEEPEST = 20
 
@@ -76,7 +67,7 @@ _SIGNS = {
 
 
 def _one_spelling(text: str) -> str:
-    """What LaTeX writes in several ways, in one."""
+    """Write what LaTeX can in several ways in one."""
     text = _GONE.sub("", _THOUSANDS.sub(",", text))
     text = _TIMES.sub(r"\\cdot ", _PERCENT.sub("%", _IN_TEXT.sub(r" \1 ", _SPACE.sub(" ", text))))
     for sign, same in _SIGNS.items():
@@ -123,14 +114,14 @@ def normalise(text: str) -> str | None:
 
 
 def _in_ascii(text: str) -> str:
-    """Characters that write what LaTeX and plain text can: fractions, raised and lowered digits, signs."""
+    """Write fractions, raised and lowered digits and signs in plain text."""
     text = _SCRIPT.sub(lambda run: ("^" if run[1] else "_") + f"{{{run[0].translate(_LEVEL)}}}", text)
     text = re.sub(r"(?<=\d)(?=[¼-¾⅐-⅞])", " ", text)
     return unicodedata.normalize("NFKC", text.translate(_CHARACTERS)).replace("⁄", "/").translate(_CHARACTERS)
 
 
 def _bare(text: str) -> str:
-    """Without the punctuation, quotes and marks that stand around an answer, and the box that may be in another."""
+    """Strip punctuation, quotes, marks and boxes."""
     before = None
     while text != before:
         before = text
@@ -143,7 +134,7 @@ def _bare(text: str) -> str:
 
 
 def _form(text: str, depth: int) -> str:
-    """The form of a whole answer, or of a part in brackets."""
+    """Return the form of an answer, or of a part in brackets."""
     text = " ".join(_bare(text).split())
     parts = _SEVERAL.split(text)
     if len(parts) > 1 and all(_NAMED.match(part) for part in parts):  # "x = 1 or x = 2"
@@ -219,7 +210,7 @@ _MOST_PLACES = 20
 
 
 def _shown(value: Fraction) -> str:
-    """One spelling for each number: a decimal where that is short and exact, else a fraction in lowest terms."""
+    """Write a short exact decimal, else a fraction in lowest terms."""
     if 10**_MOST_PLACES % value.denominator:
         return f"{value.numerator}/{value.denominator}"
     digits = str(abs(value.numerator) * (10**_MOST_PLACES // value.denominator)).zfill(_MOST_PLACES + 1)

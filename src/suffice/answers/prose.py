@@ -1,4 +1,4 @@
-"""Text as a person reads it: its sentences, what is marked in it, and its numbers, times and dates in one spelling."""
+"""Text as it is read: sentences, marks, and numbers, times and dates in one spelling."""
 
 import re
 import unicodedata
@@ -18,18 +18,17 @@ _MARKS = re.compile(
     r"|[\u2600-\u27bf\u2b50\u2b55\ufe0f\u200d\U0001f000-\U0001faff]",
     re.MULTILINE,
 )
-"""Emphasis, headings, bullets, the signs around formulas, references, and small pictures."""
+"""Emphasis, headings, bullets, signs of formulas, references, emoji."""
 _BOLD = re.compile(r"\*\*([^*\n]{1,120})\*\*|__([^_\n]{1,120})__")
 
 
 def unfenced(text: str) -> str:
-    """The text in a fence that stands around the whole of it."""
+    """Strip a fence around the whole text."""
     fenced = FENCE.fullmatch(text.strip())
     return fenced[1].strip() if fenced and "```" not in fenced[1] else text.strip()
 
 
 def without_fences(text: str) -> str:
-    """The text around fenced blocks."""
     return FENCE.sub("\n", text)
 
 
@@ -43,7 +42,6 @@ def unmarked(text: str) -> str:
 
 
 def in_bold(text: str) -> list[str]:
-    """The parts of a text that are in bold."""
     return [one or other for one, other in _BOLD.findall(text)]
 
 
@@ -79,7 +77,7 @@ def sentences(text: str) -> list[str]:
 
 
 def bounded(text: str, most: int) -> str:
-    """A text of so many characters at most: as many of its beginning as of its end."""
+    """Cut the middle of a long text."""
     half = most // 2
     return text if len(text) <= most else f"{text[:half]}\n\n{text[-half:]}"
 
@@ -104,7 +102,7 @@ _APART = re.compile(r"(?:\s|(?<=[^\x00-\x7f])|(?=（))[(（][^()（）]*[)）]")
 
 
 def in_digits(text: str, continental: bool = False) -> str:
-    """The text with its numbers in the digits and with the decimal point of English; continental ones are 1.234.
+    """Write numbers with the digits and the decimal point of English.
 
     >>> in_digits("٤٢ · ４２ · 1.234,50 · 2,4")
     '42 · 42 · 1234.50 · 2.4'
@@ -117,18 +115,18 @@ def in_digits(text: str, continental: bool = False) -> str:
 
 
 def plain_number(number: str) -> str:
-    """A number without the signs of money, its minus that of the keyboard."""
+    """Strip the signs of money, and write an ASCII minus."""
     return number.replace("−", "-").replace("\\$", "").replace("$", "").strip()
 
 
 def numbers(text: str) -> list[str]:
-    """The numbers of a text in order; those in words only where there are no others."""
+    """Return the numbers of a text, else those in words."""
     found = [plain_number(number[0]) for number in NUMBER.finditer(in_digits(text))]
     return found or [str(WORTH[word]) for word in folded(text).split() if word in WORTH]
 
 
 def clocks(text: str) -> list[str]:
-    """The times of day in a text, by the 24 hour clock where it says which half of the day.
+    """Return the times of day, by the 24 hour clock where am or pm is said.
 
     >>> clocks("from 9:40 to 1:15 p.m."), clocks("14h24"), clocks("3 hours"), clocks("午後4時半")
     (['9:40', '13:15'], ['14:24'], [], ['16:30'])
@@ -143,7 +141,7 @@ def _time(found: re.Match[str]) -> str:
 
 
 def without_asides(text: str) -> str:
-    """The text without what is in brackets, where something is left."""
+    """Strip what is in brackets, unless nothing is left."""
     return _APART.sub("", text).strip() or text
 
 
@@ -155,16 +153,12 @@ _DATE = re.compile(
 
 
 def dates(text: str) -> list[str]:
-    """The dates in a text.
-
-    >>> dates("From 14 May 2025 to June 13th, 2025"), dates("le 13 juin 2025 (2025-06-13)")
-    (['14 may 2025', '13 june 2025'], ['13 juin 2025', '2025-06-13'])
-    """
+    """Return the dates in a text."""
     return [date(found[0].replace(" of ", " ").replace(" de ", " ")) or found[0] for found in _DATE.finditer(text)]
 
 
 def date(text: str) -> str | None:
-    """A text that is a date, with its day first and its year last, whatever the month is called.
+    """Write a date with its day first and its year last, in any language.
 
     >>> date("July 20th, 1969"), date("20 juillet 1969"), date("4 True")
     ('20 july 1969', '20 juillet 1969', None)

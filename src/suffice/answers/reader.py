@@ -15,22 +15,16 @@ from suffice.answers.forms import chosen, chosen_letter, verdict
 from suffice.answers.prose import bounded, boxed, date, numbers, unfenced, unmarked
 from suffice.answers.requests import LINE_LABEL, UNKNOWN, Messages, Request, is_asking, read_request
 from suffice.answers.structure import Structure
-from suffice.answers.words import ASIDE, folded, is_unspaced, within
+from suffice.answers.words import WORDS, folded, is_unspaced, within
 from suffice.response import Response
 
 _LONGEST = 20_000
-_FEW, _GROUNDS = 20, 40
-"""Words of a response that names one of two things by the way, and of a yes or no with its grounds."""
-_SIGNS = 4
-"""Characters of a word, where words have no spaces around them."""
-_LABEL = 8
-"""Who allows no more tokens has asked for a label, and not for a text or a name."""
-_FILLED = 10
-"""Words that fill a place with an answer; where there are more, it is a text that stands there."""
-_SPAN = 4
-"""So many times the words of a response has the request of which it is a span."""
-_ENOUGH, _MORE = 400, 1600
-"""Characters after which a response to a question is too long to be its answer, and to come to a name at its end."""
+_FEW, _GROUNDS = 20, 40  # words of an either/or reply, and of a yes or no with reasons
+_SIGNS = 4  # of a word without spaces around it
+_LABEL = 8  # tokens: who allows no more wants a label
+_FILLED = 10  # words in a slot; more are a text
+_SPAN = 4  # a request has so many times the words of its span
+_ENOUGH, _MORE = 400, 1600  # characters of what may be, or end in, an answer
 
 
 def wants_answer(request: Messages) -> bool | None:
@@ -84,7 +78,7 @@ def has_answer(request: Messages, response: str) -> Evidence | None:
 
 
 def _open(text: str, asked: Request) -> Evidence | None:
-    """What is read where the request shows no more than that it asks: agreement decides on it."""
+    """Read a response to a mere question: agreement decides."""
     if asked.alternatives and len(text.split()) <= _FEW and (one := chosen(text, asked.alternatives)):
         return Evidence(one, "option", True)
     short = whole(text, asked)
@@ -110,7 +104,7 @@ def _chosen(text: str, asked: Request) -> str | None:
 
 
 def _boxed(inside: str, asked: Request) -> str:
-    """What is in a box: of a sum its end, and of a letter with its text the letter."""
+    """Strip all but the end of an equation, the letter of an option, and the number of a unit."""
     left, _, right = inside.rpartition("=")
     if left and not any(one.isalpha() for one in left.replace("\\frac", "")):
         return right.strip() or inside
@@ -121,7 +115,7 @@ def _boxed(inside: str, asked: Request) -> str:
 
 
 def _spelled(said: str, asked: Request) -> str:
-    """What stands in a slot, in the spelling that it shares with others that say the same."""
+    """Write the content of a slot in one spelling."""
     amount = value_in(said, asked) if asked.value and is_amount(said, asked) else None
     return _chosen(said, asked) or amount or said
 
@@ -139,11 +133,9 @@ class AutoExtractor(Extractor):
     _for_a_label = False
 
     def wants_answer(self, messages: Messages) -> bool | None:
-        """By what the request shows."""
         return wants_answer(messages)
 
     def for_request(self, messages: Messages, *, asked: bool = True, most_tokens: int | None = None) -> "AutoExtractor":
-        """The one that knows what was asked."""
         known, most = copy(self), math.inf if most_tokens is None else most_tokens
         known._messages, known._asked, known._for_a_label = messages, asked, most <= _LABEL
         # What ends before the box has not come to its answer.
@@ -151,7 +143,7 @@ class AutoExtractor(Extractor):
         return known
 
     def for_scout(self, scout: Response) -> Extractor | None:
-        """Itself where the scout has an answer; one that reads fields where it is JSON."""
+        """Read fields where the scout is JSON without an answer."""
         if self.evidence(scout) is not None:
             return self
         text, asked = unfenced(scout.said or ""), read_request(self._messages or [])
@@ -160,14 +152,14 @@ class AutoExtractor(Extractor):
         return Structure().for_scout(scout) if fits and is_nested else None
 
     def is_hopeless(self, begun: str) -> bool:
-        """By its length, where the request is known and shows no place that a response comes to."""
+        """Give up by length, where the request names no place for an answer."""
         if self._messages is None or len(begun) <= _ENOUGH:
             return False
         asked = read_request(self._messages)
         return not (asked.shows_place or asked.value or asked.figures)
 
     def evidence(self, response: Response) -> Evidence | None:
-        """What is read by shape, or else what is stated anywhere, where somebody asked for a vote."""
+        """Read by shape, else what is stated anywhere, where a vote was asked for."""
         text = self.whole(response)
         if not text:
             return None
@@ -179,11 +171,10 @@ class AutoExtractor(Extractor):
         return found or (self._any(text) if self._asked else None)
 
     def _any(self, text: str) -> Evidence | None:
-        refuses = ASIDE.open(folded(text)) or (self._messages and wants_answer(self._messages) is False)
+        refuses = WORDS["aside"].open(folded(text)) or (self._messages and wants_answer(self._messages) is False)
         said = None if refuses or is_json(unfenced(text)) else stated(text)
         return Evidence(said, "conclusion", True) if said else None
 
     def extract(self, response: Response) -> str | None:
-        """The answer of the evidence."""
         found = self.evidence(response)
         return found.answer if found else None

@@ -1,4 +1,4 @@
-"""What a request asks for: where its answer goes, what it leaves to choose from, whether it leads to a value.
+"""What a request asks for: its slots, its options, a value or a text.
 
 Documents between the first paragraph and the last, and fenced code, are material: they may say "write to us" or "yes or
 no" without being meant.
@@ -10,15 +10,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from suffice.answers import words
 from suffice.answers.forms import Slot, defined, labels, lettered, offered, slots_in
 from suffice.answers.prose import bounded, clocks, in_digits, numbers, sentences, without_fences
-from suffice.answers.words import folded
+from suffice.answers.words import WORDS, Words, folded
 
 Messages = Sequence[Mapping[str, Any]]
 
-_LONGEST = 8000
-"""Characters of a message that are read: as many of its beginning as of its end."""
+_LONGEST = 8000  # characters of a message: half at its beginning, half at its end
 
 _SUM = re.compile(
     r"(?<![\w./-])\(?\d[\d.,]*\)?[a-z]?\s?(?:[+*×÷^−]|(?<=\s)-|-(?=\d+\W*$)|[x/](?!\d*/))\s?\(?\d[\d.,]*"
@@ -29,66 +27,45 @@ LINE_LABEL = re.compile(r"^[>*# \t]*[^\W\d_][\w ]{0,20}[:：](?!\S*//)", re.M)
 _MOST_SENTENCES, _SENTENCE = 6, 400
 _MOST_WORDS_OF_A_SUM = 15
 _FOLLOWS = 12
-_SHOTS = 2
-"""Examples that show how it goes on."""
+_SHOTS = 2  # examples that show how it goes on
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a request asks for; of one that is not known, all is left open."""
+    """What a request asks for."""
 
-    text: str = ""
-    """All that it says, folded: a response that is a span of it has chosen that."""
-    question: str = ""
-    """The sentence that asks."""
+    text: str = ""  # all of it, folded
+    question: str = ""  # its last sentence that asks
     slots: tuple[Slot, ...] = ()
-    letters: Mapping[str, str] = field(default_factory=dict)
-    """Each letter with what it stands for."""
+    letters: Mapping[str, str] = field(default_factory=dict)  # with their texts
     labels: Sequence[str] = ()
-    alternatives: Sequence[str] = ()
-    """What a question leaves the choice between, in passing: "spam or not spam?"."""
-    verdict: bool = False
-    """Whether it leaves the choice between yes and no."""
+    alternatives: Sequence[str] = ()  # in passing: "spam or not spam?"
+    verdict: bool = False  # yes or no
     boxed: bool = False
-    makes_text: bool = False
-    """Whether it asks for a text, or something else to which two good replies are seldom the same."""
-    asks: bool = False
-    """Whether it asks for anything."""
-    value: bool = False
-    """Whether it leads to a number."""
-    figures: bool = False
-    """Whether it gives figures, so that a response which calculates leads to one."""
-    sum: bool = False
-    """Whether it gives what that is computed from."""
+    makes_text: bool = False  # two good replies are seldom the same
+    asks: bool = False  # for anything
+    value: bool = False  # for a number
+    figures: bool = False  # are there to calculate with
+    sum: bool = False  # its value can be computed from it
     numbers: frozenset[str] = frozenset()
-    labels_of_lines: frozenset[str] = frozenset()
-    """What its lines are labelled with, folded."""
-    times: frozenset[str] = frozenset()
-    """The times of day that it speaks of."""
-    continental: bool = False
-    """Whether it is not in English, so that the point in 1.234 is none of decimals."""
-    json: bool = False
-    """Whether it shows or names the JSON that it wants."""
-    only: bool = False
-    """Whether it wants one thing and nothing besides."""
+    labels_of_lines: frozenset[str] = frozenset()  # folded
+    times: frozenset[str] = frozenset()  # of day
+    continental: bool = False  # 1.234 is above 1000
+    json: bool = False  # is shown or named
+    only: bool = False  # one thing, and nothing besides
 
     @property
     def shows_place(self) -> bool:
-        """Whether it names the place of its answer, or all that it may be; a tag or a template may be spoken of."""
+        """Whether it names the place of its answer, or its options."""
         named = any(slot.sure and (slot.is_answer or slot.open[-1] == "=") for slot in self.slots)
         return bool(named or self.letters or self.boxed or self.verdict)
 
 
 UNKNOWN = Request(asks=True, value=True)
-"""A request that is not known."""
 
 
 def read_request(messages: Messages) -> Request:
-    """What a chat request asks for, by the system's instructions, its last user message, and what earlier turns show.
-
-    >>> read_request([{"role": "user", "content": "Rate it from 1 to 5, as [[rating]]."}]).slots[0].open
-    '[['
-    """
+    """Read the system's instructions, the last user message, and the turns before."""
     said = [(str(one.get("role")), _text(one.get("content"))) for one in messages if isinstance(one, Mapping)]
     told = "\n".join(text for role, text in said if role in ("system", "developer"))
     *before, asked = ["", *(text for role, text in said if role == "user")]
@@ -110,10 +87,10 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
     frame = [*(one[:_SENTENCE] for one in sentences(without_fences(told))[:40]), *own]
     slots = slots_in(told, asked)
     letters = lettered(asked, any(map(is_asking, own))) or lettered(told, numbered=False)
-    asking = [one for one in frame if is_asking(one) or _begins(one, words.QUESTIONS, 1) or _chooses(one, 4)]
+    asking = [one for one in frame if is_asking(one) or _begins(one, WORDS["questions"], 1) or _chooses(one, 4)]
     asking += [one for one in frame if offered(one) and one not in asking]
     found = frozenset(numbers(asked))
-    counted = any(words.HOW_MANY.occur_in(folded(one)) or _begins(one, words.COMPUTES, 4) for one in frame)
+    counted = any(WORDS["how_many"].occur_in(folded(one)) or _begins(one, WORDS["computes"], 4) for one in frame)
     another = bool(found and numbers(shown[-400:])) and len(asked.split()) < _FOLLOWS
     counted = counted or another
     sums = [one for one in sentences(in_digits(without_fences(asked))) if len(one.split()) <= _MOST_WORDS_OF_A_SUM]
@@ -130,7 +107,7 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
         until = frame[: frame.index(closing[-1]) + 1] if closing else frame  # what follows are exceptions
         makes = makes or any(_makes_text(one, slots) for one in (closing if listed else until))
     question = (asking or frame or [""])[-1]
-    several = sum(words.HOW_MANY.occur_in(folded(part)) for part in _PARTS.split(question)) > 1
+    several = sum(WORDS["how_many"].occur_in(folded(part)) for part in _PARTS.split(question)) > 1
     given = set(numbers(in_digits("\n".join(own))))
     if len(asked.split()) < 15:
         given.update(numbers(in_digits(f"{before}\n{shown[-400:]}")))
@@ -141,10 +118,10 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
         letters=letters,
         labels=listed,
         alternatives=[] if letters else labels("\n".join(one for one in own if is_asking(one))),
-        verdict=all(any(table.are(folded(one)) for one in listed) for table in (words.YES, words.NO)),
+        verdict=all(any(table.are(folded(one)) for one in listed) for table in (WORDS["yes"], WORDS["no"])),
         boxed="\\boxed" in told + asked + shown,
         makes_text=not (counted and len(found) > 1) and makes,
-        asks=bool(asking) or bool(shots) or sum_ or counted or any(words.ONLY.open(folded(one)) for one in frame),
+        asks=bool(asking) or bool(shots) or sum_ or counted or any(WORDS["only"].open(folded(one)) for one in frame),
         value=counted or sum_,
         figures=len(given) > 1 and bool(asking),
         sum=sum_ or (counted and len(found) > 1 and not several),
@@ -152,50 +129,49 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
         labels_of_lines=frozenset(map(folded, LINE_LABEL.findall(f"{told}\n{asked}"))),
         times=frozenset(clocks(asked)) if asking else frozenset(),
         continental={"the", "is", "of", "a", "how", "what"}.isdisjoint(folded(f"{told} {asked}").split()),
-        only=bool(shots) or any(words.ONLY.occur_in(folded(one)) and _chooses(one, 3) for one in frame),
+        only=bool(shots) or any(WORDS["only"].occur_in(folded(one)) and _chooses(one, 3) for one in frame),
         json='":' in told + asked or any(" json " in folded(one) for one in frame),
     )
 
 
 def is_asking(sentence: str) -> bool:
-    """Whether a sentence ends in a question mark."""
     return sentence.rstrip("*_\"'”’)] ").endswith(("?", "？", "؟", ";"))
 
 
 def _closes(sentence: str) -> bool:
-    """Whether a sentence tells to choose or to give one thing, so that what it lists is all that there is."""
+    """Whether a sentence asks to choose, so that its list is complete."""
     said = folded(sentence)
-    told = words.SORTS.open(said, 5) or words.OUTPUTS.open(said, 5) or words.ONLY.occur_in(said)
+    told = WORDS["sorts"].open(said, 5) or WORDS["outputs"].open(said, 5) or WORDS["only"].occur_in(said)
     return told or bool(offered(sentence))
 
 
 def _chooses(sentence: str, first: int) -> bool:
-    return _begins(sentence, words.SORTS, first) or _begins(sentence, words.OUTPUTS, first)
+    return _begins(sentence, WORDS["sorts"], first) or _begins(sentence, WORDS["outputs"], first)
 
 
-def _begins(sentence: str, table: words.Words, first: int) -> bool:
-    """Whether a sentence, or a part of it, begins with one of some words."""
+def _begins(sentence: str, table: Words, first: int) -> bool:
+    """Whether a sentence, or a part of it, begins with such a word."""
     return any(table.open(_without_fillers(part), first) for part in _PARTS.split(sentence))
 
 
 def _without_fillers(part: str) -> str:
     said = folded(part).split()
-    while said and words.FILLERS.are(said[0]):
+    while said and WORDS["fillers"].are(said[0]):
         said = said[1:]
     return f" {' '.join(said)} "
 
 
-_TELL = (words.SORTS, words.OUTPUTS, words.WRITES, words.OPEN, words.TEXTS)
+_TELL = (WORDS["sorts"], WORDS["outputs"], WORDS["writes"], WORDS["open"], WORDS["texts"])
 
 
 def _own(asked: str) -> list[str]:
-    """The sentences of the user's message that tell what to do, rather than what to do it with."""
+    """Return the user's instructions, without their material."""
     parts = [one for one in without_fences(asked).split("\n\n") if one.strip()] or [""]
     first, last = sentences(parts[0]), sentences(parts[-1]) if len(parts) > 1 else []
     if len(first) > 2 * _MOST_SENTENCES:
         first = first[:_MOST_SENTENCES] + first[-_MOST_SENTENCES:]
     if any(is_asking(one) or _chooses(one, 3) for one in first):  # what comes after is what it speaks of
-        last = [one for one in last if (is_asking(one) and not _makes_text(one)) or words.ONLY.occur_in(folded(one))]
+        last = [one for one in last if (is_asking(one) and not _makes_text(one)) or WORDS["only"].occur_in(folded(one))]
     elif LINE_LABEL.match(parts[0]) and last and not any(_begins(parts[0], table, 3) for table in _TELL):
         first = []
     own = [one[:_SENTENCE] for one in [*first, *last[-_MOST_SENTENCES:]]]
@@ -204,21 +180,21 @@ def _own(asked: str) -> list[str]:
 
 
 def _makes_text(sentence: str, slots: Sequence[Slot] = ()) -> bool:
-    """Whether a sentence asks for a text, or for something else to which two good replies are seldom the same."""
+    """Whether a sentence asks for a text, or anything else that two good replies share seldom."""
     said = folded(sentence)
-    is_open = any(words.OPEN.start(_without_fillers(part)) for part in _PARTS.split(sentence))
-    if is_open or words.JUDGES.occur_in(said) or _writes(sentence, slots):
+    is_open = any(WORDS["open"].start(_without_fillers(part)) for part in _PARTS.split(sentence))
+    if is_open or WORDS["judges"].occur_in(said) or _writes(sentence, slots):
         return True
-    if is_asking(sentence) or words.SORTS.open(said, 2):
+    if is_asking(sentence) or WORDS["sorts"].open(said, 2):
         return False
-    return words.TEXTS.open(said, 5 if words.OUTPUTS.open(said, 2) else 10)
+    return WORDS["texts"].open(said, 5 if WORDS["outputs"].open(said, 2) else 10)
 
 
 def _writes(sentence: str, slots: Sequence[Slot]) -> bool:
-    """Whether a sentence tells to write, and neither to write one thing only nor what goes into a slot."""
+    """Whether a sentence asks to write, and neither one word only nor into a slot."""
     said = folded(sentence)
-    if not words.WRITES.open(said, 5) or any(slot.open in sentence for slot in slots):
+    if not WORDS["writes"].open(said, 5) or any(slot.open in sentence for slot in slots):
         return False
-    if words.ONLY.occur_in(said) and words.NOTES.open(said, 5):
+    if WORDS["only"].occur_in(said) and WORDS["notes"].open(said, 5):
         return False
-    return not is_asking(sentence) or words.POLITE.open(said, 2) or words.WRITES.open(said, 2)
+    return not is_asking(sentence) or WORDS["polite"].open(said, 2) or WORDS["writes"].open(said, 2)

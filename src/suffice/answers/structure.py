@@ -1,4 +1,4 @@
-"""Structured answers: the JSON in a response, voted on field by field, and its tool calls, what an agent is to do."""
+"""Structured answers: JSON, voted on field by field, and tool calls."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,22 +8,16 @@ from typing import Any
 
 from suffice.answers.extractor import Extractor, register_extractor
 from suffice.answers.fields import FieldComparison, is_bounded, leaves, read_json
-from suffice.answers.words import ANSWERS, folded, is_unspaced
+from suffice.answers.words import WORDS, folded, is_unspaced
 from suffice.errors import OptionError, install
 from suffice.killable import VALIDATOR
 from suffice.response import Response
 
-_WORDS, _SIGNS, _FEW = 3, 12, 2
-"""Words of a leaf that is no text, characters of it in scripts without spaces, and leaves with their grounds beside."""
+_WORDS, _SIGNS, _FEW = 3, 12, 2  # words, or signs, of a label; leaves beside one text
 
 
 class Schema:
-    """A JSON schema that was found to be one; references within it work, and none is ever fetched.
-
-    >>> schema = Schema({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]})
-    >>> schema.allows({"age": 41}), schema.allows({"age": "41"})
-    (True, False)
-    """
+    """A checked JSON schema; references within it work, and none is fetched."""
 
     def __init__(self, document: Mapping[str, Any] | bool) -> None:
         if find_spec("jsonschema") is None:
@@ -37,21 +31,16 @@ class Schema:
             raise OptionError(fault or "takes too long to check", "schema")
 
     def allows(self, value: Any) -> bool:
-        """Whether a value is valid; not where that takes too long to tell."""
+        """Whether a value is valid; one that takes too long is not."""
         return VALIDATOR.run("allows", self.text, value) is True
 
 
 def read_object(response: Response) -> Any:
-    """The JSON in what a response says."""
     return read_json(response.said) if response.said else None
 
 
 def read_calls(response: Response) -> list[dict[str, Any]] | None:
-    """Names and arguments of the tools that a response calls, which may be none; None if unreadable.
-
-    >>> read_calls(Response(None, tool_calls=[{"function": {"name": "look_up", "arguments": '{"city": "Bern"}'}}]))
-    [{'name': 'look_up', 'arguments': {'city': 'Bern'}}]
-    """
+    """Return names and arguments of tool calls; None if unreadable."""
     try:
         calls = [
             {"name": call["function"]["name"], "arguments": read_json(call["function"].get("arguments") or "{}")}
@@ -100,7 +89,7 @@ class Structure(Extractor):
         others = {pointer: spelled(leaf) for pointer, leaf in said.items() if pointer not in texts}
         is_data = any(isinstance(leaf, int | float) and not isinstance(leaf, bool) for leaf in said.values())
         has_grounds = len(texts) == 1 and (is_data or 0 < len(others) <= _FEW)
-        answers = has_grounds or any(ANSWERS.open(folded(pointer)) for pointer in others)
+        answers = has_grounds or any(WORDS["answers"].open(folded(pointer)) for pointer in others)
         is_text_mostly = sum(map(len, texts.values())) > sum(map(len, others.values()))
         return None if is_text_mostly and not answers else self
 
@@ -129,7 +118,7 @@ class Structure(Extractor):
 
 
 def _is_text(leaf: str) -> bool:
-    """Whether a leaf is more than a few words, so that two good ones are seldom the same."""
+    """Whether a leaf is more than a few words."""
     return len(leaf) > _SIGNS if is_unspaced(leaf) else len(leaf.split()) > _WORDS
 
 
@@ -138,8 +127,7 @@ def spelled(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-NO_CALL = "no tool call"
-"""The answer of a response that calls none."""
+NO_CALL = "no tool call"  # an answer too
 
 
 class ToolExtractor(Extractor):

@@ -1,4 +1,4 @@
-"""The few words, in many languages, that tell what a request asks for: they are in `words.toml`, a table a thing."""
+"""The words that tell what a request asks for, in many languages: `words.toml`."""
 
 import tomllib
 import unicodedata
@@ -6,21 +6,17 @@ from functools import lru_cache
 from pathlib import Path
 
 _UNSPACED = (("\u3040", "\u30ff"), ("\u3400", "\u9fff"), ("\uac00", "\ud7af"), ("\u0e00", "\u0e7f"))
-"""Kana, Chinese characters, Hangul, Thai: words have no spaces around them, or endings grow onto them."""
+"""Kana, Chinese characters, Hangul, Thai."""
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether a text is in a script that sets no spaces between words.
-
-    >>> is_unspaced("東京"), is_unspaced("Tokyo 5")
-    (True, False)
-    """
+    """Whether a script sets no spaces between words."""
     return any(start <= character <= end for character in text for start, end in _UNSPACED)
 
 
 @lru_cache(maxsize=512)
 def folded(text: str) -> str:
-    """A text as words in small letters with a space around each, so that words can be looked for in it.
+    """Return a text as words in small letters with a space around each.
 
     >>> folded("What’s 17*23, s'il te plaît?")
     " what's 17 23 s'il te plaît "
@@ -31,7 +27,7 @@ def folded(text: str) -> str:
 
 
 def is_mark(character: str) -> bool:
-    """Whether it belongs to the letter before it, as vowels do in many scripts."""
+    """Whether it belongs to the letter before it, as many vowels do."""
     return bool(character) and unicodedata.category(character).startswith("M")
 
 
@@ -56,20 +52,19 @@ class Words:
         self._unspaced = frozenset(filter(is_unspaced, self.entries))
 
     def occur_in(self, text: str) -> bool:
-        """Whether any occurs in a folded text."""
         return any(entry in text for entry in self.entries)
 
     def open(self, text: str, first: int = 1) -> bool:
-        """Whether one of the first words of a folded text is among them; where it has no spaces, any."""
+        """Whether one of the first words of a folded text is among them."""
         head = f" {' '.join(text.split()[:first])} "
         return any(entry in (text if entry in self._unspaced else head) for entry in self.entries)
 
     def start(self, text: str) -> bool:
-        """Whether a folded text begins with one; where it has no spaces, it may stand anywhere."""
+        """Whether a folded text begins with one; without spaces, it may be anywhere."""
         return any(entry in text if entry in self._unspaced else text.startswith(entry) for entry in self.entries)
 
     def are(self, text: str) -> bool:
-        """Whether a folded text is one of them and nothing else."""
+        """Whether a folded text is one of them."""
         return any(entry.strip() == text.strip() for entry in self.entries)
 
 
@@ -81,28 +76,10 @@ def _entry(word: str) -> str:
 
 
 _TABLES: dict[str, str] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+_NUMBERS = _TABLES.pop("numbers")
 
-WRITES = Words(_TABLES["writes"])
-NOTES = Words(_TABLES["notes"])
-TEXTS = Words(_TABLES["texts"])
-OPEN = Words(_TABLES["open"])
-JUDGES = Words(_TABLES["judges"])
-HOW_MANY = Words(_TABLES["how_many"])
-COMPUTES = Words(_TABLES["computes"])
-SORTS = Words(_TABLES["sorts"])
-OUTPUTS = Words(_TABLES["outputs"])
-QUESTIONS = Words(_TABLES["questions"])
-WHICH = Words(_TABLES["which"])
-ONLY = Words(_TABLES["only"])
-POLITE = Words(_TABLES["polite"])
-FILLERS = Words(_TABLES["fillers"])
-OR = Words(_TABLES["or"])
-AND = Words(_TABLES["and"])
-ANSWERS = Words(_TABLES["answers"])
-YES = Words(_TABLES["yes"])
-NO = Words(_TABLES["no"])
-ASIDE = Words(_TABLES["aside"])
-IT_IS = Words(_TABLES["it_is"])
-WORTH = {word: number for line in _TABLES["numbers"].splitlines() for number, word in enumerate(line.split())}
+WORDS = {name: Words(text) for name, text in _TABLES.items()}
+
+WORTH = {word: number for line in _NUMBERS.splitlines() for number, word in enumerate(line.split())}
 WORTH.pop("-")
 """Numbers in words."""

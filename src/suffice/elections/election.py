@@ -14,14 +14,11 @@ from suffice.pools import Pool
 from suffice.registry import Registry, classes_of
 from suffice.tally import NONE, FloatArray, IntArray
 
-LENGTH = "length"
-"""The signal that every response with a count of its tokens has."""
+LENGTH = "length"  # the signal of all responses with tokens
 
-TIED = 1e-9
-"""Sums that differ by less than this share of the larger are equal: in another order they might have been."""
+TIED = 1e-9  # share: sums that differ by less depend on their order
 
-STEEPEST = 300
-"""No weight is further from 1 than the exponential of this: it is all or nothing by then, and sums stay finite."""
+STEEPEST = 300  # exponent of a weight that is all or nothing; sums stay finite
 
 
 class Election(ABC):
@@ -69,24 +66,12 @@ register_election = registry.register
 
 
 def get_election(spec: str | Election) -> Election:
-    """The election that a string describes; an election is returned as it is.
-
-    >>> get_election("weighted:signal=length,strength=-0.4")
-    Weighted(signal='length', strength=-0.4)
-    """
+    """Return the election that a string describes."""
     return spec if isinstance(spec, Election) else registry.get(spec)
 
 
 def check_signals(election: Election, pool: Pool) -> None:
-    """Refuse a pool that the election has nothing to weigh with in.
-
-    >>> from suffice import load_pool
-    >>> from suffice.elections import get_election
-    >>> check_signals(get_election("weighted"), load_pool("smollm2-135m__arithmetic"))
-    Traceback (most recent call last):
-    ...
-    suffice.errors.PoolError: smollm2-135m__arithmetic has no signal "logprob", which the election needs: it has length
-    """
+    """Refuse a pool that the election has nothing to weigh with in."""
     if election.signals and any(question.structured for question in pool.questions):
         raise PoolError(f"{pool.name} has structured answers, which are elected field by field and not by weight")
     there = signals_in(pool)
@@ -99,14 +84,14 @@ def check_signals(election: Election, pool: Pool) -> None:
 
 
 def signals_in(pool: Pool) -> set[str]:
-    """The signals that some response of a pool has, length among them where it tells tokens."""
+    """Return the signals of a pool, with length where tokens are known."""
     columns = [(name, column) for question in pool.questions for name, column in question.signals.items()]
     columns += [(LENGTH, question.tokens or ()) for question in pool.questions]
     return {name for name, column in columns if any(value is not None for value in column)}
 
 
 def largest(codes: IntArray, weights: FloatArray) -> IntArray:
-    """The code with the largest sum of weights in each row, the first to reach it among equals; NONE for none."""
+    """Return each row's code with the largest weight, the first of equals; NONE for none."""
     rows = codes.reshape(-1, codes.shape[-1])
     row, place = np.nonzero(rows != NONE)
     kinds = int(rows.max(initial=0)) + 1
@@ -115,9 +100,8 @@ def largest(codes: IntArray, weights: FloatArray) -> IntArray:
     sums = np.bincount(there, weight, minlength=len(rows) * kinds).reshape(-1, kinds)
     reached = np.full(sums.shape, rows.shape[1])
     voted = np.bincount(there, minlength=sums.size).reshape(sums.shape) > 0
-    counts = weight > 0  # a vote that weighs nothing lifts no sum
-    reached.reshape(-1)[there[~counts]] = place[~counts]
-    reached.reshape(-1)[there[counts]] = place[counts]
+    order = np.argsort(weight > 0, kind="stable")  # a vote that weighs nothing lifts no sum: it is overwritten
+    reached.reshape(-1)[there[order]] = place[order]
     best = np.where(voted, sums, -1).max(axis=1, keepdims=True)
     tied = voted & (sums >= best * (1 - TIED))
     winner = np.where(tied, reached, rows.shape[1] + 1).argmin(axis=1)
@@ -125,7 +109,7 @@ def largest(codes: IntArray, weights: FloatArray) -> IntArray:
 
 
 def standardised(values: FloatArray) -> FloatArray:
-    """How many deviations each value lies above its row's mean; 0 where it is not known, or all are alike."""
+    """Return z-scores by row; 0 where a value is unknown, or all are alike."""
     known = ~np.isnan(values)
     number = np.maximum(known.sum(axis=-1, keepdims=True), 1)
     gaps = np.where(known, values - np.where(known, values, 0).sum(axis=-1, keepdims=True) / number, 0)
@@ -136,7 +120,7 @@ def standardised(values: FloatArray) -> FloatArray:
 
 
 def usual_where_unknown(weights: FloatArray) -> FloatArray:
-    """The weights, with the mean of the known ones in the place of those that are not; all 1 where none is above 0."""
+    """Fill unknown weights with the mean; all are 1 where none is above 0."""
     known = np.isfinite(weights)
     total = np.where(known, weights, 0).sum(axis=-1, keepdims=True)
     mean = total / np.maximum(known.sum(axis=-1, keepdims=True), 1)
@@ -144,12 +128,11 @@ def usual_where_unknown(weights: FloatArray) -> FloatArray:
 
 
 def signal_of(name: str, signals: Mapping[str, FloatArray], tokens: FloatArray) -> FloatArray:
-    """A signal's values, of which one is the length; not known where there are none."""
+    """Return a signal's values, NaN where there are none."""
     return tokens if name == LENGTH else signals.get(name, np.full(np.shape(tokens), np.nan))
 
 
 def exponential(scores: FloatArray) -> FloatArray:
-    """exp, of what it can be taken of."""
     return np.exp(np.clip(scores, -STEEPEST, STEEPEST))
 
 
@@ -231,7 +214,7 @@ class Cisc(Election):
 
 
 def _least_above(values: FloatArray, percent: float) -> FloatArray:
-    """The least known value of each row that is not below that percentile; NaN where none is known."""
+    """Return the least value of each row that is at or above a percentile."""
     last = np.maximum((~np.isnan(values)).sum(axis=-1, keepdims=True) - 1, 0)
     place = np.ceil(last * percent / 100).astype(np.intp)
     return np.take_along_axis(np.sort(values, axis=-1), place, axis=-1)  # NaN come last

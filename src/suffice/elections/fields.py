@@ -1,21 +1,6 @@
-"""From the structured answers of a vote, stopped or running, to the elected object: every field has a tally of its own.
+"""Elections of structured answers: every field has a tally of its own.
 
-The rules, which apply at each place of the answers, from the outside in:
-
-- *Choices.* A scalar, null and a missing key are choices. Objects are one choice together, and lists are; but objects
-  that share less than half of their keys are alternatives, as in a union, and different choices. The choice with the
-  most votes is elected, and where it has fields or elements, the responses that chose it vote on those.
-- *Lists.* They are aligned as `suffice.elections.lists` says. An element stands if most of the responses that have the
-  list have it. A list of which no element would stand, though no response has it empty, keeps those of the response
-  whose elements have the most votes.
-- *Free text.* Strings that are long and all different are not voted on, nor are those of several words and lists of
-  such once four have come, nor is what is ignored: they hold nothing up, and come with the object that is elected.
-- *What comes back was said.* The elected object is a response as it came: the one that agrees in the most places that
-  were voted on; among equals, the one whose choices have the most votes in sum, then the one that most others equal.
-- *Composed.* Only where the caller asks for it, and no response agrees in all places, is the object put together from
-  the elected choices, unless that is inconsistent: if it is not allowed; or if two of its choices come together in no
-  response although the vote on whole answers is clear, its leader's share above the runner-up's with a probability of
-  at least 95 % (the test of adaptive self-consistency).
+The rules are told in docs/structure.md.
 """
 
 from collections import Counter
@@ -33,12 +18,10 @@ from suffice.elections.lists import LONGEST, align, elements_at
 from suffice.elections.points import Kind, Point, Points
 from suffice.tally import DEFAULT_BUDGET, Tally
 
-CLEAR = 0.95
-"""The probability with which the first of all whole answers beats the second, where the vote on them is clear."""
+CLEAR = 0.95  # probability that the first whole answer beats the second
 
 
-SEVERAL = 4
-"""Draws after which a field that never repeats is not waited for."""
+SEVERAL = 4  # draws after which a field that never repeats is not waited for
 
 
 @dataclass(frozen=True)
@@ -46,39 +29,32 @@ class Field:
     """A leaf of the elected object: a scalar, or an empty object or list."""
 
     value: Any
-    choice: str
-    """What it is called in its tally; for a leaf of something that was voted on as a whole, what that is called."""
+    choice: str  # in its tally: its own, or that of the whole around it
     tally: Tally
-    kind: Kind = "voted"
-    """Whether it was voted on, or is free text or ignored, and was taken from one response."""
+    kind: Kind = "voted"  # text and ignored fields are one response's
 
     @property
     def votes(self) -> int:
-        """The responses that agree with it."""
         return self.tally.votes[self.choice]
 
     @property
     def share(self) -> float:
-        """Its votes among all that were cast for this field."""
         return self.votes / sum(self.tally.votes.values())
 
     @property
     def leads(self) -> bool:
-        """Whether it is what its tally elects; it need not be where a whole response was fallen back on."""
+        """Whether it is what its tally elects; of a whole response it need not be."""
         return self.kind == "voted" and self.choice == self.tally.leader
 
 
 @dataclass(frozen=True)
 class FieldElection:
-    """The elected object."""
+    """The elected object, and how its fields were voted on."""
 
     value: Any
-    response: int | None
-    """The place, in order of arrival, of the response that it is as it came; None where it is composed."""
-    fields: dict[str, Field]
-    """Its leaves by JSON pointer."""
-    whole: Tally
-    """The vote on whole answers."""
+    response: int | None  # which one it is; None where composed
+    fields: dict[str, Field]  # its leaves, by JSON pointer
+    whole: Tally  # the vote on whole answers
 
     @property
     def composed(self) -> bool:
@@ -90,15 +66,6 @@ class FieldTallies:
 
     Any JSON value is an answer: an object, a list of tool calls, a scalar. One that is too deep or too large, or that
     is not allowed (by a schema, as `Schema.allows`), is a draw without an answer.
-
-    >>> tallies = FieldTallies(budget=8)
-    >>> for city, zip_code in (("Bern", 3011), ("Berne", 3011), ("Bern", 3001), ("Bern", 3011.0)):
-    ...     tallies = tallies.joined_by({"city": city, "zip": zip_code})
-    >>> {pointer: tally.votes for pointer, tally in tallies.tallies.items()}
-    {'/city': {'"Bern"': 3, '"Berne"': 1}, '/zip': {'3011': 3, '3001': 1}}
-    >>> elected = tallies.elect()
-    >>> elected.value, elected.composed, elected.fields["/zip"].share
-    ({'city': 'Bern', 'zip': 3011}, False, 0.75)
     """
 
     def __init__(
@@ -110,15 +77,14 @@ class FieldTallies:
         allows: Callable[[Any], bool] | None = None,
     ) -> None:
         self.budget = budget
-        self.answers: list[Any] = []
-        """The answers in order of arrival, None for a draw without one."""
+        self.answers: list[Any] = []  # None for a draw without one
         self.round_ends: list[int] = []
         self._comparison = FieldComparison(ignore, compare)
         self._allows = allows
         self._parts: list[Part | None] = []
 
     def joined_by(self, answer: Any) -> "FieldTallies":
-        """The same with one response's answer more, or None for one without; these stay as they are."""
+        """Return a copy with one answer more, or None for a draw without one."""
         part = self._comparison.part(answer)
         if part is not None and self._allows is not None and not self._allows(answer):
             part = None
@@ -153,7 +119,7 @@ class FieldTallies:
 
     @property
     def has_votes(self) -> bool:
-        """Whether anything is voted on besides that there is an object: of free texts alone nothing can be elected."""
+        """Whether any leaf is voted on: free texts alone elect nothing."""
         return any(not point.fields and not point.elements for point in self._voted())
 
     @property
@@ -185,7 +151,7 @@ class FieldTallies:
         return whole
 
     def next_round(self, controller: Controller) -> int:
-        """The most draws that the controller asks for, for any field; 0 when all are settled.
+        """Return the most draws that any field asks for; 0 when all are settled.
 
         A field in which no two of several draws say the same is as free as a text, beside others that can settle.
         """
@@ -194,7 +160,7 @@ class FieldTallies:
         return max(controller.next_round(tally) for tally in settling or tallies)
 
     def elect(self, compose: bool = False) -> FieldElection | None:
-        """The elected object now, None while there is no answer; one that nobody said only where told to compose."""
+        """Elect an object, if there is any; only where told to compose, one that nobody said."""
         voters = {response: part for response, part in enumerate(self._parts) if part}
         if not voters:
             return None
@@ -203,7 +169,7 @@ class FieldTallies:
         nearest = sorted(voters, key=lambda response: -agreed[response])
         equal = [response for response in nearest if agreed[response] == len(points)]
         if equal:
-            # They may be spelt differently, their lists be in different orders, and their texts differ: the commonest.
+            # They may differ in spelling, in the order of lists and in texts: take the commonest.
             alike = [point.spelt_alike(equal) for point in points]
             forms = Counter(part.form for part in voters.values())
             commonest = max(equal, key=lambda one: (sum(spelt[one] for spelt in alike), forms[voters[one].form]))
@@ -246,7 +212,7 @@ class FieldTallies:
 
 
 def _compose(point: Point, pointer: str, nearest: Sequence[int], fields: dict[str, Field]) -> Any:
-    """The value that is elected here, or `MISSING`; its leaves are added to the fields."""
+    """Return the elected value or `MISSING`, and add its leaves to the fields."""
     response = point.spelt() if point.kind == "voted" else point.given_by(nearest)
     part = point.choices[response]
     if part is None or part is MISSING:
@@ -285,7 +251,7 @@ def _read_off(point: Point, pointer: str, response: int, fields: dict[str, Field
 
 
 def _leaf_fields(point: Point, pointer: str, response: int) -> dict[str, Field]:
-    """The leaves of what a response has at a point, all with the votes that it has there as a whole."""
+    """Return a response's leaves at a point, with the votes that it has there."""
     part, choice = point.choices[response], point.keys[response] or ""
     found = leaves(part.value if part else None, pointer)
     return {path: Field(leaf, choice, point.tally, point.kind) for path, leaf in found.items()}
@@ -293,7 +259,7 @@ def _leaf_fields(point: Point, pointer: str, response: int) -> dict[str, Field]:
 
 @dataclass(frozen=True)
 class FieldAccuracy:
-    """Which fields are right, by JSON pointer into the gold answer; what is not in that one is wrong."""
+    """Which fields are right, by JSON pointer; what gold has not is wrong."""
 
     fields: dict[str, bool]
 
@@ -314,13 +280,10 @@ def field_accuracy(
     ignore: Sequence[str] = (),
     compare: Mapping[str, str] | None = None,
 ) -> FieldAccuracy:
-    """How right an answer is, or None for none, by the comparison that votes use.
+    """Compare an answer with gold, as votes compare.
 
     A list of scalars counts as a set if its order varies among the responses that the answer came from, and else in
     order; lists of objects are aligned by content. Elements that gold has not are numbered after those that it has.
-
-    >>> field_accuracy({"n": 1.0, "tags": ["a", "c"]}, {"n": 1, "tags": ["a", "b"]}).fields
-    {'/n': True, '/tags/0': True, '/tags/1': False}
     """
     comparison = FieldComparison(ignore, compare)
     given = [comparison.part(one) for one in (gold, answer, *responses)]
@@ -330,7 +293,7 @@ def field_accuracy(
 
 
 def _compare(parts: Sequence[Part | None], pointer: str, fields: dict[str, bool]) -> None:
-    """Add what is right here; the parts are gold's, the answer's and the responses'."""
+    """Add what is right here; the parts are gold, the answer, and the responses."""
     gold, answer = parts[0] or MISSING, parts[1] or MISSING
     if gold.is_ignored or answer.is_ignored:
         return

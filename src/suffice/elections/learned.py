@@ -1,4 +1,4 @@
-"""Learned weights: several signals in one election, the file that they are kept in, and how they are learned."""
+"""Learned weights of several signals: their election, their file, and their fit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +15,7 @@ from suffice.tally import FloatArray, IntArray
 
 KIND = "weights"
 
-RIDGE = 1.0
-"""What speaks against strengths far from 0, as much as one response: it keeps them finite in any case."""
+RIDGE = 1.0  # weighs as much as one response, and keeps strengths finite
 
 ROUNDS = 50
 NEAR = 1e-9
@@ -24,11 +23,7 @@ NEAR = 1e-9
 
 @dataclass(frozen=True)
 class LearnedWeights(Election):
-    """exp(Σ strength × z) over several signals, each z as in `Weighted`; the card says what they were learned from.
-
-    >>> LearnedWeights(("length",), (-0.4,)).weights({}, np.array([30.0, 10.0])).round(2)
-    array([0.67, 1.49])
-    """
+    """exp(Σ strength × z) over several signals, each z as in `Weighted`."""
 
     signals: tuple[str, ...] = ()
     strengths: tuple[float, ...] = ()
@@ -42,15 +37,6 @@ class LearnedWeights(Election):
 
 
 def save_weights(weights: LearnedWeights, path: str | Path) -> None:
-    """Write weights and their card.
-
-    >>> import tempfile
-    >>> from suffice.elections import get_election
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_weights(LearnedWeights(("logprob", "length"), (0.5, -0.1)), f"{folder}/mine.safetensors")
-    ...     print(get_election(f"file:{folder}/mine.safetensors"))
-    LearnedWeights(signals=('logprob', 'length'), strengths=(0.5, -0.1))
-    """
     card = {**weights.card, "kind": KIND, "format": FORMAT, "signals": list(weights.signals)}
     write_tensors(path, {"strengths": np.array(weights.strengths, float)}, card)
 
@@ -79,7 +65,7 @@ registry.register("file", rest="PATH")(load_weights)
 
 
 def common_signals(pools: Sequence[Pool]) -> list[str]:
-    """The signals that every pool has, length among them where every pool tells tokens."""
+    """Return the signals that all pools have."""
     shared = set.intersection(*map(signals_in, pools))
     return sorted(shared, key=lambda name: (name == LENGTH, name))
 

@@ -1,4 +1,4 @@
-"""The lists of several responses, aligned: which element of one is which of another.
+"""Alignment of the lists of several responses: which element of one is which of another.
 
 Each goes into a slot, which is that element as all responses have it.
 """
@@ -11,25 +11,20 @@ import scipy
 
 from suffice.answers.fields import LIST, MISSING, OBJECT, Part
 
-LONGEST = 100
-"""Elements up to which lists are aligned; where one is longer, they are compared whole."""
+LONGEST = 100  # elements; longer lists are compared whole
 
-MOST_SLOTS = 2 * LONGEST
-"""Different elements that are voted on; what comes later and fits none of them is left out."""
+MOST_SLOTS = 2 * LONGEST  # what comes later is left out
 
-MOST_TELLING = 16
-"""Paths by which elements are told apart, those with the most different values first."""
+MOST_TELLING = 16  # paths that tell elements apart
 
-ALIKE = 0.3
-"""How alike two elements must be to be taken for the same one, with 1 for equal."""
+ALIKE = 0.3  # with 1 for equal: less is another element
 
 
-Places = list[int | None]
-"""One slot: where its element stands in each response's list, None where that has none."""
+Places = list[int | None]  # a slot: where its element is in each response's list
 
 
 def elements_at(lists: Sequence[Part | None], places: Sequence[int | None]) -> list[Part | None]:
-    """The element of a slot as each response has it: None where there is no list, missing where it is not in it."""
+    """Return a slot's element by response: None without a list, missing where it is not in it."""
     found = []
     for one, place in zip(lists, places, strict=True):
         found.append(one and (MISSING if place is None else one.elements[place]))
@@ -37,7 +32,7 @@ def elements_at(lists: Sequence[Part | None], places: Sequence[int | None]) -> l
 
 
 def in_order(slots: Sequence[Sequence[int | None]]) -> list[int]:
-    """The numbers of slots, each given by its places, in the order that most responses have them in, two by two."""
+    """Return the numbers of slots in the order that most responses have them in, pairwise."""
     # NaN is neither before nor after anything.
     places = np.array([[np.nan if place is None else place for place in slot] for slot in slots])
     if len(slots) < 2:
@@ -48,7 +43,7 @@ def in_order(slots: Sequence[Sequence[int | None]]) -> list[int]:
 
 
 def align(lists: Sequence[Part | None], shown_by: Sequence[Part | None] | None = None) -> list[Places]:
-    """The slots that the elements of lists go into, a list a response, or None for one that has none there.
+    """Return the slots that the elements of lists go into, a list a response.
 
     Lists of scalars are sets or sequences: sequences unless their order varies, in `shown_by` or else in themselves.
     Other lists are aligned by content.
@@ -73,7 +68,7 @@ def _order_varies(lists: Sequence[Part]) -> bool:
 
 
 def _as_sets(lists: Sequence[Part | None]) -> list[Places]:
-    """A slot for each value, and for each time that it comes again."""
+    """Make a slot for each value, and each time that it comes again."""
     slots: dict[tuple[str, int], Places] = {}
     for response, one in enumerate(lists):
         times: Counter[str] = Counter()
@@ -86,7 +81,7 @@ def _as_sets(lists: Sequence[Part | None]) -> list[Places]:
 
 
 def _as_sequences(lists: Sequence[Part | None]) -> list[Places]:
-    """Slots in order: each list is put where the fewest of its elements differ from what was seen in their slots."""
+    """Put each list where the fewest of its elements differ from those of the slots."""
     slots: list[Places] = []
     seen: list[set[str]] = []
     for response, one in enumerate(lists):
@@ -105,55 +100,42 @@ def _as_sequences(lists: Sequence[Part | None]) -> list[Places]:
     return slots
 
 
-_Pairs = list[tuple[int | None, int | None]]
+def _pairs(seen: Sequence[set[str]], keys: Sequence[str]) -> list[tuple[int | None, int | None]]:
+    """Pairs of slot and place with the fewest changes, None where one side has nothing.
 
-
-def _pairs(seen: Sequence[set[str]], keys: Sequence[str]) -> _Pairs:
-    """Pairs of slot and place, None where one side has nothing; what is the same at both ends is set aside first."""
+    What is the same at the beginning stays; else replacing goes before leaving out and putting in.
+    """
     shortest = min(len(seen), len(keys))
     start = next((place for place in range(shortest) if keys[place] not in seen[place]), shortest)
-    left = shortest - start
-    end = next((back for back in range(left) if keys[-1 - back] not in seen[-1 - back]), left)
-    inner = _fewest_edits(seen[start : len(seen) - end], keys[start : len(keys) - end])
-    return [
-        *((place, place) for place in range(start)),
-        *((None if a is None else a + start, None if b is None else b + start) for a, b in inner),
-        *((len(seen) - back, len(keys) - back) for back in range(end, 0, -1)),
-    ]
-
-
-def _fewest_edits(seen: Sequence[set[str]], keys: Sequence[str]) -> _Pairs:
-    """Pairs of slot and place with the fewest changes; replacing goes before leaving out and putting in."""
-    if len(seen) == len(keys) and not any(map(set(keys).intersection, seen)):
-        return [(place, place) for place in range(len(keys))]
-    costs = [list(range(len(keys) + 1))]
-    for number, values in enumerate(seen):
-        above, row = costs[-1], [number + 1]
-        for place, key in enumerate(keys):
-            row.append(min(above[place] + (key not in values), above[place + 1] + 1, row[place] + 1))
-        costs.append(row)
-    pairs: _Pairs = []
+    costs = {(start, place): place - start for place in range(start, len(keys) + 1)}
+    for number in range(start, len(seen)):
+        costs[number + 1, start] = number + 1 - start
+        for place in range(start, len(keys)):
+            replacing = costs[number, place] + (keys[place] not in seen[number])
+            costs[number + 1, place + 1] = min(replacing, costs[number, place + 1] + 1, costs[number + 1, place] + 1)
+    pairs: list[tuple[int | None, int | None]] = []
     number, place = len(seen), len(keys)
-    while number or place:
-        cost = costs[number][place]
-        if number and place and cost == costs[number - 1][place - 1] + (keys[place - 1] not in seen[number - 1]):
+    while number > start or place > start:
+        cost = costs[number, place]
+        both = number > start and place > start
+        if both and cost == costs[number - 1, place - 1] + (keys[place - 1] not in seen[number - 1]):
             number, place = number - 1, place - 1
             pairs.append((number, place))
-        elif number and cost == costs[number - 1][place] + 1:
+        elif number > start and cost == costs[number - 1, place] + 1:
             number -= 1
             pairs.append((number, None))
         else:
             place -= 1
             pairs.append((None, place))
-    return pairs[::-1]
+    return [*((place, place) for place in range(start)), *pairs[::-1]]
 
 
 def _by_content(lists: Sequence[Part | None]) -> list[Places]:
-    """Each element goes into the slot whose elements so far it is most like, no two of a list into one."""
+    """Put each element into the slot that it is most like, no two of a list into one."""
     slots: list[Places] = []
     index = _Index(_path_weights(lists))
     for response, one in enumerate(lists):
-        # Where elements stand in their list says nothing here: they come in an order of their own.
+        # Their place in the list says nothing here: they come in an order of their own.
         elements = sorted(enumerate(one.elements), key=lambda numbered: numbered[1]) if one else []
         taken = index.equals([element for _, element in elements])
         rows = [row for row in range(len(elements)) if row not in taken]
@@ -175,7 +157,7 @@ def _by_content(lists: Sequence[Part | None]) -> list[Places]:
 
 
 def _path_weights(lists: Sequence[Part | None]) -> dict[str, float]:
-    """How well paths tell the elements of one list apart: the share of different values there. The most telling."""
+    """Return the paths that tell elements apart best, by their share of different values."""
     shares: defaultdict[str, list[float]] = defaultdict(list)
     for one in lists:
         values: defaultdict[str, list[str]] = defaultdict(list)
@@ -209,7 +191,7 @@ class _Index:
                     self._most[path, slot, is_word] = max(self._most[path, slot, is_word], counts[slot])
 
     def equals(self, elements: Sequence[Part]) -> dict[int, int]:
-        """Slots for those elements that equal one seen before: the slots in which that was seen most often."""
+        """Return the slots in which elements were seen before, most often."""
         taken: dict[int, int] = {}
         for row, element in enumerate(elements):
             known = self._equal.get(element.content, Counter())
@@ -219,7 +201,7 @@ class _Index:
         return taken
 
     def likeness(self, element: Part, slots: Sequence[int]) -> list[float]:
-        """How like the elements of each slot one is: the weighted share of leaves that they share, half by words."""
+        """Return the weighted share of leaves that an element shares with each slot, half by words."""
         shared = dict.fromkeys(slots, 0.0)
         leaves_at = Counter(path for path, _, _ in element.content if path in self._weights)
         for path, key, words in element.content:

@@ -1,4 +1,4 @@
-"""The places in structured answers that are decided, from the outside in: what is chosen there, and what follows."""
+"""The places in structured answers that are decided, from the outside in."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
@@ -11,33 +11,27 @@ from suffice.answers.fields import LIST, MISSING, OBJECT, Part, escaped
 from suffice.elections.lists import LONGEST, align, elements_at, in_order
 from suffice.tally import Tally
 
-LONG_TEXT = 40
-"""Characters from which a string may be free text."""
+LONG_TEXT = 40  # characters from which a string may be free text
 
-ENOUGH = 4
-"""Responses after which strings of several words that are all different are free text, however short they are."""
+ENOUGH = 4  # strings of words that are free text if different
 
 Kind = Literal["voted", "text", "ignored"]
 
 
 @dataclass
 class Point:
-    """One place in the answers: what each response has there, and the points that follow from what is elected."""
+    """One place in the answers, and the points that follow from what is elected there."""
 
-    choices: Sequence[Part | None]
-    """By response; None for one that has no say here."""
-    keys: list[str | None]
-    """What the choices are compared by."""
+    choices: Sequence[Part | None]  # by response; None has no say here
+    keys: list[str | None]  # that choices are compared by
     tally: Tally
     kind: Kind = "voted"
     fields: "dict[str, Point]" = field(default_factory=dict)
-    elements: "list[Point]" = field(default_factory=list)
-    """Those that stand in their elected order, then the others."""
-    places: Sequence[int | None] = ()
-    """Of an element of a list, where it stands in each response's list."""
+    elements: "list[Point]" = field(default_factory=list)  # those that stand come first, in their order
+    places: Sequence[int | None] = ()  # of an element, in each response's list
 
     def walk(self, pointer: str = "") -> "Iterator[tuple[str, Point]]":
-        """This point and all that follow from what is elected, by JSON pointer."""
+        """Yield this point and all that follow from it, by JSON pointer."""
         yield pointer, self
         for name, point in self.fields.items():
             yield from point.walk(f"{pointer}/{escaped(name)}")
@@ -46,7 +40,7 @@ class Point:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is anything to settle: an object or list that all agree on is settled by its parts."""
+        """Whether there is anything to settle, besides the parts of what all agree on."""
         return self.kind == "voted" and not ((self.fields or self.elements) and self.tally.top(2)[1] == 0)
 
     @property
@@ -56,12 +50,10 @@ class Point:
 
     @cached_property
     def agrees(self) -> list[bool]:
-        """Whether each response has what is elected here."""
         return [key is not None and key == self.tally.leader for key in self.keys]
 
     @property
     def supporters(self) -> frozenset[int]:
-        """The responses that agree with what is elected."""
         return frozenset(response for response, agrees in enumerate(self.agrees) if agrees)
 
     @property
@@ -71,36 +63,33 @@ class Point:
 
     @property
     def said(self) -> list[str | None]:
-        """What each response has here, down to its last part where that isn't voted on by itself."""
+        """What each response has here, as a whole where its parts are not voted on."""
         return [
             key if part is None or agrees or part.is_leaf else part.form
             for part, key, agrees in zip(self.choices, self.keys, self.agrees, strict=True)
         ]
 
     def votes_of(self, response: int) -> int:
-        """The votes for what a response has here."""
         key = self.keys[response]
         return 0 if key is None else self.keys.count(key)
 
     def spelt_alike(self, among: Sequence[int]) -> dict[int, int]:
-        """For each of some responses that agree, how many of them spell what is elected in the same way."""
-        spellings = {response: self._spelling(response) for response in among}
+        """Return, by response, how many write the scalar or order the list as it does."""
+        spellings: dict[int, str] = {}
+        for response in among:
+            part = self.choices[response]
+            scalar = repr(part.value) if part and part.is_leaf else ""
+            spellings[response] = scalar + str([element.places[response] for element in self.elements])
         times = Counter(spellings.values())
         return {response: times[spelling] for response, spelling in spellings.items()}
 
     def spelt(self) -> int:
-        """The first response that has the elected choice in its most common spelling."""
+        """Return the first response with the choice in its commonest spelling."""
         alike = self.spelt_alike(sorted(self.supporters))
         return max(alike, key=lambda response: alike[response])
 
-    def _spelling(self, response: int) -> str:
-        """What isn't compared: how a scalar is written, and the order of a list."""
-        part = self.choices[response]
-        scalar = repr(part.value) if part and part.is_leaf else ""
-        return scalar + str([element.places[response] for element in self.elements])
-
     def given_by(self, nearest: Sequence[int]) -> int:
-        """The nearest response that can give what isn't voted on: a text, or what is ignored, be that missing."""
+        """Return the nearest response that has what isn't voted on."""
         for response in nearest:
             part = self.choices[response]
             if part is not None and (self.kind == "ignored" or isinstance(part.value, str | list)):
@@ -117,18 +106,18 @@ class Points:
         self._copies = copies
 
     def on(self, choices: Sequence[Part | None], places: Sequence[int | None] = ()) -> Point:
-        """Decide on one place, and on what follows from it; an element of a list has places of its own."""
+        """Decide on one place, and on what follows from it."""
         is_ignored = any(part is not None and part.is_ignored for part in choices)
         keys = [None if part is None else part.form for part in choices] if is_ignored else _keys(choices)
         tally = Tally(self._budget)
         for key in keys:
             tally.add(key)
         tally.round_ends = self._round_ends
-        point = Point(choices, keys, tally, "ignored" if is_ignored else "voted", places=places)
-        if is_ignored:
-            return point
+        point = Point(choices, keys, tally, places=places)
         leader = tally.leader or ""
-        if _is_free_text(choices, tally, self._copies):
+        if is_ignored:
+            point.kind = "ignored"
+        elif _is_free_text(choices, tally, self._copies):
             point.kind = "text"
         elif leader.startswith(OBJECT[0]):
             objects = point.elected
@@ -151,7 +140,7 @@ class Points:
         return [standing[number] for number in order] + [one for one in elements if not one.stands]
 
     def _best_elements(self, elements: list[Point], lists: Sequence[Part | None]) -> list[Point]:
-        """The elements of the list whose elements have the most votes, where that they are missing is no choice."""
+        """Keep the elements of the list whose elements have the most votes."""
         best = max(
             (response for response, one in enumerate(lists) if one),
             key=lambda response: sum(element.votes_of(response) for element in elements),
@@ -165,7 +154,7 @@ class Points:
 
 
 def _keys(choices: Sequence[Part | None]) -> list[str | None]:
-    """What choices are compared by: lists too long to be aligned by their whole form, objects by their alternative."""
+    """Return keys: of lists too long to be aligned their form, of objects their alternative."""
     keys = [None if part is None else part.key for part in choices]
     if LIST in keys and any(len(part.elements) > LONGEST for part in choices if part):
         keys = [part.form if part and key == LIST else key for part, key in zip(choices, keys, strict=True)]
@@ -178,7 +167,7 @@ def _keys(choices: Sequence[Part | None]) -> list[str | None]:
 
 
 def _alternative(names: frozenset[str], alternatives: list[list[frozenset[str]]]) -> int:
-    """The number of the first alternative in which some object shares at least half of the keys, or of a new one."""
+    """Return the number of the first alternative with half of the keys, or of a new one."""
     for number, known in enumerate(alternatives):
         if names in known:
             return number
@@ -190,7 +179,7 @@ def _alternative(names: frozenset[str], alternatives: list[list[frozenset[str]]]
 
 
 def _are_free_texts(point: Point) -> bool:
-    """Whether lists here are of strings of several words, of which next to none is in two of them: queries, tags."""
+    """Whether lists are of strings of several words that seldom come twice: queries, tags."""
     lists = [part for part in point.elected if part and part.elements]
     strings = [one for part in lists for one in part.elements]
     if len(lists) < ENOUGH or not all(isinstance(one.value, str) for one in strings):
@@ -200,7 +189,7 @@ def _are_free_texts(point: Point) -> bool:
 
 
 def _is_free_text(choices: Sequence[Part | None], tally: Tally, copies: Set[int]) -> bool:
-    """Whether strings here are long and all different, but in copies of a whole answer; of many, few may be equal."""
+    """Whether strings are long and nearly all different, copies of a whole answer apart."""
     said = {number: part for number, part in enumerate(choices) if part and isinstance(part.value, str)}
     worded = len(said) >= ENOUGH and all(" " in part.key for part in said.values())
     if len(said) < 2 or (median(len(part.key) for part in said.values()) < LONG_TEXT and not worded):
