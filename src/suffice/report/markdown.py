@@ -37,13 +37,18 @@ def pictures(names: Iterable[str]) -> str:
     return "".join(f"\n![{name}]({name})\n" for name in names)
 
 
-def text_of(value: float | None, metric: str = "") -> str:
-    """A figure in few digits; a dash where it isn't known."""
+def shown(value: float | str | None, places: str = ".1f") -> str:
+    """A figure in this format, a dash where it isn't known; a text as it is."""
     if value is None:
         return "–"
+    return value if isinstance(value, str) else f"{value:{places}}"
+
+
+def text_of(value: float | None, metric: str = "") -> str:
+    """A figure in few digits, as they suit the metric."""
     if metric.endswith("tokens"):
-        return f"{value:.0f}" if value < 1000 else f"{value / 1000:.1f}k"
-    return f"{value:.1f}"
+        return shown(value, ".0f") if value is None or value < 1000 else f"{value / 1000:.1f}k"
+    return shown(value, ".3f" if metric == "reward" else ".1f")
 
 
 def cell(row: Row, metric: str) -> str:

@@ -7,21 +7,20 @@ from typing import Any
 from suffice.panel import PanelComparison, PanelResult
 from suffice.report.html import Axis, Point, Section, apart, panel, percent, plot
 from suffice.report.layout import Columns
-from suffice.report.markdown import gap_text, text_of
+from suffice.report.markdown import gap_text
 
 
 def panel_table(compared: PanelComparison) -> Columns:
     """A row a controller: voters alone, then the panel."""
     base = compared.baseline
-    headings = ["accuracy\n%", "agreement\n%", "cost", f"cost, % of\n{base.name}", "rounds", "samples"]
+    figures = {"accuracy\n%": ".1f", "agreement\n%": ".1f", "cost": ".4g", f"cost, % of\n{base.name}": ".1f"}
     title = f"{compared.questions} questions; samples by voter: {', '.join(compared.voters)}"
-    shown = Columns(title, "controller", headings)
+    shown = Columns(title, "controller", figures | {"rounds": ".1f", "samples": ""})
     for voter in (*compared.voters, None):
         shown.add_title(f"{voter} alone" if voter else "the panel")
         for one in (one for one in compared.results if one.voter == voter):
             samples = " + ".join(f"{number:.1f}" for number in one.samples.values() if voter is None or number)
-            _, accuracy, agreement, _, share, rounds = map(text_of, [None, *_row(one, base)[1:]])
-            shown.add_row(one.controller, accuracy, agreement, f"{one.cost:.4g}", share, rounds, samples)
+            shown.add_row(one.controller, *_figures(one, base), samples)
     return shown
 
 
@@ -65,7 +64,7 @@ def panel_plot(compared: PanelComparison) -> Section:
     """Accuracy and agreement against money: each voter alone, and the panel's controllers."""
     base = compared.baseline
     points: dict[str, Sequence[Point]] = {
-        name: [[one.controller, *_row(one, base)[1:]] for one in some] for name, some in front(compared).items()
+        name: [[one.controller, *_figures(one, base)] for one in some] for name, some in front(compared).items()
     }
     x = [Axis(4, f"cost, % of {base.name}", log=True), Axis(3, "cost a question", 5, log=True), Axis(5, "rounds")]
     y = [percent(1, "accuracy", 5, 2), percent(2, "agreement with the panel's full vote", places=2)]
@@ -78,5 +77,5 @@ def pictured(compared: PanelComparison) -> list[Section]:
     return [agreement if compared.baseline.accuracy is None else accuracy]
 
 
-def _row(one: PanelResult, base: PanelResult) -> list[Any]:
-    return [one.name, one.accuracy, one.agreement, one.cost, 100 * one.cost / base.cost, one.rounds]
+def _figures(one: PanelResult, base: PanelResult) -> list[float | None]:
+    return [one.accuracy, one.agreement, one.cost, 100 * one.cost / base.cost, one.rounds]

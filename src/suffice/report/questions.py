@@ -84,9 +84,9 @@ def outcomes_report(lines: Sequence[Mapping[str, Any]], total: int, sentence: st
         found.append({**made, "summary": summary, "order": order, "rows": [row]})
     x = [percent(1, "confidence", 100), percent(2, "certainty", 100), Axis(4, "rounds"), Axis(5, "tokens", 0, log=True)]
     took = plot("What each question took", x, [Axis(3, "samples", 0, zero=True)], [panel("", kinds)])
-    stops = Columns("Why they stopped", "stopped by", ["questions"])
+    stops = Columns("Why they stopped", "stopped by", {"questions": ","})
     for reason, count in Counter(str(line["stop_reason"]) for line in lines).most_common():
-        stops.add_row(reason, f"{count:,}")
+        stops.add_row(reason, count)
     columns = [*(figures(name, 0) for name in ("samples", "rounds", "tokens")), figures("seconds"), words("stopped by")]
     orders = ("most samples", "least sure", "slowest")
     shown = questions_section(found, total, orders, columns, "responses that were drawn")
