@@ -180,8 +180,8 @@ def _plotted(rows: Sequence[Row]) -> Section:
         shown = panel(pool, points, styles=BUDGET_MARKS)
         limit = panel(pool, {"the limits": edge}, line=True, styles=[(BLACK, "s")])
         panels.append({**shown, "series": limit["series"] + shown["series"]})
-    x = Axis(1, "samples, as a share of their limit", 2, zero=True)
-    y = Axis(2, "rounds, as a share of theirs", 2, zero=True)
+    x = Axis("samples, as a share of their limit", 2, zero=True)
+    y = Axis("rounds, as a share of theirs", 2, zero=True)
     return plot(TITLE, [x], [y], panels, sizes=3)
 
 

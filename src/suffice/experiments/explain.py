@@ -39,8 +39,8 @@ def explain(bench: Bench) -> Page:
         ]
         panels.append(panel(pool.name, {"rl": points}))
         rows += own
-    x = [Axis(1, "how divided the answers are (entropy, nats)", 2, zero=True), percent(2, "responses that are right")]
-    section = plot(TITLE, x, [Axis(3, "samples", zero=True)], panels)
+    x = [Axis("how divided the answers are (entropy, nats)", 2, zero=True), percent("responses that are right")]
+    section = plot(TITLE, x, [Axis("samples", zero=True)], panels)
     gold = all(any(question.share_right is not None for question in pool.questions) for pool in bench.test)
     drawn = apart(section)[: None if gold else 1]
     table = markdown_table(["pool", "with entropy", "with accuracy"], lines)

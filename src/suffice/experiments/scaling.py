@@ -1,7 +1,6 @@
 """Figures 2, 4 and 7 of the paper: sweeps of each method's parameter."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 
 from suffice.controllers import Controller
 from suffice.experiments.bench import Bench, Experiment, Jobs, by_model
@@ -21,15 +20,14 @@ THRESHOLDS = (0.6, 0.65, 0.75, 0.8, 0.87, 0.9, 0.92, 0.95, 0.98, 0.99)
 WINDOWS = (2, 3, 4, 5, 7)
 SIZES = (1, 2, 4, 8, 12, 16, 20, 24, 28, 32)
 
-AXES = {
-    "accuracy": percent(1, "accuracy"),
-    "agreement": percent(2, "agreement with the full vote"),
-    "rounds": Axis(3, "rounds", log=True),
-    "samples": Axis(4, "samples", zero=True),
-    "sequential_tokens": Axis(5, "sequential tokens (thousands)", log=True),
-    "total_tokens": Axis(6, "total tokens (thousands)", zero=True),
+QUALITIES = {"accuracy": percent("accuracy"), "agreement": percent("agreement with the full vote")}
+COSTS = {
+    "rounds": Axis("rounds", log=True),
+    "samples": Axis("samples", zero=True),
+    "sequential_tokens": Axis("sequential tokens (thousands)", log=True),
+    "total_tokens": Axis("total tokens (thousands)", zero=True),
 }
-"""The figures of a sweep in the order of a point's columns; the columns after them are their deviations."""
+FIGURES = (*QUALITIES, *COSTS)
 
 LABELS = {
     "sc": "SC",
@@ -82,7 +80,7 @@ def swept(bench: Bench, methods: Sequence[str], jobs: Jobs) -> list[Row]:
     """Sweep rules, and the learned controllers of these jobs, on every test pool: a row a setting."""
     rules = {(method, parameter): rule for method in methods for parameter, rule in _sweep(bench, method).items()}
     return [
-        {"pool": pool, "method": method, "parameter": parameter, **spread_columns([[one] for one in results], AXES)}
+        {"pool": pool, "method": method, "parameter": parameter, **spread_columns([[one] for one in results], FIGURES)}
         for pool, measured in bench.measure(jobs, rules).items()
         for (method, parameter), results in measured.items()
     ]
@@ -136,9 +134,8 @@ def curves_plot(title: str, rows: Sequence[Row], labels: Mapping[str, str] = LAB
             spreads = any(row["seeds"] > 1 for row in own)
             points[labels[method] + " (± s.d. over seeds)" * spreads] = [_point(row, spreads) for row in own]
         panels.append(panel(pool, points, line=True, styles=[styles[method] for method in methods]))
-    quality, cost = list(AXES.values())[:2], list(AXES.values())[2:]
     note = "Up and to the left is better; point at a mark to read it."
-    return plot(title, cost, quality, panels, note, spread=len(AXES))
+    return plot(title, list(COSTS.values()), list(QUALITIES.values()), panels, note, spread=len(FIGURES))
 
 
 def _point(row: Row, spreads: bool) -> Point:
@@ -146,8 +143,9 @@ def _point(row: Row, spreads: bool) -> Point:
         figure: float | None = row.get(name)
         return figure / 1000 if figure and "tokens" in name else figure
 
-    deviations = [column(f"{metric}_std") or 0.0 for metric in AXES]
-    return [row["parameter"], *map(column, AXES), *deviations * spreads]
+    metrics = (*COSTS, *QUALITIES)
+    deviations = [column(f"{metric}_std") or 0.0 for metric in metrics]
+    return [row["parameter"], *map(column, metrics), *deviations * spreads]
 
 
 def _means(rows: Sequence[Row]) -> list[Row]:
@@ -157,7 +155,7 @@ def _means(rows: Sequence[Row]) -> list[Row]:
         settings.setdefault((row["method"], row["parameter"]), []).append(row)
     return [
         {"pool": "", "method": method, "parameter": parameter, "seeds": 1}
-        | {metric: spread([row.get(metric) for row in some])[0] for metric in AXES}
+        | {metric: spread([row.get(metric) for row in some])[0] for metric in FIGURES}
         for (method, parameter), some in settings.items()
     ]
 
@@ -165,7 +163,8 @@ def _means(rows: Sequence[Row]) -> list[Row]:
 def by_axes(section: Section, costs: Sequence[str], quality: str, panels: Sequence[str]) -> list[Section]:
     """Return some panels of a plot once for each cost, as pictures show them."""
     shown = [panel for panel in section["panels"] if panel["name"] in panels]
-    return [{**section, "panels": shown, "x": [asdict(AXES[cost])], "y": [asdict(AXES[quality])]} for cost in costs]
+    y = [section["y"][list(QUALITIES).index(quality)]]
+    return [{**section, "panels": shown, "x": [section["x"][list(COSTS).index(cost)]], "y": y} for cost in costs]
 
 
 TITLE = "Scaling curves"

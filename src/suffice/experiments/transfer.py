@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from suffice.experiments.bench import Bench, Experiment, by_model, model_of
 from suffice.experiments.main import COMPARED, seeds_differences
-from suffice.experiments.scaling import AXES, by_axes, curves_plot, draw_penalties, seeds_told
+from suffice.experiments.scaling import FIGURES, by_axes, curves_plot, draw_penalties, seeds_told
 from suffice.report.markdown import Page, Row, cell, gap_columns, gap_text, markdown_table, pictures, spread_columns
 from suffice.training.setting import TrainingJob
 
@@ -39,7 +39,7 @@ def transfer(bench: Bench) -> Page:
             for draw in draw_penalties(bench):
                 runs = list(zip(*(measured[pool.name][source, draw] for pool in pools), strict=True))
                 names = {"trained": source, "tested": target, "penalty_draw": draw}
-                rows.append(names | spread_columns(runs, AXES))
+                rows.append(names | spread_columns(runs, FIGURES))
     usual = bench.setting.penalties.draw
     lines, gap_rows = [], []
     for target, pools in targets.items():

@@ -77,9 +77,9 @@ def calibration_plots(judged: Judged) -> list[Section]:
         ]
         for name, some in {"right": judged.right, "certainty": judged.certainties}.items()
     }
-    x, y, note = percent(1, "said", 100), percent(2, "right", 100), "By fifths of the labels, each by the others."
+    x, y, note = percent("said", 100), percent("right", 100), "By fifths of the labels, each by the others."
     risks: dict[str, list[Point]] = {"right": [["", 100 * share, 100 * risk] for share, _, risk in judged.risks()]}
-    answered, wrong = Axis(1, "answered (%)", zero=True), Axis(2, "wrong among the answered (%)", zero=True)
+    answered, wrong = Axis("answered (%)", zero=True), Axis("wrong among the answered (%)", zero=True)
     return [
         plot("Reliability", [x], [y], [panel("", said, line=True)], note, diagonal=True),
         plot("Risk and coverage", [answered], [wrong], [panel("", risks, line=True)]),

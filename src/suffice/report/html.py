@@ -22,7 +22,7 @@ Section = dict[str, Any]
 """A part of the page, as its script reads it: `kind` is table, plot, questions or facts."""
 
 Point = Sequence[str | float | None]
-"""A label and figures, of which axes show some."""
+"""A label, and figures in the order of a plot's axes."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,8 @@ def _hash(text: str) -> str:
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis of a plot shows: a column of the points, and where the axis may begin and end."""
+    """What an axis of a plot shows, and where it may begin and end."""
 
-    column: int
     label: str
     places: int = 1
     log: bool = False
@@ -132,9 +131,9 @@ class Axis:
     """Whether it begins there."""
 
 
-def percent(column: int, label: str, span: float = 10, places: int = 1) -> Axis:
+def percent(label: str, span: float = 10, places: int = 1) -> Axis:
     """An axis of shares."""
-    return Axis(column, f"{label} (%)", places, span=span, least=0, most=100)
+    return Axis(f"{label} (%)", places, span=span, least=0, most=100)
 
 
 def plot(
@@ -143,17 +142,18 @@ def plot(
     y: Sequence[Axis],
     panels: Sequence[Section],
     note: str = "",
-    details: Sequence[Axis] = (),
+    more: Sequence[Axis] = (),
     diagonal: bool = False,
     sizes: int | None = None,
     spread: int | None = None,
 ) -> Section:
-    """Points of several series, one of the axes against another; pointing at one shows its `details`.
+    """Points of several series, one of the axes against another; pointing at one shows all figures, `more` among them.
 
     Marks are as large as the column `sizes` says, in percent. A point that has a column `spread` columns after that of
     a figure has the figure's deviation there.
     """
-    axes = {"x": list(map(asdict, x)), "y": list(map(asdict, y)), "details": list(map(asdict, details or (*x, *y)))}
+    details = [{"column": place, **asdict(axis)} for place, axis in enumerate((*x, *y, *more), start=1)]
+    axes = {"x": details[: len(x)], "y": details[len(x) : len(x) + len(y)], "details": details}
     about = {"title": title, "note": note, "panels": panels, "diagonal": diagonal, "sizes": sizes, "spread": spread}
     return {"kind": "plot", **about, **axes}
 

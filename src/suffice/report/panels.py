@@ -20,7 +20,8 @@ def panel_table(compared: PanelComparison) -> Columns:
         shown.add_title(f"{voter} alone" if voter else "the panel")
         for one in (one for one in compared.results if one.voter == voter):
             samples = " + ".join(f"{number:.1f}" for number in one.samples.values() if voter is None or number)
-            shown.add_row(one.controller, *_figures(one, base), samples)
+            cost = (one.cost, 100 * one.cost / base.cost)
+            shown.add_row(one.controller, one.accuracy, one.agreement, *cost, one.rounds, samples)
     return shown
 
 
@@ -49,25 +50,23 @@ def panel_json(compared: PanelComparison, **settings: Any) -> str:
     return json.dumps({**settings, **about, "baseline": base.name, "results": rows}, indent=2) + "\n"
 
 
-def front(compared: PanelComparison) -> dict[str, list[PanelResult]]:
-    """The series of the frontier: each voter alone with plan, and with fixed numbers; each controller of the panel."""
-    series: dict[str, list[PanelResult]] = {}
+def panel_plot(compared: PanelComparison) -> Section:
+    """Accuracy and agreement against money: each voter alone with plan and with fixed numbers, and the panel."""
+    base, series = compared.baseline, dict[str, list[PanelResult]]()
     for one in compared.results:
         kind = one.controller.partition(":")[0]
         own = one.controller if kind == "file" else kind
         name = own if one.voter is None else f"{one.voter}: {'plan' if kind == 'plan' else 'once and sc'}"
         series.setdefault(name, []).append(one)
-    return {name: sorted(some, key=lambda one: one.cost) for name, some in series.items()}
-
-
-def panel_plot(compared: PanelComparison) -> Section:
-    """Accuracy and agreement against money: each voter alone, and the panel's controllers."""
-    base = compared.baseline
     points: dict[str, Sequence[Point]] = {
-        name: [[one.controller, *_figures(one, base)] for one in some] for name, some in front(compared).items()
+        name: [
+            [one.controller, 100 * one.cost / base.cost, one.cost, one.rounds, one.accuracy, one.agreement]
+            for one in sorted(some, key=lambda one: one.cost)
+        ]
+        for name, some in series.items()
     }
-    x = [Axis(4, f"cost, % of {base.name}", log=True), Axis(3, "cost a question", 5, log=True), Axis(5, "rounds")]
-    y = [percent(1, "accuracy", 5, 2), percent(2, "agreement with the panel's full vote", places=2)]
+    x = [Axis(f"cost, % of {base.name}", log=True), Axis("cost a question", 5, log=True), Axis("rounds")]
+    y = [percent("accuracy", 5, 2), percent("agreement with the panel's full vote", places=2)]
     return plot("The frontier", x, y, [panel("", points, line=True)], "Up and to the left is better.")
 
 
@@ -75,7 +74,3 @@ def pictured(compared: PanelComparison) -> list[Section]:
     """The frontier as a picture: accuracy, or without gold answers agreement, against the share of the cost."""
     accuracy, agreement, *_ = apart(panel_plot(compared))
     return [agreement if compared.baseline.accuracy is None else accuracy]
-
-
-def _figures(one: PanelResult, base: PanelResult) -> list[float | None]:
-    return [one.accuracy, one.agreement, one.cost, 100 * one.cost / base.cost, one.rounds]

@@ -74,7 +74,7 @@ def outcomes_report(lines: Sequence[Mapping[str, Any]], total: int, sentence: st
         kind = {True: "right", False: "wrong", None: "no gold answer"}[line["right"]]
         sure, certain = (None if line[name] is None else 100 * line[name] for name in ("confidence", "certainty"))
         row = [line["samples"], line["rounds"], line["tokens"], line["seconds"], line["stop_reason"]]
-        kinds.setdefault(kind, []).append([line["id"], sure, certain, *row[:3]])
+        kinds.setdefault(kind, []).append([line["id"], sure, certain, line["rounds"], line["tokens"], line["samples"]])
         counts = dict(line["votes"] or {})
         none = max(line["samples"] - sum(counts.values()), 0)
         made = votes("", line["id"], line["question"], line["gold"], {**counts, None: none})
@@ -82,8 +82,8 @@ def outcomes_report(lines: Sequence[Mapping[str, Any]], total: int, sentence: st
         summary = f"{answer}: {line['samples']} samples" + ("" if sure is None else f", {sure:.1f} % sure")
         order = [line["samples"], -(sure or 0), line["seconds"]]
         found.append({**made, "summary": summary, "order": order, "rows": [row]})
-    x = [percent(1, "confidence", 100), percent(2, "certainty", 100), Axis(4, "rounds"), Axis(5, "tokens", 0, log=True)]
-    took = plot("What each question took", x, [Axis(3, "samples", 0, zero=True)], [panel("", kinds)])
+    x = [percent("confidence", 100), percent("certainty", 100), Axis("rounds"), Axis("tokens", 0, log=True)]
+    took = plot("What each question took", x, [Axis("samples", 0, zero=True)], [panel("", kinds)])
     stops = Columns("Why they stopped", "stopped by", {"questions": ","})
     for reason, count in Counter(str(line["stop_reason"]) for line in lines).most_common():
         stops.add_row(reason, count)
