@@ -20,8 +20,10 @@ SECONDS_BETWEEN_LINES = 30.0
 
 
 @contextmanager
-def progress_bar(title: str, total: float | None, cluster: Any = None) -> Iterator[Callable[[float], None]]:
-    """Give a function that is told of each step's size; on a terminal a bar shows when the work takes over a second.
+def progress_bar(title: str, total: float | None, cluster: Any = None) -> Iterator[Callable[..., None]]:
+    """Give a function that is told of each step's size, and maybe of another title.
+
+    On a terminal a bar shows when the work takes over a second.
 
     Of work without a total, which can't tell how far it is, it shows that time passes. Where the work is on a cluster,
     it shows the cluster's `standing` too.
@@ -30,8 +32,8 @@ def progress_bar(title: str, total: float | None, cluster: Any = None) -> Iterat
     bar = Progress(TextColumn("{task.description}"), BarColumn(), *far, console=Console(stderr=True), transient=True)
     task = bar.add_task(title, total=total)
 
-    def advance(steps: float) -> None:
-        bar.update(task, advance=steps, description=_described(title, cluster))
+    def advance(steps: float, now: str = title) -> None:
+        bar.update(task, advance=steps, description=_described(now, cluster))
 
     if not bar.console.is_terminal:
         yield advance
@@ -53,32 +55,18 @@ def waiting(title: str) -> AbstractContextManager[object]:
     return progress_bar(title, None)
 
 
-def _counting_bar(unit: str) -> Progress:
-    """A bar that tells how many are done of how many, on a terminal alone."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f} " + unit),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
-
-
 @contextmanager
 def training_bar(runs: int, steps: int, cluster: Any = None) -> Iterator[Callable[[int, "Watched"], None]]:
     """Give a function that is told how each of several training runs stands; one bar for all."""
-    done: dict[int, int] = {}
-    with _counting_bar("steps") as bar:
-        task = bar.add_task("training", total=max(runs * steps, 1))
+    done = [0] * runs
+    with progress_bar("training", max(runs * steps, 1), cluster) as advance:
 
-        def advance(run: int, now: "Watched") -> None:
-            done[run] = min(now.steps, steps)
+        def watch(run: int, now: "Watched") -> None:
+            before, done[run] = done[run], min(now.steps, steps)
             stands = now.note or f"reward {now.reward:.3f}, {now.samples:.1f} samples in {now.rounds:.1f} rounds"
-            title = _described(f"run {run + 1} of {runs}: {stands}", cluster)
-            bar.update(task, completed=sum(done.values()), description=title)
+            advance(done[run] - before, f"run {run + 1} of {runs}: {stands}")
 
-        yield advance
+        yield watch
 
 
 @contextmanager
@@ -89,9 +77,16 @@ def batch_bar(
 
     Where there is no terminal, a line now and then says the same.
     """
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} " + unit),
+        TimeRemainingColumn(),
+    )
     begun: tuple[float, int] | None = None
     last_line = -inf
-    with _counting_bar(unit) as bar:
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task(title, total=total)
 
         def advance(steps: int) -> None:
@@ -106,7 +101,7 @@ def batch_bar(
                 cost = f", {spent.cost:.2f} spent" if spent.cost else ""
                 described = _described(f"{title}: {speed:,.0f} tokens/s{cost}", cluster)
                 bar.update(task, advance=steps, description=described)
-            if not bar.console.is_terminal and now - last_line >= SECONDS_BETWEEN_LINES:
+            if not console.is_terminal and now - last_line >= SECONDS_BETWEEN_LINES:
                 last_line = now
                 print(f"{described}; {bar.tasks[0].completed:,} of {total:,} {unit} done", file=sys.stderr, flush=True)
 
