@@ -13,7 +13,6 @@ CONFIDENCE = 0.9
 
 
 def summary_sentence(judged: Judged) -> str:
-    """The figures of one line."""
     certainty = expected_error(judged.certainties, judged.truths)
     told_apart = "–" if judged.auroc is None else f"{judged.auroc:.3f}"
     return (
@@ -53,7 +52,6 @@ def _percent(share: float | None) -> float | None:
 
 
 def calibration_json(calibration: Calibration, judged: Judged, card: Mapping[str, Any]) -> str:
-    """The same for machines."""
     names = ("risk", "threshold", "coverage", "wrong")
     page = {
         **card,
@@ -103,7 +101,6 @@ def judged_table(calibration: Calibration, judged: Mapping[str, Judged], risk: f
 def judged_json(
     calibration: Calibration, judged: Mapping[str, Judged], risk: float | None
 ) -> dict[str, dict[str, Any]]:
-    """The same as JSON, by pool."""
     least = None if risk is None else calibration.threshold(risk, CONFIDENCE)
     found = {}
     for name, one in judged.items():

@@ -18,7 +18,7 @@ matplotlib.use("Agg")
 INK = "#70757d"
 """What is written and ruled: to be read on white and on black, for a picture's ground may be either."""
 
-STYLE: dict[Any, Any] = {
+STYLE: Any = {
     **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
     "grid.color": INK,
     "grid.alpha": 0.25,
@@ -35,7 +35,6 @@ STYLE: dict[Any, Any] = {
 }
 pyplot.rcParams.update(STYLE)
 
-
 MOST_MARKS = 24
 """A line of more points than this has no marks on it."""
 
@@ -46,18 +45,8 @@ DPI = 100
 
 def panels_grid(rows: int, columns: int, height: float = ROW_HEIGHT, **options: Any) -> tuple[Figure, Any]:
     """A figure with a grid of panels, so many inches high a row; the options are those of `pyplot.subplots`."""
-    figure, grid = pyplot.subplots(
-        rows, columns, figsize=(WIDTH, height * rows), squeeze=False, layout="constrained", **options
-    )
-    return figure, grid
-
-
-def _plain_log(axes: Axes) -> None:
-    """A logarithmic axis with plain numbers at it."""
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    size = (WIDTH, height * rows)
+    return pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
 
 
 def _span(axes: Axes, span: float) -> None:
@@ -75,8 +64,8 @@ def draw_legend(figure: Figure) -> None:
     """One legend for all panels, below them and no wider: a method need not be in each."""
     handles: dict[str, Any] = {}
     for axes in figure.axes:
-        found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-        handles |= {label: handle for label, handle in found.items() if label not in handles}
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
     many = len(handles)
     fitting = LETTERS * figure.get_figwidth() // (max(map(len, handles), default=0) + HANDLE)
     columns = min(many if many <= 4 else -(-many // 2), int(fitting))
@@ -138,8 +127,11 @@ def _finish_plot(axes: Axes, plot: Section, title: str) -> None:
     x, y = plot["x"][0], plot["y"][0]
     if plot["diagonal"]:
         axes.plot([0, 100], [0, 100], color=INK, linewidth=1, linestyle="--", label="perfect")
-    if x["log"]:
-        _plain_log(axes)
+    if x["log"]:  # with plain numbers at it
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set(title=title, xlabel=x["label"], ylabel=y["label"])
     if x["zero"]:
         axes.set_xlim(left=0)

@@ -32,18 +32,17 @@ def results_json(comparisons: Sequence[Comparison], **settings: Any) -> str:
         for pool in comparisons
         for result in pool.results
     ]
-    base = comparisons[0].baseline.controller
     reliability = [
         {"outcomes": name, "calibration_error": known.calibration_error, "deciles": known.deciles}
         for name, known in reliabilities(comparisons).items()
     ]
     told = replay_sentences(comparisons)
-    said = {"baseline": base, "sentence": told.get("sentence"), "independent": told.get("independent")}
-    return _page({**settings, **said, "results": rows, "reliability": reliability})
+    said = {name: told.get(name) for name in ("sentence", "independent")}
+    about = {**settings, "baseline": comparisons[0].baseline.controller, **said}
+    return _page({**about, "results": rows, "reliability": reliability})
 
 
 def results_csv(comparisons: Sequence[Comparison]) -> str:
-    """A line a result, under a line of names."""
     return table_csv([_row(result) for pool in comparisons for result in pool.results])
 
 
@@ -71,7 +70,6 @@ def advice_json(advice: Advice, **settings: Any) -> str:
 
 
 def advice_csv(advice: Advice) -> str:
-    """A line a way to sample, under a line of names."""
     return table_csv([_choice(advice, choice) for choice in advice.choices])
 
 
@@ -100,23 +98,17 @@ def table_csv(rows: Sequence[dict[str, Any]]) -> str:
 def training_json(trained: "Sequence[Trained]") -> str:
     """The figures of all seeds on the training pools, their mean and standard deviation, and the card of the best."""
     rows = [
-        {
-            "seed": one.seed,
-            "steps": one.controller.card["steps"],
-            **{metric: mean_over_pools(one.results, metric) for metric in METRICS},
-        }
+        {"seed": one.seed, "steps": one.controller.card["steps"]}
+        | {metric: mean_over_pools(one.results, metric) for metric in METRICS}
         for one in trained
     ]
     spreads = {metric: spread([row[metric] for row in rows]) for metric in METRICS}
-    page = {
-        "seeds": rows,
-        "mean": {metric: mean for metric, (mean, _) in spreads.items() if mean is not None},
-        "std": {metric: std or 0.0 for metric, (mean, std) in spreads.items() if mean is not None},
-        "rules": trained[0].controller.card["rules"],
-        "kept": trained[0].seed,
-        "card": dict(trained[0].controller.card),
-    }
-    return _page(page)
+    known = {metric: both for metric, both in spreads.items() if both[0] is not None}
+    card = dict(trained[0].controller.card)
+    means = {metric: mean for metric, (mean, _) in known.items()}
+    deviations = {metric: deviation or 0.0 for metric, (_, deviation) in known.items()}
+    page = {"seeds": rows, "mean": means, "std": deviations, "rules": card["rules"], "kept": trained[0].seed}
+    return _page({**page, "card": card})
 
 
 def _page(page: dict[str, Any]) -> str:

@@ -41,14 +41,11 @@ def report_html(report: Report, command: str) -> str:
     """The whole file. What it shows is data and never markup: a policy lets nothing run but its own script."""
     page = files("suffice.report") / "page"
     css, script = (f"\n{(page / name).read_text()}" for name in ("report.css", "report.js"))
-    given = report.settings
-    sections = [
-        *report.sections,
-        facts("Settings", {name.replace("_", " "): _setting(one) for name, one in given.items() if one is not None}),
-        facts("Versions", versions()),
-    ]
+    style, run = (b64encode(sha256(text.encode()).digest()).decode() for text in (css, script))
+    given = {name.replace("_", " "): _setting(one) for name, one in report.settings.items() if one is not None}
+    sections = [*report.sections, _facts("Settings", given), _facts("Versions", _versions())]
     data = json.dumps(_known({"sections": sections, "pools": list(report.pools)}), separators=(",", ":"))
-    own = f"style-src {_hash(css)}; script-src {_hash(script)}"
+    own = f"style-src 'sha256-{style}'; script-src 'sha256-{run}'"
     parts = {
         "title": escape(report.title),
         "sentence": escape(report.sentence),
@@ -63,28 +60,24 @@ def report_html(report: Report, command: str) -> str:
     return whole.encode("utf-8", "replace").decode()
 
 
-def table(title: str, columns: Sequence[Section], panels: Sequence[Section], note: str = "") -> Section:
+def table(title: str, columns: Sequence[Section], panels: Sequence[Section]) -> Section:
     """A table that sorts by any column; a cell is a text, a number, or a number to sort by with its text."""
-    return {"kind": "table", "title": title, "note": note, "columns": columns, "panels": panels}
+    return {"kind": "table", "title": title, "columns": columns, "panels": panels}
 
 
 def words(label: str) -> Section:
-    """A column of texts."""
     return {"label": label, "text": True}
 
 
 def figures(label: str, places: int | None = 1) -> Section:
-    """A column of numbers."""
     return {"label": label, "places": places}
 
 
-def facts(title: str, known: dict[str, str]) -> Section:
-    """Names and values."""
+def _facts(title: str, known: dict[str, str]) -> Section:
     return {"kind": "facts", "title": title, "facts": list(known.items())}
 
 
-def versions() -> dict[str, str]:
-    """What this runs with."""
+def _versions() -> dict[str, str]:
     found = {"Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
     for package in PACKAGES:
         try:
@@ -111,11 +104,6 @@ def _known(value: Any) -> Any:
     return value
 
 
-def _hash(text: str) -> str:
-    """What a policy knows an inline part by."""
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
-
-
 @dataclass(frozen=True)
 class Axis:
     """What an axis of a plot shows, and where it may begin and end."""
@@ -132,7 +120,6 @@ class Axis:
 
 
 def percent(label: str, span: float = 10, places: int = 1) -> Axis:
-    """An axis of shares."""
     return Axis(f"{label} (%)", places, span=span, least=0, most=100)
 
 
@@ -164,11 +151,11 @@ def apart(section: Section) -> list[Section]:
 
 
 def panel(
-    name: str, points: Mapping[str, Sequence[Point]], line: bool = False, styles: Sequence[tuple[str, str]] = ()
+    name: str, points: Mapping[str, Sequence[Point]], line: bool | str = False, styles: Sequence[tuple[str, str]] = ()
 ) -> Section:
-    """What a plot shows of one pool, or with no name of all: points by series, each a label and its columns."""
+    """What a plot shows of one pool, or with no name of all: points by series, of which all or one may be lines."""
     series = [
-        {"name": label, "colour": colour, "marker": marker, "line": line, "points": some}
+        {"name": label, "colour": colour, "marker": marker, "line": line in (True, label), "points": some}
         for (label, some), (colour, marker) in zip(points.items(), styles or looks(list(points)), strict=True)
     ]
     return {"name": name, "series": series}

@@ -28,7 +28,6 @@ class Columns:
         self._rows: list[tuple[Text, Sequence[str]]] = []
 
     def add_title(self, title: str) -> None:
-        """Begin a block of rows."""
         self._rows.append((Text(title, "bold"), ()))
 
     def add_row(self, name: str, *figures: float | str | None, style: str = "") -> None:

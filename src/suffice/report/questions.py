@@ -50,7 +50,6 @@ def leader_share(question: Question) -> float:
 def questions_section(
     found: Sequence[Section], total: int, orders: Sequence[str], columns: Sequence[Section] = (), where: str = "pool"
 ) -> Section:
-    """The questions to search through and to open."""
     cut = f" These are {len(found):,} of {total:,}: more would make this file too large." * (len(found) < total)
     return {
         "kind": "questions",

@@ -13,6 +13,7 @@ from suffice.replay.learning import LearningReplay, TrafficRun
 from suffice.replay.reliability import certainty_reliabilities
 from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, words
 from suffice.report.questions import MOST_QUESTIONS, leader_share, questions_section, votes_in_pool
+from suffice.report.style import LOOKS, looks
 from suffice.report.tables import choice_options, evaluation_tables, replay_sentences
 
 X = {
@@ -66,30 +67,30 @@ def _front(name: str, comparisons: Sequence[Comparison]) -> Section:
     points: dict[str, list[Point]] = {}
     for results in zip(*(pool.results for pool in comparisons), strict=True):
         points.setdefault(results[0].controller, []).append(["", *_row(results)])
-    made = panel(name, points)
+    styles, line = looks(list(points)), "sc with fewer draws"
     fewer: list[Point] = [
         [results[0].controller, *_row(results)]
         for results in zip(*([*pool.checkpoints, pool.baseline] for pool in comparisons), strict=True)
         if results[0].controller.startswith("sc")
     ]
-    line = panel(name, {"sc with fewer draws": fewer}, line=True)["series"]
-    return {**made, "series": [*line, *made["series"]] if len(fewer) > 1 else made["series"]}
+    if len(fewer) > 1:
+        points, styles = {line: fewer, **points}, [LOOKS["sc"], *styles]
+    return panel(name, points, line, styles)
 
 
 def _by_question(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Section:
     """A mark for each question and controller: the samples against how divided its answers are."""
     panels = []
-    left = MOST_QUESTIONS
-    for pool, one in zip(comparisons, pools, strict=True):
-        step = max(1, -(-len(one.questions) // max(left // len(pools), 1)))
+    for comparison, pool in zip(comparisons, pools, strict=True):
+        step = -(-len(pool.questions) // max(MOST_QUESTIONS // len(pools), 1))
         points: dict[str, list[Point]] = {}
-        for result in pool.results:
+        for result in comparison.results:
             columns = [result.by_question[metric].tolist() for metric in ("samples", "rounds", "agreement")]
             points[result.controller] = [
                 [question.id, question.entropy, leader_share(question), *row]
-                for question, *row in list(zip(one.questions, *columns, strict=True))[::step]
+                for question, *row in list(zip(pool.questions, *columns, strict=True))[::step]
             ]
-        panels.append(panel(one.name, points))
+        panels.append(panel(pool.name, points))
     shown = sum(len(series["points"]) for made in panels for series in made["series"][:1])
     total = sum(len(pool.questions) for pool in pools)
     some = f" Of {total:,} questions every so many is shown, {shown:,} in all." if shown < total else ""
@@ -171,12 +172,10 @@ def advice_plot(advice: Advice) -> Section:
         kind = f"flow, by {choice.flow.order}" if choice.flow else "rounds"
         points.setdefault(kind, []).append(_point(choice))
     points |= {"once": [_point(advice.once)], "advised": [_point(advice.chosen)]}
-    shown = panel("", points)
-    shown["series"][0]["line"] = True
     x = [Axis("latency (tokens on the critical path)", 0, zero=True)]
     y = [Axis("tokens spent", 0, zero=True), percent("agreement with the full vote", places=2)]
     note = "The front has, of what agrees often enough, the ways that no other beats in both."
-    return plot("Tokens against time", x, y, [shown], note, [percent("accuracy")])
+    return plot("Tokens against time", x, y, [panel("", points, line="front")], note, [percent("accuracy")])
 
 
 def _point(choice: Choice) -> Point:

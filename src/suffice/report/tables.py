@@ -53,7 +53,6 @@ def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Columns]:
 
 
 def intervals_told(gap: Difference | None) -> str:
-    """Whether differences such as this one have intervals."""
     few = gap is not None and gap.low is None
     return "without intervals: there are too few questions" if few else "with paired 95 % intervals over questions"
 
@@ -150,7 +149,6 @@ def training_table(trained: "Sequence[Trained]") -> Columns:
 
 
 def controllers_table(shipped: ConditionedController) -> Columns:
-    """The shipped controller, and what it can be asked for."""
     headings = ["budgets", "penalty\ndraw", "penalty\nround", "actions", "first", "trained on"]
     table = Columns("The shipped controller", "name", dict.fromkeys(headings, ""), least=4)
     ranges = (shipped.range.budgets, shipped.range.draw, shipped.range.round)
