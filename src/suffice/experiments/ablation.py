@@ -21,7 +21,7 @@ def ablation(bench: Bench) -> Page:
     rows = method_rows(measured)
     differences, gaps = differences_table(measured, [(other, base) for other in others], bench.test)
     text = "\n".join([*paper_tables(bench.test, rows, SAMPLES, base), differences])
-    return Page(text, rows, {"differences": gaps})
+    return Page(text, rows, gaps)
 
 
 EXPERIMENT = Experiment("Reward targets: running majority, full majority, gold answer", ablation, ablation_jobs)

@@ -9,7 +9,7 @@ from suffice.controllers import Controller, get_controller
 from suffice.elections import Election, LearnedWeights, check_signals, get_election
 from suffice.elections.learned import common_signals, fit_strengths
 from suffice.errors import PoolError
-from suffice.experiments.bench import Bench, Experiment, model_of
+from suffice.experiments.bench import Bench, Experiment, model_of, names_of
 from suffice.planning import Plan
 from suffice.pools import Pool
 from suffice.replay.compare import paired
@@ -87,14 +87,14 @@ def elections(bench: Bench) -> Page:
 
 def _elected(bench: Bench) -> list[ElectionResult]:
     """All elections that each test pool has the signals for; weights are learned from the training pools."""
-    stops: dict[tuple[str, ...], Mapping[str, Controller]] = {}
+    stops: dict[str, Mapping[str, Controller]] = {}
     found: list[ElectionResult] = []
     plain = [pool for pool in bench.test if not any(question.structured for question in pool.questions)]
     # the others are elected field by field
     with bench.bar("elections", sum(len(pool.questions) for pool in plain)) as advance:
         for pool in plain:
             training = bench.training_for(pool)
-            names = tuple(one.name for one in training)
+            names = names_of(training)
             stops[names] = stops.get(names) or _stops(bench, training)
             chosen = dict(_elections(bench, pool, training))
             base = None

@@ -10,7 +10,6 @@ from suffice.report.markdown import Page, Row, markdown_table, pictures
 
 
 def explain_jobs(bench: Bench) -> Jobs:
-    """A controller for each test pool."""
     return bench.jobs({"rl": {}}, seeds=1)
 
 
@@ -45,7 +44,7 @@ def explain(bench: Bench) -> Page:
     drawn = apart(section)[: None if gold else 1]
     table = markdown_table(["pool", "with entropy", "with accuracy"], lines)
     text = f"Rank correlation (Spearman) of the samples drawn for a question:\n\n{table}\n{pictures(['explain.png'])}"
-    return Page(text, rows, {}, [section], {"explain.png": drawn})
+    return Page(text, rows, (), [section], {"explain.png": drawn})
 
 
 def rank_correlation(points: Sequence[tuple[float, float]]) -> float | None:

@@ -1,13 +1,12 @@
 """Tables 1 and 5 of the paper: rules and the learned controller side by side, in samples and rounds and in tokens."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TypeVar
 
 import numpy as np
 
-from suffice.experiments.bench import Bench, Experiment, Jobs, benchmark_of, by_model
+from suffice.experiments.bench import Bench, Experiment, Jobs, Measured, benchmark_of, by_model
 from suffice.experiments.scaling import by_axes, curves_plot
 from suffice.planning import EXACT_BUDGET, Plan
 from suffice.pools import Pool
@@ -33,11 +32,6 @@ SAMPLES = {"accuracy": "acc. %", "rounds": "rounds", "samples": "samples"}
 TOKENS = {"accuracy": "acc. %", "sequential_tokens": "seq. tokens", "total_tokens": "total tokens"}
 METHODS_OF_ROWS = {"ASC": "asc", "ESC": "esc", LEARNED: "rl"}
 COMPARED = ("accuracy", "agreement", "samples", "rounds", "reward")
-
-K = TypeVar("K", bound=Hashable)
-
-Measured = Mapping[str, Mapping[K, Sequence[Result]]]
-"""By test pool and method: one result, or one for each seed."""
 
 
 def main_jobs(bench: Bench) -> Jobs:
@@ -68,10 +62,10 @@ def main(bench: Bench) -> Page:
     drawn = by_axes(section, ("rounds", "samples"), "agreement", [pool.name for pool in bench.test])
     differences, gaps = differences_table(measured, [(LEARNED, rule) for rule in rules], bench.test)
     text = "\n".join(tables) + f"{reward}{differences}{pictures(['main.png'])}"
-    return Page(text, rows, {"differences": gaps}, [section], {"main.png": drawn})
+    return Page(text, rows, gaps, [section], {"main.png": drawn})
 
 
-def method_rows(measured: Measured[str]) -> list[Row]:
+def method_rows(measured: Measured) -> list[Row]:
     """A row for each pool and method: means and deviations over the seeds."""
     return [
         {"pool": pool, "method": method, **spread_columns([[one] for one in results], results[0].by_question)}
@@ -106,7 +100,7 @@ def paper_tables(pools: Sequence[Pool], rows: Sequence[Row], columns: Mapping[st
 
 
 def differences_table(
-    measured: Measured[str], pairs: Sequence[tuple[str, str]], pools: Sequence[Pool]
+    measured: Measured, pairs: Sequence[tuple[str, str]], pools: Sequence[Pool]
 ) -> tuple[str, list[Row]]:
     """The differences between pairs of methods over each model's pools, as Markdown and as rows."""
     lines, rows = [], []
@@ -119,7 +113,9 @@ def differences_table(
     return f"Differences, with 95 % intervals over questions (paired bootstrap):\n\n{table}\n", rows
 
 
-def seeds_differences(measured: Measured[K], pools: Sequence[Pool], ours: K, theirs: K) -> dict[str, Difference | None]:
+def seeds_differences(
+    measured: Measured, pools: Sequence[Pool], ours: object, theirs: object
+) -> dict[str, Difference | None]:
     """How two methods differ over these pools; seeds are averaged question by question."""
     means, base = ([mean_result(measured[pool.name][method]) for pool in pools] for method in (ours, theirs))
     return {metric: difference(means, base, metric) for metric in COMPARED}

@@ -5,9 +5,9 @@ from statistics import fmean
 from typing import Any
 
 from suffice.experiments import EXPERIMENTS, Bench
+from suffice.experiments.bench import names_of
 from suffice.experiments.main import LEARNED
 from suffice.paths import write_whole
-from suffice.pools import Pool
 from suffice.report.files import table_csv
 from suffice.report.html import Report, Section, figures, table, words
 from suffice.report.markdown import Page
@@ -23,35 +23,28 @@ def write_page(name: str, page: Page, bench: Bench) -> None:
     write_whole(bench.out / f"{name}.md", f"## {title}\n\n{_how(name, bench)}\n\n{page.text}\n".encode())
     for file, plots in page.pictures.items():
         draw_plots(plots, bench.out / file)
-    for suffix, rows in {"": page.rows, **{f"_{suffix}": rows for suffix, rows in page.more.items()}}.items():
+    for file, rows in {name: page.rows, f"{name}_differences": page.differences}.items():
         if rows:
-            write_whole(bench.out / f"{name}{suffix}.csv", table_csv(rows).encode())
+            write_whole(bench.out / f"{file}.csv", table_csv(rows).encode())
 
 
 def _how(name: str, bench: Bench) -> str:
     """The setting of an experiment, in a sentence: where it is the paper's, in few words."""
-    how = (
-        "on " + _listed(bench.train) + (", of the tested model where there are any" if len(bench.models()) > 1 else "")
-    )
+    how = f"on {names_of(bench.train)}"
     if bench.leave_one_out:
         how = "for each, on the same model's other benchmarks"
-    kept = ", the last network" if bench.keep == "last" else ""
-    networks = f"preset {bench.preset}, {bench.steps:,} steps{kept}; " if EXPERIMENTS[name].jobs else ""
-    return (
-        f"Trained {how}; tested on {_listed(bench.test)}; "
-        + "".join(f"{change}; " for change in bench.changes)
-        + f"{networks}{bench.repeats} repeats."
-    )
+    elif len(bench.models()) > 1:
+        how += ", of the tested model where there are any"
+    parts = [f"Trained {how}", f"tested on {names_of(bench.test)}", *bench.changes]
+    if EXPERIMENTS[name].jobs:
+        kept = ", the last network" if bench.keep == "last" else ""
+        parts.append(f"preset {bench.preset}, {bench.steps:,} steps{kept}")
+    return "; ".join([*parts, f"{bench.repeats} repeats."])
 
 
 def write_index(names: Iterable[str], bench: Bench) -> None:
-    """Write a page that shows several together."""
     pages = [(bench.out / f"{name}.md").read_text() for name in names]
     write_whole(bench.out / "index.md", "\n".join(["# The paper's experiments\n", *pages]).encode())
-
-
-def _listed(pools: Sequence[Pool]) -> str:
-    return ", ".join(pool.name for pool in pools)
 
 
 def experiments_report(pages: Mapping[str, Page], bench: Bench, settings: dict[str, Any]) -> Report:

@@ -71,7 +71,6 @@ def _panel(bench: Bench, benchmark: str, tested: Sequence[PoolVoter], trained: S
 
 
 def _full_vote(voter: PoolVoter) -> float:
-    """What a full vote of a voter costs on average."""
     counts = [fmean(filter(None, question.tokens or ())) for question in voter.pool if any(question.tokens or ())]
     return voter.price * DEFAULT_BUDGET * fmean(counts) / 1_000_000
 
@@ -83,7 +82,7 @@ def panel(bench: Bench) -> Page:
     files = {f"panel_{benchmark}.png": pictured(compared) for benchmark, compared in found.items()}
     text = [_text(*one) + pictures([file]) for one, file in zip(found.items(), files, strict=True)]
     plots = [{**panel_plot(compared), "title": f"The frontier on {name}"} for name, compared in found.items()]
-    return Page("\n".join(text), [row for one in found.items() for row in _rows(*one)], {}, plots, files)
+    return Page("\n".join(text), [row for one in found.items() for row in _rows(*one)], (), plots, files)
 
 
 def _text(benchmark: str, compared: PanelComparison) -> str:

@@ -108,11 +108,10 @@ def sweeps_page(name: str, title: str, rows: list[Row], drawn: Pictures, bench: 
         for suffix, (costs, quality) in drawn.items()
     }
     caption = seeds_told(bench, "Learned controllers") + more
-    return Page(f"{caption}\n{pictures(files)}", rows, {}, [section], files)
+    return Page(f"{caption}\n{pictures(files)}", rows, (), [section], files)
 
 
 def seeds_told(bench: Bench, which: str) -> str:
-    """How many seeds the points of learned controllers are means of."""
     if bench.seeds == 1:
         return f"{which} are of one seed."
     return f"{which} are means over {bench.seeds} seeds; bands and bars are ± one standard deviation over these."

@@ -1,30 +1,23 @@
 """Figure 5 of the paper: controllers trained on one model's pools, tested on another's."""
 
 from dataclasses import replace
+from itertools import product
 
-from suffice.experiments.bench import Bench, Experiment, by_model, model_of
+from suffice.experiments.bench import Bench, Experiment, Jobs, by_model, model_of
 from suffice.experiments.main import COMPARED, seeds_differences
 from suffice.experiments.scaling import FIGURES, by_axes, curves_plot, draw_penalties, seeds_told
 from suffice.report.markdown import Page, Row, cell, gap_columns, gap_text, markdown_table, pictures, spread_columns
-from suffice.training.setting import TrainingJob
 
 SKIPPED = "Skipped: it needs pools of two models, named MODEL__BENCHMARK, and there are of one only."
 
 
-def transfer_jobs(bench: Bench) -> dict[tuple[str, tuple[str, float], int], TrainingJob]:
-    """By test pool, model trained on and penalty, and seed; none where there is one model only."""
+def transfer_jobs(bench: Bench) -> Jobs:
+    """For each model trained on and each penalty; none where there is one model only."""
     if len({*bench.models(), *map(model_of, bench.test)}) < 2:
         return {}
-    penalties = bench.setting.penalties
-    return {
-        (pool.name, (source, draw), seed): bench.job(
-            bench.training_for(pool, source), seed, penalties=replace(penalties, draw=draw)
-        )
-        for source in bench.models()
-        for pool in bench.test
-        for draw in draw_penalties(bench)
-        for seed in range(bench.seeds)
-    }
+    kinds = product(bench.models(), draw_penalties(bench))
+    own = bench.setting.penalties
+    return bench.jobs({(model, draw): {"model": model, "penalties": replace(own, draw=draw)} for model, draw in kinds})
 
 
 def transfer(bench: Bench) -> Page:
@@ -64,7 +57,7 @@ def transfer(bench: Bench) -> Page:
         "Against controllers trained on the tested model, with 95 % intervals over questions (paired bootstrap):\n\n"
         f"{markdown_table(['trained on', 'tested on', *COMPARED], lines)}\n"
     )
-    return Page(text + pictures(["transfer.png"]), rows, {"differences": gap_rows}, [section], {"transfer.png": drawn})
+    return Page(text + pictures(["transfer.png"]), rows, gap_rows, [section], {"transfer.png": drawn})
 
 
 def _figures(row: Row) -> str:

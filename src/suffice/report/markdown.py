@@ -14,26 +14,24 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Page:
-    """An experiment to be read: Markdown, tables for machines, the main one and others by name, and plots.
+    """An experiment to be read: Markdown, tables for machines, and plots.
 
     `pictures` are the plots that lie beside the page, by file name; `plots` are for a report.
     """
 
     text: str
     rows: list[Row]
-    more: Mapping[str, list[Row]] = field(default_factory=dict)
+    differences: Sequence[Row] = ()
     plots: Sequence[Section] = ()
     pictures: Mapping[str, Sequence[Section]] = field(default_factory=dict)
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table, with its line of heads."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
 def pictures(names: Iterable[str]) -> str:
-    """Pictures that lie beside the page."""
     return "".join(f"\n![{name}]({name})\n" for name in names)
 
 
@@ -77,7 +75,6 @@ def gap_text(gap: Difference | None, metric: str, places: int | None = None) -> 
 
 
 def gap_columns(gaps: Mapping[str, Difference | None]) -> dict[str, float | None]:
-    """Differences with their intervals."""
     return {
         f"{metric}{suffix}": getattr(gap, name) if gap else None
         for metric, gap in gaps.items()
