@@ -28,7 +28,7 @@ Jobs = Mapping[tuple[str, Any, int], TrainingJob]
 """By test pool, kind and seed."""
 
 Measured = Mapping[str, Mapping[Any, Sequence[Result]]]
-"""By test pool and kind: one result of a rule, one for each seed of a learned controller."""
+"""By test pool and kind: a result, or one a seed."""
 
 
 def model_of(pool: Pool) -> str:
@@ -84,6 +84,10 @@ class Bench:
         return self.setting.budget
 
     @property
+    def draws(self) -> dict[str, Any]:
+        return {"budget": self.budget, "repeats": self.repeats, "seed": self.seed}
+
+    @property
     def changes(self) -> list[str]:
         """What of the setting is not the paper's, in words."""
         own, paper = (
@@ -107,7 +111,7 @@ class Bench:
         return progress_bar(title, total, self.executor)
 
     def check(self, allow_overlap: bool) -> None:
-        """Refuse what can't be run, and pools that share questions between training and test."""
+        """Refuse what can't be run, and training on the questions of a test."""
         for name in ("seeds", "repeats", "steps"):
             whole_number(name, getattr(self, name))
         check_keep(self.keep)
@@ -129,10 +133,7 @@ class Bench:
                         _check_overlap(other, pool)
 
     def training_for(self, tested: Pool, model: str | None = None) -> Training:
-        """The pools that a controller for this test pool is trained on.
-
-        Those of the model that is asked for; else those of the tested model, or all where there are none of it.
-        """
+        """Those of this model; else those of the tested one, or all where there are none of it."""
         if self.leave_one_out:
             model = model or model_of(tested)
             return tuple(p for p in self.test if model_of(p) == model and benchmark_of(p) != benchmark_of(tested))
@@ -151,15 +152,12 @@ class Bench:
         means: tuple[float | None, float | None] = (None, None),
         **changes: Any,
     ) -> TrainingJob:
-        """A training run for a test pool, maybe on another model's, in the bench's own setting but for these changes.
-
-        `means` are those of samples and rounds for which the penalties are found.
-        """
+        """Train for a test pool, maybe on another model; for `means` of samples and rounds penalties are found."""
         training, setting = self.training_for(tested, model), replace(self.setting, **changes)
         return TrainingJob(training, setting, self.preset, self.steps, self.seed + seed, *means)
 
     def jobs(self, kinds: Mapping[Any, Mapping[str, Any]], seeds: int | None = None) -> Jobs:
-        """Trainings for every test pool, kind and seed; a kind has arguments of `job`."""
+        """Trainings for every test pool, kind and seed; kinds have arguments of `job`."""
         return {
             (pool.name, kind, seed): self.job(pool, seed, **how)
             for pool in self.test
@@ -168,11 +166,11 @@ class Bench:
         }
 
     def missing(self, jobs: Iterable[TrainingJob]) -> list[TrainingJob]:
-        """Of these jobs those that no controller is there of, each once."""
+        """The jobs without a controller, each once."""
         return [job for job in {job_key(job): job for job in jobs}.values() if self._find(job) is None]
 
     def learned(self, jobs: Jobs) -> dict[tuple[str, Any, int], LearnedController]:
-        """The controllers of these jobs: trained on all cores, or taken from an earlier run."""
+        """The controllers of these jobs: of earlier runs, or trained now."""
         if missing := self.missing(jobs.values()):
             self._train(missing)
         found = {key: self._find(job) for key, job in {job_key(job): job for job in jobs.values()}.items()}
@@ -203,7 +201,7 @@ class Bench:
         return None
 
     def measure(self, jobs: Jobs, rules: Mapping[Any, str | Controller]) -> Measured:
-        """Replay rules, and the learned controllers of these jobs, on every test pool."""
+        """Replay rules, and the controllers of these jobs, on every test pool."""
         learned = self.learned(jobs)
         measured: dict[str, dict[Any, list[Result]]] = {}
         for pool in self.test:
@@ -216,16 +214,9 @@ class Bench:
 
     def evaluate(self, pool: Pool, controllers: Sequence[str | Controller]) -> list[Result]:
         with self.bar(f"replay of {pool.name}", len(pool.questions) * len(controllers)) as advance:
-            return evaluate(
-                pool,
-                controllers,
-                budget=self.budget,
-                repeats=self.repeats,
-                seed=self.seed,
-                penalties=self.setting.penalties,
-                progress=advance,
-                executor=self.executor or executor_for([pool], len(controllers), self.repeats),
-            )
+            executor = self.executor or executor_for([pool], len(controllers), self.repeats)
+            penalties = self.setting.penalties
+            return evaluate(pool, controllers, **self.draws, penalties=penalties, progress=advance, executor=executor)
 
 
 def _check_overlap(training: Pool, tested: Pool) -> None:
@@ -239,7 +230,7 @@ def _check_overlap(training: Pool, tested: Pool) -> None:
 
 
 def save_trained(trained: "Trained", job: TrainingJob, folder: Path) -> None:
-    """Keep both the best network of a run and its last one, for a bench to find."""
+    """Keep a run's best and last network for a bench to find."""
     for keep, one in zip(KEPT, (trained, trained.last or trained), strict=True):
         save_controller(one.controller, _path(folder, job, keep))
 
@@ -268,7 +259,7 @@ def _named(job: TrainingJob) -> str:
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment under a name of `suffice reproduce`: what it runs and shows, and the trainings that it needs."""
+    """An experiment of `suffice reproduce`: what it shows, and the trainings it needs."""
 
     title: str
     run: Callable[[Bench], Page]

@@ -18,32 +18,30 @@ from suffice.report.style import BLACK, BLUE, ORANGE, RED, SKY
 from suffice.tally import DEFAULT_BUDGET
 
 GRID = ((12.0, 3.5), (12.0, 6.0), (16.0, 4.5), (16.0, 8.0), (20.0, 5.5), (20.0, 8.0))
-"""Mean samples and mean rounds at a budget of 32: rounds of at most 4 draws can keep to each."""
+"""Mean samples and rounds, of 32 draws: rounds of at most 4 can keep to each."""
 
 FIXED_PENALTIES = tuple(Penalties(draw, round_) for draw, round_ in product(PENALTIES, (0.0, ROUND_PENALTY)))
-"""Those that `scaling` trains controllers for: the best for a budget is chosen among them."""
+"""Those of `scaling`: the best for a budget is chosen among them."""
 
 SLACK = 0.05
-"""A budget counts as kept where no mean is over it by more than this share."""
+"""A mean may be over its budget by this share."""
 
 WAYS = ("PPO-Lagrangian", "PPO, best fixed", "plan, dual search", "plan, best fixed")
 FIGURES = ("samples", "rounds", "agreement", "accuracy")
 
 MARKS = ((BLACK, "s"), (BLUE, "o"), (SKY, "^"), (RED, "*"), (ORANGE, "v"))
-"""Of the limits, and of the ways to keep to them: what learns in blues, what plans in reds."""
+"""Of the limits and the ways: what learns in blues, what plans in reds."""
 
 Limits = tuple[float, float]
 """The most samples and the most rounds on average."""
 
 
 def budgets_jobs(bench: Bench) -> Jobs:
-    """Controllers for each budget, and for fixed penalties."""
     fixed = {penalties: {"penalties": penalties} for penalties in FIXED_PENALTIES}
     return bench.jobs({**{limits: {"means": limits} for limits in _grid(bench)}, **fixed})
 
 
 def budgets(bench: Bench) -> Page:
-    """Whether budgets on average are kept out of sample, and how often the answers agree."""
     rows = kept(bench)
     section = _plotted(rows)
     text = (
@@ -67,7 +65,7 @@ def budgets(bench: Bench) -> Page:
 
 
 def kept(bench: Bench) -> list[Row]:
-    """How each way keeps to each budget on each test pool, and in the mean over a model's."""
+    """How each way keeps to each budget on test pools, and in the mean over a model's."""
     found = _settled(bench)
     measured: dict[str, dict[tuple[Limits, str], list[Result]]] = {}
     for pool in bench.test:
@@ -87,7 +85,7 @@ def kept(bench: Bench) -> list[Row]:
 
 
 def _settled(bench: Bench) -> dict[str, dict[tuple[Limits, str], Sequence[Controller]]]:
-    """By training pools, on which all is settled, the controllers of each budget and way."""
+    """The controllers of each budget and way, by training pools."""
     learned = bench.learned(budgets_jobs(bench))
     grid, seeds, actions = _grid(bench), range(bench.seeds), bench.setting.actions
     tested = {names_of(bench.training_for(pool)): pool for pool in bench.test}
@@ -112,7 +110,7 @@ def _settled(bench: Bench) -> dict[str, dict[tuple[Limits, str], Sequence[Contro
 
 
 def kept_row(limits: Limits, way: str, pool: str, runs: Sequence[Sequence[Result]]) -> Row:
-    """How a way keeps to a budget: the means over the seeds, and how many of them keep to it."""
+    """Means over the seeds, and how many of them keep to the budget."""
     figures = spread_columns(runs, FIGURES)
     met = sum(_excess(limits, *(mean_over_pools(run, name) or 0.0 for name in FIGURES[:2])) <= SLACK for run in runs)
     among = len(FIXED_PENALTIES) if "best fixed" in way else 0
@@ -121,7 +119,7 @@ def kept_row(limits: Limits, way: str, pool: str, runs: Sequence[Sequence[Result
 
 
 def _chooser(bench: Bench, training: Training, controllers: Sequence[Controller]) -> Callable[[Limits], Controller]:
-    """What chooses, by means on the training pools, who agrees most often within limits, or is least over them."""
+    """Choose the controller that agrees most within limits on the training pools, or is least over them."""
     results = evaluate(training, controllers, budget=bench.budget, repeats=SEARCH_REPEATS, confidence=False)
     columns = np.array([(result.samples, result.rounds, result.agreement) for result in results])
     means = columns.reshape(len(training), len(controllers), 3).mean(axis=0).tolist()
@@ -154,10 +152,7 @@ def _kept_cell(row: Row) -> str:
 
 
 def _plotted(rows: Sequence[Row]) -> Section:
-    """Samples over their limit against rounds over theirs: a panel a pool, a point a way and budget.
-
-    The line is where both are at their limits: what is below and to the left of it keeps to the budget.
-    """
+    """A panel a pool, a point a way and budget: what is within the lines keeps to it."""
     panels = []
     for pool in sorted(dict.fromkeys(row["pool"] for row in rows), key=lambda pool: "__" in pool):  # means first
         points: dict[str, Sequence[Point]] = {"the limits": [["", 1, 0, 1], ["", 1, 1, 1], ["", 0, 1, 1]]}

@@ -14,7 +14,7 @@ def explain_jobs(bench: Bench) -> Jobs:
 
 
 def explain(bench: Bench) -> Page:
-    """What the learned controller draws for each question, against how divided its answers are and how many right."""
+    """What the learned controller draws for each question."""
     rows: list[Row] = []
     lines, panels = [], []
     for pool, measured in zip(bench.test, bench.measure(explain_jobs(bench), {}).values(), strict=True):
@@ -48,7 +48,7 @@ def explain(bench: Bench) -> Page:
 
 
 def rank_correlation(points: Sequence[tuple[float, float]]) -> float | None:
-    """Spearman's; None where there are too few points, or all are alike."""
+    """Spearman's; None for too few points, or where all are alike."""
     if len(points) < 3 or min(len(set(column)) for column in zip(*points, strict=True)) == 1:
         return None
     return float(scipy.stats.spearmanr(points).statistic)

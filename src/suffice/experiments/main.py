@@ -27,7 +27,7 @@ from suffice.training.setting import TARGETS
 
 LEARNED = "RL-guided"
 LEARNED_METHODS = (LEARNED, *TARGETS)
-"""Those that are trained, in these tables and in those of the ablation."""
+"""Those that are trained, here and in the ablation."""
 SAMPLES = {"accuracy": "acc. %", "rounds": "rounds", "samples": "samples"}
 TOKENS = {"accuracy": "acc. %", "sequential_tokens": "seq. tokens", "total_tokens": "total tokens"}
 METHODS_OF_ROWS = {"ASC": "asc", "ESC": "esc", LEARNED: "rl"}
@@ -39,7 +39,7 @@ def main_jobs(bench: Bench) -> Jobs:
 
 
 def main(bench: Bench) -> Page:
-    """Tables 1 and 5, and the exact planner with the learned controllers' actions and penalties beside them."""
+    """Tables 1 and 5, and the exact planner with the same actions and penalties."""
     rules = {f"SC@{bench.budget}": "sc", "ASC": "asc", "ESC": "esc"}
     base = next(iter(rules))
     measured = bench.measure(main_jobs(bench), rules)
@@ -66,7 +66,7 @@ def main(bench: Bench) -> Page:
 
 
 def method_rows(measured: Measured) -> list[Row]:
-    """A row for each pool and method: means and deviations over the seeds."""
+    """A row a pool and method: means over the seeds."""
     return [
         {"pool": pool, "method": method, **spread_columns([[one] for one in results], results[0].by_question)}
         for pool, methods in measured.items()
@@ -75,16 +75,15 @@ def method_rows(measured: Measured) -> list[Row]:
 
 
 def paper_tables(pools: Sequence[Pool], rows: Sequence[Row], columns: Mapping[str, str], base: str) -> list[str]:
-    """A table a model: a row a method, a group of columns a benchmark, and the averages with changes against a base."""
+    """A table a model, a row a method: each benchmark, and averages with changes against a base."""
     tables = []
     for model, group in by_model(pools).items():
         heads = [f"{benchmark_of(pool)} {label}" for pool in group for label in columns.values()]
         heads += [f"avg. {label}" for label in columns.values()]
+        names = [pool.name for pool in group]
         by_method: dict[str, list[Row]] = {}
-        for pool in group:
-            for row in rows:
-                if row["pool"] == pool.name:
-                    by_method.setdefault(row["method"], []).append(row)
+        for row in (row for row in rows if row["pool"] in names):
+            by_method.setdefault(row["method"], []).append(row)
         lines = []
         for method, own in by_method.items():
             seeds = str(own[0]["seeds"]) if method in LEARNED_METHODS else ""
@@ -102,7 +101,7 @@ def paper_tables(pools: Sequence[Pool], rows: Sequence[Row], columns: Mapping[st
 def differences_table(
     measured: Measured, pairs: Sequence[tuple[str, str]], pools: Sequence[Pool]
 ) -> tuple[str, list[Row]]:
-    """The differences between pairs of methods over each model's pools, as Markdown and as rows."""
+    """Differences over each model's pools, as Markdown and as rows."""
     lines, rows = [], []
     for model, group in by_model(pools).items():
         for ours, theirs in pairs:
@@ -116,13 +115,13 @@ def differences_table(
 def seeds_differences(
     measured: Measured, pools: Sequence[Pool], ours: object, theirs: object
 ) -> dict[str, Difference | None]:
-    """How two methods differ over these pools; seeds are averaged question by question."""
+    """How two methods differ; seeds are averaged question by question."""
     means, base = ([mean_result(measured[pool.name][method]) for pool in pools] for method in (ours, theirs))
     return {metric: difference(means, base, metric) for metric in COMPARED}
 
 
 def mean_result(results: Sequence[Result]) -> Result:
-    """One result in place of several seeds', of which each question has the mean."""
+    """One result for several seeds, with each question's mean."""
     metrics = results[0].by_question
     means = {metric: np.mean([result.by_question[metric] for result in results], axis=0) for metric in metrics}
     return replace(results[0], by_question=means)

@@ -15,7 +15,6 @@ from suffice.report.questions import MOST_QUESTIONS, questions_section, votes_in
 
 
 def write_page(name: str, page: Page, bench: Bench) -> None:
-    """Write an experiment's page, its tables and pictures into the bench's folder."""
     from suffice.report.figures import draw_plots
 
     bench.out.mkdir(parents=True, exist_ok=True)
@@ -29,7 +28,7 @@ def write_page(name: str, page: Page, bench: Bench) -> None:
 
 
 def _how(name: str, bench: Bench) -> str:
-    """The setting of an experiment, in a sentence: where it is the paper's, in few words."""
+    """The setting in a sentence: where it is the paper's, in few words."""
     how = f"on {names_of(bench.train)}"
     if bench.leave_one_out:
         how = "for each, on the same model's other benchmarks"
@@ -48,7 +47,6 @@ def write_index(names: Iterable[str], bench: Bench) -> None:
 
 
 def experiments_report(pages: Mapping[str, Page], bench: Bench, settings: dict[str, Any]) -> Report:
-    """Each experiment as plots and a table, and the votes of the questions that were tested on."""
     found = {name: page for name, page in pages.items() if page.rows}  # others can't be run on these pools
     sections = [
         section for name, page in found.items() for section in (*page.plots, _table(EXPERIMENTS[name].title, page.rows))
@@ -62,20 +60,16 @@ def experiments_report(pages: Mapping[str, Page], bench: Bench, settings: dict[s
 
 
 def _sentence(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The learned controller against the full vote, in the mean over the pools."""
-
-    def mean(method: str, metric: str) -> float:
-        return fmean(row[metric] for row in rows if row["method"] == method)
-
     full = rows[0]["method"]
-    return (
-        f"{LEARNED}: {100 * (1 - mean(LEARNED, 'samples') / mean(full, 'samples')):.0f} % fewer samples than {full} in "
-        f"{mean(LEARNED, 'rounds'):.1f} rounds, {mean(LEARNED, 'agreement'):.1f} % the same answers"
-    )
+    own = [row for row in rows if row["method"] == LEARNED]
+    samples, rounds, agreement = (fmean(row[metric] for row in own) for metric in ("samples", "rounds", "agreement"))
+    share = samples / fmean(row["samples"] for row in rows if row["method"] == full)
+    fewer = f"{100 * (1 - share):.0f} % fewer samples than {full}"
+    return f"{LEARNED}: {fewer} in {rounds:.1f} rounds, {agreement:.1f} % the same answers"
 
 
 def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Section:
-    """All columns of the file that have figures, and a panel for each pool."""
+    """All columns that have figures, a panel a pool."""
     shown = [key for key in rows[0] if any(row[key] is not None for row in rows)]
     columns = [_column(key, [row[key] for row in rows]) for key in shown]
     lines = {"": list(rows)}

@@ -14,7 +14,7 @@ from suffice.training.setting import Setting
 
 PENALTIES = (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)
 ROUND_PENALTY = 0.01
-"""What a round costs in the second sweep of learned controllers, where it costs nothing in the first."""
+"""What a round costs in the second sweep of learned controllers."""
 
 THRESHOLDS = (0.6, 0.65, 0.75, 0.8, 0.87, 0.9, 0.92, 0.95, 0.98, 0.99)
 WINDOWS = (2, 3, 4, 5, 7)
@@ -38,10 +38,10 @@ LABELS = {
     "plan": "exact plan",
 }
 
-Pictures = Mapping[str, tuple[Sequence[str], str]]
-"""By a part of the file's name: the costs that are drawn beside each other, and the quality against them."""
+Drawing = tuple[Sequence[str], str]
+"""The costs that are drawn beside each other, and the quality against them."""
 
-DRAWN: Pictures = {
+DRAWN: Mapping[str, Drawing] = {
     "samples": (("rounds", "samples"), "accuracy"),
     "tokens": (("sequential_tokens", "total_tokens"), "accuracy"),
     "agreement": (("rounds", "samples"), "agreement"),
@@ -54,19 +54,16 @@ def scaling_jobs(bench: Bench) -> Jobs:
 
 
 def scaling(bench: Bench) -> Page:
-    """Figures 2, 4 and 7, and what a price for rounds does."""
-    dear = seeds_told(bench, f"Those with {ROUND_PENALTY} for a round")
     rows = swept(bench, ("sc", "asc", "esc"), scaling_jobs(bench))
-    return sweeps_page("scaling", TITLE, rows, DRAWN, bench, f" {dear}")
+    return sweeps_page(bench, "scaling", TITLE, rows, DRAWN)
 
 
 def draw_penalties(bench: Bench) -> list[float]:
-    """What a draw costs in a sweep: the paper's penalties, and the bench's own."""
+    """The paper's penalties, and the bench's own."""
     return sorted({*PENALTIES, bench.setting.penalties.draw})
 
 
 def sweep_jobs(bench: Bench, sweeps: Mapping[str, float]) -> Jobs:
-    """The sweeps of learned controllers, by what a round costs in them."""
     return bench.jobs(
         {
             (method, f"penalty_draw={draw}"): {"penalties": Penalties(draw, round_)}
@@ -77,7 +74,7 @@ def sweep_jobs(bench: Bench, sweeps: Mapping[str, float]) -> Jobs:
 
 
 def swept(bench: Bench, methods: Sequence[str], jobs: Jobs) -> list[Row]:
-    """Sweep rules, and the learned controllers of these jobs, on every test pool: a row a setting."""
+    """Sweep rules, and the controllers of these jobs, on every test pool: a row a setting."""
     rules = {(method, parameter): rule for method in methods for parameter, rule in _sweep(bench, method).items()}
     return [
         {"pool": pool, "method": method, "parameter": parameter, **spread_columns([[one] for one in results], FIGURES)}
@@ -87,8 +84,7 @@ def swept(bench: Bench, methods: Sequence[str], jobs: Jobs) -> list[Row]:
 
 
 def _sweep(bench: Bench, method: str) -> dict[str, str | Controller]:
-    """The settings of a rule, or of the planner: at the learned controllers' price of a round, and with their actions
-    where the bench has its own."""
+    """The planner has the learned controllers' price of a round, and the bench's own actions."""
     sizes = sorted({max(1, round(size * bench.budget / SIZES[-1])) for size in SIZES})
     rules = {"sc": ("draws", sizes), "asc": ("threshold", THRESHOLDS), "esc": ("window", WINDOWS)}
     if method in rules:
@@ -99,15 +95,16 @@ def _sweep(bench: Bench, method: str) -> dict[str, str | Controller]:
     return {f"penalty_draw={penalty}": Plan(penalty, own.penalties.round, actions) for penalty in draw_penalties(bench)}
 
 
-def sweeps_page(name: str, title: str, rows: list[Row], drawn: Pictures, bench: Bench, more: str = "") -> Page:
-    """The rows as curves, in pictures for each model."""
+def sweeps_page(bench: Bench, name: str, title: str, rows: list[Row], drawn: Mapping[str, Drawing]) -> Page:
+    caption = seeds_told(bench, "Learned controllers")
+    if any(row["method"] == "rl_rounds" for row in rows):
+        caption += " " + seeds_told(bench, f"Those with {ROUND_PENALTY} for a round")
     section = curves_plot(title, rows)
     files = {
         f"{name}_{model}_{suffix}.png": by_axes(section, costs, quality, [pool.name for pool in pools])
         for model, pools in by_model(bench.test).items()
         for suffix, (costs, quality) in drawn.items()
     }
-    caption = seeds_told(bench, "Learned controllers") + more
     return Page(f"{caption}\n{pictures(files)}", rows, (), [section], files)
 
 
@@ -118,10 +115,7 @@ def seeds_told(bench: Bench, which: str) -> str:
 
 
 def curves_plot(title: str, rows: Sequence[Row], labels: Mapping[str, str] = LABELS) -> Section:
-    """Plot quality against cost, a panel a pool and a line a method: the mean over the pools first.
-
-    Points that are means over seeds have a band and bars of one standard deviation.
-    """
+    """Plot quality against cost, a line a method and a panel a pool; bands are deviations over the seeds."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     styles = dict(zip(methods, looks(methods), strict=True))
     every = [*_means(rows), *rows]
@@ -148,7 +142,7 @@ def _point(row: Row, spreads: bool) -> Point:
 
 
 def _means(rows: Sequence[Row]) -> list[Row]:
-    """Each setting of each method in the mean over the pools."""
+    """The means over the pools, a row a setting."""
     settings: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         settings.setdefault((row["method"], row["parameter"]), []).append(row)
@@ -160,7 +154,7 @@ def _means(rows: Sequence[Row]) -> list[Row]:
 
 
 def by_axes(section: Section, costs: Sequence[str], quality: str, panels: Sequence[str]) -> list[Section]:
-    """Return some panels of a plot once for each cost, as pictures show them."""
+    """Some panels of a plot, once for each cost."""
     shown = [panel for panel in section["panels"] if panel["name"] in panels]
     y = [section["y"][list(QUALITIES).index(quality)]]
     return [{**section, "panels": shown, "x": [section["x"][list(COSTS).index(cost)]], "y": y} for cost in costs]

@@ -8,11 +8,9 @@ from suffice.experiments.main import COMPARED, seeds_differences
 from suffice.experiments.scaling import FIGURES, by_axes, curves_plot, draw_penalties, seeds_told
 from suffice.report.markdown import Page, Row, cell, gap_columns, gap_text, markdown_table, pictures, spread_columns
 
-SKIPPED = "Skipped: it needs pools of two models, named MODEL__BENCHMARK, and there are of one only."
-
 
 def transfer_jobs(bench: Bench) -> Jobs:
-    """For each model trained on and each penalty; none where there is one model only."""
+    """None where there is one model only."""
     if len({*bench.models(), *map(model_of, bench.test)}) < 2:
         return {}
     kinds = product(bench.models(), draw_penalties(bench))
@@ -21,26 +19,22 @@ def transfer_jobs(bench: Bench) -> Jobs:
 
 
 def transfer(bench: Bench) -> Page:
-    """Figure 5, and at the bench's penalty what other models' controllers differ in from the tested model's own."""
+    """Figure 5, and how controllers of other models differ from the tested model's own."""
     if not (jobs := transfer_jobs(bench)):
-        return Page(SKIPPED, [])
+        return Page("Skipped: it needs pools of two models, named MODEL__BENCHMARK, and there are of one only.", [])
     measured = bench.measure(jobs, {})
     sources, targets = bench.models(), by_model(bench.test)
     rows: list[Row] = []
-    for target, pools in targets.items():
-        for source in sources:
-            for draw in draw_penalties(bench):
-                runs = list(zip(*(measured[pool.name][source, draw] for pool in pools), strict=True))
-                names = {"trained": source, "tested": target, "penalty_draw": draw}
-                rows.append(names | spread_columns(runs, FIGURES))
+    for (target, pools), source, draw in product(targets.items(), sources, draw_penalties(bench)):
+        runs = list(zip(*(measured[pool.name][source, draw] for pool in pools), strict=True))
+        rows.append({"trained": source, "tested": target, "penalty_draw": draw} | spread_columns(runs, FIGURES))
     usual = bench.setting.penalties.draw
     lines, gap_rows = [], []
-    for target, pools in targets.items():
-        for source in sources if target in sources else []:
-            if source != target:
-                gaps = seeds_differences(measured, pools, (source, usual), (target, usual))
-                lines.append([source, target, *(gap_text(gap, metric) for metric, gap in gaps.items())])
-                gap_rows.append({"trained": source, "tested": target, **gap_columns(gaps)})
+    for (target, pools), source in product(targets.items(), sources):
+        if target in sources and source != target:
+            gaps = seeds_differences(measured, pools, (source, usual), (target, usual))
+            lines.append([source, target, *(gap_text(gap, metric) for metric, gap in gaps.items())])
+            gap_rows.append({"trained": source, "tested": target, **gap_columns(gaps)})
     points = [
         row | {"pool": f"tested on {row['tested']}", "method": row["trained"], "parameter": f"{row['penalty_draw']}"}
         for row in rows

@@ -23,13 +23,12 @@ def summary_sentence(judged: Judged) -> str:
 
 
 def promised(calibration: Calibration, judged: Judged) -> list[tuple[float, float | None, float, float | None]]:
-    """For each risk: the threshold that promises it, the share that it answers, and which part of that is wrong."""
+    """By risk: the threshold that promises it, the share that it answers, and how much of that is wrong."""
     thresholds = [(risk, calibration.threshold(risk, CONFIDENCE)) for risk in RISKS]
     return [(risk, least, *judged.answered(least)) for risk, least in thresholds]
 
 
 def calibration_tables(calibration: Calibration, judged: Judged) -> list[Columns]:
-    """Reliability by fifths, risk by coverage, and what can be promised."""
     reliability = Columns("Reliability", "fifth", {"probability\n%": ".1f", "right\n%": ".1f"})
     for number, (said, true) in enumerate(binned(judged.right, judged.truths), 1):
         reliability.add_row(f"{number} of {BINS}", 100 * said, 100 * true)
@@ -40,10 +39,8 @@ def calibration_tables(calibration: Calibration, judged: Judged) -> list[Columns
     title = f"Promised with {CONFIDENCE:.0%} confidence"
     promises = Columns(title, "risk", {"threshold": ".3f", "answered\n%": ".0f", "wrong\n%": ".1f"})
     for risk, threshold, share, wrong in promised(calibration, judged):
-        if threshold is None:
-            promises.add_row(f"{risk:g}", "none", None, None)
-        else:
-            promises.add_row(f"{risk:g}", threshold, 100 * share, _percent(wrong))
+        answered = None if threshold is None else 100 * share
+        promises.add_row(f"{risk:g}", "none" if threshold is None else threshold, answered, _percent(wrong))
     return [reliability, risks, promises]
 
 
@@ -68,7 +65,6 @@ def _figures(judged: Judged) -> dict[str, float | None]:
 
 
 def calibration_plots(judged: Judged) -> list[Section]:
-    """What is said against what is right, beside the certainty; and risk against coverage."""
     said: dict[str, list[Point]] = {
         f"{name} (error {100 * expected_error(some, judged.truths):.1f} points)": [
             ["", 100 * one, 100 * true] for one, true in binned(some, judged.truths)
@@ -85,7 +81,6 @@ def calibration_plots(judged: Judged) -> list[Section]:
 
 
 def judged_table(calibration: Calibration, judged: Mapping[str, Judged], risk: float | None) -> Columns:
-    """How true a calibration is on pools, and what it answers at a risk."""
     figures = {"right\n%": ".1f", "AUROC": ".3f", "Brier": ".3f", "error": ".3f"}
     if risk is not None:
         figures |= {"answered\n%": ".1f", "wrong\n%": ".1f"}

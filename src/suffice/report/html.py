@@ -27,7 +27,7 @@ Point = Sequence[str | float | None]
 
 @dataclass(frozen=True)
 class Report:
-    """What a report says first, the command that made it, its parts, and what it was made with."""
+    """What a report says first, its parts, and what it was made with."""
 
     title: str
     sentence: str
@@ -38,7 +38,7 @@ class Report:
 
 
 def report_html(report: Report, command: str) -> str:
-    """The whole file. What it shows is data and never markup: a policy lets nothing run but its own script."""
+    """The whole file. What it shows is data: a policy lets nothing run but its own script."""
     page = files("suffice.report") / "page"
     css, script = (f"\n{(page / name).read_text()}" for name in ("report.css", "report.js"))
     style, run = (b64encode(sha256(text.encode()).digest()).decode() for text in (css, script))
@@ -94,7 +94,7 @@ def _setting(value: Any) -> str:
 
 
 def _known(value: Any) -> Any:
-    """The same with nothing in it that JSON has no word for, and numbers as short as a reader needs them."""
+    """The same with no figure that JSON can't have, and in five places."""
     if isinstance(value, dict):
         return {name: _known(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -146,14 +146,14 @@ def plot(
 
 
 def apart(section: Section) -> list[Section]:
-    """A plot for each pair of axes: a picture has no menu to choose them from."""
+    """A plot for each pair of axes."""
     return [{**section, "x": [x], "y": [y]} for x in section["x"] for y in section["y"]]
 
 
 def panel(
     name: str, points: Mapping[str, Sequence[Point]], line: bool | str = False, styles: Sequence[tuple[str, str]] = ()
 ) -> Section:
-    """What a plot shows of one pool, or with no name of all: points by series, of which all or one may be lines."""
+    """A pool's points, or all with no name: series, of which all or one may be lines."""
     series = [
         {"name": label, "colour": colour, "marker": marker, "line": line in (True, label), "points": some}
         for (label, some), (colour, marker) in zip(points.items(), styles or looks(list(points)), strict=True)

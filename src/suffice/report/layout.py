@@ -17,9 +17,9 @@ AVERAGE = "average"
 
 
 class Columns:
-    """A table with a column of names and columns of figures, which have a heading and a format each.
+    """A column of names, and columns of figures by heading and format.
 
-    Titles of blocks take no part in how wide the names are, and a name that is too long has a line of its own.
+    Titles don't widen the names, and a name that is too long has a line of its own.
     """
 
     def __init__(self, title: str, names: str, figures: Mapping[str, str], least: int = 14, gap: int = 2) -> None:
@@ -31,12 +31,12 @@ class Columns:
         self._rows.append((Text(title, "bold"), ()))
 
     def add_row(self, name: str, *figures: float | str | None, style: str = "") -> None:
-        """Add a row: numbers are shown in the format of their column, texts as they are."""
+        """Add a row of numbers, in the formats of their columns, and texts."""
         cells = [shown(figure, places) for figure, places in zip(figures, self._figures.values(), strict=True)]
         self._rows.append((Text(name, style), cells))
 
     def section(self) -> Section:
-        """Return the table of a report: a panel for each block, and one of the averages or else of all rows."""
+        """The table of a report: a panel a block, and one of the averages or of all rows."""
         blocks: dict[str, list[list[Any]]] = {}
         block = ""
         for name, cells in self._rows:
@@ -54,7 +54,7 @@ class Columns:
         return table(self._title, columns, panels)
 
     def _widths(self, limit: int) -> list[int]:
-        """The widths of the columns, figures with the gap before them; the names have what these leave of the limit."""
+        """The widths of the columns with their gaps; names have what figures leave of the limit."""
         columns = zip(self._figures, *(cells for _, cells in self._rows if cells), strict=True)
         wide = [self._gap + max(map(_width, column)) for column in columns]
         longest = max([self._least, _width(self._names), *(name.cell_len for name, cells in self._rows if cells)])
@@ -86,7 +86,7 @@ class Columns:
 
 
 def _line(name: Text, cells: Sequence[str], widths: Sequence[int], style: str = "") -> Text:
-    """A name and its figures, with no spaces at the end, which a narrow terminal would fold."""
+    """A line with no spaces at its end, which a narrow terminal would fold."""
     padded = [" " * (width - cell_len(cell)) + cell for cell, width in zip(cells, widths[1:], strict=True)]
     line = Text.assemble(" ", name, " " * (widths[0] - name.cell_len), *padded, style=style)
     line.rstrip()
@@ -98,7 +98,7 @@ def _width(text: str) -> int:
 
 
 def _sortable(cell: str) -> str | list[Any]:
-    """A cell of a report: with the number that it begins with, to sort by."""
+    """A cell with the number that it begins with, to sort by."""
     found = re.match(r"[+-]?[\d,]*\.?\d+", cell)
     if not found:
         return cell

@@ -9,7 +9,7 @@ from suffice.replay.evaluate import spread
 from suffice.report.html import Section
 
 Row = dict[str, Any]
-"""A line of a table for machines, by the names of its columns."""
+"""A line of a table, by its columns."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def pictures(names: Iterable[str]) -> str:
 
 
 def shown(value: float | str | None, places: str = ".1f") -> str:
-    """A figure in this format, a dash where it isn't known; a text as it is."""
+    """A figure in this format, a dash where unknown; a text as it is."""
     if value is None:
         return "–"
     return value if isinstance(value, str) else f"{value:{places}}"
@@ -50,7 +50,7 @@ def text_of(value: float | None, metric: str = "") -> str:
 
 
 def cell(row: Row, metric: str) -> str:
-    """A row's figure, with its deviation over the seeds where there are several."""
+    """A row's figure with its deviation, where there is one."""
     text, deviation = text_of(row[metric], metric), row[f"{metric}_std"]
     if deviation is None:
         return text
@@ -58,7 +58,7 @@ def cell(row: Row, metric: str) -> str:
 
 
 def spread_columns(runs: Sequence[Sequence[Result]], metrics: Iterable[str]) -> Row:
-    """The number of seeds, and means and standard deviations over them; of each seed the mean over its pools."""
+    """Means and standard deviations over seeds, of each seed's mean over pools."""
     row: Row = {"seeds": len(runs)}
     for metric in metrics:
         row[metric], row[f"{metric}_std"] = spread([mean_over_pools(run, metric) for run in runs])
@@ -66,7 +66,7 @@ def spread_columns(runs: Sequence[Sequence[Result]], metrics: Iterable[str]) -> 
 
 
 def gap_text(gap: Difference | None, metric: str, places: int | None = None) -> str:
-    """A difference with its interval, in so many decimal places, or in those that suit the metric."""
+    """A difference with its interval, in as many places as suit the metric."""
     places = places or (4 if metric == "reward" else 2)
     if gap is None:
         return "–"

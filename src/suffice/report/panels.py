@@ -11,7 +11,6 @@ from suffice.report.markdown import gap_text
 
 
 def panel_table(compared: PanelComparison) -> Columns:
-    """A row a controller: voters alone, then the panel."""
     base = compared.baseline
     figures = {"accuracy\n%": ".1f", "agreement\n%": ".1f", "cost": ".4g", f"cost, % of\n{base.name}": ".1f"}
     title = f"{compared.questions} questions; samples by voter: {', '.join(compared.voters)}"
@@ -26,7 +25,7 @@ def panel_table(compared: PanelComparison) -> Columns:
 
 
 def panel_sentences(compared: PanelComparison) -> list[str]:
-    """For each of the panel's controllers: beside the better voter's full vote, and the best alone for the money."""
+    """Each of the panel's controllers beside the better voter's full vote and the best for the money."""
     base, told = compared.baseline, []
     for one in (one for one in compared.results if one.voter is None):
         gap, alone = one.difference(base), compared.best_alone(one.cost)
@@ -39,7 +38,7 @@ def panel_sentences(compared: PanelComparison) -> list[str]:
 
 
 def panel_json(compared: PanelComparison, **settings: Any) -> str:
-    """The settings of a replay and its results, each beside the full vote of the better voter."""
+    """Each result beside the full vote of the better voter."""
     base = compared.baseline
     about = {"voters": compared.voters, "weights": compared.weights, "questions": compared.questions}
     rows = []
@@ -51,7 +50,6 @@ def panel_json(compared: PanelComparison, **settings: Any) -> str:
 
 
 def panel_plot(compared: PanelComparison) -> Section:
-    """Accuracy and agreement against money: each voter alone with plan and with fixed numbers, and the panel."""
     base, series = compared.baseline, dict[str, list[PanelResult]]()
     for one in compared.results:
         kind = one.controller.partition(":")[0]
@@ -71,6 +69,6 @@ def panel_plot(compared: PanelComparison) -> Section:
 
 
 def pictured(compared: PanelComparison) -> list[Section]:
-    """The frontier as a picture: accuracy, or without gold answers agreement, against the share of the cost."""
+    """Accuracy, or without gold answers agreement, against the share of the cost."""
     accuracy, agreement, *_ = apart(panel_plot(compared))
     return [agreement if compared.baseline.accuracy is None else accuracy]

@@ -21,12 +21,9 @@ SECONDS_BETWEEN_LINES = 30.0
 
 @contextmanager
 def progress_bar(title: str, total: float | None, cluster: Any = None) -> Iterator[Callable[..., None]]:
-    """Give a function that is told of each step's size, and maybe of another title.
+    """Give a function that is told of each step's size, and maybe of another title; a terminal shows it after a second.
 
-    On a terminal a bar shows when the work takes over a second.
-
-    Of work without a total, which can't tell how far it is, it shows that time passes. Where the work is on a cluster,
-    it shows the cluster's `standing` too.
+    Of work without a total it shows that time passes, and of work on a cluster how that stands.
     """
     far = (TimeElapsedColumn(),) if total is None else (TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(TextColumn("{task.description}"), BarColumn(), *far, console=Console(stderr=True), transient=True)
@@ -57,7 +54,7 @@ def waiting(title: str) -> AbstractContextManager[object]:
 
 @contextmanager
 def training_bar(runs: int, steps: int, cluster: Any = None) -> Iterator[Callable[[int, "Watched"], None]]:
-    """Give a function that is told how each of several training runs stands; one bar for all."""
+    """Give a function that is told how each training run stands."""
     done = [0] * runs
     with progress_bar("training", max(runs * steps, 1), cluster) as advance:
 

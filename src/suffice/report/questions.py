@@ -16,11 +16,11 @@ MOST_ANSWERS = 12
 LONGEST_SHOWN = 30
 LONGEST_ANSWER = 200
 LONGEST_QUESTION = 1000
-"""A report shows so many questions, and of each so much: it stays a file that a browser opens at once."""
+"""What a report shows of questions: it stays a file that a browser opens at once."""
 
 
 def votes(pool: str, name: str, text: Any, gold: str | None, counts: Mapping[str | None, int]) -> Section:
-    """A question and its votes, the most first, cut where there are too many."""
+    """A question and its votes, cut where there are too many."""
     answers = sorted(((one, count) for one, count in counts.items() if one is not None), key=lambda pair: -pair[1])
     return {
         "pool": pool,
@@ -34,7 +34,6 @@ def votes(pool: str, name: str, text: Any, gold: str | None, counts: Mapping[str
 
 
 def votes_in_pool(pool: Pool, question: Question) -> Section:
-    """A question of a pool: its summary is the leader."""
     text, counts = question.extra.get("question"), Counter(question.answers)
     made = votes(pool.name, question.id, text, question.gold, counts)
     leader = [f"{short(answer, LONGEST_SHOWN)} ({leader_share(question):.0f} %)" for answer, _ in made["votes"][:1]]
@@ -42,7 +41,7 @@ def votes_in_pool(pool: Pool, question: Question) -> Section:
 
 
 def leader_share(question: Question) -> float:
-    """The leader's part of a question's responses, in percent."""
+    """The leader's share of a question's responses, in percent."""
     counts = np.bincount(question.codes[question.codes >= 0], minlength=1)
     return 100 * float(counts.max()) / max(len(question.codes), 1)
 
@@ -62,11 +61,11 @@ def questions_section(
 
 
 KEPT = ("id", "gold", "votes", "confidence", "certainty", "answer")
-"""What a report needs of a line of `suffice run` beside what the summary is made of, and the question."""
+"""What a report needs of a line of `suffice run` beside the summary's figures."""
 
 
 def outcomes_report(lines: Sequence[Mapping[str, Any]], total: int, sentence: str, settings: dict[str, Any]) -> Report:
-    """A file of questions and their outcomes, of which these are the first."""
+    """The outcomes of a file of questions, of which these are the first."""
     kinds: dict[str, list[Point]] = {}
     found = []
     for line in lines:

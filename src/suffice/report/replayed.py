@@ -35,13 +35,11 @@ BY_QUESTION = {
     "accuracy": figures("accuracy %", 2),
 }
 
-MAX_CURVES = 12
 WINDOWS = 8
 """A learning curve's points are running means over this part of the questions."""
 
 
 def evaluation_report(comparisons: Sequence[Comparison], pools: Sequence[Pool], settings: Mapping[str, Any]) -> Report:
-    """Controllers on pools: side by side, against what they cost, and question by question."""
     first, *others = (one.section() for one in evaluation_tables(comparisons))
     front = plot(
         "What it takes, and what it gives",
@@ -79,7 +77,7 @@ def _front(name: str, comparisons: Sequence[Comparison]) -> Section:
 
 
 def _by_question(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Section:
-    """A mark for each question and controller: the samples against how divided its answers are."""
+    """A mark a question and controller: the samples against how divided the answers are."""
     panels = []
     for comparison, pool in zip(comparisons, pools, strict=True):
         step = -(-len(pool.questions) // max(MOST_QUESTIONS // len(pools), 1))
@@ -110,13 +108,12 @@ def _training_curves(results: Sequence[Result]) -> list[Section]:
         return []
     x = [Axis("steps", 0, zero=True)]
     y = [Axis("reward", 3), Axis("samples", zero=True), Axis("rounds", zero=True)]
-    shown = dict(list(points.items())[:MAX_CURVES])
     note = "On the training pools, during training; the best moment is kept."
-    return [plot("Learning curves", x, y, [panel("", shown, line=True)], note)]
+    return [plot("Learning curves", x, y, [panel("", points, line=True)], note)]
 
 
 def reliability_plots(comparisons: Sequence[Comparison], pools: Sequence[Pool], begins: str = "") -> list[Section]:
-    """Confidence, of those whose name begins so, and certainty against what came true."""
+    """Confidence, of names that begin so, and certainty against what came true."""
     confidence = {name: known for name, known in reliabilities(comparisons).items() if name.startswith(begins)}
     found = []
     for sure, known, note in (
@@ -144,7 +141,6 @@ def reliability_plots(comparisons: Sequence[Comparison], pools: Sequence[Pool], 
 
 
 def _questions(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Section:
-    """Each question's votes in the pool, and what each controller took of them."""
     names = [result.controller for result in comparisons[0].results]
     kinds = [name.split(":")[0] for name in names]
     place = next((kinds.index(kind) for kind in ("plan", "rl") if kind in kinds), len(kinds) - 1)  # told of first
@@ -166,7 +162,6 @@ def _questions(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Sect
 
 
 def advice_plot(advice: Advice) -> Section:
-    """Tokens, and agreement, against latency: all that was tried, the front, and what is advised."""
     points: dict[str, list[Point]] = {"front": [_point(one) for one in advice.front]}  # below the marks of its ways
     for choice in advice.choices:
         kind = f"flow, by {choice.flow.order}" if choice.flow else "rounds"
@@ -183,7 +178,6 @@ def _point(choice: Choice) -> Point:
 
 
 def learning_plot(replays: Sequence[LearningReplay]) -> Section:
-    """Samples and agreement against the number of questions seen, a panel a pool."""
     served = {
         one.pool: {"without learning": _traffic_points(one.staying), "learning": _traffic_points(one.learning)}
         for one in replays
@@ -194,7 +188,7 @@ def learning_plot(replays: Sequence[LearningReplay]) -> Section:
 
 
 def _traffic_points(runs: Sequence[TrafficRun]) -> list[Point]:
-    """Running means of samples and agreement over the orders, against the middle of each window: 100 points at most."""
+    """Running means over the orders, against the middle of each window: 100 points at most."""
     samples = np.mean([run.samples for run in runs], axis=0)
     agreement = 100 * np.mean([run.agrees for run in runs], axis=0)
     window = max(1, len(samples) // WINDOWS)

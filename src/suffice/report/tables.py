@@ -1,6 +1,6 @@
 """Tables for the terminal: what a replay measured and what a pool looks like."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -8,27 +8,18 @@ from suffice.controllers import ConditionedController
 from suffice.penalties import Penalties
 from suffice.pools import Summary
 from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_over_pools
-from suffice.replay.compare import Difference, reliabilities
-from suffice.replay.evaluate import spread
+from suffice.replay.compare import reliabilities
 from suffice.replay.learning import LearningReplay, bends
 from suffice.report.layout import AVERAGE, Columns
-from suffice.report.markdown import gap_text, text_of
+from suffice.report.markdown import gap_text, spread_columns, text_of
 
 if TYPE_CHECKING:
     from suffice.training.learner import Trained
 
 
-Block = tuple[str, Sequence[Comparison]]
-"""A title, and the pools that the rows below it are means over."""
-
-Cell = Callable[[str, Sequence[Result], Sequence[Comparison]], str]
-"""From a metric, a controller's results on some pools and these pools to a figure."""
-
-
 def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Columns]:
-    """The comparison in samples and rounds, the one in tokens, the differences to the baseline, the reliability."""
     first = comparisons[0]
-    blocks: list[Block] = [(pool.baseline.pool, [pool]) for pool in comparisons]
+    blocks: list[tuple[str, Sequence[Comparison]]] = [(pool.baseline.pool, [pool]) for pool in comparisons]
     if len(blocks) > 1:
         blocks.append((AVERAGE, comparisons))
     base = first.baseline.controller
@@ -40,28 +31,23 @@ def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Columns]:
         answers.insert(1, "field_accuracy")
     worth = ["sequential_tokens", "total_tokens", "reward", *["regret"] * bool(first.ceilings)]
     tables = [
-        _table(f"Samples and rounds; {cost}", blocks, [*answers, "rounds", "samples"], _figure),
-        _table(f"Tokens and reward; {cost}", blocks, worth, _figure),
+        _table(f"Samples and rounds; {cost}", blocks, [*answers, "rounds", "samples"]),
+        _table(f"Tokens and reward; {cost}", blocks, worth),
     ]
     if any(result is not first.baseline for result in first.results):
-        known = difference(first.results[:1], [first.baseline], "samples")
-        title = f"Differences to {base}, {intervals_told(known)}"
-        tables.append(_table(title, blocks, ["accuracy", "samples", "reward"], _interval, least=6))
+        gap = difference(first.results[:1], [first.baseline], "samples")
+        intervals = "with paired 95 % intervals over questions"
+        if gap and gap.low is None:
+            intervals = "without intervals: there are too few questions"
+        title = f"Differences to {base}, {intervals}"
+        tables.append(_table(title, blocks, ["accuracy", "samples", "reward"], differences=True))
     if first.baseline.reliability:
         tables.append(_reliability_table(comparisons))
     return tables
 
 
-def intervals_told(gap: Difference | None) -> str:
-    few = gap is not None and gap.low is None
-    return "without intervals: there are too few questions" if few else "with paired 95 % intervals over questions"
-
-
 def replay_sentences(comparisons: Sequence[Comparison]) -> dict[str, str]:
-    """What a replay came to: samples saved, how often an independent full vote agrees, and tokens saved.
-
-    Each only where it is known: there must be a full vote, and something to compare with it.
-    """
+    """Samples and tokens saved, and how an independent full vote agrees, where known."""
     said = {}
     if without := [pool.baseline.pool for pool in comparisons if not pool.baseline.share]:
         names = ", ".join(without)
@@ -113,7 +99,6 @@ def _best_and_full(comparisons: Sequence[Comparison]) -> tuple[Sequence[Result],
 
 
 def _reliability_table(comparisons: Sequence[Comparison]) -> Columns:
-    """How sure outcomes are, and how often they agree with the full vote; all pools together."""
     figures = dict.fromkeys(("confidence\n%", "agreement\n%", "calibration\nerror"), ".1f")
     table = Columns("Reliability of the confidence, all pools together", "", figures)
     for name, reliability in reliabilities(comparisons).items():
@@ -134,7 +119,6 @@ def pool_table(summaries: Sequence[Summary]) -> Columns:
 
 
 def training_table(trained: "Sequence[Trained]") -> Columns:
-    """What each seed's controller does on the training pools, their mean and deviation, and the rules' rewards."""
     metrics = ["reward", "accuracy", "agreement", "rounds", "samples"]
     figures = {"steps": ","} | {_HEADINGS[metric]: ".3f" if metric == "reward" else ".1f" for metric in metrics}
     table = Columns("On the training pools", "", figures, least=10, gap=1)
@@ -142,7 +126,9 @@ def training_table(trained: "Sequence[Trained]") -> Columns:
         means = (mean_over_pools(one.results, metric) for metric in metrics)
         table.add_row(f"seed {one.seed}", one.controller.card["steps"], *means)
     if len(trained) > 1:
-        table.add_row("mean ± std", "", *(_spread(trained, metric) for metric in metrics))
+        row = spread_columns([one.results for one in trained], metrics)
+        spreads = (f"{text_of(row[one], one)} ± {text_of(row[f'{one}_std'], one)}" for one in metrics)
+        table.add_row("mean ± std", "", *("–" if text.startswith("–") else text for text in spreads))
     for rule, known in trained[0].controller.card["rules"].items():
         table.add_row(rule, "", known["reward"], "", "", known["rounds"], known["samples"])
     return table
@@ -162,13 +148,19 @@ def controllers_table(shipped: ConditionedController) -> Columns:
     return table
 
 
-def _table(title: str, blocks: Sequence[Block], metrics: Sequence[str], cell: Cell, least: int = 14) -> Columns:
-    """A row a controller in each block; the baseline has no differences."""
-    table = Columns(title, "", {_HEADINGS[metric]: "" for metric in metrics}, least)
+def _table(
+    title: str,
+    blocks: Sequence[tuple[str, Sequence[Comparison]]],
+    metrics: Sequence[str],
+    differences: bool = False,
+) -> Columns:
+    """A row a controller in each block of pools; the baseline has no differences."""
+    table = Columns(title, "", {_HEADINGS[metric]: "" for metric in metrics}, least=6 if differences else 14)
+    cell = _interval if differences else _figure
     for name, pools in blocks:
         table.add_title(name)
         for results in zip(*(pool.results for pool in pools), strict=True):
-            if cell is not _interval or results[0] is not pools[0].baseline:
+            if not differences or results[0] is not pools[0].baseline:
                 table.add_row(f"  {results[0].controller}", *(cell(metric, results, pools) for metric in metrics))
     return table
 
@@ -206,13 +198,7 @@ def _interval(metric: str, results: Sequence[Result], pools: Sequence[Comparison
     return gap_text(gap, metric, 3 if metric == "reward" else 2)
 
 
-def _spread(trained: "Sequence[Trained]", metric: str) -> str | None:
-    mean, deviation = spread([mean_over_pools(one.results, metric) for one in trained])
-    return mean if mean is None else f"{text_of(mean, metric)} ± {text_of(deviation, metric)}"
-
-
 def clock_table(comparisons: Sequence[Comparison], tokens_per_second: float | None) -> Columns:
-    """What the clock says: the critical path, all that was generated, and the draws that were started."""
     seconds = {"latency\nseconds": ".1f"} if tokens_per_second else {}
     figures = {"latency\ntokens": ".0f", **seconds, "spent\ntokens": ".0f", "launched": ".1f", "counted": ".1f"}
     table = Columns("The clock", "", figures)
@@ -233,7 +219,7 @@ def choice_options(choice: Choice) -> str:
 
 
 def advice_table(advice: Advice, tokens_per_second: float, every: bool = False) -> Columns:
-    """The ways that no other beats in both latency and tokens, or every way, and asking once beside them."""
+    """The ways that no other beats in both latency and tokens, or every way, beside asking once."""
     latency = {"latency\ntokens": ".0f"} if tokens_per_second == 1 else {"latency\nseconds": ".1f"}
     figures = latency | {"spent\ntokens": ".0f", "agreement\n%": ".1f", "accuracy\n%": ".1f"}
     table = Columns("All that was tried" if every else "Neither quicker nor cheaper", "", figures)
@@ -244,7 +230,6 @@ def advice_table(advice: Advice, tokens_per_second: float, every: bool = False) 
 
 
 def learning_table(replay: LearningReplay, penalties: Penalties) -> Columns:
-    """What a pool as traffic took, by the number of questions seen: without learning → with it."""
     figures = dict.fromkeys(("samples", "agreement\n%", "reward"), "")
     table = Columns(f"{replay.pool} as traffic: without learning → with it", "questions", figures)
     for means in replay.curve(bends(replay.questions), penalties):

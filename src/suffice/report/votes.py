@@ -33,7 +33,7 @@ LONGEST = 40
 
 @contextmanager
 def vote_display(console: Console, quiet: bool = False) -> Iterator["Watch"]:
-    """Give a function that is told of every moment of a run, and shows it unless it shall be quiet."""
+    """Give a function that shows each moment of a vote, unless it shall be quiet."""
     if quiet or not console.is_terminal:
 
         def print_line(moment: "Moment") -> None:
@@ -56,7 +56,7 @@ def vote_display(console: Console, quiet: bool = False) -> Iterator["Watch"]:
 
 
 def _decided(moment: "Moment") -> str:
-    """A round in one line: how the votes stand, how sure that is, and what the controller makes of it, if it did."""
+    """A round in one line, where it is decided on: the votes, how sure that is, and the decision."""
     tally = moment.tally
     if moment.decision is None or not tally.draws:
         return ""
@@ -73,7 +73,6 @@ def _decided(moment: "Moment") -> str:
 
 
 def _bars(tally: Tally) -> Table:
-    """The answers with the most votes, a bar each."""
     table = Table.grid(padding=(0, 1))
     for answer, count in list(tally.votes.items())[:MOST_ANSWERS]:
         weight, colour = ("bold", "green") if answer == tally.leader else ("", "blue")
@@ -101,7 +100,7 @@ def _field_bars(fields: "Mapping[str, Tally]") -> Table:
 
 
 def _least_settled(fields: "Mapping[str, Tally]") -> "dict[str, Tally]":
-    """The fields, first those whose leader has the least lead."""
+    """The fields, those with the least lead first."""
     return dict(sorted(fields.items(), key=lambda one: one[1].top(1)[0] - one[1].top(2)[1]))
 
 
@@ -115,7 +114,6 @@ def printable(text: str) -> str:
 
 
 def outcome_lines(outcome: "Outcome") -> list[str]:
-    """The answer, and what it took against the full budget."""
     sure, repeats = "", outcome.stop_reason == "repeats"
     if outcome.confidence is not None and outcome.samples and not repeats:
         sure = f"; {outcome.confidence:.1%} sure that {outcome.budget} samples would elect the same"
@@ -172,10 +170,7 @@ def _field_line(pointer: str, field: "FieldOutcome") -> str:
 
 
 def outcomes_summary(lines: Sequence[dict[str, Any]], price: float = 0.0, prompt_price: float = 0.0) -> str:
-    """What answering a file of questions came to: what it took over asking once, what that changed, what was saved.
-
-    Prices are those of a million tokens, of responses and of prompts.
-    """
+    """What answers took over asking once, changed and saved; prices are of a million tokens."""
     graded = [line["right"] for line in lines if line["right"] is not None]
     accuracy = f"accuracy {fmean(graded):.1%} ({sum(graded)} of {len(graded)} with gold), " if graded else ""
     fields = [line["fields_right"] for line in lines if line.get("fields_right") is not None]
@@ -193,7 +188,6 @@ def outcomes_summary(lines: Sequence[dict[str, Any]], price: float = 0.0, prompt
 
 
 def coverage_sentence(lines: Sequence[dict[str, Any]], risk: float) -> str:
-    """Which part of the answers is sure enough, and how many of those are right where that is known."""
     sure = [line for line in lines if line["sure"]]
     graded = [line["right"] for line in sure if line["right"] is not None]
     right = f"; {sum(graded)} of {len(graded)} with gold are right" if graded else ""
@@ -214,7 +208,7 @@ def _cost(lines: Sequence[dict[str, Any]], price: float, prompt_price: float) ->
 
 
 def _unsettled(lines: Sequence[dict[str, Any]], settled: Sequence[dict[str, Any]]) -> str:
-    """How many votes saved nothing because they were never settled, and why; nothing where all were."""
+    """How many votes were never settled, and why."""
     none = sum(line["none"] for line in lines)
     copies = sum(line["stop_reason"] == "repeats" and not line["none"] for line in lines)
     counts = {
@@ -227,7 +221,7 @@ def _unsettled(lines: Sequence[dict[str, Any]], settled: Sequence[dict[str, Any]
 
 
 def _saved(lines: Sequence[dict[str, Any]], settled: Sequence[dict[str, Any]]) -> str:
-    """What votes that were settled saved of their budgets; prompts that were sent again are set against it."""
+    """What settled votes saved of their budgets, less prompts that were sent again."""
     if not settled:
         return ""
     spent, saved, tokens, unspent = (
