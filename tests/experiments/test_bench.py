@@ -13,7 +13,7 @@ from helpers.toys import budgets, panels, put, sweeps
 from suffice import OptionError, Penalties, Pool, PoolError
 from suffice.experiments import EXPERIMENTS, Bench
 from suffice.experiments.bench import job_key
-from suffice.experiments.main import LEARNED, seeds_differences
+from suffice.experiments.main import LEARNED, seeds_gaps
 from suffice.planning import budgets as planning_budgets
 from suffice.training.setting import Setting, TrainingJob
 
@@ -107,7 +107,7 @@ def test_rows_and_curves_are_means_over_seeds_with_deviations_and_pairs_have_int
     assert first["samples"] == pytest.approx(sum(samples) / 2)
     assert first["samples_std"] == pytest.approx(abs(samples[0] - samples[1]) / 2**0.5) != 0
     assert curves["sc"]["samples_std"] is None
-    gap = seeds_differences(measured, own.test, LEARNED, "SC@32")["samples"]
+    gap = seeds_gaps(measured, own.test, LEARNED, "SC@32")["samples"]
     assert gap is not None and gap.low is not None and gap.high is not None
     assert gap.low <= gap.mean <= gap.high < 0
     page = transfer.run(own)

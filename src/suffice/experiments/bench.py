@@ -1,4 +1,4 @@
-"""The ground of the paper's experiments: which pools train and test, and the controllers trained on them."""
+"""What experiments stand on: pools to train and test on, and the controllers trained on them."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -173,7 +173,8 @@ class Bench:
         """The controllers of these jobs: of earlier runs, or trained now."""
         if missing := self.missing(jobs.values()):
             self._train(missing)
-        found = {key: self._find(job) for key, job in {job_key(job): job for job in jobs.values()}.items()}
+        each = {job_key(job): job for job in jobs.values()}
+        found = {key: self._find(job) for key, job in each.items()}
         learned = {name: one for name, job in jobs.items() if (one := found[job_key(job)])}
         if len(learned) < len(jobs):
             raise KeyboardInterrupt

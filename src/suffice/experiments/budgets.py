@@ -1,4 +1,4 @@
-"""The paper's proposition as an experiment: budgets on average, met by penalties that are found or chosen."""
+"""The paper's proposition: budgets on average, met by penalties that are found or chosen."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -13,7 +13,7 @@ from suffice.planning import Plan
 from suffice.replay import Result, evaluate, mean_over_pools
 from suffice.replay.targets import SEARCH_REPEATS, meet
 from suffice.report.html import Axis, Point, Section, panel, plot
-from suffice.report.markdown import Page, Row, cell, markdown_table, pictures, spread_columns
+from suffice.report.markdown import Page, Row, cell, markdown_table, pictures, spreads
 from suffice.report.style import BLACK, BLUE, ORANGE, RED, SKY
 from suffice.tally import DEFAULT_BUDGET
 
@@ -111,11 +111,12 @@ def _settled(bench: Bench) -> dict[str, dict[tuple[Limits, str], Sequence[Contro
 
 def kept_row(limits: Limits, way: str, pool: str, runs: Sequence[Sequence[Result]]) -> Row:
     """Means over the seeds, and how many of them keep to the budget."""
-    figures = spread_columns(runs, FIGURES)
-    met = sum(_excess(limits, *(mean_over_pools(run, name) or 0.0 for name in FIGURES[:2])) <= SLACK for run in runs)
+    figures = spreads(runs, FIGURES)
+    means = [[mean_over_pools(run, name) or 0.0 for name in ("samples", "rounds")] for run in runs]
+    met = sum(_excess(limits, samples, rounds) <= SLACK for samples, rounds in means)
     among = len(FIXED_PENALTIES) if "best fixed" in way else 0
-    about = {"samples_limit": limits[0], "rounds_limit": limits[1], "way": way, "pool": pool, "seeds": figures["seeds"]}
-    return about | {"among": among, "kept": met} | figures
+    about = {"samples_limit": limits[0], "rounds_limit": limits[1], "way": way, "pool": pool}
+    return about | {"seeds": len(runs), "among": among, "kept": met} | figures
 
 
 def _chooser(bench: Bench, training: Training, controllers: Sequence[Controller]) -> Callable[[Limits], Controller]:
@@ -162,12 +163,11 @@ def _plotted(rows: Sequence[Row]) -> Section:
         panels.append(panel(pool, points, "the limits", MARKS))
     x = Axis("samples, as a share of their limit", 2, zero=True)
     y = Axis("rounds, as a share of theirs", 2, zero=True)
-    return plot(TITLE, [x], [y], panels, sizes=3)
+    return plot("", [x], [y], panels, sizes=3)
 
 
 def _point(row: Row, samples: float, rounds: float) -> Point:
     return [f"{samples:g} samples in {rounds:g} rounds", row["samples"] / samples, row["rounds"] / rounds, samples]
 
 
-TITLE = "Budgets on average"
-EXPERIMENT = Experiment(TITLE, budgets, budgets_jobs)
+EXPERIMENT = Experiment("Budgets on average", budgets, budgets_jobs)

@@ -1,4 +1,4 @@
-"""Elections side by side: what each gains over the plain vote, at the stops of SC, of the plan and of half as many."""
+"""Ours: what elections gain over the plain vote, at the stops of SC and of plans."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -146,7 +146,9 @@ def _cell(results: Sequence[ElectionResult], pools: Sequence[str]) -> str:
 def _mean(chosen: Sequence[ElectionResult]) -> float | None:
     """The mean accuracy over pools; None without gold answers."""
     known = [one.accuracy[~np.isnan(one.accuracy)] for one in chosen]
-    return float(np.mean([values.mean() for values in known])) if all(values.size for values in known) else None
+    if not all(values.size for values in known):
+        return None
+    return float(np.mean([values.mean() for values in known]))
 
 
 EXPERIMENT = Experiment("Elections by weight", elections)

@@ -39,7 +39,7 @@ def explain(bench: Bench) -> Page:
         panels.append(panel(pool.name, {"rl": points}))
         rows += own
     x = [Axis("how divided the answers are (entropy, nats)", 2, zero=True), percent("responses that are right")]
-    section = plot(TITLE, x, [Axis("samples", zero=True)], panels)
+    section = plot("", x, [Axis("samples", zero=True)], panels)
     gold = all(any(question.share_right is not None for question in pool.questions) for pool in bench.test)
     drawn = apart(section)[: None if gold else 1]
     table = markdown_table(["pool", "with entropy", "with accuracy"], lines)
@@ -54,5 +54,4 @@ def rank_correlation(points: Sequence[tuple[float, float]]) -> float | None:
     return float(scipy.stats.spearmanr(points).statistic)
 
 
-TITLE = "Where the samples go"
-EXPERIMENT = Experiment(TITLE, explain, explain_jobs)
+EXPERIMENT = Experiment("Where the samples go", explain, explain_jobs)

@@ -13,8 +13,7 @@ def frontier_jobs(bench: Bench) -> Jobs:
 
 def frontier(bench: Bench) -> Page:
     rows = swept(bench, ("sc", "asc", "esc", "plan"), frontier_jobs(bench))
-    return sweeps_page(bench, "frontier", TITLE, rows, DRAWN)
+    return sweeps_page(bench, "frontier", rows, DRAWN)
 
 
-TITLE = "The planner's frontier"
-EXPERIMENT = Experiment(TITLE, frontier, frontier_jobs)
+EXPERIMENT = Experiment("The planner's frontier", frontier, frontier_jobs)

@@ -1,4 +1,4 @@
-"""Tables 1 and 5 of the paper: rules and the learned controller side by side, in samples and rounds and in tokens."""
+"""Tables 1 and 5 of the paper: rules and the learned controller, in samples, rounds and tokens."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,17 +12,7 @@ from suffice.planning import EXACT_BUDGET, Plan
 from suffice.pools import Pool
 from suffice.replay import Difference, Result, difference
 from suffice.replay.evaluate import spread
-from suffice.report.markdown import (
-    Page,
-    Row,
-    cell,
-    gap_columns,
-    gap_text,
-    markdown_table,
-    pictures,
-    spread_columns,
-    text_of,
-)
+from suffice.report.markdown import Page, Row, cell, gap_columns, gap_text, markdown_table, pictures, spreads, text_of
 from suffice.training.setting import TARGETS
 
 LEARNED = "RL-guided"
@@ -31,6 +21,7 @@ LEARNED_METHODS = (LEARNED, *TARGETS)
 SAMPLES = {"accuracy": "acc. %", "rounds": "rounds", "samples": "samples"}
 TOKENS = {"accuracy": "acc. %", "sequential_tokens": "seq. tokens", "total_tokens": "total tokens"}
 METHODS_OF_ROWS = {"ASC": "asc", "ESC": "esc", LEARNED: "rl"}
+Gaps = dict[str, Difference | None]
 COMPARED = ("accuracy", "agreement", "samples", "rounds", "reward")
 
 
@@ -58,9 +49,9 @@ def main(bench: Bench) -> Page:
             f"Mean reward: {LEARNED} {mean:.4f}, the exact planner with the same actions and penalties {best:.4f}: "
             f"a regret of {best - mean:.4f}.\n\n"
         )
-    section = curves_plot(TITLE, points)
+    section = curves_plot(points)
     drawn = by_axes(section, ("rounds", "samples"), "agreement", [pool.name for pool in bench.test])
-    differences, gaps = differences_table(measured, [(LEARNED, rule) for rule in rules], bench.test)
+    differences, gaps = gaps_table(measured, [(LEARNED, rule) for rule in rules], bench.test)
     text = "\n".join(tables) + f"{reward}{differences}{pictures(['main.png'])}"
     return Page(text, rows, gaps, [section], {"main.png": drawn})
 
@@ -68,7 +59,7 @@ def main(bench: Bench) -> Page:
 def method_rows(measured: Measured) -> list[Row]:
     """A row a pool and method: means over the seeds."""
     return [
-        {"pool": pool, "method": method, **spread_columns([[one] for one in results], results[0].by_question)}
+        {"pool": pool, "method": method, **spreads([[one] for one in results], results[0].by_question)}
         for pool, methods in measured.items()
         for method, results in methods.items()
     ]
@@ -98,23 +89,19 @@ def paper_tables(pools: Sequence[Pool], rows: Sequence[Row], columns: Mapping[st
     return tables
 
 
-def differences_table(
-    measured: Measured, pairs: Sequence[tuple[str, str]], pools: Sequence[Pool]
-) -> tuple[str, list[Row]]:
+def gaps_table(measured: Measured, pairs: Sequence[tuple[str, str]], pools: Sequence[Pool]) -> tuple[str, list[Row]]:
     """Differences over each model's pools, as Markdown and as rows."""
     lines, rows = [], []
     for model, group in by_model(pools).items():
         for ours, theirs in pairs:
-            gaps = seeds_differences(measured, group, ours, theirs)
+            gaps = seeds_gaps(measured, group, ours, theirs)
             lines.append([model, f"{ours} − {theirs}", *(gap_text(gap, metric) for metric, gap in gaps.items())])
             rows.append({"model": model, "method": ours, "against": theirs, **gap_columns(gaps)})
     table = markdown_table(["model", "difference", *COMPARED], lines)
     return f"Differences, with 95 % intervals over questions (paired bootstrap):\n\n{table}\n", rows
 
 
-def seeds_differences(
-    measured: Measured, pools: Sequence[Pool], ours: object, theirs: object
-) -> dict[str, Difference | None]:
+def seeds_gaps(measured: Measured, pools: Sequence[Pool], ours: object, theirs: object) -> Gaps:
     """How two methods differ; seeds are averaged question by question."""
     means, base = ([mean_result(measured[pool.name][method]) for pool in pools] for method in (ours, theirs))
     return {metric: difference(means, base, metric) for metric in COMPARED}
@@ -127,5 +114,4 @@ def mean_result(results: Sequence[Result]) -> Result:
     return replace(results[0], by_question=means)
 
 
-TITLE = "SC, ASC, ESC and the learned controller"
-EXPERIMENT = Experiment(TITLE, main, main_jobs)
+EXPERIMENT = Experiment("SC, ASC, ESC and the learned controller", main, main_jobs)

@@ -1,4 +1,4 @@
-"""Writing what experiments found: a page of Markdown each, tables as CSV, an index of the pages, and a report."""
+"""What experiments leave: a page of Markdown each, tables as CSV, pictures, and a report."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
@@ -48,9 +48,11 @@ def write_index(names: Iterable[str], bench: Bench) -> None:
 
 def experiments_report(pages: Mapping[str, Page], bench: Bench, settings: dict[str, Any]) -> Report:
     found = {name: page for name, page in pages.items() if page.rows}  # others can't be run on these pools
-    sections = [
-        section for name, page in found.items() for section in (*page.plots, _table(EXPERIMENTS[name].title, page.rows))
-    ]
+    sections: list[Section] = []
+    for name, page in found.items():
+        title = EXPERIMENTS[name].title
+        sections += [{**plot, "title": plot["title"] or title} for plot in page.plots]
+        sections.append(_table(title, page.rows))
     most = MOST_QUESTIONS // len(bench.test)
     questions = [votes_in_pool(pool, question) for pool in bench.test for question in pool.questions[:most]]
     votes = questions_section(questions, sum(len(pool.questions) for pool in bench.test), ["most divided"])
@@ -84,4 +86,5 @@ def _column(key: str, cells: Sequence[str | float | None]) -> Section:
     label = key.replace("_std", " ±").replace("_", " ")
     if not any(isinstance(cell, int | float) for cell in cells):
         return words(label)
-    return figures(label, 4 if key in ("reward", "entropy", "penalty_draw") else 0 if key == "seeds" else 2)
+    places = {"reward": 4, "entropy": 4, "penalty_draw": 4, "seeds": 0}
+    return figures(label, places.get(key, 2))

@@ -1,4 +1,4 @@
-"""Ours: a panel of all models that answered a benchmark; the rule and what is fitted, beside each model alone."""
+"""Ours: a panel of all models that answered a benchmark, beside each model alone."""
 
 import re
 from collections.abc import Sequence

@@ -8,7 +8,7 @@ from suffice.penalties import Penalties
 from suffice.planning import Plan
 from suffice.replay.evaluate import spread
 from suffice.report.html import Axis, Point, Section, panel, percent, plot
-from suffice.report.markdown import Page, Row, pictures, spread_columns
+from suffice.report.markdown import Page, Row, pictures, spreads
 from suffice.report.style import looks
 from suffice.training.setting import Setting
 
@@ -55,7 +55,7 @@ def scaling_jobs(bench: Bench) -> Jobs:
 
 def scaling(bench: Bench) -> Page:
     rows = swept(bench, ("sc", "asc", "esc"), scaling_jobs(bench))
-    return sweeps_page(bench, "scaling", TITLE, rows, DRAWN)
+    return sweeps_page(bench, "scaling", rows, DRAWN)
 
 
 def draw_penalties(bench: Bench) -> list[float]:
@@ -77,7 +77,7 @@ def swept(bench: Bench, methods: Sequence[str], jobs: Jobs) -> list[Row]:
     """Sweep rules, and the controllers of these jobs, on every test pool: a row a setting."""
     rules = {(method, parameter): rule for method in methods for parameter, rule in _sweep(bench, method).items()}
     return [
-        {"pool": pool, "method": method, "parameter": parameter, **spread_columns([[one] for one in results], FIGURES)}
+        {"pool": pool, "method": method, "parameter": parameter, **spreads([[one] for one in results], FIGURES)}
         for pool, measured in bench.measure(jobs, rules).items()
         for (method, parameter), results in measured.items()
     ]
@@ -95,11 +95,11 @@ def _sweep(bench: Bench, method: str) -> dict[str, str | Controller]:
     return {f"penalty_draw={penalty}": Plan(penalty, own.penalties.round, actions) for penalty in draw_penalties(bench)}
 
 
-def sweeps_page(bench: Bench, name: str, title: str, rows: list[Row], drawn: Mapping[str, Drawing]) -> Page:
+def sweeps_page(bench: Bench, name: str, rows: list[Row], drawn: Mapping[str, Drawing]) -> Page:
     caption = seeds_told(bench, "Learned controllers")
     if any(row["method"] == "rl_rounds" for row in rows):
         caption += " " + seeds_told(bench, f"Those with {ROUND_PENALTY} for a round")
-    section = curves_plot(title, rows)
+    section = curves_plot(rows)
     files = {
         f"{name}_{model}_{suffix}.png": by_axes(section, costs, quality, [pool.name for pool in pools])
         for model, pools in by_model(bench.test).items()
@@ -114,7 +114,7 @@ def seeds_told(bench: Bench, which: str) -> str:
     return f"{which} are means over {bench.seeds} seeds; bands and bars are ± one standard deviation over these."
 
 
-def curves_plot(title: str, rows: Sequence[Row], labels: Mapping[str, str] = LABELS) -> Section:
+def curves_plot(rows: Sequence[Row], labels: Mapping[str, str] = LABELS) -> Section:
     """Plot quality against cost, a line a method and a panel a pool; bands are deviations over the seeds."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     styles = dict(zip(methods, looks(methods), strict=True))
@@ -128,7 +128,7 @@ def curves_plot(title: str, rows: Sequence[Row], labels: Mapping[str, str] = LAB
             points[labels[method] + " (± s.d. over seeds)" * spreads] = [_point(row, spreads) for row in own]
         panels.append(panel(pool, points, line=True, styles=[styles[method] for method in methods]))
     note = "Up and to the left is better; point at a mark to read it."
-    return plot(title, list(COSTS.values()), list(QUALITIES.values()), panels, note, spread=len(FIGURES))
+    return plot("", list(COSTS.values()), list(QUALITIES.values()), panels, note, spread=len(FIGURES))
 
 
 def _point(row: Row, spreads: bool) -> Point:
@@ -156,9 +156,9 @@ def _means(rows: Sequence[Row]) -> list[Row]:
 def by_axes(section: Section, costs: Sequence[str], quality: str, panels: Sequence[str]) -> list[Section]:
     """Some panels of a plot, once for each cost."""
     shown = [panel for panel in section["panels"] if panel["name"] in panels]
-    y = [section["y"][list(QUALITIES).index(quality)]]
-    return [{**section, "panels": shown, "x": [section["x"][list(COSTS).index(cost)]], "y": y} for cost in costs]
+    x = dict(zip(COSTS, section["x"], strict=True))
+    y = dict(zip(QUALITIES, section["y"], strict=True))
+    return [{**section, "panels": shown, "x": [x[cost]], "y": [y[quality]]} for cost in costs]
 
 
-TITLE = "Scaling curves"
-EXPERIMENT = Experiment(TITLE, scaling, scaling_jobs)
+EXPERIMENT = Experiment("Scaling curves", scaling, scaling_jobs)

@@ -4,9 +4,9 @@ from dataclasses import replace
 from itertools import product
 
 from suffice.experiments.bench import Bench, Experiment, Jobs, by_model, model_of
-from suffice.experiments.main import COMPARED, seeds_differences
+from suffice.experiments.main import COMPARED, seeds_gaps
 from suffice.experiments.scaling import FIGURES, by_axes, curves_plot, draw_penalties, seeds_told
-from suffice.report.markdown import Page, Row, cell, gap_columns, gap_text, markdown_table, pictures, spread_columns
+from suffice.report.markdown import Page, Row, cell, gap_columns, gap_text, markdown_table, pictures, spreads
 
 
 def transfer_jobs(bench: Bench) -> Jobs:
@@ -27,19 +27,19 @@ def transfer(bench: Bench) -> Page:
     rows: list[Row] = []
     for (target, pools), source, draw in product(targets.items(), sources, draw_penalties(bench)):
         runs = list(zip(*(measured[pool.name][source, draw] for pool in pools), strict=True))
-        rows.append({"trained": source, "tested": target, "penalty_draw": draw} | spread_columns(runs, FIGURES))
+        rows.append({"trained": source, "tested": target, "penalty_draw": draw} | spreads(runs, FIGURES))
     usual = bench.setting.penalties.draw
     lines, gap_rows = [], []
     for (target, pools), source in product(targets.items(), sources):
         if target in sources and source != target:
-            gaps = seeds_differences(measured, pools, (source, usual), (target, usual))
+            gaps = seeds_gaps(measured, pools, (source, usual), (target, usual))
             lines.append([source, target, *(gap_text(gap, metric) for metric, gap in gaps.items())])
             gap_rows.append({"trained": source, "tested": target, **gap_columns(gaps)})
     points = [
         row | {"pool": f"tested on {row['tested']}", "method": row["trained"], "parameter": f"{row['penalty_draw']}"}
         for row in rows
     ]
-    section = curves_plot(TITLE, points, {source: f"trained on {source}" for source in sources})
+    section = curves_plot(points, {source: f"trained on {source}" for source in sources})
     drawn = by_axes(section, ("rounds", "samples"), "accuracy", [f"tested on {target}" for target in targets])
     matrix = [
         [source, *(_figures(row) for row in rows if (row["trained"], row["penalty_draw"]) == (source, usual))]
@@ -58,5 +58,4 @@ def _figures(row: Row) -> str:
     return " / ".join(cell(row, metric) for metric in ("accuracy", "agreement", "samples", "rounds"))
 
 
-TITLE = "Transfer between models"
-EXPERIMENT = Experiment(TITLE, transfer, transfer_jobs)
+EXPERIMENT = Experiment("Transfer between models", transfer, transfer_jobs)

@@ -93,9 +93,7 @@ def judged_table(calibration: Calibration, judged: Mapping[str, Judged], risk: f
     return table
 
 
-def judged_json(
-    calibration: Calibration, judged: Mapping[str, Judged], risk: float | None
-) -> dict[str, dict[str, Any]]:
+def judged_json(calibration: Calibration, judged: Mapping[str, Judged], risk: float | None) -> dict[str, Any]:
     least = None if risk is None else calibration.threshold(risk, CONFIDENCE)
     found = {}
     for name, one in judged.items():

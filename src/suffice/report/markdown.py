@@ -57,7 +57,7 @@ def cell(row: Row, metric: str) -> str:
     return f"{text} ±" + (text_of(deviation, metric) if metric.endswith("tokens") else f"{deviation:.2f}")
 
 
-def spread_columns(runs: Sequence[Sequence[Result]], metrics: Iterable[str]) -> Row:
+def spreads(runs: Sequence[Sequence[Result]], metrics: Iterable[str]) -> Row:
     """Means and standard deviations over seeds, of each seed's mean over pools."""
     row: Row = {"seeds": len(runs)}
     for metric in metrics:

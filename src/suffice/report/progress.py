@@ -67,42 +67,33 @@ def training_bar(runs: int, steps: int, cluster: Any = None) -> Iterator[Callabl
 
 
 @contextmanager
-def batch_bar(
-    title: str, total: int, unit: str, spent: "Spent", cluster: Any = None
-) -> Iterator[Callable[[int], None]]:
-    """Give a function that is told of each step; the bar shows tokens a second, the cost and the time left.
+def batch_bar(title: str, total: int, unit: str, spent: "Spent", cluster: Any = None) -> Iterator[Callable[..., None]]:
+    """Give a function that is told of each step; the bar shows how many are done, tokens a second and the cost.
 
     Where there is no terminal, a line now and then says the same.
     """
     console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f} " + unit),
-        TimeRemainingColumn(),
-    )
     begun: tuple[float, int] | None = None
-    last_line = -inf
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task(title, total=total)
+    done, last_line = 0, -inf
+    with progress_bar(title, total) as advance:
 
-        def advance(steps: int) -> None:
-            nonlocal begun, last_line
+        def step(steps: int) -> None:
+            nonlocal begun, done, last_line
             now = time.monotonic()
+            done += steps
             if begun is None:  # what earlier runs had done is no measure of speed
-                begun = (now, spent.tokens)
-                bar.reset(task, completed=steps, total=total)
-                described = f"{title} is under way"
+                begun, told = (now, spent.tokens), f"{title} is under way"
             else:
                 speed = (spent.tokens - begun[1]) / max(now - begun[0], 1e-9)
                 cost = f", {spent.cost:.2f} spent" if spent.cost else ""
-                described = _described(f"{title}: {speed:,.0f} tokens/s{cost}", cluster)
-                bar.update(task, advance=steps, description=described)
+                told = _described(f"{title}: {speed:,.0f} tokens/s{cost}", cluster)
+            told = f"{told}; {done:,} of {total:,} {unit} done"
+            advance(steps, told)
             if not console.is_terminal and now - last_line >= SECONDS_BETWEEN_LINES:
                 last_line = now
-                print(f"{described}; {bar.tasks[0].completed:,} of {total:,} {unit} done", file=sys.stderr, flush=True)
+                print(told, file=sys.stderr, flush=True)
 
-        yield advance
+        yield step
 
 
 def _described(title: str, cluster: Any) -> str:

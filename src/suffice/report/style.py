@@ -48,9 +48,9 @@ def looks(names: list[str]) -> list[tuple[str, str]]:
     many = len(OTHERS)
     others = [(OTHERS[place % many][0], OTHERS[(place + place // many) % many][1]) for place in range(many**2)]
     found: list[tuple[str, str]] = []
-    for number, name in enumerate(names):
+    for name in names:
         own = LOOKS.get(re.split("[:, ]", name)[0])
         free = [look for look in (own, *others) if look and look not in found]
         new = [look for look in free if look == own or look[0] not in [colour for colour, _ in found]]
-        found.append(next(iter([*new, *free]), others[number % len(others)]))
+        found.append([*new, *free, *others][0])
     return found

@@ -11,7 +11,7 @@ from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_
 from suffice.replay.compare import reliabilities
 from suffice.replay.learning import LearningReplay, bends
 from suffice.report.layout import AVERAGE, Columns
-from suffice.report.markdown import gap_text, spread_columns, text_of
+from suffice.report.markdown import gap_text, spreads, text_of
 
 if TYPE_CHECKING:
     from suffice.training.learner import Trained
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Columns]:
     first = comparisons[0]
-    blocks: list[tuple[str, Sequence[Comparison]]] = [(pool.baseline.pool, [pool]) for pool in comparisons]
+    blocks: list[Sequence[Comparison]] = [[pool] for pool in comparisons]
     if len(blocks) > 1:
-        blocks.append((AVERAGE, comparisons))
+        blocks.append(comparisons)
     base = first.baseline.controller
     cost = f"change against {base} in brackets"
     for election in {result.election for result in first.results} - {"majority"}:
@@ -40,7 +40,7 @@ def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Columns]:
         if gap and gap.low is None:
             intervals = "without intervals: there are too few questions"
         title = f"Differences to {base}, {intervals}"
-        tables.append(_table(title, blocks, ["accuracy", "samples", "reward"], differences=True))
+        tables.append(_table(title, blocks, ["accuracy", "samples", "reward"], gaps=True))
     if first.baseline.reliability:
         tables.append(_reliability_table(comparisons))
     return tables
@@ -126,9 +126,9 @@ def training_table(trained: "Sequence[Trained]") -> Columns:
         means = (mean_over_pools(one.results, metric) for metric in metrics)
         table.add_row(f"seed {one.seed}", one.controller.card["steps"], *means)
     if len(trained) > 1:
-        row = spread_columns([one.results for one in trained], metrics)
-        spreads = (f"{text_of(row[one], one)} ± {text_of(row[f'{one}_std'], one)}" for one in metrics)
-        table.add_row("mean ± std", "", *("–" if text.startswith("–") else text for text in spreads))
+        row = spreads([one.results for one in trained], metrics)
+        texts = (f"{text_of(row[one], one)} ± {text_of(row[f'{one}_std'], one)}" for one in metrics)
+        table.add_row("mean ± std", "", *("–" if text.startswith("–") else text for text in texts))
     for rule, known in trained[0].controller.card["rules"].items():
         table.add_row(rule, "", known["reward"], "", "", known["rounds"], known["samples"])
     return table
@@ -148,19 +148,14 @@ def controllers_table(shipped: ConditionedController) -> Columns:
     return table
 
 
-def _table(
-    title: str,
-    blocks: Sequence[tuple[str, Sequence[Comparison]]],
-    metrics: Sequence[str],
-    differences: bool = False,
-) -> Columns:
+def _table(title: str, blocks: Sequence[Sequence[Comparison]], metrics: Sequence[str], gaps: bool = False) -> Columns:
     """A row a controller in each block of pools; the baseline has no differences."""
-    table = Columns(title, "", {_HEADINGS[metric]: "" for metric in metrics}, least=6 if differences else 14)
-    cell = _interval if differences else _figure
-    for name, pools in blocks:
-        table.add_title(name)
+    table = Columns(title, "", {_HEADINGS[metric]: "" for metric in metrics}, least=6 if gaps else 14)
+    cell = _interval if gaps else _figure
+    for pools in blocks:
+        table.add_title(AVERAGE if len(pools) > 1 else pools[0].baseline.pool)
         for results in zip(*(pool.results for pool in pools), strict=True):
-            if not differences or results[0] is not pools[0].baseline:
+            if not gaps or results[0] is not pools[0].baseline:
                 table.add_row(f"  {results[0].controller}", *(cell(metric, results, pools) for metric in metrics))
     return table
 
