@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 from helpers.pools import make_pool
-from helpers.toys import budgets, panels, put, sweeps
+from helpers.toys import put, shrink, sweeps
 
 from suffice import OptionError, Penalties, Pool, PoolError
 from suffice.experiments import EXPERIMENTS, Bench
 from suffice.experiments.bench import job_key
 from suffice.experiments.main import LEARNED, seeds_gaps
-from suffice.planning import budgets as planning_budgets
 from suffice.training.setting import Setting, TrainingJob
 
 
@@ -91,8 +90,7 @@ def test_what_is_missing_is_counted_each_controller_once(tmp_path: Path) -> None
 def test_rows_and_curves_are_means_over_seeds_with_deviations_and_pairs_have_intervals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("THRESHOLDS", "WINDOWS", "SIZES", "PENALTIES"):
-        monkeypatch.setattr(sweeps, name, getattr(sweeps, name)[-1:])
+    shrink(monkeypatch)
     own = bench(tmp_path)
     scaling, transfer = EXPERIMENTS["scaling"], EXPERIMENTS["transfer"]
     assert scaling.jobs and transfer.jobs
@@ -147,13 +145,7 @@ def test_rewards_and_the_planner_are_by_the_bench_s_penalties_and_budget(tmp_pat
 def test_all_that_lasts_after_training_has_a_bar_that_comes_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    for swept in ("THRESHOLDS", "WINDOWS", "SIZES", "PENALTIES"):
-        monkeypatch.setattr(sweeps, swept, getattr(sweeps, swept)[-1:])
-    monkeypatch.setattr(budgets, "GRID", budgets.GRID[:1])
-    monkeypatch.setattr(budgets, "FIXED_PENALTIES", budgets.FIXED_PENALTIES[:1])
-    monkeypatch.setattr(planning_budgets, "COLUMNS", 6)
-    monkeypatch.setattr(panels, "VALUES", (1,))
-    monkeypatch.setattr("suffice.panel.fitted.EPISODES", 60)
+    shrink(monkeypatch)
     told: dict[str, float] = {}
 
     @contextmanager
