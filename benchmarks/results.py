@@ -71,7 +71,7 @@ def main() -> None:
     ]
     for bench, what in runs:
         jobs = EXPERIMENTS[what].jobs
-        missing = bench.missing(jobs(bench).values()) if jobs else ()
+        missing = bench.missing(jobs(bench).values()) if jobs else []
         if options.only_cached and missing:
             print(f"{bench.out.name}/{what} stays: {len(missing)} of its controllers are in no cache", flush=True)
             continue

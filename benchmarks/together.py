@@ -272,13 +272,13 @@ def main() -> None:
     tested = tuple(load_pool(given.pools / f"{given.model}__{name}.jsonl") for name in BENCHMARKS)
     bench = Bench((), tested, given.cache, leave_one_out=True, preset=given.preset, cache=[given.cache])
     jobs = [
-        bench.job(bench.training_for(pool), seed, penalties=Penalties(penalty), target=target)
+        bench.job(pool, seed, penalties=Penalties(penalty), target=target)
         for target in given.targets
         for seed in given.seeds
         for penalty in given.penalties
         for pool in tested
     ]
-    missing = list(bench.missing(jobs).values())
+    missing = bench.missing(jobs)
     print(f"{len(missing)} of {len(jobs)} to train", flush=True)
     given.cache.mkdir(parents=True, exist_ok=True)
     for trained, job in zip(Runs(missing).learn() if missing else [], missing, strict=True):

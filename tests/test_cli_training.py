@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -58,20 +59,21 @@ def test_train_makes_a_controller_that_can_be_used(toys: list[Path], tmp_path: P
     assert "can't serve a budget of 16" in fails("evaluate", toys[1], "--controller", f"file:{out}", "--budget", "16")
 
 
-def test_a_controller_that_learned_nothing_is_said_to(toys: list[Path], tmp_path: Path) -> None:
-    done = suffice(
-        "train", toys[0], "--out", tmp_path / "c.safetensors", "--steps", "1", "--seeds", "1", "--preset", "paper"
-    )
+@pytest.mark.parametrize(
+    ("options", "warning"),
+    [
+        (["--preset", "paper"], "on its own training pools this controller is no better than"),
+        (["--mean-samples", "31"], "the means were missed by more than 5 %"),
+    ],
+)
+def test_a_training_that_came_to_little_says_so(
+    toys: list[Path], tmp_path: Path, options: list[str], warning: str
+) -> None:
+    out = tmp_path / "c.safetensors"
+    done = suffice("train", toys[0], "--out", out, "--steps", "1", "--seeds", "1", *options)
     assert done.returncode == 0
-    assert "WARNING: on its own training pools this controller is no better than" in done.stderr
-
-
-def test_means_that_were_missed_are_said_to_be(toys: list[Path], tmp_path: Path) -> None:
-    means = ["--mean-samples", "31"]
-    done = suffice("train", toys[0], "--out", tmp_path / "c.safetensors", "--steps", "1", "--seeds", "1", *means)
-    assert done.returncode == 0
-    assert "WARNING: the means were missed by more than 5 %" in done.stderr
-    samples = json.loads(suffice("controllers", tmp_path / "c.safetensors").stdout)["samples"]
+    assert f"WARNING: {warning}" in done.stderr
+    samples = json.loads(works("controllers", out))["samples"]
     assert samples < 0.95 * 31, "too few are as much of a miss as too many"
 
 
@@ -87,25 +89,25 @@ def test_ctrl_c_keeps_the_best_so_far(toys: list[Path], tmp_path: Path) -> None:
 
 
 def test_bad_training_options_get_one_sentence(toys: list[Path], tmp_path: Path) -> None:
-    out: list[str | Path] = ["--out", tmp_path / "c.safetensors"]
-    assert "--actions" in fails("train", toys[0], *out, "--actions", "1;2")
-    assert "--preset must be fast or paper" in fails("train", toys[0], *out, "--preset", "slow")
-    assert "fewer than the budget" in fails("train", toys[0], *out, "--budget", "64")
-    assert "can't be written" in fails("train", toys[0], "--out", tmp_path / "no" / "c.safetensors")
-    assert "WHAT must be one of" in fails("reproduce", "everything")
-    assert "share 3 questions" in fails(
-        "reproduce", "main", "--train", toys[0], "--test", toys[2], "--out", tmp_path / "r"
-    )
-    assert "nothing to train on" in fails(
-        "reproduce", "main", "--leave-one-out", "--test", toys[0], "--out", tmp_path / "r"
-    )
-    assert "two pools of the name" in fails("reproduce", "main", "--test", toys[0], toys[0], "--out", tmp_path / "r")
-    assert "repeats" in fails("reproduce", "main", "--repeats", "0", "--out", tmp_path / "r")
-    assert "can't be made a folder" in fails("reproduce", "main", "--out", toys[0])
-    assert "no such controller file" in fails("controllers", tmp_path / "none")
-    assert "is a rule" in fails("controllers", "asc")
     (tmp_path / "foreign").write_text("hello")
-    assert "not a whole controller file" in fails("controllers", tmp_path / "foreign")
+    train: list[str | Path] = ["train", toys[0], "--out", tmp_path / "c.safetensors"]
+    main: list[str | Path] = ["reproduce", "main", "--out", tmp_path / "r"]
+    for message, arguments in (
+        ("--actions", [*train, "--actions", "1;2"]),
+        ("--preset must be fast or paper", [*train, "--preset", "slow"]),
+        ("fewer than the budget", [*train, "--budget", "64"]),
+        ("can't be written", ["train", toys[0], "--out", tmp_path / "no" / "c.safetensors"]),
+        ("WHAT must be one of", ["reproduce", "everything"]),
+        ("share 3 questions", [*main, "--train", toys[0], "--test", toys[2]]),
+        ("nothing to train on", [*main, "--leave-one-out", "--test", toys[0]]),
+        ("two pools of the name", [*main, "--test", toys[0], toys[0]]),
+        ("repeats", [*main, "--repeats", "0"]),
+        ("can't be made a folder", ["reproduce", "main", "--out", toys[0]]),
+        ("no such controller file", ["controllers", tmp_path / "none"]),
+        ("is a rule", ["controllers", "asc"]),
+        ("not a whole controller file", ["controllers", tmp_path / "foreign"]),
+    ):
+        assert message in fails(*arguments)
 
 
 @pytest.mark.slow
@@ -127,39 +129,19 @@ def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
     report = tmp_path / "report.html"
     options += ["--seeds", "1", "--report", report, "--price", "alpha=1", "--price", "beta=2"]
     assert "The paper's experiments" in works("reproduce", "all", *options)
-    for title in (
-        "Scaling curves",
-        "Transfer between models: the figures",
-        "Budgets on average",
-        "The frontier on two",
-    ):
+    figures = "Transfer between models: the figures"
+    for title in ("Scaling curves", figures, "Budgets on average", "The frontier on two"):
         assert f'"title":"{title}"' in report.read_text()
     assert re.search(r"RL-guided: -?\d+ % fewer samples than SC@32 in [\d.]+ rounds", report.read_text())
     assert '"id":"two/2"' in report.read_text(), "each question's votes"
     assert all(path.stat().st_mtime_ns == made for path, made in trained.items())
     pictures = {path.name for path in out.glob("*.png")}
-    assert {
-        "main.png",
-        "explain.png",
-        "transfer.png",
-        "budgets.png",
-        "scaling_alpha_samples.png",
-        "scaling_beta_tokens.png",
-    } <= pictures
+    wanted = {f"{name}.png" for name in ("main", "explain", "transfer", "budgets")}
+    assert wanted | {"scaling_alpha_samples.png", "scaling_beta_tokens.png"} <= pictures
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in out.glob("*.png"))
     index = (out / "index.md").read_text()
-    for words in (
-        "RL-guided",
-        "alpha",
-        "beta",
-        "running",
-        "gold",
-        "with entropy",
-        "trained on",
-        "intervals",
-        "PPO-Lagrangian",
-    ):
-        assert words in index
+    assert all(words in index for words in ("RL-guided", "alpha", "beta", "running", "gold", "with entropy"))
+    assert all(words in index for words in ("trained on", "intervals", "PPO-Lagrangian"))
     rows = read_csv(out / "main.csv")
     assert {row["method"] for row in rows} == {"SC@32", "ASC", "ESC", "RL-guided"}
     sc = next(row for row in rows if row["method"] == "SC@32")
@@ -168,9 +150,8 @@ def test_reproduce_writes_pages_tables_and_pictures_and_goes_on_where_it_was(
     assert curves == {"sc", "asc", "esc", "rl", "rl_rounds"}
     kept = read_csv(out / "budgets.csv")
     assert {(row["samples_limit"], row["way"]) for row in kept} == {("12.0", way) for way in WAYS}
-    assert {(row["trained"], row["tested"]) for row in read_csv(out / "transfer.csv")} == {
-        (source, target) for source in ("alpha", "beta") for target in ("alpha", "beta")
-    }
+    pairs = {(row["trained"], row["tested"]) for row in read_csv(out / "transfer.csv")}
+    assert pairs == set(product(("alpha", "beta"), repeat=2))
 
 
 @pytest.mark.usefixtures("here")
@@ -181,12 +162,8 @@ def test_reproduce_trains_as_train_does(toys: list[Path], tmp_path: Path) -> Non
     shown = works("reproduce", "explain", *options, *setting, "--steps", "1", "--keep", "last")
     assert "penalty for a round 0.03; actions 2, 6; first round 3; budget 16; preset fast" in shown
     card = json.loads(works("controllers", next((tmp_path / "r" / "controllers").glob("*-last.safetensors"))))
-    assert {key: card[key] for key in ("penalties", "actions", "first", "budget")} == {
-        "penalties": {"draw": 0.02, "round": 0.03},
-        "actions": [2, 6],
-        "first": 3,
-        "budget": 16,
-    }
+    assert (card["penalties"], card["actions"]) == ({"draw": 0.02, "round": 0.03}, [2, 6])
+    assert (card["first"], card["budget"]) == (3, 16)
     assert "--first must be below the budget" in fails("reproduce", "explain", *options, "--first", "32")
     assert '--keep must be best or last, not "first"' in fails("reproduce", "explain", *options, "--keep", "first")
 

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 from helpers.pools import make_pool
-from helpers.toys import budgets, panels, put, sweeps
+from helpers.toys import put, shrink, sweeps
 
 from suffice import OptionError, Penalties, Pool, PoolError
 from suffice.experiments import EXPERIMENTS, Bench
 from suffice.experiments.bench import job_key
-from suffice.experiments.main import LEARNED, seeds_differences
-from suffice.planning import budgets as planning_budgets
+from suffice.experiments.main import LEARNED, seeds_gaps
 from suffice.training.setting import Setting, TrainingJob
 
 
@@ -51,15 +50,15 @@ def test_a_run_is_found_again_by_what_it_was_and_the_paper_s_runs_by_their_old_n
     made = replace(ALPHA[0], name="model__name", sha256="0123")
     assert job_key(TrainingJob((made,))) == "ca3b14bc35abff89"
     own = bench(tmp_path, setting=Setting(Penalties(0.01), actions=(2, 8), first=6, budget=36))
-    told = own.job((ALPHA[0],), seed=1)
+    told = own.job(ALPHA[1], seed=1)
     assert (told.setting, told.seed) == (own.setting, 1)
     others = [
-        own.job((ALPHA[0],)),
-        own.job((ALPHA[0],), penalties=Penalties(0.01, 0.02)),
-        own.job((ALPHA[0],), target="gold"),
-        own.job((ALPHA[0],), mean_samples=9),
-        own.job((ALPHA[0],), mean_samples=9, mean_rounds=3),
-        own.job((BETA[0],)),
+        own.job(ALPHA[1]),
+        own.job(ALPHA[1], penalties=Penalties(0.01, 0.02)),
+        own.job(ALPHA[1], target="gold"),
+        own.job(ALPHA[1], means=(9, None)),
+        own.job(ALPHA[1], means=(9, 3)),
+        own.job(BETA[1]),
     ]
     assert len({job_key(job) for job in [told, *others]}) == 7
 
@@ -67,14 +66,14 @@ def test_a_run_is_found_again_by_what_it_was_and_the_paper_s_runs_by_their_old_n
 def test_controllers_are_looked_for_in_all_folders(tmp_path: Path) -> None:
     folders = tmp_path / "new", tmp_path / "old"
     own = bench(tmp_path, cache=folders)
-    alpha, beta = (own.job(own.training_for(tested)) for tested in own.test)
+    alpha, beta = map(own.job, own.test)
     put(folders[0], [alpha])
     put(folders[1], [beta], scale=2.0)
     (folders[0] / f"{job_key(beta)}.safetensors").write_bytes(b"broken")
-    other = own.job(ALPHA, seed=1)
-    assert list(own.missing([alpha, beta, other])) == [job_key(other)]
-    found = own.learned({"alpha": alpha, "beta": beta})
-    assert (found["beta"].layers[0][0] == 2 * found["alpha"].layers[0][0]).all()
+    other = own.job(ALPHA[1], seed=1)
+    assert own.missing([alpha, beta, other]) == [other]
+    left, right = own.learned(replace(own, seeds=1).jobs({LEARNED: {}})).values()
+    assert (right.layers[0][0] == 2 * left.layers[0][0]).all()
     with pytest.raises(OptionError, match="keep must be best or last"):
         replace(own, keep="first").check(allow_overlap=False)
     assert replace(own, keep="last").missing([alpha]), "the last network isn't there"
@@ -91,8 +90,7 @@ def test_what_is_missing_is_counted_each_controller_once(tmp_path: Path) -> None
 def test_rows_and_curves_are_means_over_seeds_with_deviations_and_pairs_have_intervals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("THRESHOLDS", "WINDOWS", "SIZES", "PENALTIES"):
-        monkeypatch.setattr(sweeps, name, getattr(sweeps, name)[-1:])
+    shrink(monkeypatch)
     own = bench(tmp_path)
     scaling, transfer = EXPERIMENTS["scaling"], EXPERIMENTS["transfer"]
     assert scaling.jobs and transfer.jobs
@@ -107,12 +105,12 @@ def test_rows_and_curves_are_means_over_seeds_with_deviations_and_pairs_have_int
     assert first["samples"] == pytest.approx(sum(samples) / 2)
     assert first["samples_std"] == pytest.approx(abs(samples[0] - samples[1]) / 2**0.5) != 0
     assert curves["sc"]["samples_std"] is None
-    gap = seeds_differences(measured, own.test, LEARNED, "SC@32")["samples"]
+    gap = seeds_gaps(measured, own.test, LEARNED, "SC@32")["samples"]
     assert gap is not None and gap.low is not None and gap.high is not None
     assert gap.low <= gap.mean <= gap.high < 0
     page = transfer.run(own)
     assert {(row["trained"], row["tested"], row["seeds"]) for row in page.rows} >= {("alpha", "beta", 2)}
-    moved = {(row["trained"], row["tested"]): row["samples"] for row in page.more["differences"]}
+    moved = {(row["trained"], row["tested"]): row["samples"] for row in page.differences}
     assert moved == {("beta", "alpha"): 0, ("alpha", "beta"): 0}, "the same networks were left for both"
 
 
@@ -138,22 +136,16 @@ def test_rewards_and_the_planner_are_by_the_bench_s_penalties_and_budget(tmp_pat
         plans += [series["points"][0] for series in panel["series"] if series["name"] == "exact plan"]
     assert page.rows[0]["method"] == "SC@16"
     assert rewards[0] - rewards[1] == pytest.approx(0.16)
-    (_, _, agreement, _, samples, *_), dear = plans
+    (_, _, samples, *_, agreement), dear = plans
     assert agreement == 100
-    assert samples > dear[4]
+    assert samples > dear[2]
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_all_that_lasts_after_training_has_a_bar_that_comes_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    for swept in ("THRESHOLDS", "WINDOWS", "SIZES", "PENALTIES"):
-        monkeypatch.setattr(sweeps, swept, getattr(sweeps, swept)[-1:])
-    monkeypatch.setattr(budgets, "GRID", budgets.GRID[:1])
-    monkeypatch.setattr(budgets, "FIXED_PENALTIES", budgets.FIXED_PENALTIES[:1])
-    monkeypatch.setattr(planning_budgets, "COLUMNS", 6)
-    monkeypatch.setattr(panels, "VALUES", (1,))
-    monkeypatch.setattr("suffice.panel.fitted.EPISODES", 60)
+    shrink(monkeypatch)
     told: dict[str, float] = {}
 
     @contextmanager

@@ -41,7 +41,7 @@ def test_half_a_point_is_no_cliff_and_log_axes_have_plain_numbers(tmp_path: Path
         {**costs, "method": "esc", "agreement": 99.9},
         {**costs, "method": "plan", "rounds": 30.0, "agreement": 99.4},
     ]
-    draw_plots(by_axes(curves_plot("", rows), ("rounds",), "agreement", ["pool"]), tmp_path / "main.png")
+    draw_plots(by_axes(curves_plot(rows), ("rounds",), "agreement", ["pool"]), tmp_path / "main.png")
     svg = (tmp_path / "main.svg").read_text()
     shown = numbers(svg)
     assert {5, 10, 20} <= set(shown) and "10^" not in svg
@@ -53,7 +53,7 @@ def test_half_a_point_is_no_cliff_and_log_axes_have_plain_numbers(tmp_path: Path
 def test_marks_at_the_top_are_whole(tmp_path: Path) -> None:
     setting = {"pool": "pool", "method": "sc", "seeds": 1}
     few = {**setting, "parameter": "draws=1", "samples": 1.0, "agreement": 20.0}
-    plot = curves_plot("", [few, {**setting, "parameter": "draws=32", "samples": 32.0, "agreement": 100.0}])
+    plot = curves_plot([few, {**setting, "parameter": "draws=32", "samples": 32.0, "agreement": 100.0}])
     draw_plots(by_axes(plot, ("samples",), "agreement", ["pool"]), tmp_path / "main.png")
     svg = (tmp_path / "main.svg").read_text()
     (top,) = re.findall(r'<clipPath.*?<rect x="[\d.]+" y="([\d.]+)"', svg, re.DOTALL)

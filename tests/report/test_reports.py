@@ -129,6 +129,14 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield driver
 
 
+def find(where: Any, selector: str) -> Any:
+    return where.find_element("css selector", selector)
+
+
+def find_all(where: Any, selector: str) -> Any:
+    return where.find_elements("css selector", selector)
+
+
 def cells(browser: Any) -> list[str]:
     """The first column of the first table."""
     found: list[str] = browser.execute_script(
@@ -140,7 +148,6 @@ def cells(browser: Any) -> list[str]:
 @pytest.mark.slow
 def test_a_report_in_a_browser(browser: Any, evaluated: Path) -> None:
     from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import Select
 
@@ -149,40 +156,40 @@ def test_a_report_in_a_browser(browser: Any, evaluated: Path) -> None:
     assert browser.title == "Controllers side by side", "an answer is text and never runs"
 
     assert cells(browser) == ["sc", "asc", "plan"]
-    samples = browser.find_element(By.XPATH, "//th/button[text()='samples']")
+    samples = browser.find_element("xpath", "//th/button[text()='samples']")
     samples.click()
-    assert cells(browser)[-1] == "sc" and samples.find_element(By.XPATH, "..").get_attribute("aria-sort") == "ascending"
+    assert cells(browser)[-1] == "sc" and samples.find_element("xpath", "..").get_attribute("aria-sort") == "ascending"
     samples.send_keys(Keys.ENTER)
     assert cells(browser)[0] == "sc", "by keyboard, the other way round"
 
-    plot = browser.find_element(By.CSS_SELECTOR, ".plot svg")
-    tip = browser.find_element(By.CSS_SELECTOR, ".plot .tip")
+    plot = find(browser, ".plot svg")
+    tip = find(browser, ".plot .tip")
     assert not tip.is_displayed()
-    mark = plot.find_elements(By.TAG_NAME, "path")[-1]
+    mark = find_all(plot, "path")[-1]
     ActionChains(browser).scroll_to_element(plot).move_to_element(mark).perform()
     assert tip.text.startswith("plan") and "rounds" in tip.text
     browser.execute_script("arguments[0].focus()", plot)
     plot.send_keys(Keys.ARROW_RIGHT)
     assert "samples" in tip.text, "points are reached by keyboard too"
-    marks = len(plot.find_elements(By.TAG_NAME, "path"))
-    browser.find_element(By.CSS_SELECTOR, ".legend button").click()
-    assert len(browser.find_elements(By.CSS_SELECTOR, ".plot:first-of-type svg path")) < marks
+    marks = len(find_all(plot, "path"))
+    find(browser, ".legend button").click()
+    assert len(find_all(browser, ".plot:first-of-type svg path")) < marks
 
-    Select(browser.find_element(By.ID, "pool")).select_by_visible_text("m__divided")
-    questions = browser.find_elements(By.CSS_SELECTOR, "details.question")
+    Select(find(browser, "#pool")).select_by_visible_text("m__divided")
+    questions = find_all(browser, "details.question")
     assert len(questions) == 1
     questions[0].click()
-    assert until(lambda: questions[0].find_elements(By.CLASS_NAME, "bar")), "its votes are drawn when it opens"
-    assert [bar.text.split("\n")[-1] for bar in questions[0].find_elements(By.CLASS_NAME, "bar")] == ["20", "12"]
-    assert "bar gold" in questions[0].find_element(By.CLASS_NAME, "bar").get_attribute("class")
-    Select(browser.find_element(By.ID, "pool")).select_by_value("")
-    assert len(browser.find_elements(By.CSS_SELECTOR, "details.question")) == 13
-    browser.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("3 + 4")
-    assert len(browser.find_elements(By.CSS_SELECTOR, "details.question")) == 1
+    assert until(lambda: find_all(questions[0], ".bar")), "its votes are drawn when it opens"
+    assert [bar.text.split("\n")[-1] for bar in find_all(questions[0], ".bar")] == ["20", "12"]
+    assert "bar gold" in find(questions[0], ".bar").get_attribute("class")
+    Select(find(browser, "#pool")).select_by_value("")
+    assert len(find_all(browser, "details.question")) == 13
+    find(browser, "input[type=search]").send_keys("3 + 4")
+    assert len(find_all(browser, "details.question")) == 1
 
-    browser.find_element(By.ID, "copy").click()
+    find(browser, "#copy").click()
     browser.execute_async_script("setTimeout(arguments[0])")
-    assert browser.find_element(By.ID, "copy").text == "Copied"
+    assert find(browser, "#copy").text == "Copied"
     assert browser.execute_script("return getSelection().toString()").startswith("suffice evaluate ")
 
     assert not browser.get_log("browser"), "nothing is wrong on the console"
@@ -203,28 +210,26 @@ def phone(browser: Any) -> Iterator[Any]:
 
 @pytest.mark.slow
 def test_a_report_on_a_phone(phone: Any, evaluated: Path) -> None:
-    from selenium.webdriver.common.by import By
-
     phone.get(evaluated.as_uri())
     assert phone.execute_script("return document.documentElement.scrollWidth") <= 400, "it fits"
 
-    plot = phone.find_element(By.CSS_SELECTOR, ".plot svg")
+    plot = find(phone, ".plot svg")
     phone.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
-    mark = place(phone, plot.find_elements(By.TAG_NAME, "path")[-1])
+    mark = place(phone, find_all(plot, "path")[-1])
     finger = {"x": mark["x"] + mark["width"] / 2, "y": mark["y"] + mark["height"] / 2}
     for kind, points in (("touchStart", [finger]), ("touchEnd", [])):
         phone.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
     phone.execute_async_script("setTimeout(arguments[0])")
-    assert phone.find_element(By.CSS_SELECTOR, ".plot .tip").text.startswith("plan"), "a tap tells of a mark"
+    assert find(phone, ".plot .tip").text.startswith("plan"), "a tap tells of a mark"
 
-    question = phone.find_element(By.CSS_SELECTOR, "details.question")
-    assert place(phone, question.find_element(By.CLASS_NAME, "name"))["width"] > 250, "its figures leave the name room"
+    question = find(phone, "details.question")
+    assert place(phone, find(question, ".name"))["width"] > 250, "its figures leave the name room"
     question.click()
-    assert until(lambda: question.find_elements(By.TAG_NAME, "progress")), "its votes are drawn when it opens"
-    assert place(phone, question.find_element(By.TAG_NAME, "progress"))["width"] > 250
+    assert until(lambda: find_all(question, "progress")), "its votes are drawn when it opens"
+    assert place(phone, find(question, "progress"))["width"] > 250
 
-    table = phone.find_element(By.CLASS_NAME, "scroll")
-    first = table.find_element(By.CSS_SELECTOR, "td")
+    table = find(phone, ".scroll")
+    first = find(table, "td")
     before = place(phone, first)["x"]
     phone.execute_script("arguments[0].scrollTo(999, 0)", table)
     assert phone.execute_script("return arguments[0].scrollLeft", table) > 100
@@ -233,21 +238,19 @@ def test_a_report_on_a_phone(phone: Any, evaluated: Path) -> None:
 
 @pytest.mark.slow
 def test_long_tables_and_large_numbers(browser: Any, advised: tuple[Path, str]) -> None:
-    from selenium.webdriver.common.by import By
-
     browser.set_window_size(1280, 900)
     browser.get(advised[0].as_uri())
-    table = browser.find_element(By.CLASS_NAME, "scroll")
+    table = find(browser, ".scroll")
     cut = "return [...arguments[0].querySelectorAll('td *')].filter((one) => one.scrollWidth > one.clientWidth).length"
     assert browser.execute_script(cut, table) == 0, "no name is cut"
     assert place(browser, table)["height"] < 900
-    head = table.find_element(By.TAG_NAME, "th")
+    head = find(table, "th")
     before = place(browser, head)["y"]
     browser.execute_script("arguments[0].scrollTo(0, 999)", table)
     assert browser.execute_script("return arguments[0].scrollTop", table) > 100
     assert place(browser, head)["y"] == before, "the headings stay"
 
-    texts = browser.find_elements(By.CSS_SELECTOR, ".plot svg text")
+    texts = find_all(browser, ".plot svg text")
     (name,) = (text for text in texts if text.text == "tokens spent")
     ticks = [place(browser, text)["left"] for text in texts if text.get_attribute("text-anchor") == "end"]
     assert place(browser, name)["right"] < min(ticks), "the axis' name is beside its ticks"
@@ -255,13 +258,11 @@ def test_long_tables_and_large_numbers(browser: Any, advised: tuple[Path, str]) 
 
 @pytest.mark.slow
 def test_a_printed_report_has_its_headings_and_legends(browser: Any, evaluated: Path) -> None:
-    from selenium.webdriver.common.by import By
-
     browser.get(evaluated.as_uri())
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    assert browser.find_element(By.CSS_SELECTOR, "th button").is_displayed()
-    assert browser.find_element(By.CSS_SELECTOR, ".legend button").is_displayed()
-    assert not browser.find_element(By.ID, "copy").is_displayed()
+    assert find(browser, "th button").is_displayed()
+    assert find(browser, ".legend button").is_displayed()
+    assert not find(browser, "#copy").is_displayed()
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
@@ -285,13 +286,11 @@ return [...document.querySelectorAll("body *:not(script)")].filter((one) => writ
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_all_text_can_be_read(browser: Any, evaluated: Path, scheme: str) -> None:
-    from selenium.webdriver.common.by import By
-
     browser.execute_cdp_cmd(
         "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     )
     browser.get(evaluated.as_uri())
-    browser.find_element(By.CSS_SELECTOR, ".legend button").click()
-    browser.find_element(By.CSS_SELECTOR, "details.question").click()
+    find(browser, ".legend button").click()
+    find(browser, "details.question").click()
     assert browser.execute_script(CONTRAST) == []
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

@@ -1,4 +1,4 @@
-"""The paper's experiments and ours: one file each, with what it trains and replays, its table and its figure."""
+"""The paper's experiments and ours: a file each, with what it runs, its table and its figure."""
 
 from suffice.experiments import ablation, budgets, elections, explain, frontier, main, panel, scaling, transfer
 from suffice.experiments.bench import Bench, Experiment

@@ -1,7 +1,7 @@
 """Table 2 of the paper: what counts as right in training."""
 
 from suffice.experiments.bench import Bench, Experiment, Jobs
-from suffice.experiments.main import SAMPLES, differences_table, method_rows, paper_tables
+from suffice.experiments.main import SAMPLES, gaps_table, method_rows, paper_tables
 from suffice.report.markdown import Page
 from suffice.training.setting import TARGETS
 
@@ -19,9 +19,9 @@ def ablation(bench: Bench) -> Page:
     base, *others = dict.fromkeys(target for _, target, _ in jobs)
     measured = bench.measure(jobs, {})
     rows = method_rows(measured)
-    differences, gaps = differences_table(measured, [(other, base) for other in others], bench.test)
+    differences, gaps = gaps_table(measured, [(other, base) for other in others], bench.test)
     text = "\n".join([*paper_tables(bench.test, rows, SAMPLES, base), differences])
-    return Page(text, rows, {"differences": gaps})
+    return Page(text, rows, gaps)
 
 
 EXPERIMENT = Experiment("Reward targets: running majority, full majority, gold answer", ablation, ablation_jobs)

@@ -1,18 +1,18 @@
-"""The ground of the paper's experiments: which pools train and test, and the controllers trained on them."""
+"""What experiments stand on: pools to train and test on, and the controllers trained on them."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from suffice import settings
 from suffice.controllers import Controller, LearnedController, load_controller, save_controller
 from suffice.errors import ControllerError, OptionError, PoolError, whole_number
 from suffice.executors import Executor
 from suffice.jsonl import quoted
-from suffice.pools import Pool, get_pools
+from suffice.pools import Pool
 from suffice.replay import DEFAULT_REPEATS, Result, evaluate
 from suffice.replay.evaluate import executor_for
 from suffice.report.markdown import Page
@@ -22,10 +22,13 @@ from suffice.training.setting import KEPT, Setting, TrainingJob, check_keep
 if TYPE_CHECKING:
     from suffice.training.learner import Trained
 
-K = TypeVar("K")
-
 Training = tuple[Pool, ...]
-Jobs = Mapping[Any, TrainingJob]
+
+Jobs = Mapping[tuple[str, Any, int], TrainingJob]
+"""By test pool, kind and seed."""
+
+Measured = Mapping[str, Mapping[Any, Sequence[Result]]]
+"""By test pool and kind: a result, or one a seed."""
 
 
 def model_of(pool: Pool) -> str:
@@ -36,6 +39,10 @@ def model_of(pool: Pool) -> str:
 def benchmark_of(pool: Pool) -> str:
     """The benchmark in a pool's name, MODEL__BENCHMARK."""
     return pool.name.split("__")[-1]
+
+
+def names_of(pools: Sequence[Pool]) -> str:
+    return ", ".join(pool.name for pool in pools)
 
 
 def by_model(pools: Sequence[Pool]) -> dict[str, list[Pool]]:
@@ -72,13 +79,13 @@ class Bench:
     """What a right answer is worth to a panel, in the money of the prices."""
     executor: Executor | None = None
 
-    def __post_init__(self) -> None:
-        for name in ("train", "test"):
-            object.__setattr__(self, name, tuple(get_pools(getattr(self, name))))
-
     @property
     def budget(self) -> int:
         return self.setting.budget
+
+    @property
+    def draws(self) -> dict[str, Any]:
+        return {"budget": self.budget, "repeats": self.repeats, "seed": self.seed}
 
     @property
     def changes(self) -> list[str]:
@@ -99,14 +106,14 @@ class Bench:
     def _folders(self) -> Sequence[Path]:
         return self.cache or [self.out / "controllers"]
 
-    def bar(self, title: str, total: float) -> AbstractContextManager[Callable[[float], None]]:
+    def bar(self, title: str, total: float) -> AbstractContextManager[Callable[..., None]]:
         """Show how far work is, other than training."""
         return progress_bar(title, total, self.executor)
 
     def check(self, allow_overlap: bool) -> None:
-        """Refuse what can't be run, and pools that share questions between training and test."""
-        for name, value in (("seeds", self.seeds), ("repeats", self.repeats), ("steps", self.steps)):
-            whole_number(name, value)
+        """Refuse what can't be run, and training on the questions of a test."""
+        for name in ("seeds", "repeats", "steps"):
+            whole_number(name, getattr(self, name))
         check_keep(self.keep)
         for pools in (self.train, self.test):
             names = [pool.name for pool in pools]
@@ -126,10 +133,7 @@ class Bench:
                         _check_overlap(other, pool)
 
     def training_for(self, tested: Pool, model: str | None = None) -> Training:
-        """The pools that a controller for this test pool is trained on.
-
-        Those of the model that is asked for; else those of the tested model, or all where there are none of it.
-        """
+        """Those of this model; else those of the tested one, or all where there are none of it."""
         if self.leave_one_out:
             model = model or model_of(tested)
             return tuple(p for p in self.test if model_of(p) == model and benchmark_of(p) != benchmark_of(tested))
@@ -142,36 +146,35 @@ class Bench:
 
     def job(
         self,
-        training: Training,
+        tested: Pool,
         seed: int = 0,
-        mean_samples: float | None = None,
-        mean_rounds: float | None = None,
+        model: str | None = None,
+        means: tuple[float | None, float | None] = (None, None),
         **changes: Any,
     ) -> TrainingJob:
-        """A training run on these pools, in the bench's own setting but for these changes."""
-        setting = replace(self.setting, **changes)
-        return TrainingJob(training, setting, self.preset, self.steps, self.seed + seed, mean_samples, mean_rounds)
+        """Train for a test pool, maybe on another model; for `means` of samples and rounds penalties are found."""
+        training, setting = self.training_for(tested, model), replace(self.setting, **changes)
+        return TrainingJob(training, setting, self.preset, self.steps, self.seed + seed, *means)
 
-    def jobs(
-        self, kinds: Mapping[K, Mapping[str, Any]], seeds: int | None = None
-    ) -> dict[tuple[str, K, int], TrainingJob]:
-        """Trainings for every test pool, kind and seed; a kind has arguments of `job`."""
+    def jobs(self, kinds: Mapping[Any, Mapping[str, Any]], seeds: int | None = None) -> Jobs:
+        """Trainings for every test pool, kind and seed; kinds have arguments of `job`."""
         return {
-            (pool.name, kind, seed): self.job(self.training_for(pool), seed, **how)
+            (pool.name, kind, seed): self.job(pool, seed, **how)
             for pool in self.test
             for kind, how in kinds.items()
             for seed in range(seeds or self.seeds)
         }
 
-    def missing(self, jobs: Iterable[TrainingJob]) -> dict[str, TrainingJob]:
-        """Of these jobs those that no controller is there of, each once, by what tells them apart."""
-        return {key: job for key, job in {job_key(job): job for job in jobs}.items() if self._find(job) is None}
+    def missing(self, jobs: Iterable[TrainingJob]) -> list[TrainingJob]:
+        """The jobs without a controller, each once."""
+        return [job for job in {job_key(job): job for job in jobs}.values() if self._find(job) is None]
 
-    def learned(self, jobs: Mapping[K, TrainingJob]) -> dict[K, LearnedController]:
-        """The controllers of these jobs: trained on all cores, or taken from an earlier run."""
+    def learned(self, jobs: Jobs) -> dict[tuple[str, Any, int], LearnedController]:
+        """The controllers of these jobs: of earlier runs, or trained now."""
         if missing := self.missing(jobs.values()):
-            self._train(list(missing.values()))
-        found = {key: self._find(job) for key, job in {job_key(job): job for job in jobs.values()}.items()}
+            self._train(missing)
+        each = {job_key(job): job for job in jobs.values()}
+        found = {key: self._find(job) for key, job in each.items()}
         learned = {name: one for name, job in jobs.items() if (one := found[job_key(job)])}
         if len(learned) < len(jobs):
             raise KeyboardInterrupt
@@ -198,17 +201,12 @@ class Bench:
                 continue
         return None
 
-    def measure(
-        self, jobs: Mapping[tuple[str, K, int], TrainingJob], rules: Mapping[K, str | Controller]
-    ) -> dict[str, dict[K, list[Result]]]:
-        """Replay rules, and the learned controllers of these jobs, on every test pool.
-
-        Return the results by pool and kind: one of a rule, one for each seed of a learned controller.
-        """
+    def measure(self, jobs: Jobs, rules: Mapping[Any, str | Controller]) -> Measured:
+        """Replay rules, and the controllers of these jobs, on every test pool."""
         learned = self.learned(jobs)
-        measured: dict[str, dict[K, list[Result]]] = {}
+        measured: dict[str, dict[Any, list[Result]]] = {}
         for pool in self.test:
-            own: list[tuple[K, str | Controller]] = [*rules.items()]
+            own: list[tuple[Any, str | Controller]] = [*rules.items()]
             own += [(kind, one) for (tested, kind, _), one in learned.items() if tested == pool.name]
             found = measured[pool.name] = {}
             for (kind, _), result in zip(own, self.evaluate(pool, [one for _, one in own]), strict=True):
@@ -216,18 +214,10 @@ class Bench:
         return measured
 
     def evaluate(self, pool: Pool, controllers: Sequence[str | Controller]) -> list[Result]:
-        """Replay over a test pool."""
         with self.bar(f"replay of {pool.name}", len(pool.questions) * len(controllers)) as advance:
-            return evaluate(
-                pool,
-                controllers,
-                budget=self.budget,
-                repeats=self.repeats,
-                seed=self.seed,
-                penalties=self.setting.penalties,
-                progress=advance,
-                executor=self.executor or executor_for([pool], len(controllers), self.repeats),
-            )
+            executor = self.executor or executor_for([pool], len(controllers), self.repeats)
+            penalties = self.setting.penalties
+            return evaluate(pool, controllers, **self.draws, penalties=penalties, progress=advance, executor=executor)
 
 
 def _check_overlap(training: Pool, tested: Pool) -> None:
@@ -241,7 +231,7 @@ def _check_overlap(training: Pool, tested: Pool) -> None:
 
 
 def save_trained(trained: "Trained", job: TrainingJob, folder: Path) -> None:
-    """Keep both the best network of a run and its last one, for a bench to find."""
+    """Keep a run's best and last network for a bench to find."""
     for keep, one in zip(KEPT, (trained, trained.last or trained), strict=True):
         save_controller(one.controller, _path(folder, job, keep))
 
@@ -261,16 +251,16 @@ def job_key(job: TrainingJob) -> str:
 
 def _named(job: TrainingJob) -> str:
     setting = job.setting
-    pools, actions = ", ".join(pool.name for pool in job.pools), "+".join(map(str, setting.actions))
+    actions = "+".join(map(str, setting.actions))
     return (
-        f"the controller of seed {job.seed} (on {pools}, penalties {setting.penalties.draw:g} and "
+        f"the controller of seed {job.seed} (on {names_of(job.pools)}, penalties {setting.penalties.draw:g} and "
         f"{setting.penalties.round:g}, actions {actions}, budget {setting.budget})"
     )
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment under a name of `suffice reproduce`: what it runs and shows, and the trainings that it needs."""
+    """An experiment of `suffice reproduce`: what it shows, and the trainings it needs."""
 
     title: str
     run: Callable[[Bench], Page]

@@ -1,4 +1,4 @@
-"""The paper's proposition as an experiment: budgets on average, met by penalties that are found or chosen."""
+"""The paper's proposition: budgets on average, met by penalties that are found or chosen."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -6,50 +6,42 @@ from itertools import product
 import numpy as np
 
 from suffice.controllers import Controller
-from suffice.experiments.bench import Bench, Experiment, Training, by_model
+from suffice.experiments.bench import Bench, Experiment, Jobs, Training, by_model, names_of
 from suffice.experiments.scaling import PENALTIES, ROUND_PENALTY
 from suffice.penalties import Penalties
 from suffice.planning import Plan
 from suffice.replay import Result, evaluate, mean_over_pools
 from suffice.replay.targets import SEARCH_REPEATS, meet
 from suffice.report.html import Axis, Point, Section, panel, plot
-from suffice.report.markdown import Page, Row, cell, markdown_table, pictures, spread_columns
+from suffice.report.markdown import Page, Row, cell, markdown_table, pictures, spreads
 from suffice.report.style import BLACK, BLUE, ORANGE, RED, SKY
 from suffice.tally import DEFAULT_BUDGET
-from suffice.training.setting import TrainingJob
 
 GRID = ((12.0, 3.5), (12.0, 6.0), (16.0, 4.5), (16.0, 8.0), (20.0, 5.5), (20.0, 8.0))
-"""Mean samples and mean rounds at a budget of 32: rounds of at most 4 draws can keep to each."""
+"""Mean samples and rounds, of 32 draws: rounds of at most 4 can keep to each."""
 
 FIXED_PENALTIES = tuple(Penalties(draw, round_) for draw, round_ in product(PENALTIES, (0.0, ROUND_PENALTY)))
-"""Those that `scaling` trains controllers for: the best for a budget is chosen among them."""
+"""Those of `scaling`: the best for a budget is chosen among them."""
 
 SLACK = 0.05
-"""A budget counts as kept where no mean is over it by more than this share."""
+"""A mean may be over its budget by this share."""
 
 WAYS = ("PPO-Lagrangian", "PPO, best fixed", "plan, dual search", "plan, best fixed")
 FIGURES = ("samples", "rounds", "agreement", "accuracy")
 
-BUDGET_MARKS = ((BLUE, "o"), (SKY, "^"), (RED, "*"), (ORANGE, "v"))
-"""Of the ways to keep to a budget, in their order: what learns in blues, what plans in reds."""
+MARKS = ((BLACK, "s"), (BLUE, "o"), (SKY, "^"), (RED, "*"), (ORANGE, "v"))
+"""Of the limits and the ways: what learns in blues, what plans in reds."""
 
 Limits = tuple[float, float]
 """The most samples and the most rounds on average."""
 
 
-def budgets_jobs(bench: Bench) -> dict[tuple[str, Limits | Penalties, int], TrainingJob]:
-    """By training pools, budget or fixed penalties, and seed."""
-    jobs: dict[tuple[str, Limits | Penalties, int], TrainingJob] = {}
-    for (names, training), seed in product(_trainings(bench).items(), range(bench.seeds)):
-        for limits in _grid(bench):
-            jobs[names, limits, seed] = bench.job(training, seed, *limits)
-        for penalties in FIXED_PENALTIES:
-            jobs[names, penalties, seed] = bench.job(training, seed, penalties=penalties)
-    return jobs
+def budgets_jobs(bench: Bench) -> Jobs:
+    fixed = {penalties: {"penalties": penalties} for penalties in FIXED_PENALTIES}
+    return bench.jobs({**{limits: {"means": limits} for limits in _grid(bench)}, **fixed})
 
 
 def budgets(bench: Bench) -> Page:
-    """Whether budgets on average are kept out of sample, and how often the answers agree."""
     rows = kept(bench)
     section = _plotted(rows)
     text = (
@@ -69,37 +61,15 @@ def budgets(bench: Bench) -> Page:
             seeds = str(own[0]["seeds"]) if "PPO" in way else ""
             lines.append(["{:g} in {:g}".format(*limits), way + among, seeds, *cells])
         text += f"\n**{model}**\n\n" + markdown_table(["samples in rounds", "", "seeds", *heads], lines)
-    return Page(text + pictures(["budgets.png"]), rows, {}, [section], {"budgets.png": [section]})
+    return Page(text + pictures(["budgets.png"]), rows, (), [section], {"budgets.png": [section]})
 
 
 def kept(bench: Bench) -> list[Row]:
-    """How each way keeps to each budget on each test pool, and in the mean over a model's.
-
-    Penalties are found while PPO learns, found for plans, and chosen among fixed ones for both; all is settled on the
-    training pools.
-    """
-    learned = bench.learned(budgets_jobs(bench))
-    trainings, grid, seeds = _trainings(bench), _grid(bench), range(bench.seeds)
-    actions = bench.setting.actions
-    found: dict[str, dict[tuple[Limits, str], Sequence[Controller]]] = {}
-    with bench.bar("penalties for budgets", len(trainings) * len(grid)) as advance:
-        for names, training in trainings.items():
-            choosers = [
-                _chooser(bench, training, [learned[names, penalties, seed] for penalties in FIXED_PENALTIES])
-                for seed in seeds
-            ]
-            plans = _chooser(bench, training, [Plan(p.draw, p.round, actions) for p in FIXED_PENALTIES])
-            own = found[names] = {}
-            for limits in grid:
-                own[limits, WAYS[0]] = [learned[names, limits, seed] for seed in seeds]
-                own[limits, WAYS[1]] = [best(limits) for best in choosers]
-                planned = meet(Plan(actions=actions), bench.budget, training, *limits, None)
-                own[limits, WAYS[2]] = [planned.controller]
-                own[limits, WAYS[3]] = [plans(limits)]
-                advance(1)
+    """How each way keeps to each budget on test pools, and in the mean over a model's."""
+    found = _settled(bench)
     measured: dict[str, dict[tuple[Limits, str], list[Result]]] = {}
     for pool in bench.test:
-        own = found[_names(bench.training_for(pool))]
+        own = found[names_of(bench.training_for(pool))]
         results = iter(bench.evaluate(pool, [controller for some in own.values() for controller in some]))
         measured[pool.name] = {key: [next(results) for _ in some] for key, some in own.items()}
     rows = [
@@ -107,24 +77,50 @@ def kept(bench: Bench) -> list[Row]:
         for pool, results_of in measured.items()
         for (limits, way), some in results_of.items()
     ]
-    for (model, pools), limits, way in product(by_model(bench.test).items(), grid, WAYS):
+    for (model, pools), limits, way in product(by_model(bench.test).items(), _grid(bench), WAYS):
         if len(pools) > 1:
             runs = zip(*(measured[pool.name][limits, way] for pool in pools), strict=True)
             rows.append(kept_row(limits, way, model, list(runs)))
     return rows
 
 
+def _settled(bench: Bench) -> dict[str, dict[tuple[Limits, str], Sequence[Controller]]]:
+    """The controllers of each budget and way, by training pools."""
+    learned = bench.learned(budgets_jobs(bench))
+    grid, seeds, actions = _grid(bench), range(bench.seeds), bench.setting.actions
+    tested = {names_of(bench.training_for(pool)): pool for pool in bench.test}
+    found: dict[str, dict[tuple[Limits, str], Sequence[Controller]]] = {}
+    with bench.bar("penalties for budgets", len(tested) * len(grid)) as advance:
+        for names, pool in tested.items():
+            training = bench.training_for(pool)
+            choosers = [
+                _chooser(bench, training, [learned[pool.name, penalties, seed] for penalties in FIXED_PENALTIES])
+                for seed in seeds
+            ]
+            plans = _chooser(bench, training, [Plan(p.draw, p.round, actions) for p in FIXED_PENALTIES])
+            own = found[names] = {}
+            for limits in grid:
+                own[limits, WAYS[0]] = [learned[pool.name, limits, seed] for seed in seeds]
+                own[limits, WAYS[1]] = [best(limits) for best in choosers]
+                planned = meet(Plan(actions=actions), bench.budget, training, *limits, None)
+                own[limits, WAYS[2]] = [planned.controller]
+                own[limits, WAYS[3]] = [plans(limits)]
+                advance(1)
+    return found
+
+
 def kept_row(limits: Limits, way: str, pool: str, runs: Sequence[Sequence[Result]]) -> Row:
-    """How a way keeps to a budget: the means over the seeds, and how many of them keep to it."""
-    figures = spread_columns(runs, FIGURES)
-    met = sum(_excess(limits, *(mean_over_pools(run, name) or 0.0 for name in FIGURES[:2])) <= SLACK for run in runs)
+    """Means over the seeds, and how many of them keep to the budget."""
+    figures = spreads(runs, FIGURES)
+    means = [[mean_over_pools(run, name) or 0.0 for name in ("samples", "rounds")] for run in runs]
+    met = sum(_excess(limits, samples, rounds) <= SLACK for samples, rounds in means)
     among = len(FIXED_PENALTIES) if "best fixed" in way else 0
-    about = {"samples_limit": limits[0], "rounds_limit": limits[1], "way": way, "pool": pool, "seeds": figures["seeds"]}
-    return about | {"among": among, "kept": met} | figures
+    about = {"samples_limit": limits[0], "rounds_limit": limits[1], "way": way, "pool": pool}
+    return about | {"seeds": len(runs), "among": among, "kept": met} | figures
 
 
 def _chooser(bench: Bench, training: Training, controllers: Sequence[Controller]) -> Callable[[Limits], Controller]:
-    """What chooses, by means on the training pools, who agrees most often within limits, or is least over them."""
+    """Choose the controller that agrees most within limits on the training pools, or is least over them."""
     results = evaluate(training, controllers, budget=bench.budget, repeats=SEARCH_REPEATS, confidence=False)
     columns = np.array([(result.samples, result.rounds, result.agreement) for result in results])
     means = columns.reshape(len(training), len(controllers), 3).mean(axis=0).tolist()
@@ -145,15 +141,6 @@ def _grid(bench: Bench) -> list[Limits]:
     return [(samples * bench.budget / DEFAULT_BUDGET, rounds) for samples, rounds in GRID]
 
 
-def _trainings(bench: Bench) -> dict[str, Training]:
-    """The pools that controllers are trained on, by their names."""
-    return {_names(training): training for training in map(bench.training_for, bench.test)}
-
-
-def _names(training: Training) -> str:
-    return ", ".join(pool.name for pool in training)
-
-
 def _limits(row: Row) -> Limits:
     return row["samples_limit"], row["rounds_limit"]
 
@@ -166,28 +153,21 @@ def _kept_cell(row: Row) -> str:
 
 
 def _plotted(rows: Sequence[Row]) -> Section:
-    """Samples over their limit against rounds over theirs: a panel a pool, a point a way and budget.
-
-    The line is where both are at their limits: what is below and to the left of it keeps to the budget.
-    """
+    """A panel a pool, a point a way and budget: what is within the lines keeps to it."""
     panels = []
     for pool in sorted(dict.fromkeys(row["pool"] for row in rows), key=lambda pool: "__" in pool):  # means first
-        points: dict[str, Sequence[Point]] = {}
+        points: dict[str, Sequence[Point]] = {"the limits": [["", 1, 0, 1], ["", 1, 1, 1], ["", 0, 1, 1]]}
         for way in WAYS:
             own = [row for row in rows if (row["pool"], row["way"]) == (pool, way)]
             points[way] = [_point(row, *_limits(row)) for row in own]
-        edge: list[Point] = [["", 1, 0, 1], ["", 1, 1, 1], ["", 0, 1, 1]]
-        shown = panel(pool, points, styles=BUDGET_MARKS)
-        limit = panel(pool, {"the limits": edge}, line=True, styles=[(BLACK, "s")])
-        panels.append({**shown, "series": limit["series"] + shown["series"]})
-    x = Axis(1, "samples, as a share of their limit", 2, zero=True)
-    y = Axis(2, "rounds, as a share of theirs", 2, zero=True)
-    return plot(TITLE, [x], [y], panels, sizes=3)
+        panels.append(panel(pool, points, "the limits", MARKS))
+    x = Axis("samples, as a share of their limit", 2, zero=True)
+    y = Axis("rounds, as a share of theirs", 2, zero=True)
+    return plot("", [x], [y], panels, sizes=3)
 
 
 def _point(row: Row, samples: float, rounds: float) -> Point:
     return [f"{samples:g} samples in {rounds:g} rounds", row["samples"] / samples, row["rounds"] / rounds, samples]
 
 
-TITLE = "Budgets on average"
-EXPERIMENT = Experiment(TITLE, budgets, budgets_jobs)
+EXPERIMENT = Experiment("Budgets on average", budgets, budgets_jobs)

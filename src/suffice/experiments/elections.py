@@ -1,4 +1,4 @@
-"""Elections side by side: what each gains over the plain vote, at the stops of SC, of the plan and of half as many."""
+"""Ours: what elections gain over the plain vote, at the stops of SC and of plans."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from suffice.controllers import Controller, get_controller
 from suffice.elections import Election, LearnedWeights, check_signals, get_election
 from suffice.elections.learned import common_signals, fit_strengths
 from suffice.errors import PoolError
-from suffice.experiments.bench import Bench, Experiment, model_of
+from suffice.experiments.bench import Bench, Experiment, model_of, names_of
 from suffice.planning import Plan
 from suffice.pools import Pool
 from suffice.replay.compare import paired
@@ -32,7 +32,7 @@ NAMED = (
 
 @dataclass(frozen=True)
 class ElectionResult:
-    """One election at one controller's stops on one pool: the samples, and by question, in percent, the accuracy."""
+    """One election at one controller's stops on one pool; accuracies are by question, in percent."""
 
     pool: str
     stop: str
@@ -41,16 +41,16 @@ class ElectionResult:
     samples: float
     accuracy: FloatArray
     gain: FloatArray
-    """How much more that is than the plain vote's at the full budget."""
+    """Over the plain vote at the full budget."""
 
 
 def elections(bench: Bench) -> Page:
-    """Which election gains what: a table a stop, and the strengths that were learned."""
     found = _elected(bench)
     if not found:
         return Page("Skipped: there is no pool with plain answers.", [])
     pools = list(dict.fromkeys(one.pool for one in found))
     stops = list(dict.fromkeys(one.stop for one in found))
+    groups = {pool: [pool] for pool in pools} | ({"mean": pools} if len(pools) > 1 else {})
     parts = [
         f"Accuracy in percent and, with 95 % intervals over questions, the gain over the plain vote at {stops[0]}."
     ]
@@ -60,10 +60,8 @@ def elections(bench: Bench) -> Page:
         lines = []
         for name in dict.fromkeys(one.name for one in here):
             own = [one for one in here if one.name == name]
-            lines.append([name, *(_cell([one for one in own if one.pool == pool]) for pool in pools)])
-            if len(pools) > 1:
-                lines[-1].append(_cell(own if len(own) == len(pools) else []))
-        table = markdown_table(["election", *pools, *["mean"] * (len(pools) > 1)], lines)
+            lines.append([name, *(_cell(own, group) for group in groups.values())])
+        table = markdown_table(["election", *groups], lines)
         parts.append(f"**At the stops of {stop}**: {', '.join(samples.values())}.\n\n{table}")
     learned = [
         (one, dict(zip(one.election.signals, one.election.strengths, strict=True)))
@@ -86,22 +84,20 @@ def elections(bench: Bench) -> Page:
 
 
 def _elected(bench: Bench) -> list[ElectionResult]:
-    """All elections that each test pool has the signals for; weights are learned from the training pools."""
-    stops: dict[tuple[str, ...], Mapping[str, Controller]] = {}
+    """All elections that a pool has the signals for; weights are learned from training pools."""
+    stops: dict[str, Mapping[str, Controller]] = {}
     found: list[ElectionResult] = []
     plain = [pool for pool in bench.test if not any(question.structured for question in pool.questions)]
     # the others are elected field by field
     with bench.bar("elections", sum(len(pool.questions) for pool in plain)) as advance:
         for pool in plain:
             training = bench.training_for(pool)
-            names = tuple(one.name for one in training)
+            names = names_of(training)
             stops[names] = stops.get(names) or _stops(bench, training)
             chosen = dict(_elections(bench, pool, training))
             base = None
             for stop, controller in stops[names].items():
-                samples, right = accuracies(
-                    pool, controller, [*chosen.values()], bench.budget, bench.repeats, bench.seed
-                )
+                samples, right = accuracies(pool, controller, [*chosen.values()], **bench.draws)
                 base = right[0] if base is None else base  # the first is the majority of the full budget
                 found += [
                     ElectionResult(pool.name, stop, name, election, samples, accuracy, accuracy - base)
@@ -112,7 +108,7 @@ def _elected(bench: Bench) -> list[ElectionResult]:
 
 
 def _stops(bench: Bench, training: Sequence[Pool]) -> dict[str, Controller]:
-    """The full budget, the plan, and the plan whose penalty makes it take half of the budget on the training pools."""
+    """The full budget, the plan, and a plan that takes half of the budget on the training pools."""
     half = meet(Plan(), bench.budget, training, bench.budget / 2, None, None).controller
     return {
         f"SC@{bench.budget}": get_controller(f"sc:draws={bench.budget}"),
@@ -141,15 +137,18 @@ def _elections(bench: Bench, pool: Pool, training: Sequence[Pool]) -> Iterator[t
                 yield f"learned from {source}, by {target}", LearnedWeights(tuple(names), tuple(strengths.tolist()))
 
 
-def _cell(own: Sequence[ElectionResult]) -> str:
-    gap = paired([one.gain for one in own]) if own else None
+def _cell(results: Sequence[ElectionResult], pools: Sequence[str]) -> str:
+    own = [one for one in results if one.pool in pools]
+    gap = paired([one.gain for one in own]) if len(own) == len(pools) else None
     return "–" if gap is None else f"{_mean(own):.1f}, {gap_text(gap, 'accuracy')}"
 
 
 def _mean(chosen: Sequence[ElectionResult]) -> float | None:
-    """The accuracy, the plain mean over pools; None where there is no gold answer."""
+    """The mean accuracy over pools; None without gold answers."""
     known = [one.accuracy[~np.isnan(one.accuracy)] for one in chosen]
-    return float(np.mean([values.mean() for values in known])) if all(values.size for values in known) else None
+    if not all(values.size for values in known):
+        return None
+    return float(np.mean([values.mean() for values in known]))
 
 
 EXPERIMENT = Experiment("Elections by weight", elections)

@@ -10,12 +10,11 @@ from suffice.report.markdown import Page, Row, markdown_table, pictures
 
 
 def explain_jobs(bench: Bench) -> Jobs:
-    """A controller for each test pool."""
     return bench.jobs({"rl": {}}, seeds=1)
 
 
 def explain(bench: Bench) -> Page:
-    """What the learned controller draws for each question, against how divided its answers are and how many right."""
+    """What the learned controller draws for each question."""
     rows: list[Row] = []
     lines, panels = [], []
     for pool, measured in zip(bench.test, bench.measure(explain_jobs(bench), {}).values(), strict=True):
@@ -39,21 +38,20 @@ def explain(bench: Bench) -> Page:
         ]
         panels.append(panel(pool.name, {"rl": points}))
         rows += own
-    x = [Axis(1, "how divided the answers are (entropy, nats)", 2, zero=True), percent(2, "responses that are right")]
-    section = plot(TITLE, x, [Axis(3, "samples", zero=True)], panels)
+    x = [Axis("how divided the answers are (entropy, nats)", 2, zero=True), percent("responses that are right")]
+    section = plot("", x, [Axis("samples", zero=True)], panels)
     gold = all(any(question.share_right is not None for question in pool.questions) for pool in bench.test)
     drawn = apart(section)[: None if gold else 1]
     table = markdown_table(["pool", "with entropy", "with accuracy"], lines)
     text = f"Rank correlation (Spearman) of the samples drawn for a question:\n\n{table}\n{pictures(['explain.png'])}"
-    return Page(text, rows, {}, [section], {"explain.png": drawn})
+    return Page(text, rows, (), [section], {"explain.png": drawn})
 
 
 def rank_correlation(points: Sequence[tuple[float, float]]) -> float | None:
-    """Spearman's; None where there are too few points, or all are alike."""
+    """Spearman's; None for too few points, or where all are alike."""
     if len(points) < 3 or min(len(set(column)) for column in zip(*points, strict=True)) == 1:
         return None
     return float(scipy.stats.spearmanr(points).statistic)
 
 
-TITLE = "Where the samples go"
-EXPERIMENT = Experiment(TITLE, explain, explain_jobs)
+EXPERIMENT = Experiment("Where the samples go", explain, explain_jobs)

@@ -8,14 +8,12 @@ DRAWN = {quality: (("rounds", "samples"), quality) for quality in ("agreement", 
 
 
 def frontier_jobs(bench: Bench) -> Jobs:
-    """Controllers with the bench's price of a round."""
     return sweep_jobs(bench, {"rl": bench.setting.penalties.round})
 
 
 def frontier(bench: Bench) -> Page:
     rows = swept(bench, ("sc", "asc", "esc", "plan"), frontier_jobs(bench))
-    return sweeps_page("frontier", TITLE, rows, DRAWN, bench)
+    return sweeps_page(bench, "frontier", rows, DRAWN)
 
 
-TITLE = "The planner's frontier"
-EXPERIMENT = Experiment(TITLE, frontier, frontier_jobs)
+EXPERIMENT = Experiment("The planner's frontier", frontier, frontier_jobs)

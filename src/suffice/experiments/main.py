@@ -1,43 +1,28 @@
-"""Tables 1 and 5 of the paper: rules and the learned controller side by side, in samples and rounds and in tokens."""
+"""Tables 1 and 5 of the paper: rules and the learned controller, in samples, rounds and tokens."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TypeVar
 
 import numpy as np
 
-from suffice.experiments.bench import Bench, Experiment, Jobs, benchmark_of, by_model
+from suffice.experiments.bench import Bench, Experiment, Jobs, Measured, benchmark_of, by_model
 from suffice.experiments.scaling import by_axes, curves_plot
 from suffice.planning import EXACT_BUDGET, Plan
 from suffice.pools import Pool
 from suffice.replay import Difference, Result, difference
 from suffice.replay.evaluate import spread
-from suffice.report.markdown import (
-    Page,
-    Row,
-    cell,
-    gap_columns,
-    gap_text,
-    markdown_table,
-    pictures,
-    spread_columns,
-    text_of,
-)
+from suffice.report.markdown import Page, Row, cell, gap_columns, gap_text, markdown_table, pictures, spreads, text_of
 from suffice.training.setting import TARGETS
 
 LEARNED = "RL-guided"
 LEARNED_METHODS = (LEARNED, *TARGETS)
-"""Those that are trained, in these tables and in those of the ablation."""
+"""Those that are trained, here and in the ablation."""
 SAMPLES = {"accuracy": "acc. %", "rounds": "rounds", "samples": "samples"}
 TOKENS = {"accuracy": "acc. %", "sequential_tokens": "seq. tokens", "total_tokens": "total tokens"}
 METHODS_OF_ROWS = {"ASC": "asc", "ESC": "esc", LEARNED: "rl"}
+Gaps = dict[str, Difference | None]
 COMPARED = ("accuracy", "agreement", "samples", "rounds", "reward")
-
-K = TypeVar("K", bound=Hashable)
-
-Measured = Mapping[str, Mapping[K, Sequence[Result]]]
-"""By test pool and method: one result, or one for each seed."""
 
 
 def main_jobs(bench: Bench) -> Jobs:
@@ -45,7 +30,7 @@ def main_jobs(bench: Bench) -> Jobs:
 
 
 def main(bench: Bench) -> Page:
-    """Tables 1 and 5, and the exact planner with the learned controllers' actions and penalties beside them."""
+    """Tables 1 and 5, and the exact planner with the same actions and penalties."""
     rules = {f"SC@{bench.budget}": "sc", "ASC": "asc", "ESC": "esc"}
     base = next(iter(rules))
     measured = bench.measure(main_jobs(bench), rules)
@@ -64,33 +49,32 @@ def main(bench: Bench) -> Page:
             f"Mean reward: {LEARNED} {mean:.4f}, the exact planner with the same actions and penalties {best:.4f}: "
             f"a regret of {best - mean:.4f}.\n\n"
         )
-    section = curves_plot(TITLE, points)
+    section = curves_plot(points)
     drawn = by_axes(section, ("rounds", "samples"), "agreement", [pool.name for pool in bench.test])
-    differences, gaps = differences_table(measured, [(LEARNED, rule) for rule in rules], bench.test)
+    differences, gaps = gaps_table(measured, [(LEARNED, rule) for rule in rules], bench.test)
     text = "\n".join(tables) + f"{reward}{differences}{pictures(['main.png'])}"
-    return Page(text, rows, {"differences": gaps}, [section], {"main.png": drawn})
+    return Page(text, rows, gaps, [section], {"main.png": drawn})
 
 
-def method_rows(measured: Measured[str]) -> list[Row]:
-    """A row for each pool and method: means and deviations over the seeds."""
+def method_rows(measured: Measured) -> list[Row]:
+    """A row a pool and method: means over the seeds."""
     return [
-        {"pool": pool, "method": method, **spread_columns([[one] for one in results], results[0].by_question)}
+        {"pool": pool, "method": method, **spreads([[one] for one in results], results[0].by_question)}
         for pool, methods in measured.items()
         for method, results in methods.items()
     ]
 
 
 def paper_tables(pools: Sequence[Pool], rows: Sequence[Row], columns: Mapping[str, str], base: str) -> list[str]:
-    """A table a model: a row a method, a group of columns a benchmark, and the averages with changes against a base."""
+    """A table a model, a row a method: each benchmark, and averages with changes against a base."""
     tables = []
     for model, group in by_model(pools).items():
         heads = [f"{benchmark_of(pool)} {label}" for pool in group for label in columns.values()]
         heads += [f"avg. {label}" for label in columns.values()]
+        names = [pool.name for pool in group]
         by_method: dict[str, list[Row]] = {}
-        for pool in group:
-            for row in rows:
-                if row["pool"] == pool.name:
-                    by_method.setdefault(row["method"], []).append(row)
+        for row in (row for row in rows if row["pool"] in names):
+            by_method.setdefault(row["method"], []).append(row)
         lines = []
         for method, own in by_method.items():
             seeds = str(own[0]["seeds"]) if method in LEARNED_METHODS else ""
@@ -105,32 +89,29 @@ def paper_tables(pools: Sequence[Pool], rows: Sequence[Row], columns: Mapping[st
     return tables
 
 
-def differences_table(
-    measured: Measured[str], pairs: Sequence[tuple[str, str]], pools: Sequence[Pool]
-) -> tuple[str, list[Row]]:
-    """The differences between pairs of methods over each model's pools, as Markdown and as rows."""
+def gaps_table(measured: Measured, pairs: Sequence[tuple[str, str]], pools: Sequence[Pool]) -> tuple[str, list[Row]]:
+    """Differences over each model's pools, as Markdown and as rows."""
     lines, rows = [], []
     for model, group in by_model(pools).items():
         for ours, theirs in pairs:
-            gaps = seeds_differences(measured, group, ours, theirs)
+            gaps = seeds_gaps(measured, group, ours, theirs)
             lines.append([model, f"{ours} − {theirs}", *(gap_text(gap, metric) for metric, gap in gaps.items())])
             rows.append({"model": model, "method": ours, "against": theirs, **gap_columns(gaps)})
     table = markdown_table(["model", "difference", *COMPARED], lines)
     return f"Differences, with 95 % intervals over questions (paired bootstrap):\n\n{table}\n", rows
 
 
-def seeds_differences(measured: Measured[K], pools: Sequence[Pool], ours: K, theirs: K) -> dict[str, Difference | None]:
-    """How two methods differ over these pools; seeds are averaged question by question."""
+def seeds_gaps(measured: Measured, pools: Sequence[Pool], ours: object, theirs: object) -> Gaps:
+    """How two methods differ; seeds are averaged question by question."""
     means, base = ([mean_result(measured[pool.name][method]) for pool in pools] for method in (ours, theirs))
     return {metric: difference(means, base, metric) for metric in COMPARED}
 
 
 def mean_result(results: Sequence[Result]) -> Result:
-    """One result in place of several seeds', of which each question has the mean."""
+    """One result for several seeds, with each question's mean."""
     metrics = results[0].by_question
     means = {metric: np.mean([result.by_question[metric] for result in results], axis=0) for metric in metrics}
     return replace(results[0], by_question=means)
 
 
-TITLE = "SC, ASC, ESC and the learned controller"
-EXPERIMENT = Experiment(TITLE, main, main_jobs)
+EXPERIMENT = Experiment("SC, ASC, ESC and the learned controller", main, main_jobs)

@@ -1,13 +1,13 @@
-"""Writing what experiments found: a page of Markdown each, tables as CSV, an index of the pages, and a report."""
+"""What experiments leave: a page of Markdown each, tables as CSV, pictures, and a report."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
 from suffice.experiments import EXPERIMENTS, Bench
+from suffice.experiments.bench import names_of
 from suffice.experiments.main import LEARNED
 from suffice.paths import write_whole
-from suffice.pools import Pool
 from suffice.report.files import table_csv
 from suffice.report.html import Report, Section, figures, table, words
 from suffice.report.markdown import Page
@@ -15,7 +15,6 @@ from suffice.report.questions import MOST_QUESTIONS, questions_section, votes_in
 
 
 def write_page(name: str, page: Page, bench: Bench) -> None:
-    """Write an experiment's page, its tables and pictures into the bench's folder."""
     from suffice.report.figures import draw_plots
 
     bench.out.mkdir(parents=True, exist_ok=True)
@@ -23,43 +22,37 @@ def write_page(name: str, page: Page, bench: Bench) -> None:
     write_whole(bench.out / f"{name}.md", f"## {title}\n\n{_how(name, bench)}\n\n{page.text}\n".encode())
     for file, plots in page.pictures.items():
         draw_plots(plots, bench.out / file)
-    for suffix, rows in {"": page.rows, **{f"_{suffix}": rows for suffix, rows in page.more.items()}}.items():
+    for file, rows in {name: page.rows, f"{name}_differences": page.differences}.items():
         if rows:
-            write_whole(bench.out / f"{name}{suffix}.csv", table_csv(rows).encode())
+            write_whole(bench.out / f"{file}.csv", table_csv(rows).encode())
 
 
 def _how(name: str, bench: Bench) -> str:
-    """The setting of an experiment, in a sentence: where it is the paper's, in few words."""
-    how = (
-        "on " + _listed(bench.train) + (", of the tested model where there are any" if len(bench.models()) > 1 else "")
-    )
+    """The setting in a sentence: where it is the paper's, in few words."""
+    how = f"on {names_of(bench.train)}"
     if bench.leave_one_out:
         how = "for each, on the same model's other benchmarks"
-    kept = ", the last network" if bench.keep == "last" else ""
-    networks = f"preset {bench.preset}, {bench.steps:,} steps{kept}; " if EXPERIMENTS[name].jobs else ""
-    return (
-        f"Trained {how}; tested on {_listed(bench.test)}; "
-        + "".join(f"{change}; " for change in bench.changes)
-        + f"{networks}{bench.repeats} repeats."
-    )
+    elif len(bench.models()) > 1:
+        how += ", of the tested model where there are any"
+    parts = [f"Trained {how}", f"tested on {names_of(bench.test)}", *bench.changes]
+    if EXPERIMENTS[name].jobs:
+        kept = ", the last network" if bench.keep == "last" else ""
+        parts.append(f"preset {bench.preset}, {bench.steps:,} steps{kept}")
+    return "; ".join([*parts, f"{bench.repeats} repeats."])
 
 
 def write_index(names: Iterable[str], bench: Bench) -> None:
-    """Write a page that shows several together."""
     pages = [(bench.out / f"{name}.md").read_text() for name in names]
     write_whole(bench.out / "index.md", "\n".join(["# The paper's experiments\n", *pages]).encode())
 
 
-def _listed(pools: Sequence[Pool]) -> str:
-    return ", ".join(pool.name for pool in pools)
-
-
 def experiments_report(pages: Mapping[str, Page], bench: Bench, settings: dict[str, Any]) -> Report:
-    """Each experiment as plots and a table, and the votes of the questions that were tested on."""
     found = {name: page for name, page in pages.items() if page.rows}  # others can't be run on these pools
-    sections = [
-        section for name, page in found.items() for section in (*page.plots, _table(EXPERIMENTS[name].title, page.rows))
-    ]
+    sections: list[Section] = []
+    for name, page in found.items():
+        title = EXPERIMENTS[name].title
+        sections += [{**plot, "title": plot["title"] or title} for plot in page.plots]
+        sections.append(_table(title, page.rows))
     most = MOST_QUESTIONS // len(bench.test)
     questions = [votes_in_pool(pool, question) for pool in bench.test for question in pool.questions[:most]]
     votes = questions_section(questions, sum(len(pool.questions) for pool in bench.test), ["most divided"])
@@ -69,20 +62,16 @@ def experiments_report(pages: Mapping[str, Page], bench: Bench, settings: dict[s
 
 
 def _sentence(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The learned controller against the full vote, in the mean over the pools."""
-
-    def mean(method: str, metric: str) -> float:
-        return fmean(row[metric] for row in rows if row["method"] == method)
-
     full = rows[0]["method"]
-    return (
-        f"{LEARNED}: {100 * (1 - mean(LEARNED, 'samples') / mean(full, 'samples')):.0f} % fewer samples than {full} in "
-        f"{mean(LEARNED, 'rounds'):.1f} rounds, {mean(LEARNED, 'agreement'):.1f} % the same answers"
-    )
+    own = [row for row in rows if row["method"] == LEARNED]
+    samples, rounds, agreement = (fmean(row[metric] for row in own) for metric in ("samples", "rounds", "agreement"))
+    share = samples / fmean(row["samples"] for row in rows if row["method"] == full)
+    fewer = f"{100 * (1 - share):.0f} % fewer samples than {full}"
+    return f"{LEARNED}: {fewer} in {rounds:.1f} rounds, {agreement:.1f} % the same answers"
 
 
 def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Section:
-    """All columns of the file that have figures, and a panel for each pool."""
+    """All columns that have figures, a panel a pool."""
     shown = [key for key in rows[0] if any(row[key] is not None for row in rows)]
     columns = [_column(key, [row[key] for row in rows]) for key in shown]
     lines = {"": list(rows)}
@@ -97,4 +86,5 @@ def _column(key: str, cells: Sequence[str | float | None]) -> Section:
     label = key.replace("_std", " ±").replace("_", " ")
     if not any(isinstance(cell, int | float) for cell in cells):
         return words(label)
-    return figures(label, 4 if key in ("reward", "entropy", "penalty_draw") else 0 if key == "seeds" else 2)
+    places = {"reward": 4, "entropy": 4, "penalty_draw": 4, "seeds": 0}
+    return figures(label, places.get(key, 2))

@@ -1,4 +1,4 @@
-"""Ours: a panel of all models that answered a benchmark; the rule and what is fitted, beside each model alone."""
+"""Ours: a panel of all models that answered a benchmark, beside each model alone."""
 
 import re
 from collections.abc import Sequence
@@ -14,17 +14,11 @@ from suffice.report.panels import panel_plot, pictured
 from suffice.tally import DEFAULT_BUDGET
 
 VALUES = (0.2, 0.5, 1, 2, 3, 5, 7, 10, 20, 50)
-"""What an answer is worth where nobody says: so many full votes of the dearest voter, on the questions trained on."""
-
-
-NO_PANEL = (
-    "Skipped: it needs pools of two models on the same questions, with counts of tokens, named MODEL__BENCHMARK, and a "
-    "price for each: --price MODEL=P."
-)
+"""What an answer is worth by default: full votes of the dearest voter, on the training questions."""
 
 
 def price_in_name(model: str) -> float | None:
-    """Billions of parameters, those that are active first, for a price that goes by them; None where none are named.
+    """Billions of active parameters, or of all, as a price; None where a name has none.
 
     >>> price_in_name("qwen3-30b-a3b"), price_in_name("qwen2.5-coder-1.5b"), price_in_name("phi-4-reasoning")
     (3.0, 1.5, None)
@@ -34,7 +28,7 @@ def price_in_name(model: str) -> float | None:
 
 
 def panels(bench: Bench) -> dict[str, PanelComparison]:
-    """A panel for each benchmark on which at least two models with a price answered the same questions."""
+    """A panel for each benchmark on which two or more models with a price answered the same questions."""
     found = {}
     for benchmark in dict.fromkeys(map(benchmark_of, bench.test)):
         pools = {model_of(pool): pool for pool in bench.test if benchmark_of(pool) == benchmark}
@@ -65,29 +59,29 @@ def _panel(bench: Bench, benchmark: str, tested: Sequence[PoolVoter], trained: S
     fitted = [fit_panel(trained, float(f"{value:.2g}"), budget=bench.budget, seed=bench.seed) for value in values]
     controllers: list[str | PanelController] = ["cascade", *fitted]
     with bench.bar(f"replay of {benchmark}", 1) as advance:
-        return evaluate_panel(
-            tested, controllers, budget=bench.budget, repeats=bench.repeats, seed=bench.seed, progress=advance
-        )
+        return evaluate_panel(tested, controllers, **bench.draws, progress=advance)
 
 
 def _full_vote(voter: PoolVoter) -> float:
-    """What a full vote of a voter costs on average."""
     counts = [fmean(filter(None, question.tokens or ())) for question in voter.pool if any(question.tokens or ())]
     return voter.price * DEFAULT_BUDGET * fmean(counts) / 1_000_000
 
 
 def panel(bench: Bench) -> Page:
-    """Ours: what a second model to ask is worth."""
     if not (found := panels(bench)):
-        return Page(NO_PANEL, [])
+        return Page(
+            "Skipped: it needs pools of two models on the same questions, with counts of tokens, named "
+            "MODEL__BENCHMARK, and a price for each: --price MODEL=P.",
+            [],
+        )
     files = {f"panel_{benchmark}.png": pictured(compared) for benchmark, compared in found.items()}
     text = [_text(*one) + pictures([file]) for one, file in zip(found.items(), files, strict=True)]
     plots = [{**panel_plot(compared), "title": f"The frontier on {name}"} for name, compared in found.items()]
-    return Page("\n".join(text), [row for one in found.items() for row in _rows(*one)], {}, plots, files)
+    return Page("\n".join(text), [row for one in found.items() for row in _rows(*one)], (), plots, files)
 
 
 def _text(benchmark: str, compared: PanelComparison) -> str:
-    """A panel on one benchmark: full votes alone, and each of its controllers beside the best alone for the money."""
+    """Full votes alone, and the panel's controllers beside the best alone for the money."""
     base, lines = compared.baseline, []
     for one in compared.results:
         if one.voter and one.controller != "sc":

@@ -1,7 +1,6 @@
 """Figures 2, 4 and 7 of the paper: sweeps of each method's parameter."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 
 from suffice.controllers import Controller
 from suffice.experiments.bench import Bench, Experiment, Jobs, by_model
@@ -9,27 +8,26 @@ from suffice.penalties import Penalties
 from suffice.planning import Plan
 from suffice.replay.evaluate import spread
 from suffice.report.html import Axis, Point, Section, panel, percent, plot
-from suffice.report.markdown import Page, Row, pictures, spread_columns
+from suffice.report.markdown import Page, Row, pictures, spreads
 from suffice.report.style import looks
 from suffice.training.setting import Setting
 
 PENALTIES = (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)
 ROUND_PENALTY = 0.01
-"""What a round costs in the second sweep of learned controllers, where it costs nothing in the first."""
+"""What a round costs in the second sweep of learned controllers."""
 
 THRESHOLDS = (0.6, 0.65, 0.75, 0.8, 0.87, 0.9, 0.92, 0.95, 0.98, 0.99)
 WINDOWS = (2, 3, 4, 5, 7)
 SIZES = (1, 2, 4, 8, 12, 16, 20, 24, 28, 32)
 
-AXES = {
-    "accuracy": percent(1, "accuracy"),
-    "agreement": percent(2, "agreement with the full vote"),
-    "rounds": Axis(3, "rounds", log=True),
-    "samples": Axis(4, "samples", zero=True),
-    "sequential_tokens": Axis(5, "sequential tokens (thousands)", log=True),
-    "total_tokens": Axis(6, "total tokens (thousands)", zero=True),
+QUALITIES = {"accuracy": percent("accuracy"), "agreement": percent("agreement with the full vote")}
+COSTS = {
+    "rounds": Axis("rounds", log=True),
+    "samples": Axis("samples", zero=True),
+    "sequential_tokens": Axis("sequential tokens (thousands)", log=True),
+    "total_tokens": Axis("total tokens (thousands)", zero=True),
 }
-"""The figures of a sweep in the order of a point's columns; the columns after them are their deviations."""
+FIGURES = (*QUALITIES, *COSTS)
 
 LABELS = {
     "sc": "SC",
@@ -40,10 +38,10 @@ LABELS = {
     "plan": "exact plan",
 }
 
-Pictures = Mapping[str, tuple[Sequence[str], str]]
-"""By a part of the file's name: the costs that are drawn beside each other, and the quality against them."""
+Drawing = tuple[Sequence[str], str]
+"""The costs that are drawn beside each other, and the quality against them."""
 
-DRAWN: Pictures = {
+DRAWN: Mapping[str, Drawing] = {
     "samples": (("rounds", "samples"), "accuracy"),
     "tokens": (("sequential_tokens", "total_tokens"), "accuracy"),
     "agreement": (("rounds", "samples"), "agreement"),
@@ -56,19 +54,16 @@ def scaling_jobs(bench: Bench) -> Jobs:
 
 
 def scaling(bench: Bench) -> Page:
-    """Figures 2, 4 and 7, and what a price for rounds does."""
-    dear = seeds_told(bench, f"Those with {ROUND_PENALTY} for a round")
     rows = swept(bench, ("sc", "asc", "esc"), scaling_jobs(bench))
-    return sweeps_page("scaling", TITLE, rows, DRAWN, bench, f" {dear}")
+    return sweeps_page(bench, "scaling", rows, DRAWN)
 
 
 def draw_penalties(bench: Bench) -> list[float]:
-    """What a draw costs in a sweep: the paper's penalties, and the bench's own."""
+    """The paper's penalties, and the bench's own."""
     return sorted({*PENALTIES, bench.setting.penalties.draw})
 
 
 def sweep_jobs(bench: Bench, sweeps: Mapping[str, float]) -> Jobs:
-    """The sweeps of learned controllers, by what a round costs in them."""
     return bench.jobs(
         {
             (method, f"penalty_draw={draw}"): {"penalties": Penalties(draw, round_)}
@@ -79,18 +74,17 @@ def sweep_jobs(bench: Bench, sweeps: Mapping[str, float]) -> Jobs:
 
 
 def swept(bench: Bench, methods: Sequence[str], jobs: Jobs) -> list[Row]:
-    """Sweep rules, and the learned controllers of these jobs, on every test pool: a row a setting."""
+    """Sweep rules, and the controllers of these jobs, on every test pool: a row a setting."""
     rules = {(method, parameter): rule for method in methods for parameter, rule in _sweep(bench, method).items()}
     return [
-        {"pool": pool, "method": method, "parameter": parameter, **spread_columns([[one] for one in results], AXES)}
+        {"pool": pool, "method": method, "parameter": parameter, **spreads([[one] for one in results], FIGURES)}
         for pool, measured in bench.measure(jobs, rules).items()
         for (method, parameter), results in measured.items()
     ]
 
 
 def _sweep(bench: Bench, method: str) -> dict[str, str | Controller]:
-    """The settings of a rule, or of the planner: at the learned controllers' price of a round, and with their actions
-    where the bench has its own."""
+    """The planner has the learned controllers' price of a round, and the bench's own actions."""
     sizes = sorted({max(1, round(size * bench.budget / SIZES[-1])) for size in SIZES})
     rules = {"sc": ("draws", sizes), "asc": ("threshold", THRESHOLDS), "esc": ("window", WINDOWS)}
     if method in rules:
@@ -101,30 +95,27 @@ def _sweep(bench: Bench, method: str) -> dict[str, str | Controller]:
     return {f"penalty_draw={penalty}": Plan(penalty, own.penalties.round, actions) for penalty in draw_penalties(bench)}
 
 
-def sweeps_page(name: str, title: str, rows: list[Row], drawn: Pictures, bench: Bench, more: str = "") -> Page:
-    """The rows as curves, in pictures for each model."""
-    section = curves_plot(title, rows)
+def sweeps_page(bench: Bench, name: str, rows: list[Row], drawn: Mapping[str, Drawing]) -> Page:
+    caption = seeds_told(bench, "Learned controllers")
+    if any(row["method"] == "rl_rounds" for row in rows):
+        caption += " " + seeds_told(bench, f"Those with {ROUND_PENALTY} for a round")
+    section = curves_plot(rows)
     files = {
         f"{name}_{model}_{suffix}.png": by_axes(section, costs, quality, [pool.name for pool in pools])
         for model, pools in by_model(bench.test).items()
         for suffix, (costs, quality) in drawn.items()
     }
-    caption = seeds_told(bench, "Learned controllers") + more
-    return Page(f"{caption}\n{pictures(files)}", rows, {}, [section], files)
+    return Page(f"{caption}\n{pictures(files)}", rows, (), [section], files)
 
 
 def seeds_told(bench: Bench, which: str) -> str:
-    """How many seeds the points of learned controllers are means of."""
     if bench.seeds == 1:
         return f"{which} are of one seed."
     return f"{which} are means over {bench.seeds} seeds; bands and bars are ± one standard deviation over these."
 
 
-def curves_plot(title: str, rows: Sequence[Row], labels: Mapping[str, str] = LABELS) -> Section:
-    """Plot quality against cost, a panel a pool and a line a method: the mean over the pools first.
-
-    Points that are means over seeds have a band and bars of one standard deviation.
-    """
+def curves_plot(rows: Sequence[Row], labels: Mapping[str, str] = LABELS) -> Section:
+    """Plot quality against cost, a line a method and a panel a pool; bands are deviations over the seeds."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     styles = dict(zip(methods, looks(methods), strict=True))
     every = [*_means(rows), *rows]
@@ -136,9 +127,8 @@ def curves_plot(title: str, rows: Sequence[Row], labels: Mapping[str, str] = LAB
             spreads = any(row["seeds"] > 1 for row in own)
             points[labels[method] + " (± s.d. over seeds)" * spreads] = [_point(row, spreads) for row in own]
         panels.append(panel(pool, points, line=True, styles=[styles[method] for method in methods]))
-    quality, cost = list(AXES.values())[:2], list(AXES.values())[2:]
     note = "Up and to the left is better; point at a mark to read it."
-    return plot(title, cost, quality, panels, note, spread=len(AXES))
+    return plot("", list(COSTS.values()), list(QUALITIES.values()), panels, note, spread=len(FIGURES))
 
 
 def _point(row: Row, spreads: bool) -> Point:
@@ -146,27 +136,29 @@ def _point(row: Row, spreads: bool) -> Point:
         figure: float | None = row.get(name)
         return figure / 1000 if figure and "tokens" in name else figure
 
-    deviations = [column(f"{metric}_std") or 0.0 for metric in AXES]
-    return [row["parameter"], *map(column, AXES), *deviations * spreads]
+    metrics = (*COSTS, *QUALITIES)
+    deviations = [column(f"{metric}_std") or 0.0 for metric in metrics]
+    return [row["parameter"], *map(column, metrics), *deviations * spreads]
 
 
 def _means(rows: Sequence[Row]) -> list[Row]:
-    """Each setting of each method in the mean over the pools."""
+    """The means over the pools, a row a setting."""
     settings: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         settings.setdefault((row["method"], row["parameter"]), []).append(row)
     return [
         {"pool": "", "method": method, "parameter": parameter, "seeds": 1}
-        | {metric: spread([row.get(metric) for row in some])[0] for metric in AXES}
+        | {metric: spread([row.get(metric) for row in some])[0] for metric in FIGURES}
         for (method, parameter), some in settings.items()
     ]
 
 
 def by_axes(section: Section, costs: Sequence[str], quality: str, panels: Sequence[str]) -> list[Section]:
-    """Return some panels of a plot once for each cost, as pictures show them."""
+    """Some panels of a plot, once for each cost."""
     shown = [panel for panel in section["panels"] if panel["name"] in panels]
-    return [{**section, "panels": shown, "x": [asdict(AXES[cost])], "y": [asdict(AXES[quality])]} for cost in costs]
+    x = dict(zip(COSTS, section["x"], strict=True))
+    y = dict(zip(QUALITIES, section["y"], strict=True))
+    return [{**section, "panels": shown, "x": [x[cost]], "y": [y[quality]]} for cost in costs]
 
 
-TITLE = "Scaling curves"
-EXPERIMENT = Experiment(TITLE, scaling, scaling_jobs)
+EXPERIMENT = Experiment("Scaling curves", scaling, scaling_jobs)

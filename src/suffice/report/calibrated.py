@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from json import dumps
 from typing import Any
 
-from rich.text import Text
-
 from suffice.planning.right import Calibration
 from suffice.replay.calibrating import BINS, RISKS, Judged, binned, expected_error
 from suffice.report.html import Axis, Point, Section, panel, percent, plot
@@ -15,7 +13,6 @@ CONFIDENCE = 0.9
 
 
 def summary_sentence(judged: Judged) -> str:
-    """The figures of one line."""
     certainty = expected_error(judged.certainties, judged.truths)
     told_apart = "–" if judged.auroc is None else f"{judged.auroc:.3f}"
     return (
@@ -26,34 +23,32 @@ def summary_sentence(judged: Judged) -> str:
 
 
 def promised(calibration: Calibration, judged: Judged) -> list[tuple[float, float | None, float, float | None]]:
-    """For each risk: the threshold that promises it, the share that it answers, and which part of that is wrong."""
+    """By risk: the threshold that promises it, the share that it answers, and how much of that is wrong."""
     thresholds = [(risk, calibration.threshold(risk, CONFIDENCE)) for risk in RISKS]
     return [(risk, least, *judged.answered(least)) for risk, least in thresholds]
 
 
 def calibration_tables(calibration: Calibration, judged: Judged) -> list[Columns]:
-    """Reliability by fifths, risk by coverage, and what can be promised."""
-    reliability = Columns("Reliability", "fifth", ["probability\n%", "right\n%"])
+    reliability = Columns("Reliability", "fifth", {"probability\n%": ".1f", "right\n%": ".1f"})
     for number, (said, true) in enumerate(binned(judged.right, judged.truths), 1):
-        reliability.add_row(Text(f"{number} of {BINS}"), f"{100 * said:.1f}", f"{100 * true:.1f}")
-    risks = Columns(
-        "Risk and coverage: only the surest are answered", "answered", ["from a\nprobability of", "wrong\n%"]
-    )
+        reliability.add_row(f"{number} of {BINS}", 100 * said, 100 * true)
+    title = "Risk and coverage: only the surest are answered"
+    risks = Columns(title, "answered", {"from a\nprobability of": ".3f", "wrong\n%": ".1f"})
     for share, least, risk in judged.risks():
-        risks.add_row(Text(f"{share:.0%}"), f"{least:.3f}", f"{100 * risk:.1f}")
-    promises = Columns(f"Promised with {CONFIDENCE:.0%} confidence", "risk", ["threshold", "answered\n%", "wrong\n%"])
+        risks.add_row(f"{share:.0%}", least, 100 * risk)
+    title = f"Promised with {CONFIDENCE:.0%} confidence"
+    promises = Columns(title, "risk", {"threshold": ".3f", "answered\n%": ".0f", "wrong\n%": ".1f"})
     for risk, threshold, share, wrong in promised(calibration, judged):
-        cells = ("none", "–", "–") if threshold is None else (f"{threshold:.3f}", f"{100 * share:.0f}", _percent(wrong))
-        promises.add_row(Text(f"{risk:g}"), *cells)
+        answered = None if threshold is None else 100 * share
+        promises.add_row(f"{risk:g}", "none" if threshold is None else threshold, answered, _percent(wrong))
     return [reliability, risks, promises]
 
 
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}"
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
 
 
 def calibration_json(calibration: Calibration, judged: Judged, card: Mapping[str, Any]) -> str:
-    """The same for machines."""
     names = ("risk", "threshold", "coverage", "wrong")
     page = {
         **card,
@@ -70,16 +65,15 @@ def _figures(judged: Judged) -> dict[str, float | None]:
 
 
 def calibration_plots(judged: Judged) -> list[Section]:
-    """What is said against what is right, beside the certainty; and risk against coverage."""
     said: dict[str, list[Point]] = {
         f"{name} (error {100 * expected_error(some, judged.truths):.1f} points)": [
             ["", 100 * one, 100 * true] for one, true in binned(some, judged.truths)
         ]
         for name, some in {"right": judged.right, "certainty": judged.certainties}.items()
     }
-    x, y, note = percent(1, "said", 100), percent(2, "right", 100), "By fifths of the labels, each by the others."
+    x, y, note = percent("said", 100), percent("right", 100), "By fifths of the labels, each by the others."
     risks: dict[str, list[Point]] = {"right": [["", 100 * share, 100 * risk] for share, _, risk in judged.risks()]}
-    answered, wrong = Axis(1, "answered (%)", zero=True), Axis(2, "wrong among the answered (%)", zero=True)
+    answered, wrong = Axis("answered (%)", zero=True), Axis("wrong among the answered (%)", zero=True)
     return [
         plot("Reliability", [x], [y], [panel("", said, line=True)], note, diagonal=True),
         plot("Risk and coverage", [answered], [wrong], [panel("", risks, line=True)]),
@@ -87,22 +81,19 @@ def calibration_plots(judged: Judged) -> list[Section]:
 
 
 def judged_table(calibration: Calibration, judged: Mapping[str, Judged], risk: float | None) -> Columns:
-    """How true a calibration is on pools, and what it answers at a risk."""
-    answered = ["answered\n%", "wrong\n%"] if risk is not None else []
+    figures = {"right\n%": ".1f", "AUROC": ".3f", "Brier": ".3f", "error": ".3f"}
+    if risk is not None:
+        figures |= {"answered\n%": ".1f", "wrong\n%": ".1f"}
     title = f"How often it is right, by the calibration: votes by {calibration.card.get('controller', 'plan')}"
-    table = Columns(title, "pool", ["right\n%", "AUROC", "Brier", "error", *answered])
+    table = Columns(title, "pool", figures)
     for name, row in judged_json(calibration, judged, risk).items():
-        shares = [row[key] for key in ("coverage", "wrong") if key in row]
-        figures = [row[key] for key in ("auroc", "brier", "calibration_error")]
-        shown = ["–" if figure is None else f"{figure:.3f}" for figure in figures]
-        table.add_row(Text(name), f"{100 * row['accuracy']:.1f}", *shown, *map(_percent, shares))
+        shares = [_percent(row[key]) for key in ("coverage", "wrong") if key in row]
+        scores = [row[key] for key in ("auroc", "brier", "calibration_error")]
+        table.add_row(name, _percent(row["accuracy"]), *scores, *shares)
     return table
 
 
-def judged_json(
-    calibration: Calibration, judged: Mapping[str, Judged], risk: float | None
-) -> dict[str, dict[str, Any]]:
-    """The same as JSON, by pool."""
+def judged_json(calibration: Calibration, judged: Mapping[str, Judged], risk: float | None) -> dict[str, Any]:
     least = None if risk is None else calibration.threshold(risk, CONFIDENCE)
     found = {}
     for name, one in judged.items():

@@ -16,9 +16,9 @@ from suffice.report.html import Section
 matplotlib.use("Agg")
 
 INK = "#70757d"
-"""What is written and ruled: to be read on white and on black, for a picture's ground may be either."""
+"""Text and rules: to be read on white and on black."""
 
-STYLE: dict[Any, Any] = {
+STYLE: Any = {
     **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
     "grid.color": INK,
     "grid.alpha": 0.25,
@@ -35,7 +35,6 @@ STYLE: dict[Any, Any] = {
 }
 pyplot.rcParams.update(STYLE)
 
-
 MOST_MARKS = 24
 """A line of more points than this has no marks on it."""
 
@@ -45,19 +44,9 @@ DPI = 100
 
 
 def panels_grid(rows: int, columns: int, height: float = ROW_HEIGHT, **options: Any) -> tuple[Figure, Any]:
-    """A figure with a grid of panels, so many inches high a row; the options are those of `pyplot.subplots`."""
-    figure, grid = pyplot.subplots(
-        rows, columns, figsize=(WIDTH, height * rows), squeeze=False, layout="constrained", **options
-    )
-    return figure, grid
-
-
-def _plain_log(axes: Axes) -> None:
-    """A logarithmic axis with plain numbers at it."""
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    """A figure with a grid of panels; rows are so many inches high."""
+    size = (WIDTH, height * rows)
+    return pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
 
 
 def _span(axes: Axes, span: float) -> None:
@@ -68,15 +57,15 @@ def _span(axes: Axes, span: float) -> None:
 
 
 LETTERS, HANDLE = 14, 8
-"""Letters of a legend in an inch, and those in whose place the sign before a name stands."""
+"""Letters of a legend in an inch, and those that a sign takes."""
 
 
 def draw_legend(figure: Figure) -> None:
-    """One legend for all panels, below them and no wider: a method need not be in each."""
+    """One legend for all panels, below them and no wider."""
     handles: dict[str, Any] = {}
     for axes in figure.axes:
-        found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-        handles |= {label: handle for label, handle in found.items() if label not in handles}
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
     many = len(handles)
     fitting = LETTERS * figure.get_figwidth() // (max(map(len, handles), default=0) + HANDLE)
     columns = min(many if many <= 4 else -(-many // 2), int(fitting))
@@ -84,10 +73,7 @@ def draw_legend(figure: Figure) -> None:
 
 
 def draw_plots(plots: Sequence[Section], path: Path) -> None:
-    """Draw plots of a report beside each other, by the first of their axes: a row for each of their panels.
-
-    The panels of a single plot are in two columns.
-    """
+    """Draw plots beside each other, a row a panel; a single plot's panels are in two columns."""
     if len(plots) == 1 and len(plots[0]["panels"]) > 1:
         plots = [{**plots[0], "panels": plots[0]["panels"][place::2]} for place in (0, 1)]
     rows = max((len(plot["panels"]) for plot in plots), default=1)
@@ -128,7 +114,7 @@ def _draw_series(axes: Axes, series: Section, plot: Section) -> None:
 
 
 def _draw_spread(axes: Axes, points: Any, colour: str) -> None:
-    """Draw a band and bars of one standard deviation: the columns after x and y."""
+    """Draw a band and bars of one standard deviation."""
     x, y, wide, high = points.astype(float).T
     axes.fill_between(x, y - high, y + high, color=colour, alpha=0.18, linewidth=0)
     axes.errorbar(x, y, xerr=wide, yerr=high, fmt="none", ecolor=colour, elinewidth=0.8, alpha=0.6)
@@ -138,8 +124,11 @@ def _finish_plot(axes: Axes, plot: Section, title: str) -> None:
     x, y = plot["x"][0], plot["y"][0]
     if plot["diagonal"]:
         axes.plot([0, 100], [0, 100], color=INK, linewidth=1, linestyle="--", label="perfect")
-    if x["log"]:
-        _plain_log(axes)
+    if x["log"]:  # with plain numbers at it
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set(title=title, xlabel=x["label"], ylabel=y["label"])
     if x["zero"]:
         axes.set_xlim(left=0)
@@ -154,7 +143,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """As a PNG on white, and beside it as an SVG with no ground of its own, for light and for dark pages."""
+    """As a PNG on white, and as an SVG without a ground for light and dark pages."""
     figure.savefig(path, dpi=DPI)
     if path.suffix == ".png":
         figure.savefig(path.with_suffix(".svg"), transparent=True, metadata={"Date": None})

@@ -3,7 +3,7 @@
 import csv
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -17,38 +17,33 @@ from suffice.report.tables import replay_sentences
 if TYPE_CHECKING:
     from suffice.training.learner import Trained
 
-COLUMNS = [field.name for field in fields(Result) if field.name not in ("by_question", "reliability")]
-
 
 def results_json(comparisons: Sequence[Comparison], **settings: Any) -> str:
-    """The settings of a replay and its results, each with its differences to the baseline on the same pool."""
     rows = [
         {
             **_row(result),
             "calibration_error": result.reliability and result.reliability.calibration_error,
             "regret": pool.regret(result),
-            "differences": _differences(result, pool.baseline),
+            "differences": {metric: _gap(result, pool.baseline, metric) for metric in METRICS},
         }
         for pool in comparisons
         for result in pool.results
     ]
-    base = comparisons[0].baseline.controller
     reliability = [
         {"outcomes": name, "calibration_error": known.calibration_error, "deciles": known.deciles}
         for name, known in reliabilities(comparisons).items()
     ]
     told = replay_sentences(comparisons)
-    said = {"baseline": base, "sentence": told.get("sentence"), "independent": told.get("independent")}
-    return _page({**settings, **said, "results": rows, "reliability": reliability})
+    said = {name: told.get(name) for name in ("sentence", "independent")}
+    about = {**settings, "baseline": comparisons[0].baseline.controller, **said}
+    return _page({**about, "results": rows, "reliability": reliability})
 
 
 def results_csv(comparisons: Sequence[Comparison]) -> str:
-    """A line a result, under a line of names."""
     return table_csv([_row(result) for pool in comparisons for result in pool.results])
 
 
 def learning_json(replays: Sequence[LearningReplay], penalties: Penalties, **settings: Any) -> str:
-    """The settings of a replay that learns, and the learning curve of each pool."""
     pools = [
         {
             "pool": replay.pool,
@@ -63,7 +58,6 @@ def learning_json(replays: Sequence[LearningReplay], penalties: Penalties, **set
 
 
 def advice_json(advice: Advice, **settings: Any) -> str:
-    """The settings of a sweep, what is advised, and all that was tried, with whether it is on the front."""
     choices = [_choice(advice, choice) for choice in advice.choices]
     return _page(
         {**settings, "chosen": _choice(advice, advice.chosen), "once": _choice(advice, advice.once), "choices": choices}
@@ -71,7 +65,6 @@ def advice_json(advice: Advice, **settings: Any) -> str:
 
 
 def advice_csv(advice: Advice) -> str:
-    """A line a way to sample, under a line of names."""
     return table_csv([_choice(advice, choice) for choice in advice.choices])
 
 
@@ -89,7 +82,6 @@ def _choice(advice: Advice, choice: Choice) -> dict[str, Any]:
 
 
 def table_csv(rows: Sequence[dict[str, Any]]) -> str:
-    """A line a row, under a line of their names."""
     text = StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -98,25 +90,18 @@ def table_csv(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def training_json(trained: "Sequence[Trained]") -> str:
-    """The figures of all seeds on the training pools, their mean and standard deviation, and the card of the best."""
     rows = [
-        {
-            "seed": one.seed,
-            "steps": one.controller.card["steps"],
-            **{metric: mean_over_pools(one.results, metric) for metric in METRICS},
-        }
+        {"seed": one.seed, "steps": one.controller.card["steps"]}
+        | {metric: mean_over_pools(one.results, metric) for metric in METRICS}
         for one in trained
     ]
     spreads = {metric: spread([row[metric] for row in rows]) for metric in METRICS}
-    page = {
-        "seeds": rows,
-        "mean": {metric: mean for metric, (mean, _) in spreads.items() if mean is not None},
-        "std": {metric: std or 0.0 for metric, (mean, std) in spreads.items() if mean is not None},
-        "rules": trained[0].controller.card["rules"],
-        "kept": trained[0].seed,
-        "card": dict(trained[0].controller.card),
-    }
-    return _page(page)
+    known = {metric: both for metric, both in spreads.items() if both[0] is not None}
+    card = dict(trained[0].controller.card)
+    means = {metric: mean for metric, (mean, _) in known.items()}
+    deviations = {metric: deviation or 0.0 for metric, (_, deviation) in known.items()}
+    page = {"seeds": rows, "mean": means, "std": deviations, "rules": card["rules"], "kept": trained[0].seed}
+    return _page({**page, "card": card})
 
 
 def _page(page: dict[str, Any]) -> str:
@@ -124,9 +109,9 @@ def _page(page: dict[str, Any]) -> str:
 
 
 def _row(result: Result) -> dict[str, Any]:
-    return {name: getattr(result, name) for name in COLUMNS}
+    return {name: value for name, value in vars(result).items() if name not in ("by_question", "reliability")}
 
 
-def _differences(result: Result, baseline: Result) -> dict[str, Any]:
-    gaps = {metric: difference([result], [baseline], metric) for metric in METRICS}
-    return {metric: gap and asdict(gap) for metric, gap in gaps.items()}
+def _gap(result: Result, baseline: Result, metric: str) -> dict[str, Any] | None:
+    gap = difference([result], [baseline], metric)
+    return None if gap is None else asdict(gap)

@@ -22,12 +22,12 @@ Section = dict[str, Any]
 """A part of the page, as its script reads it: `kind` is table, plot, questions or facts."""
 
 Point = Sequence[str | float | None]
-"""A label and figures, of which axes show some."""
+"""A label, and figures in the order of a plot's axes."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a report says first, the command that made it, its parts, and what it was made with."""
+    """What a report says first, its parts, and what it was made with."""
 
     title: str
     sentence: str
@@ -38,17 +38,14 @@ class Report:
 
 
 def report_html(report: Report, command: str) -> str:
-    """The whole file. What it shows is data and never markup: a policy lets nothing run but its own script."""
+    """The whole file. What it shows is data: a policy lets nothing run but its own script."""
     page = files("suffice.report") / "page"
     css, script = (f"\n{(page / name).read_text()}" for name in ("report.css", "report.js"))
-    given = report.settings
-    sections = [
-        *report.sections,
-        facts("Settings", {name.replace("_", " "): _setting(one) for name, one in given.items() if one is not None}),
-        facts("Versions", versions()),
-    ]
+    style, run = (b64encode(sha256(text.encode()).digest()).decode() for text in (css, script))
+    given = {name.replace("_", " "): _setting(one) for name, one in report.settings.items() if one is not None}
+    sections = [*report.sections, _facts("Settings", given), _facts("Versions", _versions())]
     data = json.dumps(_known({"sections": sections, "pools": list(report.pools)}), separators=(",", ":"))
-    own = f"style-src {_hash(css)}; script-src {_hash(script)}"
+    own = f"style-src 'sha256-{style}'; script-src 'sha256-{run}'"
     parts = {
         "title": escape(report.title),
         "sentence": escape(report.sentence),
@@ -63,28 +60,24 @@ def report_html(report: Report, command: str) -> str:
     return whole.encode("utf-8", "replace").decode()
 
 
-def table(title: str, columns: Sequence[Section], panels: Sequence[Section], note: str = "") -> Section:
+def table(title: str, columns: Sequence[Section], panels: Sequence[Section]) -> Section:
     """A table that sorts by any column; a cell is a text, a number, or a number to sort by with its text."""
-    return {"kind": "table", "title": title, "note": note, "columns": columns, "panels": panels}
+    return {"kind": "table", "title": title, "columns": columns, "panels": panels}
 
 
 def words(label: str) -> Section:
-    """A column of texts."""
     return {"label": label, "text": True}
 
 
 def figures(label: str, places: int | None = 1) -> Section:
-    """A column of numbers."""
     return {"label": label, "places": places}
 
 
-def facts(title: str, known: dict[str, str]) -> Section:
-    """Names and values."""
+def _facts(title: str, known: dict[str, str]) -> Section:
     return {"kind": "facts", "title": title, "facts": list(known.items())}
 
 
-def versions() -> dict[str, str]:
-    """What this runs with."""
+def _versions() -> dict[str, str]:
     found = {"Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
     for package in PACKAGES:
         try:
@@ -101,7 +94,7 @@ def _setting(value: Any) -> str:
 
 
 def _known(value: Any) -> Any:
-    """The same with nothing in it that JSON has no word for, and numbers as short as a reader needs them."""
+    """The same with no figure that JSON can't have, and in five places."""
     if isinstance(value, dict):
         return {name: _known(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -111,16 +104,10 @@ def _known(value: Any) -> Any:
     return value
 
 
-def _hash(text: str) -> str:
-    """What a policy knows an inline part by."""
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
-
-
 @dataclass(frozen=True)
 class Axis:
-    """What an axis of a plot shows: a column of the points, and where the axis may begin and end."""
+    """What an axis of a plot shows, and where it may begin and end."""
 
-    column: int
     label: str
     places: int = 1
     log: bool = False
@@ -132,9 +119,8 @@ class Axis:
     """Whether it begins there."""
 
 
-def percent(column: int, label: str, span: float = 10, places: int = 1) -> Axis:
-    """An axis of shares."""
-    return Axis(column, f"{label} (%)", places, span=span, least=0, most=100)
+def percent(label: str, span: float = 10, places: int = 1) -> Axis:
+    return Axis(f"{label} (%)", places, span=span, least=0, most=100)
 
 
 def plot(
@@ -143,32 +129,33 @@ def plot(
     y: Sequence[Axis],
     panels: Sequence[Section],
     note: str = "",
-    details: Sequence[Axis] = (),
+    more: Sequence[Axis] = (),
     diagonal: bool = False,
     sizes: int | None = None,
     spread: int | None = None,
 ) -> Section:
-    """Points of several series, one of the axes against another; pointing at one shows its `details`.
+    """Points of several series, one of the axes against another; pointing at one shows all figures, `more` among them.
 
     Marks are as large as the column `sizes` says, in percent. A point that has a column `spread` columns after that of
     a figure has the figure's deviation there.
     """
-    axes = {"x": list(map(asdict, x)), "y": list(map(asdict, y)), "details": list(map(asdict, details or (*x, *y)))}
+    details = [{"column": place, **asdict(axis)} for place, axis in enumerate((*x, *y, *more), start=1)]
+    axes = {"x": details[: len(x)], "y": details[len(x) : len(x) + len(y)], "details": details}
     about = {"title": title, "note": note, "panels": panels, "diagonal": diagonal, "sizes": sizes, "spread": spread}
     return {"kind": "plot", **about, **axes}
 
 
 def apart(section: Section) -> list[Section]:
-    """A plot for each pair of axes: a picture has no menu to choose them from."""
+    """A plot for each pair of axes."""
     return [{**section, "x": [x], "y": [y]} for x in section["x"] for y in section["y"]]
 
 
 def panel(
-    name: str, points: Mapping[str, Sequence[Point]], line: bool = False, styles: Sequence[tuple[str, str]] = ()
+    name: str, points: Mapping[str, Sequence[Point]], line: bool | str = False, styles: Sequence[tuple[str, str]] = ()
 ) -> Section:
-    """What a plot shows of one pool, or with no name of all: points by series, each a label and its columns."""
+    """A pool's points, or all with no name: series, of which all or one may be lines."""
     series = [
-        {"name": label, "colour": colour, "marker": marker, "line": line, "points": some}
+        {"name": label, "colour": colour, "marker": marker, "line": line in (True, label), "points": some}
         for (label, some), (colour, marker) in zip(points.items(), styles or looks(list(points)), strict=True)
     ]
     return {"name": name, "series": series}

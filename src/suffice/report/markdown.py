@@ -9,53 +9,56 @@ from suffice.replay.evaluate import spread
 from suffice.report.html import Section
 
 Row = dict[str, Any]
-"""A line of a table for machines, by the names of its columns."""
+"""A line of a table, by its columns."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """An experiment to be read: Markdown, tables for machines, the main one and others by name, and plots.
+    """An experiment to be read: Markdown, tables for machines, and plots.
 
     `pictures` are the plots that lie beside the page, by file name; `plots` are for a report.
     """
 
     text: str
     rows: list[Row]
-    more: Mapping[str, list[Row]] = field(default_factory=dict)
+    differences: Sequence[Row] = ()
     plots: Sequence[Section] = ()
     pictures: Mapping[str, Sequence[Section]] = field(default_factory=dict)
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table, with its line of heads."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
 def pictures(names: Iterable[str]) -> str:
-    """Pictures that lie beside the page."""
     return "".join(f"\n![{name}]({name})\n" for name in names)
 
 
-def text_of(value: float | None, metric: str = "") -> str:
-    """A figure in few digits; a dash where it isn't known."""
+def shown(value: float | str | None, places: str = ".1f") -> str:
+    """A figure in this format, a dash where unknown; a text as it is."""
     if value is None:
         return "–"
+    return value if isinstance(value, str) else f"{value:{places}}"
+
+
+def text_of(value: float | None, metric: str = "") -> str:
+    """A figure in few digits, as they suit the metric."""
     if metric.endswith("tokens"):
-        return f"{value:.0f}" if value < 1000 else f"{value / 1000:.1f}k"
-    return f"{value:.1f}"
+        return shown(value, ".0f") if value is None or value < 1000 else f"{value / 1000:.1f}k"
+    return shown(value, ".3f" if metric == "reward" else ".1f")
 
 
 def cell(row: Row, metric: str) -> str:
-    """A row's figure, with its deviation over the seeds where there are several."""
+    """A row's figure with its deviation, where there is one."""
     text, deviation = text_of(row[metric], metric), row[f"{metric}_std"]
     if deviation is None:
         return text
     return f"{text} ±" + (text_of(deviation, metric) if metric.endswith("tokens") else f"{deviation:.2f}")
 
 
-def spread_columns(runs: Sequence[Sequence[Result]], metrics: Iterable[str]) -> Row:
-    """The number of seeds, and means and standard deviations over them; of each seed the mean over its pools."""
+def spreads(runs: Sequence[Sequence[Result]], metrics: Iterable[str]) -> Row:
+    """Means and standard deviations over seeds, of each seed's mean over pools."""
     row: Row = {"seeds": len(runs)}
     for metric in metrics:
         row[metric], row[f"{metric}_std"] = spread([mean_over_pools(run, metric) for run in runs])
@@ -63,7 +66,7 @@ def spread_columns(runs: Sequence[Sequence[Result]], metrics: Iterable[str]) -> 
 
 
 def gap_text(gap: Difference | None, metric: str, places: int | None = None) -> str:
-    """A difference with its interval, in so many decimal places, or in those that suit the metric."""
+    """A difference with its interval, in as many places as suit the metric."""
     places = places or (4 if metric == "reward" else 2)
     if gap is None:
         return "–"
@@ -72,7 +75,6 @@ def gap_text(gap: Difference | None, metric: str, places: int | None = None) -> 
 
 
 def gap_columns(gaps: Mapping[str, Difference | None]) -> dict[str, float | None]:
-    """Differences with their intervals."""
     return {
         f"{metric}{suffix}": getattr(gap, name) if gap else None
         for metric, gap in gaps.items()

@@ -7,26 +7,25 @@ from typing import Any
 from suffice.panel import PanelComparison, PanelResult
 from suffice.report.html import Axis, Point, Section, apart, panel, percent, plot
 from suffice.report.layout import Columns
-from suffice.report.markdown import gap_text, text_of
+from suffice.report.markdown import gap_text
 
 
 def panel_table(compared: PanelComparison) -> Columns:
-    """A row a controller: voters alone, then the panel."""
     base = compared.baseline
-    headings = ["accuracy\n%", "agreement\n%", "cost", f"cost, % of\n{base.name}", "rounds", "samples"]
+    figures = {"accuracy\n%": ".1f", "agreement\n%": ".1f", "cost": ".4g", f"cost, % of\n{base.name}": ".1f"}
     title = f"{compared.questions} questions; samples by voter: {', '.join(compared.voters)}"
-    shown = Columns(title, "controller", headings)
+    shown = Columns(title, "controller", figures | {"rounds": ".1f", "samples": ""})
     for voter in (*compared.voters, None):
         shown.add_title(f"{voter} alone" if voter else "the panel")
         for one in (one for one in compared.results if one.voter == voter):
             samples = " + ".join(f"{number:.1f}" for number in one.samples.values() if voter is None or number)
-            _, accuracy, agreement, _, share, rounds = map(text_of, [None, *_row(one, base)[1:]])
-            shown.add_row(one.controller, accuracy, agreement, f"{one.cost:.4g}", share, rounds, samples)
+            cost = (one.cost, 100 * one.cost / base.cost)
+            shown.add_row(one.controller, one.accuracy, one.agreement, *cost, one.rounds, samples)
     return shown
 
 
 def panel_sentences(compared: PanelComparison) -> list[str]:
-    """For each of the panel's controllers: beside the better voter's full vote, and the best alone for the money."""
+    """Each of the panel's controllers beside the better voter's full vote and the best for the money."""
     base, told = compared.baseline, []
     for one in (one for one in compared.results if one.voter is None):
         gap, alone = one.difference(base), compared.best_alone(one.cost)
@@ -39,7 +38,7 @@ def panel_sentences(compared: PanelComparison) -> list[str]:
 
 
 def panel_json(compared: PanelComparison, **settings: Any) -> str:
-    """The settings of a replay and its results, each beside the full vote of the better voter."""
+    """Each result beside the full vote of the better voter."""
     base = compared.baseline
     about = {"voters": compared.voters, "weights": compared.weights, "questions": compared.questions}
     rows = []
@@ -50,33 +49,26 @@ def panel_json(compared: PanelComparison, **settings: Any) -> str:
     return json.dumps({**settings, **about, "baseline": base.name, "results": rows}, indent=2) + "\n"
 
 
-def front(compared: PanelComparison) -> dict[str, list[PanelResult]]:
-    """The series of the frontier: each voter alone with plan, and with fixed numbers; each controller of the panel."""
-    series: dict[str, list[PanelResult]] = {}
+def panel_plot(compared: PanelComparison) -> Section:
+    base, series = compared.baseline, dict[str, list[PanelResult]]()
     for one in compared.results:
         kind = one.controller.partition(":")[0]
         own = one.controller if kind == "file" else kind
         name = own if one.voter is None else f"{one.voter}: {'plan' if kind == 'plan' else 'once and sc'}"
         series.setdefault(name, []).append(one)
-    return {name: sorted(some, key=lambda one: one.cost) for name, some in series.items()}
-
-
-def panel_plot(compared: PanelComparison) -> Section:
-    """Accuracy and agreement against money: each voter alone, and the panel's controllers."""
-    base = compared.baseline
     points: dict[str, Sequence[Point]] = {
-        name: [[one.controller, *_row(one, base)[1:]] for one in some] for name, some in front(compared).items()
+        name: [
+            [one.controller, 100 * one.cost / base.cost, one.cost, one.rounds, one.accuracy, one.agreement]
+            for one in sorted(some, key=lambda one: one.cost)
+        ]
+        for name, some in series.items()
     }
-    x = [Axis(4, f"cost, % of {base.name}", log=True), Axis(3, "cost a question", 5, log=True), Axis(5, "rounds")]
-    y = [percent(1, "accuracy", 5, 2), percent(2, "agreement with the panel's full vote", places=2)]
+    x = [Axis(f"cost, % of {base.name}", log=True), Axis("cost a question", 5, log=True), Axis("rounds")]
+    y = [percent("accuracy", 5, 2), percent("agreement with the panel's full vote", places=2)]
     return plot("The frontier", x, y, [panel("", points, line=True)], "Up and to the left is better.")
 
 
 def pictured(compared: PanelComparison) -> list[Section]:
-    """The frontier as a picture: accuracy, or without gold answers agreement, against the share of the cost."""
+    """Accuracy, or without gold answers agreement, against the share of the cost."""
     accuracy, agreement, *_ = apart(panel_plot(compared))
     return [agreement if compared.baseline.accuracy is None else accuracy]
-
-
-def _row(one: PanelResult, base: PanelResult) -> list[Any]:
-    return [one.name, one.accuracy, one.agreement, one.cost, 100 * one.cost / base.cost, one.rounds]

@@ -20,18 +20,17 @@ SECONDS_BETWEEN_LINES = 30.0
 
 
 @contextmanager
-def progress_bar(title: str, total: float | None, cluster: Any = None) -> Iterator[Callable[[float], None]]:
-    """Give a function that is told of each step's size; on a terminal a bar shows when the work takes over a second.
+def progress_bar(title: str, total: float | None, cluster: Any = None) -> Iterator[Callable[..., None]]:
+    """Give a function that is told of each step's size, and maybe of another title; a terminal shows it after a second.
 
-    Of work without a total, which can't tell how far it is, it shows that time passes. Where the work is on a cluster,
-    it shows the cluster's `standing` too.
+    Of work without a total it shows that time passes, and of work on a cluster how that stands.
     """
     far = (TimeElapsedColumn(),) if total is None else (TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(TextColumn("{task.description}"), BarColumn(), *far, console=Console(stderr=True), transient=True)
     task = bar.add_task(title, total=total)
 
-    def advance(steps: float) -> None:
-        bar.update(task, advance=steps, description=_described(title, cluster))
+    def advance(steps: float, now: str = title) -> None:
+        bar.update(task, advance=steps, description=_described(now, cluster))
 
     if not bar.console.is_terminal:
         yield advance
@@ -53,64 +52,48 @@ def waiting(title: str) -> AbstractContextManager[object]:
     return progress_bar(title, None)
 
 
-def _counting_bar(unit: str) -> Progress:
-    """A bar that tells how many are done of how many, on a terminal alone."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f} " + unit),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
-
-
 @contextmanager
 def training_bar(runs: int, steps: int, cluster: Any = None) -> Iterator[Callable[[int, "Watched"], None]]:
-    """Give a function that is told how each of several training runs stands; one bar for all."""
-    done: dict[int, int] = {}
-    with _counting_bar("steps") as bar:
-        task = bar.add_task("training", total=max(runs * steps, 1))
+    """Give a function that is told how each training run stands."""
+    done = [0] * runs
+    with progress_bar("training", max(runs * steps, 1), cluster) as advance:
 
-        def advance(run: int, now: "Watched") -> None:
-            done[run] = min(now.steps, steps)
+        def watch(run: int, now: "Watched") -> None:
+            before, done[run] = done[run], min(now.steps, steps)
             stands = f"reward {now.reward:.3f}, {now.samples:.1f} samples in {now.rounds:.1f} rounds"
-            title = _described(f"run {run + 1} of {runs}: {stands}", cluster)
-            bar.update(task, completed=sum(done.values()), description=title)
+            advance(done[run] - before, f"run {run + 1} of {runs}: {stands}")
 
-        yield advance
+        yield watch
 
 
 @contextmanager
-def batch_bar(
-    title: str, total: int, unit: str, spent: "Spent", cluster: Any = None
-) -> Iterator[Callable[[int], None]]:
-    """Give a function that is told of each step; the bar shows tokens a second, the cost and the time left.
+def batch_bar(title: str, total: int, unit: str, spent: "Spent", cluster: Any = None) -> Iterator[Callable[..., None]]:
+    """Give a function that is told of each step; the bar shows how many are done, tokens a second and the cost.
 
     Where there is no terminal, a line now and then says the same.
     """
+    console = Console(stderr=True)
     begun: tuple[float, int] | None = None
-    last_line = -inf
-    with _counting_bar(unit) as bar:
-        task = bar.add_task(title, total=total)
+    done, last_line = 0, -inf
+    with progress_bar(title, total) as advance:
 
-        def advance(steps: int) -> None:
-            nonlocal begun, last_line
+        def step(steps: int) -> None:
+            nonlocal begun, done, last_line
             now = time.monotonic()
+            done += steps
             if begun is None:  # what earlier runs had done is no measure of speed
-                begun = (now, spent.tokens)
-                bar.reset(task, completed=steps, total=total)
-                described = f"{title} is under way"
+                begun, told = (now, spent.tokens), f"{title} is under way"
             else:
                 speed = (spent.tokens - begun[1]) / max(now - begun[0], 1e-9)
                 cost = f", {spent.cost:.2f} spent" if spent.cost else ""
-                described = _described(f"{title}: {speed:,.0f} tokens/s{cost}", cluster)
-                bar.update(task, advance=steps, description=described)
-            if not bar.console.is_terminal and now - last_line >= SECONDS_BETWEEN_LINES:
+                told = _described(f"{title}: {speed:,.0f} tokens/s{cost}", cluster)
+            told = f"{told}; {done:,} of {total:,} {unit} done"
+            advance(steps, told)
+            if not console.is_terminal and now - last_line >= SECONDS_BETWEEN_LINES:
                 last_line = now
-                print(f"{described}; {bar.tasks[0].completed:,} of {total:,} {unit} done", file=sys.stderr, flush=True)
+                print(told, file=sys.stderr, flush=True)
 
-        yield advance
+        yield step
 
 
 def _described(title: str, cluster: Any) -> str:

@@ -13,45 +13,38 @@ from suffice.replay.learning import LearningReplay, TrafficRun
 from suffice.replay.reliability import certainty_reliabilities
 from suffice.report.html import Axis, Point, Report, Section, figures, panel, percent, plot, words
 from suffice.report.questions import MOST_QUESTIONS, leader_share, questions_section, votes_in_pool
+from suffice.report.style import LOOKS, looks
 from suffice.report.tables import choice_options, evaluation_tables, replay_sentences
 
-FIGURES = {
-    "samples": ("samples", 1),
-    "rounds": ("rounds", 1),
-    "agreement": ("agreement %", 2),
-    "agreement_independent": ("with an independent vote %", 2),
-    "accuracy": ("accuracy %", 2),
-    "total_tokens": ("total tokens", 0),
-    "sequential_tokens": ("sequential tokens", 0),
-    "reward": ("reward", 3),
+X = {
+    "samples": Axis("samples", zero=True),
+    "rounds": Axis("rounds", log=True),
+    "total_tokens": Axis("total tokens", 0, zero=True),
+    "sequential_tokens": Axis("sequential tokens", 0, log=True),
 }
-COLUMN = {metric: place for place, metric in enumerate(FIGURES, start=1)}
-X = [
-    Axis(COLUMN["samples"], "samples", zero=True),
-    Axis(COLUMN["rounds"], "rounds", log=True),
-    Axis(COLUMN["total_tokens"], "total tokens", 0, zero=True),
-    Axis(COLUMN["sequential_tokens"], "sequential tokens", 0, log=True),
-]
-Y = [
-    percent(COLUMN["agreement"], "agreement with the full vote", places=2),
-    percent(COLUMN["accuracy"], "accuracy", places=2),
-    percent(COLUMN["agreement_independent"], "agreement with an independent full vote", places=2),
-    Axis(COLUMN["reward"], "reward", 3),
-]
-BY_QUESTION = ("samples", "rounds", "agreement", "accuracy")
+Y = {
+    "agreement": percent("agreement with the full vote", places=2),
+    "accuracy": percent("accuracy", places=2),
+    "agreement_independent": percent("agreement with an independent full vote", places=2),
+    "reward": Axis("reward", 3),
+}
+BY_QUESTION = {
+    "samples": figures("samples", 1),
+    "rounds": figures("rounds", 1),
+    "agreement": figures("agreement %", 2),
+    "accuracy": figures("accuracy %", 2),
+}
 
-MAX_CURVES = 12
 WINDOWS = 8
 """A learning curve's points are running means over this part of the questions."""
 
 
 def evaluation_report(comparisons: Sequence[Comparison], pools: Sequence[Pool], settings: Mapping[str, Any]) -> Report:
-    """Controllers on pools: side by side, against what they cost, and question by question."""
     first, *others = (one.section() for one in evaluation_tables(comparisons))
     front = plot(
         "What it takes, and what it gives",
-        X,
-        Y,
+        list(X.values()),
+        list(Y.values()),
         [_front("", comparisons), *(_front(one.baseline.pool, [one]) for one in comparisons)],
         "Up and to the left is better. Point at a mark to read it; a name below hides or shows its marks.",
     )
@@ -64,7 +57,7 @@ def evaluation_report(comparisons: Sequence[Comparison], pools: Sequence[Pool], 
 
 
 def _row(results: Sequence[Result]) -> list[float | None]:
-    return [mean_over_pools(results, metric) for metric in FIGURES]
+    return [mean_over_pools(results, metric) for metric in (*X, *Y)]
 
 
 def _front(name: str, comparisons: Sequence[Comparison]) -> Section:
@@ -72,35 +65,35 @@ def _front(name: str, comparisons: Sequence[Comparison]) -> Section:
     points: dict[str, list[Point]] = {}
     for results in zip(*(pool.results for pool in comparisons), strict=True):
         points.setdefault(results[0].controller, []).append(["", *_row(results)])
-    made = panel(name, points)
+    styles, line = looks(list(points)), "sc with fewer draws"
     fewer: list[Point] = [
         [results[0].controller, *_row(results)]
         for results in zip(*([*pool.checkpoints, pool.baseline] for pool in comparisons), strict=True)
         if results[0].controller.startswith("sc")
     ]
-    line = panel(name, {"sc with fewer draws": fewer}, line=True)["series"]
-    return {**made, "series": [*line, *made["series"]] if len(fewer) > 1 else made["series"]}
+    if len(fewer) > 1:
+        points, styles = {line: fewer, **points}, [LOOKS["sc"], *styles]
+    return panel(name, points, line, styles)
 
 
 def _by_question(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Section:
-    """A mark for each question and controller: the samples against how divided its answers are."""
+    """A mark a question and controller: the samples against how divided the answers are."""
     panels = []
-    left = MOST_QUESTIONS
-    for pool, one in zip(comparisons, pools, strict=True):
-        step = max(1, -(-len(one.questions) // max(left // len(pools), 1)))
+    for comparison, pool in zip(comparisons, pools, strict=True):
+        step = -(-len(pool.questions) // max(MOST_QUESTIONS // len(pools), 1))
         points: dict[str, list[Point]] = {}
-        for result in pool.results:
+        for result in comparison.results:
             columns = [result.by_question[metric].tolist() for metric in ("samples", "rounds", "agreement")]
             points[result.controller] = [
                 [question.id, question.entropy, leader_share(question), *row]
-                for question, *row in list(zip(one.questions, *columns, strict=True))[::step]
+                for question, *row in list(zip(pool.questions, *columns, strict=True))[::step]
             ]
-        panels.append(panel(one.name, points))
+        panels.append(panel(pool.name, points))
     shown = sum(len(series["points"]) for made in panels for series in made["series"][:1])
     total = sum(len(pool.questions) for pool in pools)
     some = f" Of {total:,} questions every so many is shown, {shown:,} in all." if shown < total else ""
-    x = [Axis(1, "how divided the answers are (entropy, nats)", 2, zero=True), percent(2, "votes of the leader")]
-    y = [Axis(3, "samples", zero=True), Axis(4, "rounds", zero=True), percent(5, "agreement")]
+    x = [Axis("how divided the answers are (entropy, nats)", 2, zero=True), percent("votes of the leader")]
+    y = [Axis("samples", zero=True), Axis("rounds", zero=True), percent("agreement")]
     note = f"A mark for each question, the mean over the repeats.{some}"
     return plot("Where the samples go", x, y, panels, note)
 
@@ -113,15 +106,14 @@ def _training_curves(results: Sequence[Result]) -> list[Section]:
     }
     if not points:
         return []
-    x = [Axis(1, "steps", 0, zero=True)]
-    y = [Axis(2, "reward", 3), Axis(3, "samples", zero=True), Axis(4, "rounds", zero=True)]
-    shown = dict(list(points.items())[:MAX_CURVES])
+    x = [Axis("steps", 0, zero=True)]
+    y = [Axis("reward", 3), Axis("samples", zero=True), Axis("rounds", zero=True)]
     note = "On the training pools, during training; the best moment is kept."
-    return [plot("Learning curves", x, y, [panel("", shown, line=True)], note)]
+    return [plot("Learning curves", x, y, [panel("", points, line=True)], note)]
 
 
 def reliability_plots(comparisons: Sequence[Comparison], pools: Sequence[Pool], begins: str = "") -> list[Section]:
-    """Confidence, of those whose name begins so, and certainty against what came true."""
+    """Confidence, of names that begin so, and certainty against what came true."""
     confidence = {name: known for name, known in reliabilities(comparisons).items() if name.startswith(begins)}
     found = []
     for sure, known, note in (
@@ -141,15 +133,14 @@ def reliability_plots(comparisons: Sequence[Comparison], pools: Sequence[Pool], 
             f"By decile, all pools together: how sure, and how often it agrees with {note}. The diagonal is perfect; "
             "the larger a mark, the more outcomes it stands for."
         )
-        x, y = percent(1, sure, 100), percent(2, f"agreement with {note}", 100)
-        details = [x, y, Axis(3, "outcomes", 0), Axis(4, "% of the outcomes")]
+        x, y = percent(sure, 100), percent(f"agreement with {note}", 100)
+        more = [Axis("outcomes", 0), Axis("% of the outcomes")]
         shown = [panel("", points, line=True)]
-        found.append(plot(f"Can the {sure} be trusted?", [x], [y], shown, said, details, diagonal=True, sizes=4))
+        found.append(plot(f"Can the {sure} be trusted?", [x], [y], shown, said, more, diagonal=True, sizes=4))
     return found
 
 
 def _questions(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Section:
-    """Each question's votes in the pool, and what each controller took of them."""
     names = [result.controller for result in comparisons[0].results]
     kinds = [name.split(":")[0] for name in names]
     place = next((kinds.index(kind) for kind in ("plan", "rl") if kind in kinds), len(kinds) - 1)  # told of first
@@ -166,23 +157,20 @@ def _questions(comparisons: Sequence[Comparison], pools: Sequence[Pool]) -> Sect
             summary = ", ".join(filter(None, [made["summary"], took]))
             found.append({**made, "summary": summary, "order": [own[1], -own[3], *made["order"]], "rows": rows})
     orders = (f"most samples ({name})", f"least agreement ({name})", "most divided")
-    columns = [words("controller"), *(figures(*FIGURES[metric]) for metric in BY_QUESTION)]
+    columns = [words("controller"), *BY_QUESTION.values()]
     return questions_section(found, sum(len(pool.questions) for pool in pools), orders, columns)
 
 
 def advice_plot(advice: Advice) -> Section:
-    """Tokens, and agreement, against latency: all that was tried, the front, and what is advised."""
     points: dict[str, list[Point]] = {"front": [_point(one) for one in advice.front]}  # below the marks of its ways
     for choice in advice.choices:
         kind = f"flow, by {choice.flow.order}" if choice.flow else "rounds"
         points.setdefault(kind, []).append(_point(choice))
     points |= {"once": [_point(advice.once)], "advised": [_point(advice.chosen)]}
-    shown = panel("", points)
-    shown["series"][0]["line"] = True
-    x = [Axis(1, "latency (tokens on the critical path)", 0, zero=True)]
-    y = [Axis(2, "tokens spent", 0, zero=True), percent(3, "agreement with the full vote", places=2)]
+    x = [Axis("latency (tokens on the critical path)", 0, zero=True)]
+    y = [Axis("tokens spent", 0, zero=True), percent("agreement with the full vote", places=2)]
     note = "The front has, of what agrees often enough, the ways that no other beats in both."
-    return plot("Tokens against time", x, y, [shown], note, [*x, *y, percent(4, "accuracy")])
+    return plot("Tokens against time", x, y, [panel("", points, line="front")], note, [percent("accuracy")])
 
 
 def _point(choice: Choice) -> Point:
@@ -190,18 +178,17 @@ def _point(choice: Choice) -> Point:
 
 
 def learning_plot(replays: Sequence[LearningReplay]) -> Section:
-    """Samples and agreement against the number of questions seen, a panel a pool."""
     served = {
         one.pool: {"without learning": _traffic_points(one.staying), "learning": _traffic_points(one.learning)}
         for one in replays
     }
-    x = [Axis(1, "questions seen", 0, zero=True)]
-    y = [Axis(2, "samples", zero=True), percent(3, "agreement with the full vote")]
+    x = [Axis("questions seen", 0, zero=True)]
+    y = [Axis("samples", zero=True), percent("agreement with the full vote")]
     return plot("Learning curves", x, y, [panel(pool, points, line=True) for pool, points in served.items()])
 
 
 def _traffic_points(runs: Sequence[TrafficRun]) -> list[Point]:
-    """Running means of samples and agreement over the orders, against the middle of each window: 100 points at most."""
+    """Running means over the orders, against the middle of each window: 100 points at most."""
     samples = np.mean([run.samples for run in runs], axis=0)
     agreement = 100 * np.mean([run.agrees for run in runs], axis=0)
     window = max(1, len(samples) // WINDOWS)

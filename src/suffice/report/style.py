@@ -5,7 +5,7 @@ import re
 BLACK, ORANGE, SKY, GREEN = "#6e6e6e", "#e69f00", "#56b4e9", "#009e73"
 YELLOW, BLUE, RED, PURPLE = "#b5a900", "#0072b2", "#d55e00", "#cc79a7"
 BROWN, VIOLET = "#8c5a2b", "#7a5bd0"
-"""The palette of Okabe and Ito, black and yellow so that they can be read on white and on black; and two more."""
+"""The palette of Okabe and Ito, to be read on white and on black; and two more."""
 
 LOOKS = {
     "once": (PURPLE, "X"),
@@ -32,11 +32,11 @@ OTHERS = [
     *((SKY, "v"), (PURPLE, "P"), (YELLOW, "X"), (BROWN, "<"), (VIOLET, ">")),
     *((GREEN, "<"), (ORANGE, ">"), (BLUE, "D"), (RED, "s"), (BLACK, "o")),
 ]
-"""All else takes these in turn, those of a new colour first, and then each colour with the next marker."""
+"""All else takes these in turn, new colours first, then each colour with the next marker."""
 
 
 def looks(names: list[str]) -> list[tuple[str, str]]:
-    """A colour and a marker for each name: those of its first word, or the next that are free.
+    """A colour and a marker a name: those of its first word, or the next free ones.
 
     >>> looks(["plan", "plan:penalty_draw=0.01"])
     [('#d55e00', '*'), ('#56b4e9', 'v')]
@@ -48,9 +48,9 @@ def looks(names: list[str]) -> list[tuple[str, str]]:
     many = len(OTHERS)
     others = [(OTHERS[place % many][0], OTHERS[(place + place // many) % many][1]) for place in range(many**2)]
     found: list[tuple[str, str]] = []
-    for number, name in enumerate(names):
+    for name in names:
         own = LOOKS.get(re.split("[:, ]", name)[0])
         free = [look for look in (own, *others) if look and look not in found]
         new = [look for look in free if look == own or look[0] not in [colour for colour, _ in found]]
-        found.append(next(iter([*new, *free]), others[number % len(others)]))
+        found.append([*new, *free, *others][0])
     return found

@@ -1,77 +1,53 @@
 """Tables for the terminal: what a replay measured and what a pool looks like."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from suffice.controllers import ConditionedController
 from suffice.penalties import Penalties
 from suffice.pools import Summary
 from suffice.replay import Advice, Choice, Comparison, Result, difference, mean_over_pools
-from suffice.replay.compare import Difference, reliabilities
-from suffice.replay.evaluate import spread
+from suffice.replay.compare import reliabilities
 from suffice.replay.learning import LearningReplay
 from suffice.report.layout import AVERAGE, Columns
-from suffice.report.markdown import gap_text, text_of
+from suffice.report.markdown import gap_text, spreads, text_of
 
 if TYPE_CHECKING:
     from suffice.training.learner import Trained
 
 
-class ControllerRow(NamedTuple):
-    """A controller's results on one or more pools, the baseline's on the same, and the regrets of a learned one."""
-
-    controller: str
-    results: list[Result]
-    baselines: list[Result]
-    regrets: list[float]
-
-    @property
-    def is_baseline(self) -> bool:
-        """Whether it is what the others are compared with: there is no change against itself."""
-        return self.results[0] is self.baselines[0]
-
-
 def evaluation_tables(comparisons: Sequence[Comparison]) -> list[Columns]:
-    """The comparison in samples and rounds, the one in tokens, the differences to the baseline, the reliability."""
-    blocks = [(pool.baseline.pool, controller_rows([pool])) for pool in comparisons]
+    first = comparisons[0]
+    blocks: list[Sequence[Comparison]] = [[pool] for pool in comparisons]
     if len(blocks) > 1:
-        blocks.append((AVERAGE, controller_rows(comparisons)))
-    base = comparisons[0].baseline.controller
-    others = [(title, [row for row in rows if not row.is_baseline]) for title, rows in blocks]
+        blocks.append(comparisons)
+    base = first.baseline.controller
     cost = f"change against {base} in brackets"
-    for election in {result.election for result in comparisons[0].results} - {"majority"}:
+    for election in {result.election for result in first.results} - {"majority"}:
         cost, base = f"elected by {election}; {cost}", f"{base}, elected by majority"
     answers = ["accuracy", "agreement", "agreement_independent"]
     if any(pool.baseline.field_accuracy is not None for pool in comparisons):
         answers.insert(1, "field_accuracy")
-    worth = ["sequential_tokens", "total_tokens", "reward", *["regret"] * bool(comparisons[0].ceilings)]
+    worth = ["sequential_tokens", "total_tokens", "reward", *["regret"] * bool(first.ceilings)]
     tables = [
-        _table(f"Samples and rounds; {cost}", blocks, [*answers, "rounds", "samples"], _figure),
-        _table(f"Tokens and reward; {cost}", blocks, worth, _figure),
+        _table(f"Samples and rounds; {cost}", blocks, [*answers, "rounds", "samples"]),
+        _table(f"Tokens and reward; {cost}", blocks, worth),
     ]
-    if any(rows for _, rows in others):
-        known = difference(comparisons[0].results[:1], [comparisons[0].baseline], "samples")
-        title = f"Differences to {base}, {intervals_told(known)}"
-        tables.append(_table(title, others, ["accuracy", "samples", "reward"], _interval, least=6))
-    if comparisons[0].baseline.reliability:
+    if any(result is not first.baseline for result in first.results):
+        gap = difference(first.results[:1], [first.baseline], "samples")
+        intervals = "with paired 95 % intervals over questions"
+        if gap and gap.low is None:
+            intervals = "without intervals: there are too few questions"
+        title = f"Differences to {base}, {intervals}"
+        tables.append(_table(title, blocks, ["accuracy", "samples", "reward"], gaps=True))
+    if first.baseline.reliability:
         tables.append(_reliability_table(comparisons))
     return tables
 
 
-def intervals_told(gap: Difference | None) -> str:
-    """Whether differences such as this one have intervals."""
-    few = gap is not None and gap.low is None
-    return "without intervals: there are too few questions" if few else "with paired 95 % intervals over questions"
-
-
 def replay_sentences(comparisons: Sequence[Comparison]) -> dict[str, str]:
-    """What a replay came to: samples saved, how often an independent full vote agrees, and tokens saved.
-
-    Each only where it is known: there must be a full vote, and something to compare with it.
-    """
+    """Samples and tokens saved, and how an independent full vote agrees, where known."""
     said = {}
     if without := [pool.baseline.pool for pool in comparisons if not pool.baseline.share]:
         names = ", ".join(without)
@@ -81,10 +57,10 @@ def replay_sentences(comparisons: Sequence[Comparison]) -> dict[str, str]:
     if not (found := _best_and_full(comparisons)):
         return said
     best, full = found
-    name = best.controller
+    name = best[0].controller
 
     def means(metric: str) -> tuple[Any, Any]:
-        return mean_over_pools(best.results, metric), mean_over_pools(full, metric)
+        return mean_over_pools(best, metric), mean_over_pools(full, metric)
 
     samples, draws = means("samples")
     vote = f"SC@{draws:.0f}"
@@ -94,7 +70,7 @@ def replay_sentences(comparisons: Sequence[Comparison]) -> dict[str, str]:
     if without:
         return said
     over = f", over {len(comparisons)} pools" if len(comparisons) > 1 else ""
-    same = "answers" if best.results[0].election == "majority" else "majorities"
+    same = "answers" if best[0].election == "majority" else "majorities"
     said["sentence"] = (
         f"{name}: {100 * abs(1 - samples / draws):.0f} % {'fewer' if samples <= draws else 'more'} samples than {vote} "
         f"in {means('rounds')[0]:.1f} rounds, {means('agreement')[0]:.1f} % the same {same}{over}"
@@ -107,104 +83,79 @@ def replay_sentences(comparisons: Sequence[Comparison]) -> dict[str, str]:
     return said
 
 
-def _best_and_full(comparisons: Sequence[Comparison]) -> tuple[ControllerRow, list[Result]] | None:
+def _best_and_full(comparisons: Sequence[Comparison]) -> tuple[Sequence[Result], Sequence[Result]] | None:
     """The plan where there is one, else the best by reward; and the full vote."""
-    rows = controller_rows(comparisons)
-    full = next((row.baselines for row in rows if row.baselines[0].controller == "sc"), None)
-    full = full or next((row.results for row in rows if row.controller == "sc"), None)
-    others = [row for row in rows if row.controller != "sc"]
+    rows = [*zip(*(pool.results for pool in comparisons), strict=True)]
+    baselines = [pool.baseline for pool in comparisons]
+    full = next((row for row in (baselines, *rows) if row[0].controller == "sc"), None)
+    others = [row for row in rows if row[0].controller != "sc"]
     if not full or not others:
         return None
 
-    def merit(row: ControllerRow) -> tuple[bool, float]:
-        return row.controller.partition(":")[0] == "plan", mean_over_pools(row.results, "reward") or 0.0
+    def merit(row: Sequence[Result]) -> tuple[bool, float]:
+        return row[0].controller.partition(":")[0] == "plan", mean_over_pools(row, "reward") or 0.0
 
     return max(others, key=merit), full
 
 
 def _reliability_table(comparisons: Sequence[Comparison]) -> Columns:
-    """How sure outcomes are, and how often they agree with the full vote; all pools together."""
-    title = "Reliability of the confidence, all pools together"
-    table = Columns(title, "", ["confidence\n%", "agreement\n%", "calibration\nerror"])
-    found = reliabilities(comparisons)
-    for name, reliability in found.items():
+    figures = dict.fromkeys(("confidence\n%", "agreement\n%", "calibration\nerror"), ".1f")
+    table = Columns("Reliability of the confidence, all pools together", "", figures)
+    for name, reliability in reliabilities(comparisons).items():
         count, sure, agree = reliability.sums.sum(axis=0)
-        figures = (100 * sure / count, 100 * agree / count, reliability.calibration_error)
-        table.add_row(Text(name), *(f"{figure:.1f}" for figure in figures))
+        table.add_row(name, 100 * sure / count, 100 * agree / count, reliability.calibration_error)
     return table
 
 
 def pool_table(summaries: Sequence[Summary]) -> Columns:
-    """Pools in figures."""
-    figures = {
-        "one\nright\n%": ("one_sample_accuracy", ".1f"),
-        "vote\nright\n%": ("majority_accuracy", ".1f"),
-        "entropy\nnats": ("entropy", ".2f"),
-        "none\n%": ("none_share", ".1f"),
-        "tokens\nmean": ("mean_tokens", ".0f"),
-        "tokens\n95th pct": ("tokens_95", ".0f"),
-    }
-    table = Columns("Pools", "pool", ["ques-\ntions", "each", *figures], gap=1)
-    for summary in summaries:
-        each = "–".join(map(str, dict.fromkeys(summary.samples)))
-        cells = (_number(getattr(summary, name), places) for name, places in figures.values())
-        table.add_row(summary.pool, str(summary.questions), each, *cells)
+    figures = {"ques-\ntions": "", "each": "", "one\nright\n%": ".1f", "vote\nright\n%": ".1f"}
+    figures |= {"entropy\nnats": ".2f", "none\n%": ".1f", "tokens\nmean": ".0f", "tokens\n95th pct": ".0f"}
+    table = Columns("Pools", "pool", figures, gap=1)
+    for one in summaries:
+        each = "–".join(map(str, dict.fromkeys(one.samples)))
+        shares = (one.one_sample_accuracy, one.majority_accuracy, one.entropy, one.none_share)
+        table.add_row(one.pool, one.questions, each, *shares, one.mean_tokens, one.tokens_95)
     return table
 
 
 def training_table(trained: "Sequence[Trained]") -> Columns:
-    """What each seed's controller does on the training pools, their mean and deviation, and the rules' rewards."""
     metrics = ["reward", "accuracy", "agreement", "rounds", "samples"]
-    table = Columns("On the training pools", "", ["steps", *(_HEADINGS[metric] for metric in metrics)], least=10, gap=1)
+    figures = {"steps": ","} | {_HEADINGS[metric]: ".3f" if metric == "reward" else ".1f" for metric in metrics}
+    table = Columns("On the training pools", "", figures, least=10, gap=1)
     for one in trained:
-        figures = (mean_over_pools(one.results, metric) for metric in metrics)
-        texts = map(_number, figures, (_FORMATS.get(metric, ".1f") for metric in metrics))
-        table.add_row(f"seed {one.seed}", f"{one.controller.card['steps']:,}", *texts)
+        means = (mean_over_pools(one.results, metric) for metric in metrics)
+        table.add_row(f"seed {one.seed}", one.controller.card["steps"], *means)
     if len(trained) > 1:
-        table.add_row("mean ± std", "", *(_spread(trained, metric) for metric in metrics))
+        row = spreads([one.results for one in trained], metrics)
+        texts = (f"{text_of(row[one], one)} ± {text_of(row[f'{one}_std'], one)}" for one in metrics)
+        table.add_row("mean ± std", "", *("–" if text.startswith("–") else text for text in texts))
     for rule, known in trained[0].controller.card["rules"].items():
-        table.add_row(rule, "", f"{known['reward']:.3f}", "", "", f"{known['rounds']:.1f}", f"{known['samples']:.1f}")
+        table.add_row(rule, "", known["reward"], "", "", known["rounds"], known["samples"])
     return table
 
 
 def controllers_table(shipped: ConditionedController) -> Columns:
-    """The shipped controller, and what it can be asked for."""
     headings = ["budgets", "penalty\ndraw", "penalty\nround", "actions", "first", "trained on"]
-    table = Columns("The shipped controller", "name", headings, least=4)
+    table = Columns("The shipped controller", "name", dict.fromkeys(headings, ""), least=4)
     table.add_row(
         "rl",
         *(f"{low:g}–{high:g}" for low, high in shipped.ranges.values()),
         "+".join(map(str, shipped.card["actions"])),
-        str(shipped.first),
+        shipped.first,
         ", ".join(pool["name"] for pool in shipped.card["pools"]),
     )
     return table
 
 
-def controller_rows(comparisons: Sequence[Comparison]) -> list[ControllerRow]:
-    """A row a controller, over all of these pools."""
-    baselines = [pool.baseline for pool in comparisons]
-    rows = []
-    names = [result.controller for result in comparisons[0].results]
-    for name, *results in zip(names, *(pool.results for pool in comparisons), strict=True):
-        found = [pool.regret(result) for pool, result in zip(comparisons, results, strict=True)]
-        regrets = [regret for regret in found if regret is not None]
-        rows.append(ControllerRow(name, results, baselines, regrets))
-    return rows
-
-
-def _table(
-    title: str,
-    blocks: list[tuple[str, list[ControllerRow]]],
-    metrics: Sequence[str],
-    cell: Callable[[str, ControllerRow], str],
-    least: int = 14,
-) -> Columns:
-    table = Columns(title, "", [_HEADINGS[metric] for metric in metrics], least)
-    for name, rows in blocks:
-        table.add_title(name)
-        for row in rows:
-            table.add_row(f"  {row.controller}", *(cell(metric, row) for metric in metrics))
+def _table(title: str, blocks: Sequence[Sequence[Comparison]], metrics: Sequence[str], gaps: bool = False) -> Columns:
+    """A row a controller in each block of pools; the baseline has no differences."""
+    table = Columns(title, "", {_HEADINGS[metric]: "" for metric in metrics}, least=6 if gaps else 14)
+    cell = _interval if gaps else _figure
+    for pools in blocks:
+        table.add_title(AVERAGE if len(pools) > 1 else pools[0].baseline.pool)
+        for results in zip(*(pool.results for pool in pools), strict=True):
+            if not gaps or results[0] is not pools[0].baseline:
+                table.add_row(f"  {results[0].controller}", *(cell(metric, results, pools) for metric in metrics))
     return table
 
 
@@ -220,50 +171,38 @@ _HEADINGS = {
     "reward": "reward",
     "regret": "regret",
 }
-_FORMATS = {"reward": ".3f", "sequential_tokens": "k", "total_tokens": "k"}
 _COSTS = ("rounds", "samples", "sequential_tokens", "total_tokens")
 
 
-def _figure(metric: str, row: ControllerRow) -> str:
+def _figure(metric: str, results: Sequence[Result], pools: Sequence[Comparison]) -> str:
     """The mean over pools and, for what costs, its change against the baseline."""
     if metric == "regret":  # of learned controllers only
-        return f"{fmean(row.regrets):+.4f}" if row.regrets else ""
-    value, base = mean_over_pools(row.results, metric), mean_over_pools(row.baselines, metric)
-    text = _number(value, _FORMATS.get(metric, ".1f"))
-    if metric in _COSTS and value is not None and base and not row.is_baseline:
+        regrets = [pool.regret(result) for pool, result in zip(pools, results, strict=True)]
+        known = [regret for regret in regrets if regret is not None]
+        return f"{fmean(known):+.4f}" if known else ""
+    value, base = mean_over_pools(results, metric), mean_over_pools([pool.baseline for pool in pools], metric)
+    text = text_of(value, metric)
+    if metric in _COSTS and value is not None and base and results[0] is not pools[0].baseline:
         text += f" ({100 * (value / base - 1):+.0f} %)" if value < 10 * base else f" (×{value / base:.0f})"
     return text
 
 
-def _interval(metric: str, row: ControllerRow) -> str:
-    return gap_text(difference(row.results, row.baselines, metric), metric, 3 if metric == "reward" else 2)
-
-
-def _spread(trained: "Sequence[Trained]", metric: str) -> str:
-    mean, deviation = spread([mean_over_pools(one.results, metric) for one in trained])
-    places = _FORMATS.get(metric, ".1f")
-    return "–" if mean is None else f"{mean:{places}} ± {deviation:{places}}"
-
-
-def _number(value: float | None, places: str, unknown: str = "–") -> str:
-    if value is None:
-        return unknown
-    if places == "k":
-        return text_of(value, "tokens")
-    return f"{value:{places}}"
+def _interval(metric: str, results: Sequence[Result], pools: Sequence[Comparison]) -> str:
+    gap = difference(results, [pool.baseline for pool in pools], metric)
+    return gap_text(gap, metric, 3 if metric == "reward" else 2)
 
 
 def clock_table(comparisons: Sequence[Comparison], tokens_per_second: float | None) -> Columns:
-    """What the clock says: the critical path, all that was generated, and the draws that were started."""
-    seconds = ["latency\nseconds"] if tokens_per_second else []
-    table = Columns("The clock", "", ["latency\ntokens", *seconds, "spent\ntokens", "launched", "counted"])
+    seconds = {"latency\nseconds": ".1f"} if tokens_per_second else {}
+    figures = {"latency\ntokens": ".0f", **seconds, "spent\ntokens": ".0f", "launched": ".1f", "counted": ".1f"}
+    table = Columns("The clock", "", figures)
     for pool in comparisons:
         for result in [*pool.results, *[pool.baseline] * all(pool.baseline is not one for one in pool.results)]:
-            latency, spent = result.latency_tokens, result.spent_tokens
-            waited = None if latency is None or not tokens_per_second else latency / tokens_per_second
-            cells = [_number(latency, ".0f", ""), *(_number(waited, ".1f", "") for _ in seconds)]
-            cells += [_number(spent, ".0f", ""), f"{result.launched:.1f}", f"{result.samples:.1f}"]
-            table.add_row(Text(f"{result.controller}, {pool.baseline.pool}"), *cells)
+            tokens = [result.latency_tokens, result.spent_tokens]
+            if tokens_per_second:
+                tokens.insert(1, tokens[0] and tokens[0] / tokens_per_second)
+            known = ("" if one is None else one for one in tokens)
+            table.add_row(f"{result.controller}, {pool.baseline.pool}", *known, result.launched, result.samples)
     return table
 
 
@@ -274,26 +213,19 @@ def choice_options(choice: Choice) -> str:
 
 
 def advice_table(advice: Advice, tokens_per_second: float, every: bool = False) -> Columns:
-    """The ways that no other beats in both latency and tokens, or every way, and asking once beside them."""
-    unit = "tokens" if tokens_per_second == 1 else "seconds"
-    headings = [f"latency\n{unit}", "spent\ntokens", "agreement\n%", "accuracy\n%"]
-    table = Columns("All that was tried" if every else "Neither quicker nor cheaper", "", headings)
+    """The ways that no other beats in both latency and tokens, or every way, beside asking once."""
+    latency = {"latency\ntokens": ".0f"} if tokens_per_second == 1 else {"latency\nseconds": ".1f"}
+    figures = latency | {"spent\ntokens": ".0f", "agreement\n%": ".1f", "accuracy\n%": ".1f"}
+    table = Columns("All that was tried" if every else "Neither quicker nor cheaper", "", figures)
     for choice in [advice.once, *(advice.choices if every else advice.front)]:
-        latency = choice.latency / tokens_per_second
-        cells = (
-            f"{latency:.0f}" if unit == "tokens" else f"{latency:.1f}",
-            f"{choice.tokens:.0f}",
-            f"{choice.agreement:.1f}",
-            _number(choice.accuracy, ".1f"),
-        )
-        table.add_row(Text(choice_options(choice), style="bold" if choice == advice.chosen else ""), *cells)
+        took = (choice.latency / tokens_per_second, choice.tokens, choice.agreement, choice.accuracy)
+        table.add_row(choice_options(choice), *took, style="bold" if choice == advice.chosen else "")
     return table
 
 
 def learning_table(replay: LearningReplay, penalties: Penalties) -> Columns:
-    """What a pool as traffic took, by the number of questions seen: without learning → with it."""
-    headings = ["samples", "agreement\n%", "reward"]
-    table = Columns(f"{replay.pool} as traffic: without learning → with it", "questions", headings)
+    figures = dict.fromkeys(("samples", "agreement\n%", "reward"), "")
+    table = Columns(f"{replay.pool} as traffic: without learning → with it", "questions", figures)
     for means in replay.curve(penalties):
         cells = [
             f"{means[f'staying_{metric}']:.{places}f} → {means[f'learning_{metric}']:.{places}f}"

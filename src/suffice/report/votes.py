@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from suffice.live.outcome import with_prompts
+from suffice.live.outcome import SETTLED, with_prompts
 from suffice.notebook import many, short
 from suffice.planning import confidence, is_ready
 from suffice.tally import Tally
@@ -24,7 +24,7 @@ WIDTH = 32
 
 HARD = 0.5
 """Below this certainty a question is called hard."""
-SETTLED = 0.95
+SURE = 0.95
 """From this confidence on a field is shown as settled."""
 MOST_ANSWERS = 8
 MOST_FIELDS = 20
@@ -33,16 +33,21 @@ LONGEST = 40
 
 @contextmanager
 def vote_display(console: Console, quiet: bool = False) -> Iterator["Watch"]:
-    """Give a function that is told of every moment of a run, and shows it unless it shall be quiet."""
+    """Give a function that shows each moment of a vote, unless it shall be quiet."""
     if quiet or not console.is_terminal:
-        yield (lambda moment: None) if quiet else (lambda moment: _print_line(console, moment))
+
+        def print_line(moment: "Moment") -> None:
+            if not quiet and (line := _decided(moment)):
+                console.print(Text(line), soft_wrap=True)
+
+        yield print_line
         return
     rounds: list[Text] = []
     with Live(console=console, auto_refresh=False) as live:
 
         def watch(moment: "Moment") -> None:
-            if moment.decision is not None and moment.tally.draws:
-                rounds.append(Text(_decided(moment), style="dim"))
+            if line := _decided(moment):
+                rounds.append(Text(line, style="dim"))
             waiting = [Text(f"{moment.in_flight} on the way", style="dim")] * (moment.in_flight > 0)
             bars = _field_bars(moment.fields) if moment.fields else _bars(moment.tally)
             live.update(Group(*rounds, bars, *waiting), refresh=True)
@@ -50,14 +55,11 @@ def vote_display(console: Console, quiet: bool = False) -> Iterator["Watch"]:
         yield watch
 
 
-def _print_line(console: Console, moment: "Moment") -> None:
-    if moment.decision is not None and moment.tally.draws:
-        console.print(Text(_decided(moment)), soft_wrap=True)
-
-
 def _decided(moment: "Moment") -> str:
-    """A round in one line: how the votes stand, how sure that is, and what the controller makes of it."""
+    """A round in one line, where it is decided on: the votes, how sure that is, and the decision."""
     tally = moment.tally
+    if moment.decision is None or not tally.draws:
+        return ""
     if moment.fields:
         led = {pointer: (one.leader, one.top(1)[0]) for pointer, one in _least_settled(moment.fields).items()}
         votes = [f"{_short(name)} {_short(leader)} ×{count}" for name, (leader, count) in led.items() if leader]
@@ -71,14 +73,11 @@ def _decided(moment: "Moment") -> str:
 
 
 def _bars(tally: Tally) -> Table:
-    """The answers with the most votes, a bar each."""
     table = Table.grid(padding=(0, 1))
     for answer, count in list(tally.votes.items())[:MOST_ANSWERS]:
-        leads = answer == tally.leader
+        weight, colour = ("bold", "green") if answer == tally.leader else ("", "blue")
         bar = "█" * max(1, round(WIDTH * count / tally.budget))
-        table.add_row(
-            Text(_short(answer), style="bold" if leads else ""), Text(bar, "green" if leads else "blue"), str(count)
-        )
+        table.add_row(Text(_short(answer), weight), Text(bar, colour), str(count))
     return table
 
 
@@ -90,18 +89,18 @@ def _field_bars(fields: "Mapping[str, Tally]") -> Table:
         tally = fields[pointer]
         count = tally.top(1)[0]
         sure = confidence(tally) if count and is_ready(tally.budget) else None
-        settled = sure is not None and sure >= SETTLED
+        weight, colour = ("bold", "green") if sure is not None and sure >= SURE else ("", "blue")
         shown = "" if sure is None else f"{sure:.1%}"
-        bar = "█" * round(WIDTH * count / tally.budget)
-        cells = (_short(pointer) or "/", Text(_short(tally.leader or "–"), style="bold" if settled else ""))
-        table.add_row(*cells, Text(bar, "green" if settled else "blue"), f"{count} of {tally.draws}", shown)
+        bar = Text("█" * round(WIDTH * count / tally.budget), colour)
+        leader = Text(_short(tally.leader or "–"), weight)
+        table.add_row(_short(pointer) or "/", leader, bar, f"{count} of {tally.draws}", shown)
     if len(fields) > len(least_settled):
         table.add_row(Text(f"{len(fields) - len(least_settled)} more, more settled", style="dim"))
     return table
 
 
 def _least_settled(fields: "Mapping[str, Tally]") -> "dict[str, Tally]":
-    """The fields, first those whose leader has the least lead."""
+    """The fields, those with the least lead first."""
     return dict(sorted(fields.items(), key=lambda one: one[1].top(1)[0] - one[1].top(2)[1]))
 
 
@@ -115,11 +114,10 @@ def printable(text: str) -> str:
 
 
 def outcome_lines(outcome: "Outcome") -> list[str]:
-    """The answer, and what it took against the full budget."""
-    sure = ""
-    if outcome.confidence is not None and outcome.samples and outcome.stop_reason != "repeats":
+    sure, repeats = "", outcome.stop_reason == "repeats"
+    if outcome.confidence is not None and outcome.samples and not repeats:
         sure = f"; {outcome.confidence:.1%} sure that {outcome.budget} samples would elect the same"
-    if outcome.certainty is not None and outcome.stop_reason != "repeats":
+    if outcome.certainty is not None and not repeats:
         hard = ": a hard question" * (outcome.certainty < HARD)
         sure += f", {outcome.certainty:.0%} that any number would{hard}"
     lines = [
@@ -145,16 +143,16 @@ def outcome_lines(outcome: "Outcome") -> list[str]:
         lines.append(f"Most votes, and what is said of how sure it is, are for: {printable(outcome.majority or '')}")
     if outcome.stop_reason == "no answer":
         lines.append("There is nothing to vote on: no response gave an answer.")
-    elif outcome.stop_reason == "repeats":
+    elif repeats:
         lines.append("All responses are the same to the letter, which is no evidence: there is nothing to vote on.")
-    elif outcome.stop_reason in ("controller", "budget"):
+    elif outcome.stop_reason in SETTLED:
         saved = f"{outcome.samples_saved} of {outcome.budget} samples ({outcome.samples_saved / outcome.budget:.0%})"
         about = _about(outcome.tokens_saved, outcome.tokens, outcome.over_one.prompt_tokens)
         lines.append(f"Saved {saved}{about}.")
     else:
         lines.append(f"Stopped before it was settled: {outcome.stop_reason}.")
-    if outcome.launched > outcome.samples + len(outcome.failures):
-        cancelled = outcome.launched - outcome.samples - len(outcome.failures)
+    cancelled = outcome.launched - outcome.samples - len(outcome.failures)
+    if cancelled > 0:
         lines.append(f"{many(cancelled, 'draw')} cancelled at the stop, after {outcome.cancelled_tokens} tokens.")
     if outcome.runs_on:
         lines.append("The server does not stream: what was cancelled may have run on there.")
@@ -165,37 +163,31 @@ def outcome_lines(outcome: "Outcome") -> list[str]:
 
 
 def _field_line(pointer: str, field: "FieldOutcome") -> str:
-    sure = (
-        "not voted on" if field.confidence is None else f"{field.share:.0%} of the votes, {field.confidence:.1%} sure"
-    )
+    sure = "not voted on"
+    if field.confidence is not None:
+        sure = f"{field.share:.0%} of the votes, {field.confidence:.1%} sure"
     return f"  {_short(pointer) or '/'}: {_short(dumps(field.value, ensure_ascii=False))} ({sure})"
 
 
 def outcomes_summary(lines: Sequence[dict[str, Any]], price: float = 0.0, prompt_price: float = 0.0) -> str:
-    """What answering a file of questions came to: what it took over asking once, what that changed, what was saved.
-
-    Args:
-        lines: The outcomes.
-        price: Of a million tokens of responses.
-        prompt_price: Of a million tokens of prompts.
-    """
-
-    def mean(name: str) -> float:
-        return fmean(line[name] for line in lines)
-
+    """What answers took over asking once, changed and saved; prices are of a million tokens."""
     graded = [line["right"] for line in lines if line["right"] is not None]
     accuracy = f"accuracy {fmean(graded):.1%} ({sum(graded)} of {len(graded)} with gold), " if graded else ""
     fields = [line["fields_right"] for line in lines if line.get("fields_right") is not None]
     accuracy += f"{fmean(fields):.1%} of fields right, " if fields else ""
-    took = (
-        f"{many(len(lines), 'question')}: {accuracy}{mean('samples'):.1f} samples in {mean('rounds'):.1f} rounds, "
-        f"{mean('tokens'):.0f} tokens and {mean('seconds'):.1f} s each."
+    samples, rounds, tokens, seconds = (
+        fmean(line[name] for line in lines) for name in ("samples", "rounds", "tokens", "seconds")
     )
-    return "\n".join(filter(None, [took, _cost(lines, price, prompt_price), _unsettled(lines), _saved(lines)]))
+    took = (
+        f"{many(len(lines), 'question')}: {accuracy}{samples:.1f} samples in {rounds:.1f} rounds, {tokens:.0f} tokens "
+        f"and {seconds:.1f} s each."
+    )
+    settled = [line for line in lines if line["stop_reason"] in SETTLED and not line["none"]]
+    told = [took, _cost(lines, price, prompt_price), _unsettled(lines, settled), _saved(lines, settled)]
+    return "\n".join(filter(None, told))
 
 
 def coverage_sentence(lines: Sequence[dict[str, Any]], risk: float) -> str:
-    """Which part of the answers is sure enough, and how many of those are right where that is known."""
     sure = [line for line in lines if line["sure"]]
     graded = [line["right"] for line in sure if line["right"] is not None]
     right = f"; {sum(graded)} of {len(graded)} with gold are right" if graded else ""
@@ -215,26 +207,21 @@ def _cost(lines: Sequence[dict[str, Any]], price: float, prompt_price: float) ->
     return f"Over one response: {spent}; {changed:.0%} of answers changed."
 
 
-def _unsettled(lines: Sequence[dict[str, Any]]) -> str:
-    """How many votes saved nothing because they were never settled, and why; nothing where all were."""
+def _unsettled(lines: Sequence[dict[str, Any]], settled: Sequence[dict[str, Any]]) -> str:
+    """How many votes were never settled, and why."""
     none = sum(line["none"] for line in lines)
     copies = sum(line["stop_reason"] == "repeats" and not line["none"] for line in lines)
     counts = {
         "had no answer": none,
         "came back the same to the letter, which is no evidence": copies,
-        "stopped before they were settled": len(lines) - none - copies - sum(map(_is_settled, lines)),
+        "stopped before they were settled": len(lines) - none - copies - len(settled),
     }
     said = [f"{count} {what}" for what, count in counts.items() if count]
     return f"Of these {', '.join(said)}." if said else ""
 
 
-def _is_settled(line: dict[str, Any]) -> bool:
-    return line["stop_reason"] in ("controller", "budget") and not line["none"]
-
-
-def _saved(lines: Sequence[dict[str, Any]]) -> str:
-    """What votes that were settled saved of their budgets; prompts that were sent again are set against it."""
-    settled = [line for line in lines if _is_settled(line)]
+def _saved(lines: Sequence[dict[str, Any]], settled: Sequence[dict[str, Any]]) -> str:
+    """What settled votes saved of their budgets, less prompts that were sent again."""
     if not settled:
         return ""
     spent, saved, tokens, unspent = (
