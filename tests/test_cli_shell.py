@@ -9,11 +9,9 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
-from helpers.commands import fails, suffice, works
+from helpers.commands import command, fails, suffice, works
 from rich.console import Console
 from rich.progress import Progress
 from typer.testing import CliRunner
@@ -26,8 +24,7 @@ from suffice.testing import FakeServer, Reply
 
 SMALL = "smollm2-135m__arithmetic"
 QUICK = ["--repeats", "1"]
-GROUP: Any = typer.main.get_command(app)
-COMMANDS = [[], *([name] for name in GROUP.commands), *(["keys", name] for name in GROUP.commands["keys"].commands)]
+COMMANDS = [[], *([name] for name in command().commands), *(["keys", name] for name in command("keys").commands)]
 
 
 def completed(line: str) -> list[str]:
@@ -67,14 +64,11 @@ def test_the_script_for_a_shell_is_printed() -> None:
     assert "--install-completion" in works("--help") and "--show-completion" in works("--help")
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_help_says_defaults_and_shows_no_types(command: list[str]) -> None:
-    shown = CliRunner().invoke(app, [*command, "--help"], prog_name="suffice", env={"COLUMNS": "200"}).stdout
+@pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
+def test_help_says_defaults_and_shows_no_types(names: list[str]) -> None:
+    shown = CliRunner().invoke(app, [*names, "--help"], prog_name="suffice", env={"COLUMNS": "200"}).stdout
     assert "<" not in shown and "[default: None]" not in shown
-    options = GROUP
-    for name in command:
-        options = options.commands[name]
-    for option in options.params:
+    for option in command(*names).params:
         text = (option.help or "").replace("\\[", "[")
         assert option.hidden or "[default: " not in text or text.split("[default: ")[1] in shown, option.name
 

@@ -3,7 +3,7 @@
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -30,12 +30,8 @@ WIDE = 80
 _UsageError: Any = typer.BadParameter.__base__
 
 
-_arguments: list[str] = []
-
-
-def arguments() -> list[str]:
-    """What the command line was called with, for a report to tell."""
-    return list(_arguments)
+arguments: list[str] = []
+"""What the command line was called with, for a report to tell."""
 
 
 class Group(TyperGroup):
@@ -59,39 +55,25 @@ class Group(TyperGroup):
             raise _refusal(f"the output can't be written: {error.strerror}") from None
 
 
-class _Commands(Mapping[str, Any]):
-    """The commands by name: whoever asks for one does not wait for what the others need."""
-
-    def __init__(self, loaded: Mapping[str, Any]) -> None:
-        self._loaded = loaded
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded and name in COMMANDS:
-            importlib.import_module(f"suffice.cli.commands.{name}" + "_" * iskeyword(name))
-            whole: Any = typer.main.get_group(app)
-            self._loaded = whole.commands._loaded
-        return self._loaded[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
 class Root(Group):
     """All commands, of which no file is imported before its command is asked for."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        by_name: Any = _Commands(self.commands)
-        self.commands = by_name
+        waiting: dict[str, Any] = dict.fromkeys(COMMANDS)
+        self.commands = {**waiting, **self.commands}
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import the command's file, where that has not been done."""
+        if cmd_name in COMMANDS and not self.commands[cmd_name]:
+            importlib.import_module(f"suffice.cli.commands.{cmd_name}" + "_" * iskeyword(cmd_name))
+            self.commands.update(typer.main.get_group(app).commands)
+        return self.commands.get(cmd_name)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keep what the command line was called with."""
-        _arguments[:] = args
-        parsed: list[str] = super().parse_args(ctx, args)
-        return parsed
+        arguments[:] = args
+        return list(super().parse_args(ctx, args))
 
 
 def _refusal(message: str) -> typer.Exit:

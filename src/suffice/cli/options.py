@@ -169,7 +169,7 @@ class OutputFiles:
         if self.figure and figure:
             self._figures.draw_plots(figure(), self.figure)
         if self.report and report:
-            command = shlex.join(["suffice", *arguments()])
+            command = shlex.join(["suffice", *arguments])
             shown = re.sub(r"://[^/@\s]+@", "://…@", command)  # without the password of a URL
             write_whole(self.report, report_html(report(), shown).encode())
             typer.echo(f"The report is in {self.report}: open it in a browser.", err=True)

@@ -16,7 +16,7 @@ from suffice.cli.command import Fields
 from suffice.cli.options import JsonFile, Prices
 from suffice.cli.servers import Servers, check_with_panel, is_key_refused, upstream_of, with_key
 from suffice.live import Moment
-from suffice.live.prompts import get_prompt, put
+from suffice.live.prompts import put
 from suffice.panel.live import ask_panel
 from suffice.planning import LARGEST_BUDGET
 from suffice.report.progress import waiting
@@ -32,8 +32,7 @@ def ask(
     servers: Servers,
     prices: Prices,
     outputs: JsonFile,
-    schema: asking.SchemaFile = None,
-    prompt: asking.Prompt = None,
+    form: asking.Formed,
 ) -> None:
     """Ask a question just enough times, and watch the vote."""
     try:
@@ -45,14 +44,11 @@ def ask(
         raise OptionError("QUESTION is empty: there is nothing to ask")
     if "panel" in servers:
         check_with_panel(settings, prices)
-    asking.check_request(request)
-    sampling, form = asking.sampling_of(asking.weighed(settings, prices), schema)
+    sampling, fields = form.sampling(asking.weighed(settings, prices), request)
     chosen = sampling.voting.controller
     if isinstance(chosen, suffice.Plan) and sampling.budget <= LARGEST_BUDGET and "panel" not in servers:
         with waiting("planning"):  # a first plan takes seconds, and the vote finds it ready then
             chosen.next_round(Tally(sampling.budget))
-    prompt = prompt or (asking.BARE if schema else None)
-    messages = get_prompt(prompt) if prompt else None
     console = Console(highlight=False)
     outputs.check()
     with (
@@ -62,7 +58,7 @@ def ask(
     ):
         openai = need("openai", "")
         clients = [stack.enter_context(openai.OpenAI(**one)) for one in upstream.settings]
-        asked = put(question.strip(), messages or get_prompt(upstream.prompt))
+        asked = put(question.strip(), form.messages(upstream.prompt))
         outcome: suffice.Outcome | None
         ended: list[suffice.Outcome] = []
 
@@ -72,7 +68,7 @@ def ask(
                 ended.append(moment.outcome)
 
         try:
-            fields = upstream.fields(request | form)
+            fields = upstream.fields(fields)
             if upstream.panel:
                 asking.check_panel(upstream.panel, sampling)
                 outcome = ask_panel(upstream.panel, upstream.settings, asked, sampling=sampling, watch=watch, **fields)
