@@ -131,14 +131,6 @@ def need(module: str, extra: str) -> Any:
         raise missing(error.name or module, extra) from None
 
 
-def whole_numbers(argument: str, text: str) -> tuple[int, ...]:
-    """The value of an option that takes numbers with commas between."""
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise OptionError(f'must be whole numbers with commas between, not "{text}"', argument) from None
-
-
 def show(*parts: Any) -> None:
     """Print tables, each as wide as it needs to be: a narrow terminal folds lines, but nothing is cut."""
     from rich.text import Text

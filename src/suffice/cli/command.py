@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import wraps
+from glob import escape, glob
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
@@ -230,14 +231,8 @@ def offered_pools(ctx: Any, incomplete: str) -> list[str]:
 
 def _files(incomplete: str, suffixes: tuple[str, ...]) -> Iterator[str]:
     """The files that begin so and end so, and folders, which have more in them."""
-    folder, slash, begun = incomplete.rpartition("/")
-    try:
-        found = sorted(Path(folder + slash or ".").iterdir())
-    except OSError:
-        return
-    for one in found:
-        if one.name.startswith(begun) and (begun or not one.name.startswith(".")):
-            if one.is_dir():
-                yield f"{folder}{slash}{one.name}/"
-            elif one.name.endswith(suffixes):
-                yield f"{folder}{slash}{one.name}"
+    for name in sorted(glob(f"{escape(incomplete)}*")):  # noqa: PTH207 - names stay as they were typed
+        if Path(name).is_dir():
+            yield f"{name}/"
+        elif name.endswith(suffixes):
+            yield name

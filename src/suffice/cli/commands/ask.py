@@ -50,7 +50,6 @@ def ask(
         with waiting("planning"):  # a first plan takes seconds, and the vote finds it ready then
             chosen.next_round(Tally(sampling.budget))
     console = Console(highlight=False)
-    outputs.check()
     with (
         upstream_of(**servers) as upstream,
         vote_display(console, outputs.quiet) as display,

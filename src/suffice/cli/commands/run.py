@@ -58,7 +58,6 @@ def run(
         check_with_panel(settings, prices)
         if learn or ray:
             raise OptionError("does not learn, and works on this machine: leave --learn and --ray out", "panel")
-    outputs.check()
     settings = asking.weighed(settings, prices)
     sampling, fields = form.sampling(settings, request)
     job = asking.Job(questions, out, spent, ray)
