@@ -5,18 +5,15 @@ import os
 import sys
 from collections.abc import Callable
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 import suffice
-from suffice.cli.command import Command, spelled, with_options
+from suffice.cli.command import Command, F, spelled, with_options
 from suffice.errors import OptionError, SufficeError, missing
 from suffice.imports import import_module
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 COMMANDS = (
     *("ask", "run", "collect", "import", "serve", "pools", "evaluate", "advise", "controllers"),
@@ -29,7 +26,6 @@ WIDE = 80
 
 _UsageError: Any = typer.BadParameter.__base__
 
-
 arguments: list[str] = []
 """What the command line was called with, for a report to tell."""
 
@@ -38,7 +34,6 @@ class Group(TyperGroup):
     """Turns our errors into one sentence and exit code 2."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command."""
         try:
             return super().invoke(ctx)
         except _UsageError as error:
@@ -81,14 +76,10 @@ def _refusal(message: str) -> typer.Exit:
     return typer.Exit(2)
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
 class CommandApp(typer.Typer):
     """An application all of whose commands are read alike."""
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[F], F]:
-        """Add a command."""
         add = super().command(name, cls=Command, **settings)
         return lambda command: add(with_options(command))
 
@@ -133,19 +124,13 @@ def need(module: str, extra: str) -> Any:
 
 def show(*parts: Any) -> None:
     """Print tables, each as wide as it needs to be: a narrow terminal folds lines, but nothing is cut."""
+    from rich.console import Console
     from rich.text import Text
 
-    console = new_console()
+    told = "COLUMNS" in os.environ or (sys.stdout and sys.stdout.isatty())
+    console = Console(width=None if told else WIDE, markup=False, emoji=False)
     wide = console.width
     for part in parts:
         needed = console.measure(part, options=console.options.update_width(sys.maxsize)).minimum
         console.width = max(wide, needed)
         console.print(part, crop=False, no_wrap=True, soft_wrap=isinstance(part, Text))
-
-
-def new_console() -> "Console":
-    """The standard output, as wide as it is, for texts that are printed as they are."""
-    from rich.console import Console
-
-    told = "COLUMNS" in os.environ or (sys.stdout and sys.stdout.isatty())
-    return Console(width=None if told else WIDE, markup=False, emoji=False)

@@ -17,7 +17,7 @@ from suffice.answers.structure import Schema
 from suffice.cli.app import need
 from suffice.cli.command import Fields
 from suffice.cli.options import costs_of
-from suffice.cli.servers import ServerChoice
+from suffice.cli.servers import ServerChoice, ServerOptions
 from suffice.flow import get_flow
 from suffice.live.batches.asker import Asker, BatchConfig
 from suffice.live.batches.batch import Batch, Spent
@@ -110,8 +110,12 @@ def check_panel(panel: Panel, sampling: Sampling) -> None:
         typer.echo(f"suffice: {doubt}", err=True)
 
 
-def weighed(settings: Mapping[str, Any], prices: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a vote by prices, where a second has one."""
+def weighed(settings: Mapping[str, Any], prices: Mapping[str, Any], servers: ServerOptions) -> dict[str, Any]:
+    """The settings of a vote by prices, where a second has one; a panel has its own."""
+    if servers.panel and ("controller" in settings or any(prices.values())):
+        raise OptionError("takes no controller, price or value of an answer: those are in the panel's file", "panel")
+    if servers.panel and "flow" in settings:
+        raise OptionError("decides when a round is in: there is no flow with it", "panel")
     costs = costs_of(prices)
     if "value_of_a_second" not in prices:
         return dict(settings)

@@ -21,7 +21,10 @@ OUTPUT = "-"
 """The file that is the standard output."""
 
 PAIR = re.compile(r"[a-z_0-9]+=")
-"""How a value like `order=arrival` or `temperature=0.7` begins."""
+"""How a value like `order=arrival` begins."""
+
+MANY = {"--controller", "--train", "--test"}
+"""Options that take many values."""
 
 OPEN = "suffice.open"
 """Where a context has the option that takes many values, and may take one more where the line ends now."""
@@ -41,9 +44,8 @@ class Command(TyperCommand):
         return params
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse what all of that stands for."""
         args = _with_flow(args)
-        many = {name for one in self.params if getattr(one, "multiple", False) for name in one.opts} & _MANY.keys()
+        many = {name for one in self.params if getattr(one, "multiple", False) for name in one.opts} & MANY
         args, ctx.meta[OPEN] = _spread(args, many)
         if "--json" in args:
             args = self._with_file(ctx, args)
@@ -87,14 +89,6 @@ def _is_controller(text: str, arguments: int) -> bool:
     return known or (arguments > 0 and not is_pool)
 
 
-_MANY: Mapping[str, Callable[[str, int], bool]] = {
-    "--controller": _is_controller,
-    "--request": lambda text, arguments: bool(PAIR.match(text)),
-    **dict.fromkeys(("--train", "--test"), lambda text, arguments: True),
-}
-"""Options that take many values, and what further ones are theirs, after so many arguments of the command's own."""
-
-
 def _with_flow(args: Sequence[str]) -> list[str]:
     """The arguments, where `--flow` always has a value: it may stand alone."""
     given: list[str] = []
@@ -114,7 +108,7 @@ def _spread(args: Sequence[str], many: Iterable[str]) -> tuple[list[str], str]:
         if arg.startswith("-") and arg != OUTPUT:
             option = arg if arg in many else ""
         elif option and last != option:
-            if _MANY[option](arg, arguments):
+            if option != "--controller" or _is_controller(arg, arguments):
                 spread.append(option)
             else:
                 option = ""
@@ -140,7 +134,6 @@ class Fields:
     """Other defaults than those of the fields; None for one that the help leaves out."""
 
     def options(self) -> list[inspect.Parameter]:
-        """Return a parameter for each option."""
         known = declared(self.kind)
         wanted = self.names.split() or [name for name, (_, _, about) in known.items() if not about.get("file_only")]
         return [_option(name, *known[name], self.defaults) for name in wanted]
@@ -218,7 +211,6 @@ def offered_controllers(incomplete: str) -> list[str]:
 
 
 def offered_cards(incomplete: str) -> list[str]:
-    """Controllers, and files of them."""
     return [*offered_controllers(incomplete), *_files(incomplete, CONTROLLER_FILES)]
 
 

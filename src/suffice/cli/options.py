@@ -27,7 +27,6 @@ DRAWN = {"budget": DEFAULT_BUDGET, "repeats": DEFAULT_REPEATS, "seed": 0}
 
 
 def pool_argument(about: str) -> Any:
-    """The argument that names pools."""
     return typer.Argument(metavar="POOL", help=about, autocompletion=offered_pools)
 
 
@@ -80,19 +79,16 @@ Worth = Annotated[
 
 
 def load_pools(names: Sequence[str]) -> list[suffice.Pool]:
-    """The pools of these names or paths."""
     with waiting("reading pools"):
         return [suffice.load_pool(name) for name in names]
 
 
 def load_voters(texts: Sequence[str]) -> list[PoolVoter]:
-    """The voters that `--voter` describes."""
     with waiting("reading pools"):
         return [PoolVoter.of(text) for text in texts]
 
 
 def on_ray(address: str | None) -> Executor | None:
-    """The Ray cluster at an address, where one is given."""
     return Ray(address) if address else None
 
 

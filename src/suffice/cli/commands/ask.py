@@ -14,7 +14,7 @@ from suffice.cli import asking
 from suffice.cli.app import app, need
 from suffice.cli.command import Fields
 from suffice.cli.options import JsonFile, Prices
-from suffice.cli.servers import Servers, check_with_panel, is_key_refused, upstream_of, with_key
+from suffice.cli.servers import Servers, is_key_refused, with_key
 from suffice.live import Moment
 from suffice.live.prompts import put
 from suffice.panel.live import ask_panel
@@ -42,16 +42,14 @@ def ask(
         raise OptionError("QUESTION is not UTF-8 text") from None
     if not question.strip():
         raise OptionError("QUESTION is empty: there is nothing to ask")
-    if "panel" in servers:
-        check_with_panel(settings, prices)
-    sampling, fields = form.sampling(asking.weighed(settings, prices), request)
+    sampling, fields = form.sampling(asking.weighed(settings, prices, servers), request)
     chosen = sampling.voting.controller
-    if isinstance(chosen, suffice.Plan) and sampling.budget <= LARGEST_BUDGET and "panel" not in servers:
+    if isinstance(chosen, suffice.Plan) and sampling.budget <= LARGEST_BUDGET and not servers.panel:
         with waiting("planning"):  # a first plan takes seconds, and the vote finds it ready then
             chosen.next_round(Tally(sampling.budget))
     console = Console(highlight=False)
     with (
-        upstream_of(**servers) as upstream,
+        servers.upstream() as upstream,
         vote_display(console, outputs.quiet) as display,
         ExitStack() as stack,
     ):

@@ -7,12 +7,12 @@ import typer
 from typer import Option
 
 import suffice
-from suffice import OptionError
 from suffice.cli import asking
 from suffice.cli.app import app, show
 from suffice.cli.command import Fields
 from suffice.cli.options import RayAddress
-from suffice.cli.servers import PlainServers, upstream_of, with_key
+from suffice.cli.servers import PlainServers, with_key
+from suffice.errors import whole_number
 from suffice.live.batches.asker import BatchConfig
 from suffice.live.batches.batch import Batch, Spent
 from suffice.report.tables import pool_table
@@ -36,11 +36,10 @@ def collect(
     ray: RayAddress = None,
 ) -> None:
     """Make a pool: sample a server many times for each question; interrupted, it goes on where it was."""
-    if samples < 1:
-        raise OptionError(f"--samples must be at least 1, not {samples}")
+    whole_number("samples", samples)
     sampling, fields = form.sampling(settings, request)
     job = asking.Job(questions, out, spent, ray)
-    with upstream_of(**servers) as upstream:
+    with servers.upstream() as upstream:
         kept = {"samples": samples, "keep_text": keep_text, **asking.recorded(settings, "answer ignore signals")}
         config = BatchConfig(upstream.fields(fields), form.messages(upstream.prompt), sampling, keep_text)
         total = samples * len(job.questions)

@@ -14,7 +14,7 @@ from suffice.cli import asking
 from suffice.cli.app import app
 from suffice.cli.command import Fields
 from suffice.cli.options import RayAddress, ReportFile, Worth
-from suffice.cli.servers import Servers, check_with_panel, upstream_of, with_key
+from suffice.cli.servers import Servers, with_key
 from suffice.live.batches.asker import BatchConfig
 from suffice.live.batches.batch import Batch, Spent
 from suffice.report.questions import KEPT, MOST_QUESTIONS, outcomes_report
@@ -51,17 +51,15 @@ def run(
     if not 0 <= audit <= 1:
         raise OptionError(f"must be a share between 0 and 1, not {audit:g}", "audit")
     price, prompt_price = spent.price_per_million_tokens, spent.price_per_million_prompt_tokens
-    if spent.max_cost is not None and not (price or prompt_price or "panel" in servers):
+    if spent.max_cost is not None and not (price or prompt_price or servers.panel):
         raise OptionError("--max-cost needs a price: give --price-per-million-tokens")
     prices = {"price_per_million_tokens": price, **worth}
-    if "panel" in servers:
-        check_with_panel(settings, prices)
-        if learn or ray:
-            raise OptionError("does not learn, and works on this machine: leave --learn and --ray out", "panel")
-    settings = asking.weighed(settings, prices)
+    settings = asking.weighed(settings, prices, servers)
+    if servers.panel and (learn or ray):
+        raise OptionError("does not learn, and works on this machine: leave --learn and --ray out", "panel")
     sampling, fields = form.sampling(settings, request)
     job = asking.Job(questions, out, spent, ray)
-    with upstream_of(**servers) as upstream:
+    with servers.upstream() as upstream:
         by_calibration = {name: settings[name] for name in asking.RIGHT.split() if name in settings}
         kept = asking.recorded(settings, asking.VOTE) | by_calibration
         if learn:
