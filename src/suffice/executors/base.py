@@ -19,7 +19,6 @@ LISTEN_SECONDS = 0.2
 """How often what the tasks tell is passed on."""
 
 R = TypeVar("R")
-E = TypeVar("E", bound="type[Executor]")
 
 Task = tuple[Callable[..., R], tuple[Any, ...]]
 """A function and its arguments; it is called with a `Link` after them."""
@@ -68,9 +67,8 @@ AnyExecutor = str | Executor
 """An executor, or the name of one, as NAME or NAME:key=value."""
 
 
-def register_executor(name: str) -> Callable[[E], E]:
-    """Make a class of executors usable by name; its parameters are the arguments of its constructor."""
-    return _registry.register(name)
+register_executor = _registry.register
+"""Make a class of executors usable by name; its parameters are the arguments of its constructor."""
 
 
 def get_executor(executor: AnyExecutor) -> Executor:

@@ -91,7 +91,7 @@ def share_node(name: str) -> Path:
     mark = hashlib.sha256(name.encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"suffice-{mark}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+    if folder.stat().st_uid != os.getuid():
         raise OptionError(f"{folder}: it is somebody else's, and replicas can't share what they know there")
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)  # before anything imports the figures
     return folder / "state"

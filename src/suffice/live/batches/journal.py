@@ -1,6 +1,7 @@
 """A journal: what must not be lost is on disk before it counts, and is there when the work goes on."""
 
 import asyncio
+import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -93,10 +94,6 @@ class Journal:
         os.fsync(self._file)
 
     def _lock(self) -> None:
-        try:
-            import fcntl
-        except ImportError:  # not on this system
-            return
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
