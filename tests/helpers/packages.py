@@ -1,0 +1,22 @@
+"""Packages of other people, as an installation leaves them behind."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def install(folder: Path, package: str, offers: Mapping[str, Mapping[str, str]]) -> None:
+    """The metadata of a package: its entry points, by group and name."""
+    about = folder / f"{package}-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    points = (
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in of.items()) for group, of in offers.items()
+    )
+    (about / "entry_points.txt").write_text("".join(points))
+
+
+def offers_of(project: Path) -> Mapping[str, Mapping[str, str]]:
+    """The entry points of a project, as its pyproject.toml has them."""
+    offers: Mapping[str, Mapping[str, str]] = tomllib.loads(project.read_text())["project"]["entry-points"]
+    return offers
