@@ -116,8 +116,6 @@ def test_another_package_is_found_by_the_entry_points_that_it_declares(tmp_path:
         "print(get_controller('steady:draws=3').draws, get_extractor('last-word')('The sky is blue.'))\n"
         "get_controller('stedy')"
     )
-    path = os.pathsep.join([str(tmp_path), *sys.path])
-    done = subprocess.run(
-        [sys.executable, "-c", check], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}
-    )
+    beside = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, env=beside)
     assert done.stdout == "3 blue\n" and 'did you mean "steady"?' in done.stderr

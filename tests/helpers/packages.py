@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from configparser import ConfigParser
 from pathlib import Path
 
 
@@ -10,10 +11,10 @@ def install(folder: Path, package: str, offers: Mapping[str, Mapping[str, str]])
     about = folder / f"{package}-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-    points = (
-        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in of.items()) for group, of in offers.items()
-    )
-    (about / "entry_points.txt").write_text("".join(points))
+    points = ConfigParser()
+    points.read_dict(offers)
+    with (about / "entry_points.txt").open("w") as file:
+        points.write(file)
 
 
 def offers_of(project: Path) -> Mapping[str, Mapping[str, str]]:
