@@ -37,10 +37,8 @@ def test_results_come_with_the_numbers_of_their_tasks_and_errors_are_the_run_s(e
 def test_processes_are_others_and_what_can_not_be_sent_stays_here() -> None:
     tasks: list[Task[int]] = [(process_of, (0,)), (process_of, (1,))]
     assert os.getpid() not in dict(Processes(2).run(tasks)).values()
-    assert dict(Processes(2).run([(lambda link: os.getpid(), ()) for _ in range(2)])) == {
-        0: os.getpid(),
-        1: os.getpid(),
-    }
+    local: Task[int] = (lambda link: os.getpid(), ())
+    assert dict(Processes(2).run([local, local])) == dict.fromkeys((0, 1), os.getpid())
     assert dict(Processes(2).run(tasks[:1])) == {0: os.getpid()}
 
 
