@@ -5,11 +5,11 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from helpers.batches import sums
 from helpers.commands import POOL, SUFFICE, fails, interrupted, process, suffice
 
 
@@ -69,12 +69,6 @@ def test_what_a_pool_cannot_tell_is_null(write_pool: Callable[..., Path], tmp_pa
         assert result["differences"]["accuracy"] is None
 
 
-def test_the_same_pool_twice_is_two_blocks(tmp_path: Path) -> None:
-    done = suffice("evaluate", POOL, POOL, "--repeats", "2", "--json", tmp_path / "r.json")
-    assert done.returncode == 0
-    assert len(json.loads((tmp_path / "r.json").read_text())["results"]) == 12
-
-
 def test_a_user_s_own_controller_has_a_name_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "import suffice\n\n@suffice.register('mine')\nclass Mine(suffice.Controller):\n"
@@ -108,23 +102,19 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(write_pool: Callable[..., P
 
 
 NOWHERE = ["--base-url", "http://127.0.0.1:1/v1", "--model", "m"]
+ASK = ["ask", "Q", *NOWHERE]
+PRICED = [*ASK, "--price-per-million-tokens", "1"]
 
 
 @pytest.mark.parametrize(
     ("command", "option"),
     [
-        (["ask", "Q", *NOWHERE, "--top-p", "nan"], "--top-p"),
-        (["ask", "Q", *NOWHERE, "--top-p", "inf"], "--top-p"),
-        (["ask", "Q", *NOWHERE, "--top-p", "-1"], "--top-p"),
-        (["ask", "Q", *NOWHERE, "--price-per-million-tokens", "-1"], "--price-per-million-tokens"),
-        (
-            ["ask", "Q", *NOWHERE, "--price-per-million-tokens", "1", "--tokens-per-sample", "0"],
-            "--tokens-per-sample",
-        ),
-        (
-            ["ask", "Q", *NOWHERE, "--price-per-million-tokens", "1", "--value-of-an-answer", "0"],
-            "--value-of-an-answer",
-        ),
+        ([*ASK, "--top-p", "nan"], "--top-p"),
+        ([*ASK, "--top-p", "inf"], "--top-p"),
+        ([*ASK, "--top-p", "-1"], "--top-p"),
+        ([*ASK, "--price-per-million-tokens", "-1"], "--price-per-million-tokens"),
+        ([*PRICED, "--tokens-per-sample", "0"], "--tokens-per-sample"),
+        ([*PRICED, "--value-of-an-answer", "0"], "--value-of-an-answer"),
         (["plan", "--budget", "0"], "--budget"),
         (["plan", "--budget", "9999"], "up to a budget of 512"),
         (["evaluate", POOL, "--tokens-per-second", "0"], "--tokens-per-second"),
@@ -137,11 +127,10 @@ def test_numbers_out_of_range_are_refused(command: list[str], option: str) -> No
 
 @pytest.mark.parametrize("limit", ["--max-tokens-total", "--max-cost"])
 def test_a_limit_on_spending_is_no_less_than_nothing(limit: str, tmp_path: Path) -> None:
-    questions = tmp_path / "questions.jsonl"
-    questions.write_text('{"id": "one", "question": "What is one?"}\n')
-    prices = ["--price-per-million-tokens", "1"]
-    run: list[str | Path] = ["run", questions, "--out", tmp_path / "out.jsonl", *NOWHERE, *prices]
-    assert f"{limit} must be 0 or more, not -5" in fails(*run, limit, "-5")
+    questions = sums(tmp_path, 1)
+    options = [*NOWHERE, "--price-per-million-tokens", "1", limit, "-5"]
+    said = fails("run", questions, "--out", tmp_path / "out.jsonl", *options)
+    assert f"{limit} must be 0 or more, not -5" in said
     assert list(tmp_path.iterdir()) == [questions]
 
 
@@ -176,15 +165,6 @@ def test_interrupting_leaves_the_old_file_and_no_traceback(tmp_path: Path) -> No
     assert (tmp_path / "r.json").read_text() == "old"
 
 
-def test_the_library_loads_neither_torch_nor_the_command_line() -> None:
-    check = (
-        "import sys, suffice\n"
-        "heavy = {'torch', 'typer', 'rich', 'gymnasium', 'matplotlib', 'openai', 'starlette', 'sympy'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", check], capture_output=True, text=True).stdout == "[]\n"
-
-
 def test_evaluate_replays_flow_and_tells_the_clock(tmp_path: Path) -> None:
     out = tmp_path / "r.json"
     options: list[str | Path] = ["--repeats", "2", "--controller", "plan", "--json", out]
@@ -212,13 +192,8 @@ def test_advise_honours_what_it_takes(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].startswith("Use --")
     page = json.loads(written.read_text())
-    assert {name: page[name] for name in ("budget", "repeats", "seed", "slots", "min_agreement")} == {
-        "budget": 16,
-        "repeats": 2,
-        "seed": 3,
-        "slots": 4,
-        "min_agreement": 80,
-    }
+    settings = ("budget", "repeats", "seed", "slots", "min_agreement")
+    assert [page[name] for name in settings] == [16, 2, 3, 4, 80]
     assert {choice["controller"] for choice in page["choices"]} == {"asc", "esc"}
     assert page["chosen"]["controller"] in done.stdout.splitlines()[-1]
     assert page["chosen"] in [choice for choice in page["choices"] if choice["front"]]
@@ -241,9 +216,3 @@ def test_two_outputs_in_one_file_are_refused(tmp_path: Path, command: list[str])
     path = tmp_path / "r"
     message = fails(*command, "--json", path, second, tmp_path / "." / "r")
     assert "only one of the outputs can go there" in message and not path.exists()
-
-
-def test_a_bad_call_ends_its_process_with_one_sentence() -> None:
-    done = suffice("evaluate", "no-such-pool.jsonl")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("suffice: no-such-pool.jsonl") and done.stderr.count("\n") == 1

@@ -9,11 +9,9 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
-from helpers.commands import fails, suffice, works
+from helpers.commands import command, fails, suffice, works
 from rich.console import Console
 from rich.progress import Progress
 from typer.testing import CliRunner
@@ -26,8 +24,7 @@ from suffice.testing import FakeServer, Reply
 
 SMALL = "smollm2-135m__arithmetic"
 QUICK = ["--repeats", "1"]
-GROUP: Any = typer.main.get_command(app)
-COMMANDS = [[], *([name] for name in GROUP.commands), *(["keys", name] for name in GROUP.commands["keys"].commands)]
+COMMANDS = [[], *([name] for name in command().commands), *(["keys", name] for name in command("keys").commands)]
 
 
 def completed(line: str) -> list[str]:
@@ -67,14 +64,11 @@ def test_the_script_for_a_shell_is_printed() -> None:
     assert "--install-completion" in works("--help") and "--show-completion" in works("--help")
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_help_says_defaults_and_shows_no_types(command: list[str]) -> None:
-    shown = CliRunner().invoke(app, [*command, "--help"], prog_name="suffice", env={"COLUMNS": "200"}).stdout
+@pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
+def test_help_says_defaults_and_shows_no_types(names: list[str]) -> None:
+    shown = CliRunner().invoke(app, [*names, "--help"], prog_name="suffice", env={"COLUMNS": "200"}).stdout
     assert "<" not in shown and "[default: None]" not in shown
-    options = GROUP
-    for name in command:
-        options = options.commands[name]
-    for option in options.params:
+    for option in command(*names).params:
         text = (option.help or "").replace("\\[", "[")
         assert option.hidden or "[default: " not in text or text.split("[default: ")[1] in shown, option.name
 
@@ -141,16 +135,8 @@ def test_the_sentence_is_of_the_plan_or_of_the_best_and_needs_the_full_vote() ->
 
 
 def test_titles_are_whole_where_they_are_longer_than_their_table() -> None:
-    said = works(
-        "evaluate",
-        "qwen2.5-coder-0.5b__gsm8k",
-        "--elect",
-        "weighted:signal=tail,strength=3",
-        "--repeats",
-        "2",
-        "--controller",
-        "sc",
-    )
+    options = ["--elect", "weighted:signal=tail,strength=3", "--repeats", "2", "--controller", "sc"]
+    said = works("evaluate", "qwen2.5-coder-0.5b__gsm8k", *options)
     title = "Tokens and reward; elected by weighted:signal=tail,strength=3; change against sc in brackets"
     assert title in " ".join(said.split())
     assert max(map(len, said.splitlines())) <= 80
@@ -165,14 +151,8 @@ def test_a_share_where_percent_is_meant_and_a_picture_of_no_kind_are_refused() -
 
 def test_tables_fit_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = [
-        works(
-            "evaluate", SMALL, *QUICK, "--tokens-per-second", "9", "--controller", "rl", "plan", "asc:threshold=0.99"
-        ),
-        works("pools"),
-        works("controllers"),
-    ]
-    for text in shown:
+    wide = [SMALL, *QUICK, "--tokens-per-second", "9", "--controller", "rl", "plan", "asc:threshold=0.99"]
+    for text in (works("evaluate", *wide), works("pools"), works("controllers")):
         assert max(map(len, text.splitlines())) <= 80 and "…" not in text, text
 
 
@@ -259,10 +239,6 @@ def test_an_interrupt_while_it_starts_prints_nothing(tmp_path: Path) -> None:
     """A package that it imports presses Ctrl-C."""
     (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     path = os.pathsep.join([str(tmp_path), *sys.path])
-    done = subprocess.run(
-        [sys.executable, "-m", "suffice", "pools"],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+    command, beside = [sys.executable, "-m", "suffice", "pools"], os.environ | {"PYTHONPATH": path}
+    done = subprocess.run(command, env=beside, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.batches import read_lines, url, write_lines
 from helpers.commands import fails, works
 from rich.console import Console
 
@@ -38,19 +39,16 @@ def schema(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
-    path = tmp_path / "questions.jsonl"
     gold = {"zip": 3011.0, "city": "Bern"}
-    path.write_text(
-        "".join(json.dumps({"id": one, "question": f"Where is {one}?", "gold": gold}) + "\n" for one in "ab")
-    )
-    return path
+    lines = ({"id": one, "question": f"Where is {one}?", "gold": gold} for one in "ab")
+    return write_lines(tmp_path / "questions.jsonl", lines)
 
 
 def test_an_object_is_put_together_only_where_that_is_asked_for() -> None:
     said = [{"city": "Bern", "zip": 1, "floor": 1}, {"city": "Bern", "zip": 2, "floor": 2}]
     said.append({"city": "Thun", "zip": 1, "floor": 2})
     with server(*map(json.dumps, said)) as upstream:
-        options = ["--base-url", upstream.base_url, "--answer", "json", "--controller", "sc:draws=6", "--json"]
+        options = [*url(upstream), "--answer", "json", "--controller", "sc:draws=6", "--json"]
         came = [json.loads(works("ask", "Where?", *options, *more)) for more in ([], ["--compose"])]
     assert came[0]["value"] in said and came[1]["value"] == {"city": "Bern", "zip": 1, "floor": 2}
     assert [one["composed"] for one in came] == [False, True]
@@ -58,9 +56,9 @@ def test_an_object_is_put_together_only_where_that_is_asked_for() -> None:
 
 def test_ask_shows_the_fields(schema: Path) -> None:
     with server(place("Bern"), place("Bern"), place("Thun"), place("Bern", "?")) as upstream:
-        options: list[str | Path] = ["--base-url", upstream.base_url, "--schema", schema, "--controller", "sc:draws=4"]
+        options = [*url(upstream), "--schema", str(schema), "--controller", "sc:draws=4"]
         shown = works("ask", "Where is it?", *options)
-        (outcome,) = [json.loads(works("ask", "Where is it?", *options, "--json"))]
+        outcome = json.loads(works("ask", "Where is it?", *options, "--json"))
     first, answer, city, code, *_ = shown.splitlines()
     assert first.startswith('round 1, 4 drawn: /city "Bern" ×2, /zip 3011 ×3; ') and first.endswith("enough")
     assert answer == 'Answer: {"city": "Bern", "zip": 3011}'
@@ -87,23 +85,12 @@ def test_a_terminal_shows_a_bar_a_field() -> None:
 def test_run_answers_with_fields_and_grades_them(schema: Path, questions: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     with server(place("Bern", note="x"), place("Thun", note="y"), place("Bern", note="z")) as upstream:
-        command: list[str | Path] = [
-            "run",
-            questions,
-            "--out",
-            out,
-            "--base-url",
-            upstream.base_url,
-            "--controller",
-            "sc:draws=3",
-        ]
-        shown = works(*command, "--schema", schema, "--ignore", "/note")
+        command = ["run", str(questions), "--out", str(out), *url(upstream), "--controller", "sc:draws=3"]
+        command += ["--schema", str(schema), "--ignore", "/note"]
+        shown = works(*command)
         schema.write_text(json.dumps(SCHEMA | {"title": "another"}))
-        assert "was begun with other settings: response_format" in fails(
-            *command, "--schema", schema, "--ignore", "/note"
-        )
-    lines = [json.loads(line) for line in out.read_text().splitlines()]
-    for line in lines:
+        assert "was begun with other settings: response_format" in fails(*command)
+    for line in read_lines(out):
         assert (line["right"], line["fields_right"], line["composed"]) == (True, 1.0, False)
         assert line["fields"]["/city"]["votes"] == 2 and line["fields"]["/note"]["confidence"] is None
         assert line["gold"] == {"city": "Bern", "zip": 3011.0}
@@ -113,18 +100,9 @@ def test_run_answers_with_fields_and_grades_them(schema: Path, questions: Path, 
 def test_collect_writes_structured_answers_into_the_pool(schema: Path, questions: Path, tmp_path: Path) -> None:
     out = tmp_path / "pool.jsonl"
     with server(place("Bern", note="x"), place("Thun", note="y"), "no JSON", place("Bern", note="z")) as upstream:
-        options: list[str | Path] = [
-            "--samples",
-            "8",
-            "--out",
-            out,
-            "--base-url",
-            upstream.base_url,
-            "--concurrency",
-            "1",
-        ]
+        options = ["--out", str(out), "--samples", "8", "--concurrency", "1", *url(upstream)]
         works("collect", questions, *options, "--schema", schema, "--ignore", "/note")
-    written = json.loads(out.read_text().splitlines()[0])
+    written = read_lines(out)[0]
     assert written["answers"].count(None) == 2 and {"city": "Bern", "zip": 3011, "note": "x"} in written["answers"]
     assert written["gold"] == {"city": "Bern", "zip": 3011.0} and written["ignore"] == ["/note"]
     (result,) = suffice.evaluate(suffice.load_pool(out), "sc", budget=8, repeats=4)

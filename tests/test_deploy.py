@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 import yaml
+from helpers.commands import command
 
-from suffice.cli import app
 from suffice.gateway import Settings, with_file
 from suffice.gateway.operations.traces import FLUSH_SECONDS
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
-COMMAND: Any = typer.main.get_command(app)
-SERVE = COMMAND.commands["serve"]
+SERVE = command("serve")
 OPTIONS = {name for parameter in SERVE.params for name in parameter.opts}
 
 

@@ -144,7 +144,8 @@ def test_commands_exist_with_their_options(page: Path) -> None:
         options = {"--help"}
         for word in one.words:
             options |= {name for parameter in command.params for name in parameter.opts + parameter.secondary_opts}
-            command = getattr(command, "commands", {}).get(word, command)
+            if hasattr(command, "get_command"):
+                command = command.get_command(None, word) or command
         options |= {name for parameter in command.params for name in parameter.opts + parameter.secondary_opts}
         given = {word.partition("=")[0] for word in one.words if word.startswith("--")}
         assert command is not COMMAND and given <= options, f"{page.name}: {one}"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import POOL, fails
+from helpers.executors import check_executor
 from helpers.pools import make_pool
 
 from suffice import Flow, OptionError, Result, SufficeError, advise, compare, evaluate, load_pool
@@ -20,17 +21,8 @@ from suffice.executors import Executor, Here, Link, Processes, Task, get_executo
 EXECUTORS = ["here", "processes:workers=2"]
 
 
-def square(number: int, link: Link) -> int:
-    link.tell(f"at {number}")
-    return number * number
-
-
 def process_of(number: int, link: Link) -> int:
     return os.getpid()
-
-
-def fail(link: Link) -> None:
-    raise OptionError("must be better", "work")
 
 
 def die(link: Link) -> None:
@@ -38,21 +30,15 @@ def die(link: Link) -> None:
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_results_come_with_the_numbers_of_their_tasks_and_what_they_told(executor: str) -> None:
-    told: list[tuple[int, Any]] = []
-    tasks: list[Task[int]] = [(square, (number,)) for number in range(5)]
-    done = dict(get_executor(executor).run(tasks, lambda number, message: told.append((number, message))))
-    assert done == {0: 0, 1: 1, 2: 4, 3: 9, 4: 16}
-    assert (0, "at 0") in told and len(told) == 5
+def test_results_come_with_the_numbers_of_their_tasks_and_errors_are_the_run_s(executor: str) -> None:
+    check_executor(get_executor(executor), 5)
 
 
 def test_processes_are_others_and_what_can_not_be_sent_stays_here() -> None:
     tasks: list[Task[int]] = [(process_of, (0,)), (process_of, (1,))]
     assert os.getpid() not in dict(Processes(2).run(tasks)).values()
-    assert dict(Processes(2).run([(lambda link: os.getpid(), ()) for _ in range(2)])) == {
-        0: os.getpid(),
-        1: os.getpid(),
-    }
+    local: Task[int] = (lambda link: os.getpid(), ())
+    assert dict(Processes(2).run([local, local])) == dict.fromkeys((0, 1), os.getpid())
     assert dict(Processes(2).run(tasks[:1])) == {0: os.getpid()}
 
 
@@ -60,13 +46,6 @@ def test_there_are_as_many_processes_as_cores_unless_it_is_said(monkeypatch: pyt
     for cores, workers in ((5, 5), (None, 1)):
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
         assert get_executor("processes").workers == workers
-
-
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_task_s_error_is_the_run_s(executor: str) -> None:
-    with pytest.raises(OptionError, match="work must be better") as caught:
-        list(get_executor(executor).run([(fail, ()), (fail, ())]))
-    assert caught.value.argument == "work"
 
 
 def test_a_process_that_dies_is_told_in_a_sentence() -> None:

@@ -1,6 +1,5 @@
-"""The wheel in an environment without the extras, and a package of somebody else's beside it."""
+"""The wheel in an environment without the extras."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -9,11 +8,10 @@ import venv
 from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
-from helpers.commands import POOL, SUFFICE
+from helpers.commands import POOL
 from packaging.requirements import Requirement
 
 from suffice.cli import app
@@ -124,34 +122,3 @@ def test_without_extras_every_command_works_or_says_what_it_needs(plain: Path, t
         done = run(plain / "suffice", *arguments, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, ""), (arguments, done)
         assert f"pip install 'suffice[{extra}]'" in done.stderr and done.stderr.count("\n") == 1, done.stderr
-
-
-@pytest.fixture(scope="module")
-def neighbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder into which somebody else's package was installed."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("installed")
-    shutil.copytree(Path(__file__).with_name("plugin"), source / "plugin")
-    options = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(target)]
-    subprocess.run([*PIP, "install", *options, str(source / "plugin")], check=True)
-    return target
-
-
-def beside(neighbour: Path, *command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return run(*command, cwd=cwd, PYTHONPATH=os.pathsep.join([str(neighbour), str(ROOT / "src")]))
-
-
-def test_controllers_of_other_packages_have_their_names(neighbour: Path, tmp_path: Path) -> None:
-    chosen = ["--controller", "steady", "--controller", "steady:draws=3", "--repeats", "2", "--json", "r.json"]
-    done = beside(neighbour, SUFFICE, "evaluate", POOL, *chosen, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    results: list[dict[str, Any]] = json.loads((tmp_path / "r.json").read_text())["results"]
-    assert [(result["samples"], result["rounds"]) for result in results] == [(7, 7), (3, 3)]
-    assert "steady" in beside(neighbour, SUFFICE, "evaluate", POOL, "--controller", "stedy", cwd=tmp_path).stderr
-
-
-def test_extractors_of_other_packages_have_their_names(neighbour: Path, tmp_path: Path) -> None:
-    with FakeServer(lambda request, number: "The sky is blue.") as server:
-        at = ["--base-url", server.base_url, "--controller", "sc:draws=2", "--json"]
-        done = beside(neighbour, SUFFICE, "ask", "What colour is it?", "--answer", "last-word", *at, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["votes"] == {"blue": 2}

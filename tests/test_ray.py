@@ -1,9 +1,7 @@
 """Ray: real clusters of two nodes on this machine, of which one is killed in the middle of the work."""
 
 import fcntl
-import json
 import os
-import random
 import re
 import signal
 import threading
@@ -16,14 +14,16 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 import ray
+from helpers.batches import drawn, mostly_right, read_lines, sums, url
 from helpers.commands import fails, suffice, works
+from helpers.executors import check_executor
 from helpers.pools import make_pool
-from helpers.tasks import At, ForgottenError, fail, hold, length, square, wait
+from helpers.tasks import At, ForgottenError, hold, length, square, wait
 from ray.cluster_utils import Cluster
 
-from suffice import OptionError, Result, evaluate, load_pool
+from suffice import Result, evaluate, load_pool
 from suffice.executors import Executor, Ray, Task
-from suffice.testing import FakeServer, Reply, completion
+from suffice.testing import FakeServer, Reply
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]  # a cluster takes its time where all cores are busy
 
@@ -132,19 +132,9 @@ def though_a_node_dies(nodes: Nodes, folder: Path, work: Callable[[Executor], T]
     raise AssertionError("the second node was never at work")
 
 
-def test_results_come_with_the_numbers_of_their_tasks_and_what_they_told(executor: Ray) -> None:
-    told: list[tuple[int, Any]] = []
-    tasks: list[Task[int]] = [(square, (number,)) for number in range(9)]
-    done = dict(executor.run(tasks, lambda number, message: told.append((number, message))))
-    assert done == {number: number * number for number in range(9)}
-    assert sorted(told) == [(number, f"at {number}") for number in range(9)]
+def test_results_come_with_the_numbers_of_their_tasks_and_errors_are_the_run_s(executor: Ray) -> None:
+    check_executor(executor, 9)
     assert (executor.workers, executor.standing) == (2, "2 nodes, 0 tasks in flight")
-
-
-def test_a_task_s_error_is_the_run_s(executor: Ray) -> None:
-    with pytest.raises(OptionError, match="work must be better") as caught:
-        list(executor.run([(fail, ()), (fail, ())]))
-    assert caught.value.argument == "work"
 
 
 def test_what_tasks_share_is_sent_once(executor: Ray, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,25 +159,9 @@ def test_an_interrupt_stops_what_runs_and_what_waits(executor: Ray) -> None:
     assert len(done) <= 2, "nothing else begins"
 
 
-def script(request: dict[str, Any], number: int) -> Reply:
-    """An answer that depends on the question and the seed alone, after a moment."""
-    question = request["messages"][-1]["content"].split("\n")[0]
-    chance = random.Random(f"{question}{request.get('seed')}")
-    right = int(question.split()[2]) + 1
-    text = rf"\boxed{{{right if chance.random() < 0.6 else chance.randint(0, 3)}}}"
-    return Reply(completion([text] * request.get("n", 1), tokens=chance.randint(5, 50), prompt_tokens=3), delay=0.02)
-
-
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
-    path = tmp_path / "questions.jsonl"
-    lines = [{"id": f"q{number}", "question": f"What is {number} + 1?", "gold": number + 1} for number in range(12)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
-
-
-def entries(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in out.with_name(f"{out.name}.journal").read_text().splitlines()[1:]]
+    return sums(tmp_path, 12)
 
 
 def asked(server: FakeServer) -> set[str]:
@@ -201,28 +175,28 @@ def untimed(out: Path) -> str:
 def test_a_run_stops_at_the_limit_for_all_and_a_rerun_goes_on(
     executor: Ray, nodes: Nodes, questions: Path, tmp_path: Path
 ) -> None:
-    here, there = tmp_path / "here.jsonl", tmp_path / "there.jsonl"
-    with FakeServer(script) as server:
-        options: list[str | Path] = ["--controller", "asc", "--budget", "8", "--seed", "5", "--model", "fake"]
-        options += ["--base-url", server.base_url]
+    here, there, journal = (tmp_path / name for name in ("here.jsonl", "there.jsonl", "there.jsonl.journal"))
+    with FakeServer(mostly_right) as server:
+        options = ["--controller", "asc", "--budget", "8", "--seed", "5", "--model", "fake", *url(server)]
         works("run", questions, "--out", here, *options)
-        limited: list[str | Path] = ["--max-tokens-total", "300", "--ray", nodes.cluster.address]
+        limited = ["--max-tokens-total", "300", "--ray", nodes.cluster.address]
         done = suffice("run", questions, "--out", there, *options, *limited)
         assert done.returncode == 0 and "The limit on spending is reached" in done.stderr
-        spent = sum(one["response"]["tokens"] + 3 for one in entries(there) if "response" in one)
+        entries = read_lines(journal)[1:]
+        spent = sum(one["response"]["tokens"] + 3 for one in entries if "response" in one)
         assert 300 <= spent <= 300 + 8 * 53, "no more than was in flight"
         before = len(server.requests)
         works("run", questions, "--out", there, *options)  # on one machine or on many, the journal is the same
         again = len(server.requests) - before
     assert untimed(there) == untimed(here)
-    kept = [(entry["id"], entry["response"]["draw"]) for entry in entries(there) if "response" in entry]
+    kept = drawn(journal)
     assert len(kept) == len(set(kept)) and again < len(kept)
 
 
 def test_a_server_that_fails_is_given_up(executor: Ray, nodes: Nodes, questions: Path, tmp_path: Path) -> None:
     with FakeServer(lambda request, number: Reply({"error": {"message": "no"}}, status=400)) as server:
-        options: list[str | Path] = ["--out", tmp_path / "out.jsonl", "--base-url", server.base_url, "--model", "fake"]
-        done = suffice("collect", questions, *options, "--concurrency", "1", "--ray", nodes.cluster.address)
+        options = [*url(server), "--model", "fake", "--concurrency", "1", "--ray", nodes.cluster.address]
+        done = suffice("collect", questions, "--out", tmp_path / "out.jsonl", *options)
     assert done.returncode == 2 and "nothing but failures" in done.stderr
 
 
@@ -293,20 +267,19 @@ def test_a_collection_is_the_same_file_though_a_node_dies(
     def deadly(request: dict[str, Any], number: int) -> Reply:
         if number == 15:
             killer.start()
-        return script(request, number)
+        return mostly_right(request, number)
 
     killer = threading.Thread(target=nodes.kill)
-    options: list[str | Path] = ["--samples", "8", "--seed", "5", "--model", "fake", "--keep-text"]
+    options = ["--samples", "8", "--seed", "5", "--model", "fake", "--keep-text"]
     here, there = tmp_path / "here.jsonl", tmp_path / "there.jsonl"
-    with FakeServer(script) as server:
-        works("collect", questions, "--out", here, "--base-url", server.base_url, *options)
-    with FakeServer(deadly) as one, FakeServer(script) as other:
-        urls: list[str | Path] = ["--base-url", one.base_url, "--base-url", other.base_url]
-        works("collect", questions, "--out", there, *urls, *options, "--ray", nodes.cluster.address)
+    with FakeServer(mostly_right) as server:
+        works("collect", questions, "--out", here, *url(server), *options)
+    with FakeServer(deadly) as one, FakeServer(mostly_right) as other:
+        works("collect", questions, "--out", there, *url(one, other), *options, "--ray", nodes.cluster.address)
         asked_for = len(one.requests) + len(other.requests)
         assert asked(one) and asked(other) and not asked(one) & asked(other), "a question stays on one server"
     killer.join()
     assert there.read_bytes() == here.read_bytes()
-    kept = [(entry["id"], entry["response"]["draw"]) for entry in entries(there)]
+    kept = drawn(tmp_path / "there.jsonl.journal")
     assert sorted(kept) == sorted((f"q{number}", draw) for number in range(12) for draw in range(8))
     assert asked_for <= 12 * 8 + 2 * 8, "only what was in flight, or had just arrived, is asked for again"

@@ -11,7 +11,7 @@ def main() -> None:
     from suffice import cli
 
     signal.signal(signal.SIGINT, interrupted)
-    cli.main()
+    cli.app()
 
 
 if __name__ == "__main__":

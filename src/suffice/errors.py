@@ -106,28 +106,14 @@ class CapReachedError(SufficeError):
 
 
 def percentage(argument: str, value: float) -> float:
-    """The value of an argument in percent; refused where it must be meant as a share.
-
-    >>> percentage("min_agreement", 0.99)
-    Traceback (most recent call last):
-    ...
-    suffice.errors.OptionError: min_agreement is in percent: give 99 for 0.99
-    """
+    """The value of an argument in percent; refused where it must be meant as a share."""
     if 0 < value < 1:
         raise OptionError(f"is in percent: give {100 * value:g} for {value:g}", argument)
     return value
 
 
 def whole_number(argument: str, value: SupportsIndex, least: int = 1) -> int:
-    """The value of an argument that counts something; refused where it is no whole number, or too small.
-
-    >>> whole_number("budget", 32)
-    32
-    >>> whole_number("budget", 2.5)
-    Traceback (most recent call last):
-    ...
-    suffice.errors.OptionError: budget must be a whole number, at least 1, not 2.5
-    """
+    """The value of an argument that counts something; refused where it is no whole number, or too small."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -141,17 +127,10 @@ def install(extra: str) -> str:
     """The line that installs an extra.
 
     It works from an index, and where a clone is installed: pip then takes the extra's packages alone.
-
-    >>> install("ray")
-    "pip install 'suffice[ray]'"
     """
     return f"pip install 'suffice[{extra}]'"
 
 
 def missing(package: str, extra: str) -> OptionError:
-    """What is said where something needs a package that is not there.
-
-    >>> str(missing("torch", "train"))
-    "this needs torch, of the extra train: pip install 'suffice[train]'"
-    """
+    """What is said where something needs a package that is not there."""
     return OptionError(f"this needs {package}, of the extra {extra}: {install(extra)}")

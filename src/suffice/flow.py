@@ -6,7 +6,7 @@ from sys import maxsize
 from suffice.controllers import Controller
 from suffice.errors import ControllerError, OptionError, whole_number
 from suffice.penalties import Penalties
-from suffice.settings import from_text
+from suffice.settings import read_arguments
 from suffice.tally import Tally
 
 ORDERS = ("launch", "arrival", "auto")
@@ -108,4 +108,9 @@ def get_flow(flow: Flow | str | bool | None) -> Flow | None:
         return Flow()
     if flow == "auto":
         return Flow("auto")
-    return None if flow in (False, "false") else from_text(Flow, str(flow), "flow")
+    if flow in (False, "false"):
+        return None
+    try:
+        return Flow(**read_arguments(Flow, str(flow)))
+    except (OptionError, ValueError) as error:
+        raise OptionError(f'can\'t be "{flow}": {error}', "flow") from None

@@ -112,8 +112,8 @@ class _Epochs:
         self._controller = controller
         self._patient = patient
         self._keys = Keys()
-        self._open: int | None = None
-        """How many of the present round are still to be admitted; None before the first decision."""
+        self._open = 0
+        """How many of the present round are still to be admitted."""
         self._running: set[int] = set()
         self._answers: dict[int, str | None] = {}
         """As the scores had them, by epoch."""

@@ -29,7 +29,6 @@ def register_commands(cli: Any) -> None:
     cli.add_command(suffice)
     prompt = cli.commands["prompt"]
     plain = prompt.callback
-    defaults = {parameter.name: parameter for parameter in prompt.params}
     prompt.params.append(click.Option(["--suffice"], type=int, metavar="N", help="Ask up to N times, just enough."))
 
     def asked(**given: Any) -> Any:
@@ -39,9 +38,9 @@ def register_commands(cli: Any) -> None:
         context = click.get_current_context()
         typed = [name for name in given if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
         other = [name for name in typed if name not in UNDERSTOOD]
-        if other:
-            shown = defaults[other[0]].opts[-1]
-            raise click.ClickException(f"--suffice can't be given with {shown}")
+        for parameter in prompt.params:
+            if parameter.name in other:
+                raise click.ClickException(f"--suffice can't be given with {parameter.opts[-1]}")
         same = {name: given[name] for name in ("system", "options", "key")}
         return context.invoke(suffice, question=given["prompt"], model=given["model_id"], budget=budget, **same)
 
@@ -61,22 +60,19 @@ def register_commands(cli: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def suffice(
     question: str | None,
-    model: str | None = None,
-    budget: int = DEFAULT_BUDGET,
-    system: str | None = None,
-    options: Any = (),
-    key: str | None = None,
-    controller: str = "plan",
-    answer: str = "auto",
-    concurrency: int = 8,
-    as_json: bool = False,
+    model: str | None,
+    system: str | None,
+    options: Any,
+    key: str | None,
+    as_json: bool,
+    **how: Any,
 ) -> None:
     """Ask just enough times, and print the response that a vote elects."""
     import llm  # not above: this module can be looked at without it
 
     question = question or sys.stdin.read()
     try:
-        sampling = Sampling(controller=controller, budget=budget, answer=answer, concurrency=concurrency)
+        sampling = Sampling(**how)
         found: Any = llm.get_model(model)
         settings = {name: value for name, value in found.Options(**dict(options)) if value is not None}
         key = llm.get_key(explicit_key=key, key_alias=found.needs_key, env_var=found.key_env_var) if key else None
@@ -94,4 +90,6 @@ def suffice(
         return
     click.echo(outcome.response.text if outcome.response else "")
     votes = ", ".join(f"{name}: {number}" for name, number in outcome.votes.items())
-    click.echo(f"{outcome.samples} of {budget} samples in {outcome.rounds} rounds; votes: {votes or 'none'}", err=True)
+    click.echo(
+        f"{outcome.samples} of {sampling.budget} samples in {outcome.rounds} rounds; votes: {votes or 'none'}", err=True
+    )

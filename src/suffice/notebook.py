@@ -17,30 +17,18 @@ _BAR = "display:inline-block;height:.7em;background:currentColor;opacity:.6;widt
 
 
 def short(text: str, longest: int = LONGEST) -> str:
-    """A text in one line that is not too long.
-
-    >>> short("one of many words", 8)
-    'one of …'
-    """
+    """A text in one line that is not too long."""
     line = " ".join(text.split())
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 def many(count: int, noun: str) -> str:
-    """So many of something.
-
-    >>> many(1, "round"), many(2, "round")
-    ('1 round', '2 rounds')
-    """
+    """A count with its noun, in the plural unless it is 1."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A small table; what is longer than a screen is said to be there, and left out.
-
-    >>> table("<pool>", ["samples"], [[14.66]])
-    '<p>&lt;pool&gt;</p><table><tr><th>samples</th></tr><tr><td>14.7</td></tr></table>'
-    """
+    """A small table; what is longer than a screen is said to be there, and left out."""
     rows = list(rows)
     head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
     body = "".join(f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row)}</tr>" for row in rows[:MOST_ROWS])
@@ -49,11 +37,7 @@ def table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]]) ->
 
 
 def bars(title: str, counts: Mapping[str, int], most: int) -> str:
-    """A bar for each count, as long as its share of the most that there may be.
-
-    >>> "width:2.50em" in bars("4 draws", {"7": 2}, 8)
-    True
-    """
+    """A bar for each count, as long as its share of the most that there may be."""
     shown = list(counts.items())[:MOST_ROWS]
     rows = "".join(
         f"<tr><td>{escape(short(name))}</td><td>{count}</td>"

@@ -63,12 +63,6 @@ def read_texts(kind: type[Options], given: Mapping[str, Any]) -> dict[str, Any]:
     """Read settings that are texts, as headers are, by the types of their fields.
 
     A text that can't be read stays, and is refused when the settings are made.
-
-    >>> class Lamp(Options):
-    ...     watts: int = 5
-    ...     lit: bool = False
-    >>> read_texts(Lamp, {"watts": "7", "lit": "true"})
-    {'watts': 7, 'lit': True}
     """
     read = dict(given)
     for name in given.keys() & kind.model_fields.keys():
@@ -102,11 +96,7 @@ _BOUNDS = {
 
 
 def _accepted(field: FieldInfo) -> str:
-    """Describe the values of a field by its type and its bounds.
-
-    >>> _accepted(FieldInfo(annotation=float, ge=0, le=1))
-    'a number, at least 0 and at most 1'
-    """
+    """Describe the values of a field by its type and its bounds."""
     bounds = [
         text.format(f"{getattr(bound, name):g}".replace("e+0", "e"))
         for bound in field.metadata

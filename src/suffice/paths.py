@@ -1,5 +1,6 @@
 """Looking for files, and writing them whole or not at all."""
 
+import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -97,12 +98,7 @@ def writing_whole(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock, so that of two who change a file in it none undoes what the other did; not on Windows."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
+    """Hold a folder's lock, so that of two who change a file in it none undoes what the other did."""
     held = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoints, entry_points
 from typing import Any, Generic, TypeVar
 
 from suffice.errors import SufficeError
@@ -30,17 +30,6 @@ class Registry(Generic[T]):
     """Makers of one kind of thing by name; their parameters are read by the types in their signatures.
 
     `adopt` turns what is registered into its maker, and refuses by a ValueError what is no such thing.
-
-    >>> shapes = Registry[complex]("shape", "example.shapes", SufficeError)
-    >>> @shapes.register("point")
-    ... def point(x: float = 0, y: float = 0) -> complex:
-    ...     return complex(x, y)
-    >>> shapes.get("point:y=2")
-    2j
-    >>> shapes.get("pint")
-    Traceback (most recent call last):
-    ...
-    suffice.errors.SufficeError: unknown shape "pint": there are point; did you mean "point"?
     """
 
     def __init__(
@@ -79,7 +68,7 @@ class Registry(Generic[T]):
     def names(self) -> list[str]:
         """What can be asked for by name, sorted; packages are not loaded for it."""
         whole = {name for name, entry in self._entries.items() if entry.rest}
-        return sorted((self._entries.keys() | self._plugins) - whole)
+        return sorted((self._entries.keys() | self._plugins.names) - whole)
 
     def forms(self) -> list[str]:
         """The names, and what takes a text after its name."""
@@ -92,24 +81,25 @@ class Registry(Generic[T]):
             self._load(name)
         entry = self._entries[name]
         if entry.rest:
-            if not settings and not _works_alone(entry.make):
-                raise self._error(f'{self.kind} "{spec}": {entry.rest} must be given, as in {name}:{entry.rest}')
-            return entry.make(*[settings] if settings else [])
+            given = [settings] if settings else []
+            try:
+                inspect.signature(entry.make).bind(*given)
+            except TypeError:
+                message = f'{self.kind} "{spec}": {entry.rest} must be given, as in {name}:{entry.rest}'
+                raise self._error(message) from None
+            return entry.make(*given)
         try:
             return entry.make(**read_arguments(entry.make, settings))
         except (SufficeError, TypeError, ValueError) as error:
             raise self._error(f'{self.kind} "{spec}": {error}') from None
 
     @cached_property
-    def _plugins(self) -> dict[str, list[EntryPoint]]:
-        plugins: dict[str, list[EntryPoint]] = {}
-        for plugin in entry_points(group=self.group):
-            plugins.setdefault(plugin.name, []).append(plugin)
-        return plugins
+    def _plugins(self) -> EntryPoints:
+        return entry_points(group=self.group)
 
     def _load(self, name: str) -> None:
         """Register what another package offers under this name."""
-        offers = self._plugins.get(name, [])
+        offers = list(self._plugins.select(name=name))
         packages = " and ".join(sorted({plugin.dist.name if plugin.dist else plugin.module for plugin in offers}))
         if not offers:
             near = get_close_matches(name, self.names(), n=1)
@@ -134,10 +124,6 @@ def classes_of(base: type, method: str) -> Callable[[Any], Any]:
         raise ValueError(f"must be a class of {base.__name__} with a {method} method")
 
     return adopt
-
-
-def _works_alone(make: Callable[..., Any]) -> bool:
-    return all(one.default is not one.empty for one in inspect.signature(make).parameters.values())
 
 
 def _home(registered: Any) -> tuple[str, str]:

@@ -4,11 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
-
-from suffice.errors import OptionError
-
-T = TypeVar("T")
+from typing import Any, Union, get_args, get_origin
 
 
 def setting(default: Any, about: str, metavar: str | None = None) -> Any:
@@ -16,32 +12,15 @@ def setting(default: Any, about: str, metavar: str | None = None) -> Any:
     return field(default=default, metadata={"about": about, "metavar": metavar})
 
 
-def from_text(make: Callable[..., T], text: str, argument: str) -> T:
-    """Call a class or function with the arguments of a text; an OptionError names what the text is the value of.
-
-    >>> from suffice import Penalties
-    >>> from_text(Penalties, "draw=cheap", "penalties")
-    Traceback (most recent call last):
-    ...
-    suffice.errors.OptionError: penalties can't be "draw=cheap": draw must be a number, not "cheap"
-    """
-    try:
-        return make(**read_arguments(make, text))
-    except (OptionError, TypeError, ValueError) as error:
-        raise OptionError(f'can\'t be "{text}": {error}', argument) from None
-
-
 def read_arguments(make: Any, text: str) -> dict[str, Any]:
     """Read `key=value,key=value` by the parameters and their types; ValueError says what is wrong."""
-    parameters = {
-        name: parameter
-        for name, parameter in inspect.signature(make).parameters.items()
-        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    kinds_read = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    signature = inspect.signature(make, eval_str=True)
+    parameters = {name: one for name, one in signature.parameters.items() if one.kind in kinds_read}
+    kinds = {
+        name: str if one.annotation is one.empty else accepted_types(one.annotation)[0]
+        for name, one in parameters.items()
     }
-    types = get_type_hints(make)
-    if inspect.isclass(make):  # these are of its fields; those of its constructor count more
-        types |= get_type_hints(make.__init__)
-    kinds = {name: accepted_types(types.get(name, str))[0] for name in parameters}
     arguments: dict[str, Any] = {}
     for setting in text.split(",") if text else []:
         key, equals, value = setting.partition("=")

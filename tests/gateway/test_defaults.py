@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import typer
+from helpers.commands import command
 
-from suffice.cli import app
 from suffice.cli.command import declared
 from suffice.gateway import Settings
 
@@ -12,8 +11,7 @@ DEPLOY = Path(__file__).parents[2] / "docs" / "deploy.md"
 
 
 def test_each_setting_is_an_option_or_has_its_row_in_the_table_of_those_in_files_alone() -> None:
-    command = typer.main.get_command(app).commands["serve"]  # type: ignore[attr-defined]
-    options = {option.name: option.help or "" for option in command.params}
+    options = {option.name: option.help or "" for option in command("serve").params}
     page = DEPLOY.read_text()
     for name, (_, given, about) in declared(Settings).items():
         default = f"{given:g}" if isinstance(given, float) else str(given).lower()

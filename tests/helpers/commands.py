@@ -17,7 +17,15 @@ from suffice.cli import app
 SUFFICE = str(Path(sys.executable).with_name("suffice"))
 POOL = "qwen2.5-coder-1.5b__gsm8k"
 COMMAND: Any = typer.main.get_command(app)
-"""The whole command line, with its commands and their options."""
+"""The whole command line."""
+
+
+def command(*names: str) -> Any:
+    """A command with its options, or its commands."""
+    found = COMMAND
+    for name in names:
+        found = found.get_command(None, name)
+    return found
 
 
 def process(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

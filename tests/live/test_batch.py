@@ -1,7 +1,5 @@
 """`collect` and `run` as a user meets them: real processes, killed ones among them, and their files."""
 
-import json
-import random
 import signal
 import subprocess
 import time
@@ -11,44 +9,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.batches import drawn, mostly_right, read_lines, sums, url
 from helpers.commands import SUFFICE, fails, suffice
 from helpers.live import until
 
 from suffice.pools import load_pool
 from suffice.testing import FakeServer, Reply, completion
 
-QUESTIONS = [{"id": f"q{number}", "question": f"What is {number} + 1?", "gold": number + 1} for number in range(6)]
+IDS = [f"q{number}" for number in range(6)]
 
 
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
-    path = tmp_path / "questions.jsonl"
-    path.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))
-    return path
-
-
-def script(request: dict[str, Any], number: int) -> Reply:
-    """An answer that depends on the question and the seed alone, after a moment."""
-    question = request["messages"][-1]["content"].split("\n")[0]
-    chance = random.Random(f"{question}{request.get('seed')}")
-    right = int(question.split()[2]) + 1
-    texts = [rf"\boxed{{{right if chance.random() < 0.7 else chance.randint(0, 3)}}}"] * request.get("n", 1)
-    return Reply(completion(texts, tokens=chance.randint(5, 50)), delay=chance.random() * 0.02)
+    return sums(tmp_path, 6)
 
 
 def collect(server: FakeServer, questions: Path, out: Path, *options: str) -> list[str]:
-    samples = ["--samples", "12", "--seed", "5", "--base-url", server.base_url]
+    samples = ["--samples", "12", "--seed", "5", *url(server)]
     return ["collect", str(questions), "--out", str(out), *samples, *options]
 
 
 def test_collect_makes_a_pool(questions: Path, tmp_path: Path) -> None:
     out = tmp_path / "pool.jsonl"
-    with FakeServer(script) as server:
+    with FakeServer(mostly_right) as server:
         done = suffice(*collect(server, questions, out, "--keep-text", "--temperature", "0.5", "--max-tokens", "99"))
     assert done.returncode == 0, done.stderr
     pool = load_pool(out)
-    assert [question.id for question in pool.questions] == [question["id"] for question in QUESTIONS]
-    assert [question.gold for question in pool.questions] == [str(question["gold"]) for question in QUESTIONS]
+    assert [question.id for question in pool.questions] == IDS
+    assert [question.gold for question in pool.questions] == list("123456")
     for question in pool.questions:
         assert len(question.answers) == len(question.extra["texts"]) == 12
         assert question.extra["texts"][0] == rf"\boxed{{{question.answers[0]}}}"
@@ -77,7 +65,7 @@ def kill_when_grown(command: list[str], journal: Path, grown: int) -> None:
 def test_a_killed_collect_goes_on_where_it_was(questions: Path, tmp_path: Path) -> None:
     out = tmp_path / "pool.jsonl"
     journal = tmp_path / "pool.jsonl.journal"
-    with FakeServer(script) as server:
+    with FakeServer(mostly_right) as server:
         assert suffice(*collect(server, questions, tmp_path / "whole.jsonl")).returncode == 0
         asked = len(server.requests)
         for grown in (700, 3500):
@@ -92,7 +80,7 @@ def test_a_killed_collect_goes_on_where_it_was(questions: Path, tmp_path: Path) 
 
 def test_a_finished_collect_asks_nothing_again_and_refuses_other_settings(questions: Path, tmp_path: Path) -> None:
     out = tmp_path / "pool.jsonl"
-    with FakeServer(script) as server:
+    with FakeServer(mostly_right) as server:
         assert suffice(*collect(server, questions, out, "--temperature", "0.5")).returncode == 0
         asked, before = len(server.requests), out.read_bytes()
         assert suffice(*collect(server, questions, out, "--temperature", "0.5")).returncode == 0
@@ -104,7 +92,7 @@ def test_a_finished_collect_asks_nothing_again_and_refuses_other_settings(questi
 def test_a_pool_without_its_journal_is_not_written_over(questions: Path, tmp_path: Path) -> None:
     out = tmp_path / "pool.jsonl"
     out.write_text("precious")
-    with FakeServer(script) as server:
+    with FakeServer(mostly_right) as server:
         assert "there already" in fails(*collect(server, questions, out))
     assert out.read_text() == "precious"
 
@@ -122,7 +110,7 @@ def test_two_processes_can_not_share_a_journal(questions: Path, tmp_path: Path) 
 
 
 def test_ctrl_c_leaves_a_journal_to_go_on_from(questions: Path, tmp_path: Path) -> None:
-    with FakeServer(script) as server:
+    with FakeServer(mostly_right) as server:
         command = [SUFFICE, *collect(server, questions, tmp_path / "pool.jsonl")]
         collecting = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert until(lambda: len(server.requests) >= 10, 200)
@@ -138,7 +126,7 @@ def test_draws_that_fail_are_tried_again_next_time(questions: Path, tmp_path: Pa
 
     def sometimes(request: dict[str, Any], number: int) -> Reply:
         unlucky = failing[0] and zlib.crc32(str(request).encode()) % 7 == 0
-        return Reply({"error": {"message": "unlucky"}}, 403) if unlucky else script(request, number)
+        return Reply({"error": {"message": "unlucky"}}, 403) if unlucky else mostly_right(request, number)
 
     with FakeServer(sometimes) as server:
         done = suffice(*collect(server, questions, tmp_path / "pool.jsonl"))
@@ -150,7 +138,7 @@ def test_draws_that_fail_are_tried_again_next_time(questions: Path, tmp_path: Pa
 
 
 def test_a_server_that_fails_everything_is_given_up(tmp_path: Path) -> None:
-    questions = many_questions(tmp_path, 40)
+    questions = sums(tmp_path, 40)
     with FakeServer(lambda request, number: Reply({"error": {"message": "no such model"}}, 404)) as server:
         done = suffice(*answer(server, questions, tmp_path / "outcomes.jsonl"))
         assert done.returncode == 2 and "no such model" in done.stderr and len(server.requests) < 100
@@ -159,38 +147,37 @@ def test_a_server_that_fails_everything_is_given_up(tmp_path: Path) -> None:
     assert done.returncode == 2 and "nothing but failures" in done.stderr
 
 
-def many_questions(folder: Path, count: int) -> Path:
-    path = folder / "many.jsonl"
-    lines = [json.dumps({"id": str(number), "question": f"What is {number} + 1?"}) for number in range(count)]
-    path.write_text("\n".join(lines))
-    return path
+def test_questions_that_a_server_refuses_do_not_stop_the_others_and_are_tried_again(tmp_path: Path) -> None:
+    refused = ["What is 0 ", "What is 1 ", "What is 13 "]
 
-
-def test_questions_that_a_server_refuses_do_not_stop_the_others(tmp_path: Path) -> None:
     def picky(request: dict[str, Any], number: int) -> Reply:
-        refused = int(request["messages"][-1]["content"].split()[2]) < 3
-        return Reply({"error": {"message": "policy"}}, 400) if refused else script(request, number)
+        if any(one in request["messages"][-1]["content"] for one in refused):
+            return Reply({"error": {"message": "policy"}}, 400)
+        return mostly_right(request, number)
 
     out = tmp_path / "outcomes.jsonl"
     with FakeServer(picky) as server:
-        done = suffice(*answer(server, many_questions(tmp_path, 20), out, "--concurrency", "2", "--controller", "sc"))
-    assert done.returncode == 1 and "3 questions failed" in done.stderr
-    assert [json.loads(line)["stop_reason"] for line in out.read_text().splitlines()] == ["failed"] * 3 + [
-        "budget"
-    ] * 17
+        command = answer(server, sums(tmp_path, 20), out, "--concurrency", "2", "--controller", "sc")
+        done = suffice(*command)
+        assert done.returncode == 1 and "3 questions failed, the last with: " in done.stderr and "policy" in done.stderr
+        failed = [number for number, line in enumerate(read_lines(out)) if line["stop_reason"] == "failed"]
+        assert failed == [0, 1, 13]
+        refused.clear()
+        assert suffice(*command).returncode == 0
+    assert [line["stop_reason"] for line in read_lines(out)] == ["budget"] * 20
 
 
 def test_a_question_with_no_response_before_its_deadline_is_not_done(questions: Path, tmp_path: Path) -> None:
     out = tmp_path / "outcomes.jsonl"
     stuck = [True]
-    slow = lambda request, number: Reply(completion(["1"]), delay=30) if stuck[0] else script(request, number)  # noqa: E731
+    slow = lambda request, number: Reply(completion(["1"]), delay=30) if stuck[0] else mostly_right(request, number)  # noqa: E731
     with FakeServer(slow) as server:
         options = ["--deadline-seconds", "3", "--controller", "sc:draws=2"]
         done = suffice(*answer(server, questions, out, *options))
         assert done.returncode == 1 and "no response before the deadline" in done.stderr and "Saved" not in done.stdout
         stuck[0] = False
         assert suffice(*answer(server, questions, out, *options)).returncode == 0
-    assert all(json.loads(line)["samples"] == 2 for line in out.read_text().splitlines())
+    assert all(line["samples"] == 2 for line in read_lines(out))
 
 
 def test_odd_answers_and_characters_do_not_poison_the_journal(questions: Path, tmp_path: Path) -> None:
@@ -214,7 +201,7 @@ def test_a_file_that_is_no_journal_is_left_alone(questions: Path, tmp_path: Path
     journal = tmp_path / "pool.jsonl.journal"
     journal.write_text(content)
     torn = content.endswith('"se')
-    with FakeServer(script) as server:
+    with FakeServer(mostly_right) as server:
         if torn:
             assert suffice(*collect(server, questions, tmp_path / "pool.jsonl")).returncode == 0
         else:
@@ -224,7 +211,7 @@ def test_a_file_that_is_no_journal_is_left_alone(questions: Path, tmp_path: Path
 
 def test_a_line_that_is_no_journal_s_gets_one_sentence(questions: Path, tmp_path: Path) -> None:
     journal = tmp_path / "pool.jsonl.journal"
-    with FakeServer(script) as server:
+    with FakeServer(mostly_right) as server:
         assert suffice(*collect(server, questions, tmp_path / "pool.jsonl")).returncode == 0
         for line in ("nonsense", '{"id": "a"}', "3", '{"id": "a", "response": {"odd": 1}, "extracted": null}'):
             before = journal.read_text()
@@ -235,16 +222,16 @@ def test_a_line_that_is_no_journal_s_gets_one_sentence(questions: Path, tmp_path
 
 
 def answer(server: FakeServer, questions: Path, out: Path, *options: str) -> list[str]:
-    return ["run", str(questions), "--out", str(out), "--seed", "5", "--base-url", server.base_url, *options]
+    return ["run", str(questions), "--out", str(out), "--seed", "5", *url(server), *options]
 
 
 def test_run_answers_a_file_of_questions(questions: Path, tmp_path: Path) -> None:
     out = tmp_path / "outcomes.jsonl"
-    with FakeServer(script) as server:
+    with FakeServer(mostly_right) as server:
         done = suffice(*answer(server, questions, out, "--controller", "asc"))
     assert done.returncode == 0, done.stderr
-    lines = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [line["id"] for line in lines] == [question["id"] for question in QUESTIONS]
+    lines = read_lines(out)
+    assert [line["id"] for line in lines] == IDS
     right = sum(line["right"] for line in lines)
     assert right == sum(line["answer"] == line["gold"] for line in lines) >= 4
     assert f"accuracy {right / 6:.1%} ({right} of 6 with gold)" in done.stdout
@@ -263,7 +250,7 @@ def test_run_answers_a_file_of_questions(questions: Path, tmp_path: Path) -> Non
 def test_a_killed_run_goes_on_where_it_was(questions: Path, tmp_path: Path) -> None:
     out = tmp_path / "outcomes.jsonl"
     journal = tmp_path / "outcomes.jsonl.journal"
-    with FakeServer(script) as server:
+    with FakeServer(mostly_right) as server:
         command = [SUFFICE, *answer(server, questions, out, "--controller", "asc", "--concurrency", "1")]
         whole = answer(server, questions, tmp_path / "whole.jsonl", "--controller", "asc", "--concurrency", "1")
         assert suffice(*whole).returncode == 0
@@ -272,34 +259,11 @@ def test_a_killed_run_goes_on_where_it_was(questions: Path, tmp_path: Path) -> N
             kill_when_grown(command, journal, grown)
         assert suffice(*command[1:]).returncode == 0
         assert len(server.requests) - 2 * asked <= 2, "at most the draw in flight is asked for again"
-    outcomes, expected = (
-        [timeless(json.loads(line)) for line in path.read_text().splitlines()]
-        for path in (out, tmp_path / "whole.jsonl")
-    )
-    assert outcomes == expected
+    assert [*map(timeless, read_lines(out))] == [*map(timeless, read_lines(tmp_path / "whole.jsonl"))]
 
 
 def timeless(line: dict[str, Any]) -> dict[str, Any]:
     return line | {"seconds": 0, "response": line["response"] | {"seconds": 0}}
-
-
-def test_run_reports_questions_that_failed_and_tries_them_again(questions: Path, tmp_path: Path) -> None:
-    broken = [True]
-
-    def script_with_a_gap(request: dict[str, Any], number: int) -> Reply:
-        gap = broken[0] and "What is 3" in request["messages"][0]["content"]
-        return Reply({"error": {"message": "filtered"}}, 403) if gap else script(request, number)
-
-    out = tmp_path / "outcomes.jsonl"
-    with FakeServer(script_with_a_gap) as server:
-        done = suffice(*answer(server, questions, out, "--controller", "asc"))
-        assert done.returncode == 1 and "1 questions failed" in done.stderr and "filtered" in done.stderr
-        lines = [json.loads(line) for line in out.read_text().splitlines()]
-        assert [line["stop_reason"] == "failed" for line in lines] == [False, False, False, True, False, False]
-        broken[0] = False
-        assert suffice(*answer(server, questions, out, "--controller", "asc")).returncode == 0
-    lines = [json.loads(line) for line in out.read_text().splitlines()]
-    assert not any(line["stop_reason"] == "failed" for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -352,14 +316,13 @@ def test_bad_options_get_one_sentence(questions: Path, tmp_path: Path) -> None:
 
 def test_a_killed_run_in_flow_goes_on_and_counts_nothing_twice(questions: Path, tmp_path: Path) -> None:
     out, journal = tmp_path / "outcomes.jsonl", tmp_path / "outcomes.jsonl.journal"
-    with FakeServer(script, streams=True) as server:
+    with FakeServer(mostly_right, streams=True) as server:
         command = [SUFFICE, *answer(server, questions, out, "--flow", "extra=2", "--controller", "asc")]
         kill_when_grown(command, journal, 3000)
         assert suffice(*command[1:]).returncode == 0
-    for line in map(json.loads, out.read_text().splitlines()):
+    for line in read_lines(out):
         assert sum(line["votes"].values()) <= line["samples"] == sum(line["draws"]) <= line["launched"]
         assert line["stop_reason"] in ("controller", "budget")
-    entries = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
-    draws = [(entry["id"], entry["response"]["draw"]) for entry in entries if "response" in entry]
+    draws = drawn(journal)
     assert len(draws) == len(set(draws))
     assert "whole rounds" in fails(*answer(server, questions, tmp_path / "o.jsonl", "--flow", "--controller", "sc"))

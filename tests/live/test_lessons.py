@@ -1,12 +1,12 @@
 """`suffice run --learn`: a batch that learns, and decides the same where it was killed and goes on."""
 
-import json
 import random
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.batches import read_lines, url, write_lines
 from helpers.commands import fails, works
 
 from suffice.live.batches.lessons import generations, lesson_of
@@ -25,15 +25,13 @@ def script(request: dict[str, Any], number: int) -> Reply:
 
 @pytest.fixture(scope="module")
 def questions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("questions") / "questions.jsonl"
     asked = ({"id": f"q{number}", "question": f"What is {number}?", "gold": "7"} for number in range(COUNT))
-    path.write_text("".join(json.dumps(question) + "\n" for question in asked))
-    return path
+    return write_lines(tmp_path_factory.mktemp("questions") / "questions.jsonl", asked)
 
 
 def run(server: FakeServer, questions: Path, out: Path, *options: str) -> list[dict[str, Any]]:
-    works("run", questions, "--out", out, "--seed", "5", "--budget", "8", "--base-url", server.base_url, *options)
-    return [json.loads(line) for line in out.read_text().splitlines()]
+    works("run", questions, "--out", out, "--seed", "5", "--budget", "8", *url(server), *options)
+    return read_lines(out)
 
 
 def decisions(lines: list[dict[str, Any]]) -> list[tuple[str, str, list[int], float]]:
@@ -62,7 +60,7 @@ def test_who_learns_from_whom_depends_on_the_order_so_it_must_stay(questions: Pa
     with FakeServer(script) as server:
         run(server, few, out, "--learn")
         few.write_text("".join(reversed(lines)))
-        options = ["--seed", "5", "--budget", "8", "--base-url", server.base_url]
+        options = ["--seed", "5", "--budget", "8", *url(server)]
         assert "was begun with other settings: learn was" in fails("run", few, "--out", out, *options, "--learn")
         other = ["--controller", "asc", "--learn"]
         assert "--learn is for the controller plan" in fails("run", few, "--out", tmp_path / "b", *options, *other)

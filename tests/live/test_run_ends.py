@@ -1,12 +1,12 @@
 """The sentences that `run` ends with: what it took over one response, what was never settled, what the rest saved."""
 
-import json
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.commands import fails, suffice, works
+from helpers.batches import read_lines, url, write_lines
+from helpers.commands import fails, works
 from helpers.live import boxed
 from helpers.panels import panel_file
 
@@ -24,13 +24,13 @@ def script(request: dict[str, Any], number: int) -> str:
 
 @pytest.mark.parametrize("names", [["mute", "copy", "turn", "one", "two"], ["mute"] * 3])
 def test_it_ends_with_what_happened(names: list[str], tmp_path: Path) -> None:
-    questions, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
+    out = tmp_path / "out.jsonl"
     asked = [{"id": str(number), "question": f"What is {name}?"} for number, name in enumerate(names)]
-    questions.write_text("".join(json.dumps(one) + "\n" for one in asked))
+    questions = write_lines(tmp_path / "questions.jsonl", asked)
     prices = ["--price-per-million-tokens", "100", "--price-per-million-prompt-tokens", "10"]
     with FakeServer(script) as server:
-        said = works("run", questions, "--out", out, "--base-url", server.base_url, "--controller", "asc", *prices)
-    lines = [json.loads(line) for line in out.read_text().splitlines()]
+        said = works("run", questions, "--out", out, *url(server), "--controller", "asc", *prices)
+    lines = read_lines(out)
     more = sum(line["samples"] - 1 for line in lines)
     # A response has 10 tokens; every draw of asc sends its prompt of 5.
     cost = f"{more * 10 / len(lines):.0f} tokens and {more * 5 / len(lines):.0f} of prompts sent again each"
@@ -55,33 +55,25 @@ def test_responses_that_were_cut_off_are_told(command: list[str], tmp_path: Path
         ends = "stop" if "one" in str(request["messages"]) else "length"
         return Reply(completion([boxed(1) if ends == "stop" else "So it is"] * request.get("n", 1), finish_reason=ends))
 
-    questions, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
     asked = [{"id": name, "question": f"What is {name}?"} for name in ("one", "two")]
-    questions.write_text("".join(json.dumps(one) + "\n" for one in asked))
+    questions = write_lines(tmp_path / "questions.jsonl", asked)
     with FakeServer(cuts_some_off) as server:
-        said = works(command[0], questions, "--out", out, "--base-url", server.base_url, *command[1:])
+        said = works(command[0], questions, "--out", tmp_path / "out.jsonl", *url(server), *command[1:])
     assert "4 of 8 responses were cut off before their answer: --max-tokens is too small" in said
 
 
-def test_a_refused_key_is_bad_input() -> None:
-    with FakeServer(lambda request, number: Reply({"error": {"message": "no such key"}}, status=401)) as server:
-        done = suffice("ask", "What is 6 * 7?", "--base-url", server.base_url, "--model", "m")
-    assert done.returncode == 2 and "OPENAI_API_KEY" in done.stderr
-
-
-@pytest.mark.parametrize("wrong", [["--budget", "600"], ["--controller", "rl", "--budget", "300"]])
-def test_what_is_refused_leaves_nothing_behind(wrong: list[str], tmp_path: Path) -> None:
-    questions, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
-    questions.write_text('{"id": "one", "question": "What is one?"}\n')
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--budget", "600"], "budget"),
+        (["--controller", "rl", "--budget", "300"], "budget"),
+        (["--panel", "--answer", "json"], "fields of JSON"),
+    ],
+)
+def test_what_is_refused_leaves_nothing_behind(wrong: list[str], said: str, tmp_path: Path) -> None:
+    questions = write_lines(tmp_path / "questions.jsonl", [{"id": "one", "question": "What is one?"}])
     with FakeServer(script) as server:
-        assert "budget" in fails("run", questions, "--out", out, "--base-url", server.base_url, *wrong)
-    assert list(tmp_path.iterdir()) == [questions]
-
-
-def test_what_a_panel_refuses_leaves_nothing_behind(tmp_path: Path) -> None:
-    questions, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
-    questions.write_text('{"id": "one", "question": "What is one?"}\n')
-    with FakeServer(script) as server:
-        panel = panel_file(tmp_path, small=server.base_url, large=server.base_url)
-        assert "fields of JSON" in fails("run", questions, "--out", out, "--panel", panel, "--answer", "json")
-    assert sorted(tmp_path.iterdir()) == sorted([questions, panel])
+        panel = str(panel_file(tmp_path, small=server.base_url, large=server.base_url))
+        options = ["--panel", panel, *wrong[1:]] if wrong[0] == "--panel" else [*url(server), *wrong]
+        assert said in fails("run", questions, "--out", tmp_path / "out.jsonl", *options)
+    assert sorted(tmp_path.iterdir()) == sorted([questions, Path(panel)])

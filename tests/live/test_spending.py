@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.batches import read_lines, sums, url
 from helpers.commands import suffice, works
 
 from suffice import OptionError, Plan, save_controller
@@ -20,9 +21,7 @@ from suffice.testing import FakeServer, Reply, completion
 
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
-    path = tmp_path / "questions.jsonl"
-    path.write_text("".join(json.dumps({"id": f"q{n}", "question": f"What is {n} + 1?"}) + "\n" for n in range(6)))
-    return path
+    return sums(tmp_path, 6)
 
 
 def same(request: dict[str, Any], number: int) -> Reply:
@@ -30,7 +29,7 @@ def same(request: dict[str, Any], number: int) -> Reply:
 
 
 def samples_of(out: Path) -> list[int]:
-    return [json.loads(line)["samples"] for line in out.read_text().splitlines()]
+    return [line["samples"] for line in read_lines(out)]
 
 
 def test_what_is_spent_is_worked_out_by_hand() -> None:
@@ -61,7 +60,7 @@ def test_no_question_is_begun_once_the_limit_is_spent_until_it_is_raised(
 ) -> None:
     out = tmp_path / "outcomes.jsonl"
     with FakeServer(same) as server:
-        options = ["--base-url", server.base_url, "--controller", "sc:draws=2", "--concurrency", "1"]
+        options = [*url(server), "--controller", "sc:draws=2", "--concurrency", "1"]
         done = suffice("run", questions, "--out", out, *options, *cap)
         assert done.returncode == 0 and "limit on spending is reached" in done.stderr
         assert samples_of(out) == [2] * answered and len(server.requests) == 2 * answered
@@ -72,8 +71,8 @@ def test_no_question_is_begun_once_the_limit_is_spent_until_it_is_raised(
 def test_a_mixture_serves_a_question_with_the_same_plan_in_every_run(questions: Path, tmp_path: Path) -> None:
     save_controller(Mixture((Plan(5.0), Plan(0.0)), (0.5, 0.5)), tmp_path / "m.safetensors")
     with FakeServer(same) as server:
+        options = [*url(server), "--controller", f"file:{tmp_path}/m.safetensors"]
         for out in ("one", "two"):
-            options = ["--base-url", server.base_url, "--controller", f"file:{tmp_path}/m.safetensors"]
             works("run", questions, "--out", tmp_path / out, *options)
     assert samples_of(tmp_path / "one") == samples_of(tmp_path / "two")
     assert len(set(samples_of(tmp_path / "one"))) == 2, "both plans were there"

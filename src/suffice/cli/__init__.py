@@ -2,9 +2,4 @@
 
 from suffice.cli.app import app
 
-__all__ = ["app", "main"]
-
-
-def main() -> None:
-    """The `suffice` command."""
-    app()
+__all__ = ["app"]

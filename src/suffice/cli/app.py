@@ -3,20 +3,17 @@
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 import suffice
-from suffice.cli.command import Command, spelled, with_options
+from suffice.cli.command import Command, F, spelled, with_options
 from suffice.errors import OptionError, SufficeError, missing
 from suffice.imports import import_module
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 COMMANDS = (
     *("ask", "run", "collect", "import", "serve", "pools", "evaluate", "advise", "controllers"),
@@ -29,20 +26,14 @@ WIDE = 80
 
 _UsageError: Any = typer.BadParameter.__base__
 
-
-_arguments: list[str] = []
-
-
-def arguments() -> list[str]:
-    """What the command line was called with, for a report to tell."""
-    return list(_arguments)
+arguments: list[str] = []
+"""What the command line was called with, for a report to tell."""
 
 
 class Group(TyperGroup):
     """Turns our errors into one sentence and exit code 2."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command."""
         try:
             return super().invoke(ctx)
         except _UsageError as error:
@@ -59,39 +50,25 @@ class Group(TyperGroup):
             raise _refusal(f"the output can't be written: {error.strerror}") from None
 
 
-class _Commands(Mapping[str, Any]):
-    """The commands by name: whoever asks for one does not wait for what the others need."""
-
-    def __init__(self, loaded: Mapping[str, Any]) -> None:
-        self._loaded = loaded
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded and name in COMMANDS:
-            importlib.import_module(f"suffice.cli.commands.{name}" + "_" * iskeyword(name))
-            whole: Any = typer.main.get_group(app)
-            self._loaded = whole.commands._loaded
-        return self._loaded[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
 class Root(Group):
     """All commands, of which no file is imported before its command is asked for."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        by_name: Any = _Commands(self.commands)
-        self.commands = by_name
+        waiting: dict[str, Any] = dict.fromkeys(COMMANDS)
+        self.commands = {**waiting, **self.commands}
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import the command's file, where that has not been done."""
+        if cmd_name in COMMANDS and not self.commands[cmd_name]:
+            importlib.import_module(f"suffice.cli.commands.{cmd_name}" + "_" * iskeyword(cmd_name))
+            self.commands.update(typer.main.get_group(app).commands)
+        return self.commands.get(cmd_name)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keep what the command line was called with."""
-        _arguments[:] = args
-        parsed: list[str] = super().parse_args(ctx, args)
-        return parsed
+        arguments[:] = args
+        return list(super().parse_args(ctx, args))
 
 
 def _refusal(message: str) -> typer.Exit:
@@ -99,14 +76,10 @@ def _refusal(message: str) -> typer.Exit:
     return typer.Exit(2)
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
 class CommandApp(typer.Typer):
     """An application all of whose commands are read alike."""
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[F], F]:
-        """Add a command."""
         add = super().command(name, cls=Command, **settings)
         return lambda command: add(with_options(command))
 
@@ -149,29 +122,15 @@ def need(module: str, extra: str) -> Any:
         raise missing(error.name or module, extra) from None
 
 
-def whole_numbers(argument: str, text: str) -> tuple[int, ...]:
-    """The value of an option that takes numbers with commas between."""
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise OptionError(f'must be whole numbers with commas between, not "{text}"', argument) from None
-
-
 def show(*parts: Any) -> None:
     """Print tables, each as wide as it needs to be: a narrow terminal folds lines, but nothing is cut."""
+    from rich.console import Console
     from rich.text import Text
 
-    console = new_console()
+    told = "COLUMNS" in os.environ or (sys.stdout and sys.stdout.isatty())
+    console = Console(width=None if told else WIDE, markup=False, emoji=False)
     wide = console.width
     for part in parts:
         needed = console.measure(part, options=console.options.update_width(sys.maxsize)).minimum
         console.width = max(wide, needed)
         console.print(part, crop=False, no_wrap=True, soft_wrap=isinstance(part, Text))
-
-
-def new_console() -> "Console":
-    """The standard output, as wide as it is, for texts that are printed as they are."""
-    from rich.console import Console
-
-    told = "COLUMNS" in os.environ or (sys.stdout and sys.stdout.isatty())
-    return Console(width=None if told else WIDE, markup=False, emoji=False)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import wraps
+from glob import escape, glob
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
@@ -20,7 +21,10 @@ OUTPUT = "-"
 """The file that is the standard output."""
 
 PAIR = re.compile(r"[a-z_0-9]+=")
-"""How a value like `order=arrival` or `temperature=0.7` begins."""
+"""How a value like `order=arrival` begins."""
+
+MANY = {"--controller", "--train", "--test"}
+"""Options that take many values."""
 
 OPEN = "suffice.open"
 """Where a context has the option that takes many values, and may take one more where the line ends now."""
@@ -40,9 +44,8 @@ class Command(TyperCommand):
         return params
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse what all of that stands for."""
         args = _with_flow(args)
-        many = {name for one in self.params if getattr(one, "multiple", False) for name in one.opts} & _MANY.keys()
+        many = {name for one in self.params if getattr(one, "multiple", False) for name in one.opts} & MANY
         args, ctx.meta[OPEN] = _spread(args, many)
         if "--json" in args:
             args = self._with_file(ctx, args)
@@ -86,14 +89,6 @@ def _is_controller(text: str, arguments: int) -> bool:
     return known or (arguments > 0 and not is_pool)
 
 
-_MANY: Mapping[str, Callable[[str, int], bool]] = {
-    "--controller": _is_controller,
-    "--request": lambda text, arguments: bool(PAIR.match(text)),
-    **dict.fromkeys(("--train", "--test"), lambda text, arguments: True),
-}
-"""Options that take many values, and what further ones are theirs, after so many arguments of the command's own."""
-
-
 def _with_flow(args: Sequence[str]) -> list[str]:
     """The arguments, where `--flow` always has a value: it may stand alone."""
     given: list[str] = []
@@ -113,7 +108,7 @@ def _spread(args: Sequence[str], many: Iterable[str]) -> tuple[list[str], str]:
         if arg.startswith("-") and arg != OUTPUT:
             option = arg if arg in many else ""
         elif option and last != option:
-            if _MANY[option](arg, arguments):
+            if option != "--controller" or _is_controller(arg, arguments):
                 spread.append(option)
             else:
                 option = ""
@@ -139,7 +134,6 @@ class Fields:
     """Other defaults than those of the fields; None for one that the help leaves out."""
 
     def options(self) -> list[inspect.Parameter]:
-        """Return a parameter for each option."""
         known = declared(self.kind)
         wanted = self.names.split() or [name for name, (_, _, about) in known.items() if not about.get("file_only")]
         return [_option(name, *known[name], self.defaults) for name in wanted]
@@ -217,7 +211,6 @@ def offered_controllers(incomplete: str) -> list[str]:
 
 
 def offered_cards(incomplete: str) -> list[str]:
-    """Controllers, and files of them."""
     return [*offered_controllers(incomplete), *_files(incomplete, CONTROLLER_FILES)]
 
 
@@ -230,14 +223,8 @@ def offered_pools(ctx: Any, incomplete: str) -> list[str]:
 
 def _files(incomplete: str, suffixes: tuple[str, ...]) -> Iterator[str]:
     """The files that begin so and end so, and folders, which have more in them."""
-    folder, slash, begun = incomplete.rpartition("/")
-    try:
-        found = sorted(Path(folder + slash or ".").iterdir())
-    except OSError:
-        return
-    for one in found:
-        if one.name.startswith(begun) and (begun or not one.name.startswith(".")):
-            if one.is_dir():
-                yield f"{folder}{slash}{one.name}/"
-            elif one.name.endswith(suffixes):
-                yield f"{folder}{slash}{one.name}"
+    for name in sorted(glob(f"{escape(incomplete)}*")):  # noqa: PTH207 - names stay as they were typed
+        if Path(name).is_dir():
+            yield f"{name}/"
+        elif name.endswith(suffixes):
+            yield name

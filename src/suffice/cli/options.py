@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import suffice
-from suffice import Costs, OptionError, Penalties
+from suffice import Costs, OptionError, Penalties, Plan
 from suffice.cli.app import arguments, need
 from suffice.cli.command import OUTPUT, Fields, offered_controllers, offered_pools
 from suffice.executors import Executor, Ray
@@ -22,14 +22,11 @@ from suffice.report.html import Report, Section, report_html
 from suffice.report.progress import waiting
 from suffice.settings import setting
 from suffice.tally import DEFAULT_BUDGET
-from suffice.training.setting import Setting
 
-PAPER_ACTIONS = ",".join(map(str, Setting.actions))
 DRAWN = {"budget": DEFAULT_BUDGET, "repeats": DEFAULT_REPEATS, "seed": 0}
 
 
 def pool_argument(about: str) -> Any:
-    """The argument that names pools."""
     return typer.Argument(metavar="POOL", help=about, autocompletion=offered_pools)
 
 
@@ -60,7 +57,6 @@ Voters = Annotated[
 Draws = Annotated[dict[str, int], Fields(Replay, "budget repeats seed", DRAWN)]
 """How a pool is drawn from; `DrawsOnce` where nothing is repeated."""
 DrawsOnce = Annotated[dict[str, int], Fields(Replay, "budget seed", {"budget": DEFAULT_BUDGET, "seed": 0})]
-Actions = Annotated[str, typer.Option(metavar="1,2,4", help="The numbers of draws that may be asked for.")]
 RayAddress = Annotated[
     str | None,
     typer.Option("--ray", metavar="ADDRESS", help="Work on a Ray cluster: auto, ray://HOST:PORT or local (extra ray)."),
@@ -73,9 +69,6 @@ TokensPerSecond = Annotated[
     float | None, typer.Option(metavar="N", help="How quick a response is, for latency in seconds.", callback=_above_0)
 ]
 
-PenaltyDraw = Annotated[float, typer.Option(metavar="N", help="What a draw costs.")]
-PenaltyRound = Annotated[float, typer.Option(metavar="N", help="What a round costs.")]
-
 _UNTOLD = dict.fromkeys(one.name for one in fields(Costs))
 Prices = Annotated[dict[str, Any], Fields(Costs, defaults=_UNTOLD)]
 Worth = Annotated[
@@ -86,19 +79,16 @@ Worth = Annotated[
 
 
 def load_pools(names: Sequence[str]) -> list[suffice.Pool]:
-    """The pools of these names or paths."""
     with waiting("reading pools"):
         return [suffice.load_pool(name) for name in names]
 
 
 def load_voters(texts: Sequence[str]) -> list[PoolVoter]:
-    """The voters that `--voter` describes."""
     with waiting("reading pools"):
         return [PoolVoter.of(text) for text in texts]
 
 
 def on_ray(address: str | None) -> Executor | None:
-    """The Ray cluster at an address, where one is given."""
     return Ray(address) if address else None
 
 
@@ -109,22 +99,42 @@ def costs_of(prices: Mapping[str, Any]) -> Costs:
     return Costs(**prices)
 
 
-def penalties_of(
-    draw: float, round_: float, pools: Sequence[suffice.Pool], prices: Mapping[str, Any], quiet: bool = False
-) -> Penalties:
-    """The penalties, or what they stand for where any of that is given, which is then told."""
-    if not prices:
-        return Penalties(draw, round_)
-    if "value_of_an_answer" not in prices:
-        raise OptionError("must be given for costs to be weighed against it", "value_of_an_answer")
-    if "price_per_million_tokens" in prices and "tokens_per_sample" not in prices:
-        counted = [count for pool in pools for one in pool.questions for count in one.tokens or () if count is not None]
-        if not counted:
-            raise OptionError("must be given: there is no pool that tells it", "tokens_per_sample")
-        prices = {**prices, "tokens_per_sample": sum(counted) / len(counted)}
-    costs = costs_of(prices)
-    typer.echo(f"Penalties: {costs.penalties.draw:.4g} a draw, {costs.penalties.round:.4g} a round.", err=quiet)
-    return costs.penalties
+@dataclass(frozen=True)
+class Process:
+    """The options of a decision process."""
+
+    penalty_draw: float = setting(Penalties.draw, "What a draw costs.")
+    penalty_round: float = setting(Penalties.round, "What a round costs.")
+    actions: str = setting("1,2,4", "The numbers of draws that may be asked for.", "1,2,4")
+
+    @property
+    def draws(self) -> tuple[int, ...]:
+        """The actions as numbers."""
+        try:
+            return tuple(int(part) for part in self.actions.split(","))
+        except ValueError:
+            raise OptionError(f'must be whole numbers with commas between, not "{self.actions}"', "actions") from None
+
+    def penalties(self, pools: Sequence[suffice.Pool], prices: Mapping[str, Any], quiet: bool = False) -> Penalties:
+        """The penalties, or what they stand for where any of that is given, which is then told."""
+        if not prices:
+            return Penalties(self.penalty_draw, self.penalty_round)
+        if "value_of_an_answer" not in prices:
+            raise OptionError("must be given for costs to be weighed against it", "value_of_an_answer")
+        if "price_per_million_tokens" in prices and "tokens_per_sample" not in prices:
+            counts = [count for pool in pools for one in pool.questions for count in one.tokens or ()]
+            counted = [count for count in counts if count is not None]
+            if not counted:
+                raise OptionError("must be given: there is no pool that tells it", "tokens_per_sample")
+            prices = {**prices, "tokens_per_sample": sum(counted) / len(counted)}
+        costs = costs_of(prices)
+        typer.echo(f"Penalties: {costs.penalties.draw:.4g} a draw, {costs.penalties.round:.4g} a round.", err=quiet)
+        return costs.penalties
+
+
+OF_PLANS = Process(Plan.penalty_draw, Plan.penalty_round, ",".join(map(str, Plan.actions)))
+Trained = Annotated[Process, Fields(Process)]
+Planned = Annotated[Process, Fields(Process, defaults=vars(OF_PLANS))]
 
 
 @dataclass(frozen=True)
@@ -135,6 +145,9 @@ class OutputFiles:
     csv: Path | None = setting(None, "Write the results as CSV.", "FILE")
     figure: Path | None = setting(None, "Draw the results: a .png, .svg or .pdf file.", "FILE")
     report: Path | None = setting(None, "Write a report to open in a browser, as one HTML file.", "FILE")
+
+    def __post_init__(self) -> None:
+        self.check()
 
     @property
     def quiet(self) -> bool:
@@ -169,7 +182,7 @@ class OutputFiles:
         if self.figure and figure:
             self._figures.draw_plots(figure(), self.figure)
         if self.report and report:
-            command = shlex.join(["suffice", *arguments()])
+            command = shlex.join(["suffice", *arguments])
             shown = re.sub(r"://[^/@\s]+@", "://…@", command)  # without the password of a URL
             write_whole(self.report, report_html(report(), shown).encode())
             typer.echo(f"The report is in {self.report}: open it in a browser.", err=True)

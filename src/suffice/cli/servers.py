@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,26 +22,6 @@ from suffice.settings import setting
 
 
 @dataclass(frozen=True)
-class ServerOptions:
-    """The options that name who is asked."""
-
-    base_url: Sequence[str] = setting(
-        (),
-        "An OpenAI-compatible server, or 'URL weight=2 key_env=NAME models=a,b'; the key is OPENAI_API_KEY; repeat for "
-        "more.",
-        "URL",
-    )
-    model: str | None = setting(None, "The model; may be left out where the server has just one.")
-    gguf: Path | None = setting(None, "Serve this GGUF model here (extra local).", "FILE")
-    panel: Path | None = setting(None, "A TOML file of voters: several models, or prompts, on a question.", "FILE")
-
-
-Servers = Annotated[dict[str, Any], Fields(ServerOptions)]
-PlainServers = Annotated[dict[str, Any], Fields(ServerOptions, "base_url model gguf")]
-Gguf = Annotated[dict[str, Any], Fields(ServerOptions, "gguf")]
-
-
-@dataclass(frozen=True)
 class ServerChoice:
     """Where to sample: the client's settings, the model, and what suits it."""
 
@@ -56,59 +36,65 @@ class ServerChoice:
     """Whether it is a model that is served by this process."""
 
     def fields(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The fields of a request: the model, what suits it, and those that are given."""
         return self.request | given | {"model": self.model}
 
 
-@contextmanager
-def upstream_of(
-    base_url: Sequence[str] = (), model: str | None = None, gguf: Path | None = None, panel: Path | None = None
-) -> Iterator[ServerChoice]:
-    """The servers that `ask`, `run` and `collect` sample; what they refuse meanwhile is said in a sentence."""
-    voters = Panel.read(panel) if panel else None
-    if voters and all(voter.base_url for voter in voters.voters):
-        if base_url or model or gguf:
-            raise OptionError("has a server for each voter: leave --base-url, --model and --gguf out", "panel")
-        choosing: Any = nullcontext(ServerChoice([], voters.name, "paper", {}))
-    else:
-        choosing = _servers(base_url, model, gguf)
-    with warnings.catch_warnings(), choosing as upstream:
-        warnings.filterwarnings("always", message="signals:")
-        warnings.showwarning = lambda message, *place, **more: typer.echo(f"suffice: {message}", err=True)
-        yield replace(upstream, panel=voters)
+@dataclass(frozen=True)
+class ServerOptions:
+    """The options that name who is asked."""
 
-
-def check_with_panel(settings: Mapping[str, Any], prices: Mapping[str, Any]) -> None:
-    """Refuse a controller, a flow, prices and what is weighed against them beside `--panel`."""
-    if "controller" in settings or any(prices.values()):
-        raise OptionError("takes no controller, price or value of an answer: those are in the panel's file", "panel")
-    if "flow" in settings:
-        raise OptionError("decides when a round is in: there is no flow with it", "panel")
-
-
-@contextmanager
-def _servers(base_url: Sequence[str], model: str | None, gguf: Path | None) -> Iterator[ServerChoice]:
-    """The servers that are named, or the embedded model where none is and there is no key for one."""
-    openai = need("openai", "")
-    default = Target()
-    base_url = base_url or ([] if gguf else [os.environ.get("OPENAI_BASE_URL", "")])
-    targets = read_targets(base_url, "base_url")
-    if gguf and targets:
-        raise OptionError("give --gguf or --base-url, not both")
-    if gguf or not (targets or default.key != PLACEHOLDER_KEY):
-        with ExitStack() as stack:
-            with waiting("starting the model"):
-                server = stack.enter_context(suffice.LocalServer(gguf))
-            settings = {"base_url": server.base_url, "api_key": PLACEHOLDER_KEY}
-            yield ServerChoice([settings], server.model, *suited(server.model), is_here=True)
-        return
-    if model:
-        targets = tuple(one for one in targets if not one.models or model in one.models) or targets
-    targets = targets or (default,)
-    several = [one.client_settings("base_url") for one in targets]
-    yield ServerChoice(
-        several, model or _only_model(openai, several), "paper", {}, tuple(one.weight for one in targets)
+    base_url: Sequence[str] = setting(
+        (),
+        "An OpenAI-compatible server, or 'URL weight=2 key_env=NAME models=a,b'; the key is OPENAI_API_KEY; repeat for "
+        "more.",
+        "URL",
     )
+    model: str | None = setting(None, "The model; may be left out where the server has just one.")
+    gguf: Path | None = setting(None, "Serve this GGUF model here (extra local).", "FILE")
+    panel: Path | None = setting(None, "A TOML file of voters: several models, or prompts, on a question.", "FILE")
+
+    @contextmanager
+    def upstream(self) -> Iterator[ServerChoice]:
+        """The servers that are sampled; what they refuse meanwhile is said in a sentence."""
+        voters = Panel.read(self.panel) if self.panel else None
+        if voters and all(voter.base_url for voter in voters.voters):
+            if self.base_url or self.model or self.gguf:
+                raise OptionError("has a server for each voter: leave --base-url, --model and --gguf out", "panel")
+            choosing: Any = nullcontext(ServerChoice([], voters.name, "paper", {}))
+        else:
+            choosing = self._servers()
+        with warnings.catch_warnings(), choosing as upstream:
+            warnings.filterwarnings("always", message="signals:")
+            warnings.showwarning = lambda message, *place, **more: typer.echo(f"suffice: {message}", err=True)
+            yield replace(upstream, panel=voters)
+
+    @contextmanager
+    def _servers(self) -> Iterator[ServerChoice]:
+        """The servers that are named, or the embedded model where none is and there is no key for one."""
+        openai = need("openai", "")
+        default = Target()
+        given = self.base_url or ("" if self.gguf else os.environ.get("OPENAI_BASE_URL", ""))
+        targets = read_targets(given, "base_url")
+        if self.gguf and targets:
+            raise OptionError("give --gguf or --base-url, not both")
+        if self.gguf or not (targets or default.key != PLACEHOLDER_KEY):
+            with ExitStack() as stack:
+                with waiting("starting the model"):
+                    server = stack.enter_context(suffice.LocalServer(self.gguf))
+                settings = {"base_url": server.base_url, "api_key": PLACEHOLDER_KEY}
+                yield ServerChoice([settings], server.model, *suited(server.model), is_here=True)
+            return
+        if self.model:
+            targets = tuple(one for one in targets if not one.models or self.model in one.models) or targets
+        targets = targets or (default,)
+        several = [one.client_settings("base_url") for one in targets]
+        model = self.model or _only_model(openai, several)
+        yield ServerChoice(several, model, "paper", {}, tuple(one.weight for one in targets))
+
+
+Servers = Annotated[ServerOptions, Fields(ServerOptions)]
+PlainServers = Annotated[ServerOptions, Fields(ServerOptions, "base_url model gguf")]
+Gguf = Annotated[dict[str, Any], Fields(ServerOptions, "gguf")]
 
 
 def _only_model(openai: Any, several: Sequence[dict[str, Any]]) -> str:

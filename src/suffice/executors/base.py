@@ -1,4 +1,4 @@
-"""The interface: tasks are run, and yield their results as they are done; and the executors of one machine."""
+"""The interface: tasks are run, and yield their results as they are done. The executors of one machine."""
 
 import multiprocessing
 import os
@@ -19,7 +19,6 @@ LISTEN_SECONDS = 0.2
 """How often what the tasks tell is passed on."""
 
 R = TypeVar("R")
-E = TypeVar("E", bound="type[Executor]")
 
 Task = tuple[Callable[..., R], tuple[Any, ...]]
 """A function and its arguments; it is called with a `Link` after them."""
@@ -49,7 +48,7 @@ class Executor(ABC):
     """Runs tasks."""
 
     workers = 1
-    """How many tasks run at once: who cuts work into tasks cuts it for so many."""
+    """How many tasks run at once: work is cut into tasks for so many."""
 
     standing = ""
     """Where the work is and how much of it is in flight, for whoever shows progress."""
@@ -58,8 +57,7 @@ class Executor(ABC):
     def run(self, tasks: Sequence[Task[R]], watch: Watch = ignore) -> Iterator[tuple[int, R]]:
         """Run tasks; the result of each comes with its number as it is done.
 
-        An interrupt tells those that have begun to stop, by their link: they may end with what they have, which still
-        comes, and no other begins.
+        An interrupt stops those that have begun, by their link, with what they have; no other begins.
         """
 
 
@@ -69,9 +67,8 @@ AnyExecutor = str | Executor
 """An executor, or the name of one, as NAME or NAME:key=value."""
 
 
-def register_executor(name: str) -> Callable[[E], E]:
-    """Make a class of executors usable by name; its parameters are the arguments of its constructor."""
-    return _registry.register(name)
+register_executor = _registry.register
+"""Make a class of executors usable by name; its parameters are the arguments of its constructor."""
 
 
 def get_executor(executor: AnyExecutor) -> Executor:
@@ -96,7 +93,7 @@ _stop: Any = None
 
 @register_executor("processes")
 class Processes(Executor):
-    """Runs tasks in processes of their own; a single one, or one that can't be sent to another process, runs here."""
+    """Runs tasks in processes of their own; here where there is one alone, or where they can't be sent."""
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = (os.cpu_count() or 1) if workers is None else whole_number("workers", workers)
@@ -109,7 +106,7 @@ class Processes(Executor):
         queue, stop = spawn.Queue(), spawn.Event()
         pool = ProcessPoolExecutor(min(len(tasks), self.workers), spawn, _begin_worker, (queue, stop))
         try:
-            # Processes that begin here inherit this: they leave interrupts to the parent, which tells them to stop.
+            # Processes inherit this: they leave interrupts to the parent, which tells them to stop.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 numbers = {pool.submit(_work, number, *task): number for number, task in enumerate(tasks)}

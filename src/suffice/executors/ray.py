@@ -18,14 +18,14 @@ RETRIES = 5
 """How often a task is begun again whose node, or process, died."""
 
 QUEUED_EACH = 2
-"""How many tasks are with the cluster for each that can run: the next one is there when one ends."""
+"""Tasks with the cluster for each that can run: the next one is there when one ends."""
 
 PLAIN = (str, bytes, int, float, bool, type(None))
 """What travels with a task, however many share it."""
 
 
 def connect(address: str = "auto") -> Any:
-    """The module `ray`, connected: to the cluster that this process is connected to, or to that at the address."""
+    """Import `ray`, connected to a cluster: the one it is connected to already, or that at the address."""
     try:
         ray = importlib.import_module("ray")
     except ModuleNotFoundError:
@@ -54,8 +54,8 @@ class Ray(Executor):
         self._ray = connect(address)
         self._remote = self._ray.remote(max_retries=RETRIES)(_work)
         self._runs = 0
-        # The queue is on this process's node, so that it can't die without it, and no core is kept for it. What needs
-        # nothing is sent to any node first, be it one that has died a moment ago: so it needs one byte.
+        # The queue is on this process's node: it can't die alone there. It needs a byte, since what needs nothing may
+        # be sent to a node that has just died.
         here = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             self._ray.get_runtime_context().get_node_id(), soft=False
         )
@@ -128,8 +128,7 @@ class _Messages:
         self._run = run
         self._watch = watch
         self._waiting: deque[tuple[int, int, int, Any]] = deque()
-        self._heard: Counter[int] = Counter()
-        """The number of messages of each task."""
+        self._heard: Counter[int] = Counter()  # by task
 
     def pass_on(self) -> None:
         self._waiting.extend(self._told.get_nowait_batch(self._told.qsize()))
@@ -141,10 +140,10 @@ class _Messages:
 
 
 def _work(told: Any, run: int, number: int, function: Any, *arguments: Any) -> Any:
-    """One task, on some node. An interrupt stops it by its link."""
+    """Run one task, on some node."""
     places = count()
     link = Link(lambda message: told.put_nowait((run, number, next(places), message)))
-    before = signal.signal(signal.SIGINT, lambda *received: link.stop.set())  # so does a task hear that it is cancelled
+    before = signal.signal(signal.SIGINT, lambda *received: link.stop.set())  # which is how Ray cancels it
     try:
         return function(*arguments, link)
     finally:

@@ -31,8 +31,6 @@ _KINDS: dict[str, type] = {
 }
 """The columns that are added, and what is in each."""
 
-Row = dict[str, Any]
-
 
 class ask:  # noqa: N801 - it is used as a function is
     r"""Answer each question of a batch, asking just enough times: a stage for Ray Data's `Dataset.map_batches`.
@@ -112,12 +110,12 @@ class ask:  # noqa: N801 - it is used as a function is
             await client.close()
         self._clients, self._server = [], None
 
-    async def _ask_all(self, questions: Sequence[Any]) -> list[Row]:
+    async def _ask_all(self, questions: Sequence[Any]) -> list[dict[str, Any]]:
         """The rows of all questions in their order; so many are under way that the servers are never idle."""
         server = self._server = self._server or self._open()
         under_way = asyncio.Semaphore(self._sampling.concurrency)
 
-        async def row(question: Any) -> Row:
+        async def row(question: Any) -> dict[str, Any]:
             async with under_way:
                 return await self._ask(server.for_question(), question)
 
@@ -134,7 +132,7 @@ class ask:  # noqa: N801 - it is used as a function is
         self._clients = [openai.AsyncOpenAI(**one.client_settings("base_url")) for one in self._targets]
         return self._sampling.server(self._clients, weights=[one.weight for one in self._targets])
 
-    async def _ask(self, server: Server, question: Any) -> Row:
+    async def _ask(self, server: Server, question: Any) -> dict[str, Any]:
         try:
             messages = _messages(question, self._prompt)
             random = question_random(0, str(question))

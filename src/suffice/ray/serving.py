@@ -37,7 +37,6 @@ def deployment(settings: "Settings | Mapping[str, Any]") -> Any:
         from ray import serve
     except ImportError:
         raise OptionError(f"this needs Ray Serve: {install('ray,serve')}") from None
-
     given, modules = chosen.replaced(host=EVERYWHERE).model_dump(), list(IMPORTED)
 
     def begin() -> Any:
@@ -49,8 +48,7 @@ def deployment(settings: "Settings | Mapping[str, Any]") -> Any:
         async def check_health(self) -> None:
             """Answer as long as requests are: that the upstream is down is no reason to start another replica."""
 
-    bind: Any = Replica
-    return bind.bind()
+    return Replica.bind()  # type: ignore[attr-defined]
 
 
 def settings_of(given: "Settings | Mapping[str, Any]") -> "Settings":
@@ -93,7 +91,7 @@ def share_node(name: str) -> Path:
     mark = hashlib.sha256(name.encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"suffice-{mark}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+    if folder.stat().st_uid != os.getuid():
         raise OptionError(f"{folder}: it is somebody else's, and replicas can't share what they know there")
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)  # before anything imports the figures
     return folder / "state"

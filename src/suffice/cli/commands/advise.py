@@ -46,7 +46,6 @@ def advise(
     """
     if (max_latency is None) == (max_tokens is None):
         raise OptionError("give --max-latency or --max-mean-tokens, one of the two")
-    outputs.check()
     pools = options.load_pools(chosen)
     speed = tokens_per_second or 1.0
     tried = controllers or PLANS

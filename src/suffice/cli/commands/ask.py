@@ -14,9 +14,9 @@ from suffice.cli import asking
 from suffice.cli.app import app, need
 from suffice.cli.command import Fields
 from suffice.cli.options import JsonFile, Prices
-from suffice.cli.servers import Servers, check_with_panel, is_key_refused, upstream_of, with_key
+from suffice.cli.servers import Servers, is_key_refused, with_key
 from suffice.live import Moment
-from suffice.live.prompts import get_prompt, put
+from suffice.live.prompts import put
 from suffice.panel.live import ask_panel
 from suffice.planning import LARGEST_BUDGET
 from suffice.report.progress import waiting
@@ -32,8 +32,7 @@ def ask(
     servers: Servers,
     prices: Prices,
     outputs: JsonFile,
-    schema: asking.SchemaFile = None,
-    prompt: asking.Prompt = None,
+    form: asking.Formed,
 ) -> None:
     """Ask a question just enough times, and watch the vote."""
     try:
@@ -43,26 +42,20 @@ def ask(
         raise OptionError("QUESTION is not UTF-8 text") from None
     if not question.strip():
         raise OptionError("QUESTION is empty: there is nothing to ask")
-    if "panel" in servers:
-        check_with_panel(settings, prices)
-    asking.check_request(request)
-    sampling, form = asking.sampling_of(asking.weighed(settings, prices), schema)
+    sampling, fields = form.sampling(asking.weighed(settings, prices, servers), request)
     chosen = sampling.voting.controller
-    if isinstance(chosen, suffice.Plan) and sampling.budget <= LARGEST_BUDGET and "panel" not in servers:
+    if isinstance(chosen, suffice.Plan) and sampling.budget <= LARGEST_BUDGET and not servers.panel:
         with waiting("planning"):  # a first plan takes seconds, and the vote finds it ready then
             chosen.next_round(Tally(sampling.budget))
-    prompt = prompt or (asking.BARE if schema else None)
-    messages = get_prompt(prompt) if prompt else None
     console = Console(highlight=False)
-    outputs.check()
     with (
-        upstream_of(**servers) as upstream,
+        servers.upstream() as upstream,
         vote_display(console, outputs.quiet) as display,
         ExitStack() as stack,
     ):
         openai = need("openai", "")
         clients = [stack.enter_context(openai.OpenAI(**one)) for one in upstream.settings]
-        asked = put(question.strip(), messages or get_prompt(upstream.prompt))
+        asked = put(question.strip(), form.messages(upstream.prompt))
         outcome: suffice.Outcome | None
         ended: list[suffice.Outcome] = []
 
@@ -72,7 +65,7 @@ def ask(
                 ended.append(moment.outcome)
 
         try:
-            fields = upstream.fields(request | form)
+            fields = upstream.fields(fields)
             if upstream.panel:
                 asking.check_panel(upstream.panel, sampling)
                 outcome = ask_panel(upstream.panel, upstream.settings, asked, sampling=sampling, watch=watch, **fields)

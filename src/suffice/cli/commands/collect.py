@@ -7,13 +7,14 @@ import typer
 from typer import Option
 
 import suffice
-from suffice import OptionError
 from suffice.cli import asking
 from suffice.cli.app import app, show
 from suffice.cli.command import Fields
 from suffice.cli.options import RayAddress
-from suffice.cli.servers import PlainServers, upstream_of, with_key
-from suffice.live.batches.batch import Spent
+from suffice.cli.servers import PlainServers, with_key
+from suffice.errors import whole_number
+from suffice.live.batches.asker import BatchConfig
+from suffice.live.batches.batch import Batch, Spent
 from suffice.report.tables import pool_table
 from suffice.tally import DEFAULT_BUDGET
 
@@ -29,29 +30,24 @@ def collect(
     request: asking.Request,
     servers: PlainServers,
     spent: Annotated[Spent, Fields(Spent, "price_per_million_tokens price_per_million_prompt_tokens")],
+    form: asking.Formed,
     samples: int = Option(128, metavar="N", help="How many responses to each question."),
-    schema: asking.SchemaFile = None,
-    prompt: asking.Prompt = None,
     keep_text: bool = Option(False, "--keep-text", help="Keep the responses' text in the pool."),
     ray: RayAddress = None,
 ) -> None:
     """Make a pool: sample a server many times for each question; interrupted, it goes on where it was."""
-    if samples < 1:
-        raise OptionError(f"--samples must be at least 1, not {samples}")
-    sampling, form = asking.sampling_of(settings, schema)
-    asking.check_request(request)
-    job = asking.Job(questions, out, sampling, spent, ray)
-    with upstream_of(**servers) as upstream:
+    whole_number("samples", samples)
+    sampling, fields = form.sampling(settings, request)
+    job = asking.Job(questions, out, spent, ray)
+    with servers.upstream() as upstream:
         kept = {"samples": samples, "keep_text": keep_text, **asking.recorded(settings, "answer ignore signals")}
+        config = BatchConfig(upstream.fields(fields), form.messages(upstream.prompt), sampling, keep_text)
         total = samples * len(job.questions)
 
-        def work(batch: Any) -> Any:
+        def work(batch: Batch) -> Any:
             return batch.collect(job.questions, samples)
 
-        bare = prompt or (asking.BARE if schema else None)
-        with job.lines(
-            upstream, bare, upstream.fields(request | form), kept, total, "responses", work, keep_text=keep_text
-        ) as lines:
+        with job.lines(upstream, config, kept, total, "responses", work) as lines:
             missing = total - spent.responses
             if missing:
                 typer.echo(with_key(f"{missing} draws failed, the last with: {spent.failures[-1]}"), err=True)

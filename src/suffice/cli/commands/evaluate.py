@@ -1,7 +1,7 @@
 """The command that replays controllers over pools and compares them."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -10,6 +10,7 @@ import suffice
 from suffice import OptionError, Penalties
 from suffice.cli import options
 from suffice.cli.app import app, show
+from suffice.cli.command import Fields
 from suffice.controllers.conditioned import LARGEST_BUDGET as LARGEST_LEARNED
 from suffice.elections import get_election
 from suffice.flow import ABOUT, METAVAR, get_flow
@@ -36,9 +37,8 @@ def evaluate(
     prices: options.Prices,
     outputs: options.Outputs,
     draws: options.Draws,
+    process: Annotated[options.Process, Fields(options.Process, "penalty_draw penalty_round")],
     controllers: options.Controllers = [],  # noqa: B006
-    penalty_draw: options.PenaltyDraw = Penalties.draw,
-    penalty_round: options.PenaltyRound = Penalties.round,
     flow: str | None = Option(None, metavar=METAVAR, help=ABOUT),
     slots: options.Slots = None,
     elect: str = Option("majority", metavar="E", help=ELECT),
@@ -65,9 +65,8 @@ def evaluate(
     if risk is not None and right is None:
         raise OptionError("needs a calibration: make one with suffice calibrate, and give it too (right)", "risk")
     calibration = suffice.load_calibration(right) if right else None
-    outputs.check()
     pools = options.load_pools(chosen)
-    penalties = options.penalties_of(penalty_draw, penalty_round, pools, prices, outputs.quiet)
+    penalties = process.penalties(pools, prices, outputs.quiet)
     if learn:
         orders = DEFAULT_ORDERS if draws["repeats"] == DEFAULT_REPEATS else draws["repeats"]
         settings = {"budget": draws["budget"], "orders": orders, "seed": draws["seed"]}

@@ -8,10 +8,9 @@ import typer
 from typer import Option
 
 import suffice
-from suffice import Penalties, Plan
+from suffice import Plan
 from suffice.cli import options
-from suffice.cli.app import app, whole_numbers
-from suffice.cli.commands.plan import ACTIONS
+from suffice.cli.app import app
 from suffice.paths import check_writable
 from suffice.planning.learning import FEWEST
 from suffice.replay import learn_prior
@@ -24,14 +23,13 @@ def fit(
     chosen: options.Pools,
     out: Annotated[Path, Option(metavar="FILE", help="Where the controller goes, as .safetensors.")],
     draws: options.DrawsOnce,
-    penalty_draw: options.PenaltyDraw = Plan.penalty_draw,
-    penalty_round: options.PenaltyRound = Plan.penalty_round,
-    actions: options.Actions = ACTIONS,
+    process: options.Planned,
 ) -> None:
     """Fit the plan to pools of yours, as if they had been traffic to learn from, and save it as a controller."""
     check_writable(out)
     pools = options.load_pools(chosen)
-    base = Plan(penalty_draw, penalty_round, whole_numbers("actions", actions))
+    penalties = process.penalties(pools, {})
+    base = Plan(penalties.draw, penalties.round, process.draws)
     with waiting("fitting"):
         prior = learn_prior(pools, base, **draws)
     learned_from = [{"name": pool.name, "sha256": pool.sha256} for pool in pools]
@@ -43,7 +41,7 @@ def fit(
                 [base, fitted],
                 budget=draws["budget"],
                 seed=HELD_OUT_SEED,
-                penalties=Penalties(penalty_draw, penalty_round),
+                penalties=penalties,
                 confidence=False,
             )
         typer.echo(

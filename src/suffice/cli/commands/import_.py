@@ -20,7 +20,7 @@ from suffice.report.tables import pool_table
 def import_(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files of one format, which make one pool.")],
     out: Annotated[Path, Option(metavar="FILE", help="Where the pool goes.")],
-    from_: str | None = Option(
+    format: str | None = Option(  # noqa: A002
         None, "--from", metavar="|".join(FORMATS), help="The format; the file shows it by default."
     ),
     answer: str | None = Option(
@@ -45,13 +45,10 @@ def import_(
     """Make a pool of an Inspect log, lm-evaluation-harness samples, OpenAI batch output, or a CSV or Parquet table."""
     check_writable(out)
     columns = TableColumns(question_column, answer_column, tokens_column, gold_column)
-    try:
-        with waiting("reading files"):
-            made = suffice.import_pool(
-                files, from_, answer=answer, gold=gold, suffix=suffix, columns=columns, fewest=fewest
-            )
-    except suffice.OptionError as error:
-        raise suffice.OptionError(error.complaint, "from" if error.argument == "format" else error.argument) from None
+    with waiting("reading files"):
+        made = suffice.import_pool(
+            files, format, answer=answer, gold=gold, suffix=suffix, columns=columns, fewest=fewest
+        )
     write_lines(out, made.lines())
     show(pool_table([suffice.summarise(suffice.load_pool(out))]))
     typer.echo(f"The pool is in {out}: {made.taken} responses to {len(made.pool.questions)} questions were taken.")

@@ -33,7 +33,6 @@ def evaluate(
     seed: int = Option(0, metavar="N", help="Chooses the draws."),
 ) -> None:
     """Replay controllers of a panel, and each voter alone, all on the same draws."""
-    outputs.check()
     loaded = options.load_voters(voters)
     with progress_bar("replay", 1) as advance:
         compared = evaluate_panel(loaded, controllers, budget=budget, repeats=repeats, seed=seed, progress=advance)

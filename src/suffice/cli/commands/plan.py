@@ -9,33 +9,29 @@ from typer import Option
 import suffice
 from suffice import Plan
 from suffice.cli import options
-from suffice.cli.app import app, whole_numbers
+from suffice.cli.app import app
 from suffice.paths import check_writable
 from suffice.replay.targets import HELD_OUT_SEED, meet
 from suffice.report.progress import waiting
 from suffice.tally import DEFAULT_BUDGET
 
-ACTIONS = ",".join(map(str, Plan.actions))
-
 
 @app.command()
 def plan(
     prices: options.Prices,
+    process: options.Planned,
     chosen: Annotated[list[str], options.pool_argument("Pools to meet the means on; the model's own by default.")] = [],  # noqa: B006
     mean_samples: float | None = Option(None, metavar="N", help="Draw so many on average."),
     mean_rounds: float | None = Option(None, metavar="N", help="Take at most so many rounds on average."),
     min_agreement: float | None = Option(None, metavar="N", help="Agree with the full vote so often, in percent."),
     budget: int = Option(DEFAULT_BUDGET, metavar="N", help="The most draws for a question."),
-    penalty_draw: options.PenaltyDraw = Plan.penalty_draw,
-    penalty_round: options.PenaltyRound = Plan.penalty_round,
-    actions: options.Actions = ACTIONS,
     out: Path | None = Option(None, metavar="FILE", help="Where the controller goes, as .safetensors."),
 ) -> None:
     """Compute the best policy exactly, with no training: for penalties, or for means that it shall meet."""
     check_writable(out)
     pools = options.load_pools(chosen)
-    penalties = options.penalties_of(penalty_draw, penalty_round, pools, prices)
-    base = Plan(penalties.draw, penalties.round, whole_numbers("actions", actions))
+    penalties = process.penalties(pools, prices)
+    base = Plan(penalties.draw, penalties.round, process.draws)
     base.check_budget(budget)
     result: suffice.SavedController = base
     if mean_samples is not None or mean_rounds is not None or min_agreement is not None:

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
-from suffice import OptionError, Penalties
+from suffice import OptionError
 from suffice.cli import options
-from suffice.cli.app import app, need, whole_numbers
+from suffice.cli.app import app, need
 from suffice.cli.command import Fields
 from suffice.experiments import EXPERIMENTS, Bench
 from suffice.experiments.pages import experiments_report, write_index, write_page
@@ -25,7 +25,8 @@ TEST_POOLS = [f"{MODELS[0]}__dapo", *(f"{model}__{name}" for model in MODELS for
 def reproduce(
     what: Annotated[str, typer.Argument(metavar="WHAT", help=", ".join(EXPERIMENTS) + " or all.")],
     outputs: options.ReportFile,
-    process: Annotated[dict[str, Any], Fields(Setting, "first budget")],
+    process: options.Trained,
+    setting: Annotated[dict[str, Any], Fields(Setting, "first budget")],
     how: Annotated[dict[str, Any], Fields(Bench, "leave_one_out preset steps keep seeds repeats seed")],
     train: list[str] = Option(
         TRAINING_POOLS, metavar="POOL…", help="Pools to train on: for each test pool those of its model, if any."
@@ -33,9 +34,6 @@ def reproduce(
     test: list[str] = Option(TEST_POOLS, metavar="POOL…", help="Pools to test on."),
     out: Path = Option(Path("reproduced"), metavar="DIR", help="Where the pages, tables and pictures go."),
     allow_overlap: bool = Option(False, "--allow-overlap", help="Let training and test share questions."),
-    penalty_draw: options.PenaltyDraw = Penalties.draw,
-    penalty_round: options.PenaltyRound = Penalties.round,
-    actions: options.Actions = options.PAPER_ACTIONS,
     price: list[str] = Option(
         [], metavar="MODEL=P…", help="What a million tokens cost, for a panel; else the billions in a model's name."
     ),
@@ -52,7 +50,6 @@ def reproduce(
         need(module, "train,plot")
     if what not in (*EXPERIMENTS, "all"):
         raise OptionError(f'WHAT must be one of {", ".join(EXPERIMENTS)} or all, not "{what}"')
-    outputs.check()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -62,7 +59,7 @@ def reproduce(
         train=tuple(options.load_pools(train)),
         test=tuple(options.load_pools(test)),
         out=out,
-        setting=Setting(Penalties(penalty_draw, penalty_round), whole_numbers("actions", actions), **process),
+        setting=Setting(process.penalties((), {}), process.draws, **setting),
         **how,
         warn=lambda message: typer.secho(f"WARNING: {message}", fg="red", bold=True, err=True),
         cache=cache,

@@ -14,8 +14,9 @@ from suffice.cli import asking
 from suffice.cli.app import app
 from suffice.cli.command import Fields
 from suffice.cli.options import RayAddress, ReportFile, Worth
-from suffice.cli.servers import Servers, check_with_panel, upstream_of, with_key
-from suffice.live.batches.batch import Spent
+from suffice.cli.servers import Servers, with_key
+from suffice.live.batches.asker import BatchConfig
+from suffice.live.batches.batch import Batch, Spent
 from suffice.report.questions import KEPT, MOST_QUESTIONS, outcomes_report
 from suffice.report.votes import coverage_sentence, outcomes_summary
 
@@ -39,8 +40,7 @@ def run(
     worth: Worth,
     spent: Annotated[Spent, Fields(Spent)],
     outputs: ReportFile,
-    schema: asking.SchemaFile = None,
-    prompt: asking.Prompt = None,
+    form: asking.Formed,
     learn: bool = Option(False, "--learn", help="Let the plan learn from the questions that are answered."),
     audit: float = Option(
         0.0, metavar="SHARE", help="Draw this share of the questions to the full budget too, to compare."
@@ -51,19 +51,15 @@ def run(
     if not 0 <= audit <= 1:
         raise OptionError(f"must be a share between 0 and 1, not {audit:g}", "audit")
     price, prompt_price = spent.price_per_million_tokens, spent.price_per_million_prompt_tokens
-    if spent.max_cost is not None and not (price or prompt_price or "panel" in servers):
+    if spent.max_cost is not None and not (price or prompt_price or servers.panel):
         raise OptionError("--max-cost needs a price: give --price-per-million-tokens")
     prices = {"price_per_million_tokens": price, **worth}
-    if "panel" in servers:
-        check_with_panel(settings, prices)
-        if learn or ray:
-            raise OptionError("does not learn, and works on this machine: leave --learn and --ray out", "panel")
-    outputs.check()
-    settings = asking.weighed(settings, prices)
-    sampling, form = asking.sampling_of(settings, schema)
-    asking.check_request(request)
-    job = asking.Job(questions, out, sampling, spent, ray)
-    with upstream_of(**servers) as upstream:
+    settings = asking.weighed(settings, prices, servers)
+    if servers.panel and (learn or ray):
+        raise OptionError("does not learn, and works on this machine: leave --learn and --ray out", "panel")
+    sampling, fields = form.sampling(settings, request)
+    job = asking.Job(questions, out, spent, ray)
+    with servers.upstream() as upstream:
         by_calibration = {name: settings[name] for name in asking.RIGHT.split() if name in settings}
         kept = asking.recorded(settings, asking.VOTE) | by_calibration
         if learn:
@@ -75,19 +71,14 @@ def run(
         if upstream.panel:
             kept["panel"] = str(upstream.panel)
             spent.prices = {voter.name: voter.price for voter in upstream.panel.voters}
-        work = job.lines(
-            upstream,
-            prompt or (asking.BARE if schema else None),
-            upstream.fields(request | form),
-            kept,
-            len(job.questions),
-            "questions",
-            lambda batch: batch.answer(job.questions, learn),
-            audit=audit,
-        )
+        config = BatchConfig(upstream.fields(fields), form.messages(upstream.prompt), sampling, audit=audit)
         told: list[dict[str, Any]] = []
         asked = {question.id: question.question for question in job.questions[:MOST_QUESTIONS]}
-        with work as lines:
+
+        def work(batch: Batch) -> Any:
+            return batch.answer(job.questions, learn)
+
+        with job.lines(upstream, config, kept, len(job.questions), "questions", work) as lines:
             asking.write_lines(out, _noted(lines, told, asked if outputs.report else {}))
     answered = [line for line in told if line["samples"] and line["stop_reason"] != "failed"]
     if answered:
@@ -102,7 +93,7 @@ def run(
             typer.echo(f"By weight, {others} of {len(answered)} answers are others than most votes are for.")
         if audit:
             typer.echo(f"Audited: {_proved(answered)}.")
-        about = {"model": upstream.model, **kept, "questions": questions, **request}
+        about = {"model": upstream.model, **kept, "questions": questions, **request.given}
         shown = [line for line in answered if "votes" in line]
         outputs.write(report=lambda: outcomes_report(shown, len(answered), summary, about))
     missing = len(job.questions) - len(answered)

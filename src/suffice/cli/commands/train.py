@@ -7,9 +7,8 @@ import typer
 from typer import Option
 
 import suffice
-from suffice import Penalties
 from suffice.cli import options
-from suffice.cli.app import app, need, show, whole_numbers
+from suffice.cli.app import app, need, show
 from suffice.cli.command import Fields
 from suffice.report.files import training_json
 from suffice.report.progress import training_bar
@@ -25,12 +24,10 @@ def train(
     out: Annotated[Path, Option(metavar="FILE", help="Where the controller goes, as a .safetensors file.")],
     prices: options.Prices,
     outputs: options.JsonFile,
-    process: Annotated[dict[str, Any], Fields(Setting, "target first budget top")],
+    setting: Annotated[dict[str, Any], Fields(Setting, "target first budget top")],
     how: Annotated[dict[str, Any], Fields(TrainingJob, "preset mean_samples mean_rounds steps seed")],
     chosen: options.Pools,
-    penalty_draw: options.PenaltyDraw = Penalties.draw,
-    penalty_round: options.PenaltyRound = Penalties.round,
-    actions: options.Actions = options.PAPER_ACTIONS,
+    process: options.Trained,
     seeds: int = Option(5, metavar="N", help="How many controllers to train; the best is kept."),
     keep: str = Option(
         "best", metavar="best|last", help="The best network of each training, or the last, as in the paper."
@@ -41,9 +38,8 @@ def train(
     training = need("suffice.training.runs", "train")
     outputs.check(out)
     pools = tuple(options.load_pools(chosen))
-    penalties = options.penalties_of(penalty_draw, penalty_round, pools, prices, outputs.quiet)
-    setting = Setting(penalties, whole_numbers("actions", actions), **process)
-    job = TrainingJob(pools, setting, **how)
+    penalties = process.penalties(pools, prices, outputs.quiet)
+    job = TrainingJob(pools, Setting(penalties, process.draws, **setting), **how)
     cluster = options.on_ray(ray)
     with training_bar(seeds, job.steps, cluster) as watch:
         trained = training.train(job, seeds, watch, cluster or "processes", keep)

@@ -1,4 +1,4 @@
-"""Asking questions, one at a time: every response is told to a ledger as it arrives, here or from another machine."""
+"""Asking questions, here or on another machine: a ledger keeps every response as it arrives."""
 
 import asyncio
 from collections import deque
@@ -24,8 +24,6 @@ from suffice.tally import Tally
 
 Line = dict[str, Any]
 
-NOT_KEPT = {"text": None, "reasoning": None, "tool_calls": None}
-
 
 class LostError(Exception):
     """The shard that asked a question died; what arrived before is in the ledger."""
@@ -46,22 +44,19 @@ class Ledger(Protocol):
 
 
 class Answered(NamedTuple):
-    """An outcome as a line; with a complaint, which may be empty, where there is none that is worth keeping."""
+    """An outcome as a line, and where it is not worth keeping a complaint, which may be empty."""
 
     line: Line
     complaint: str | None = None
 
 
 class Shard(Protocol):
-    """Asks questions: those whose ids fall to it."""
+    """Asks the questions whose ids fall to it."""
 
-    @property
-    def at_once(self) -> int:
-        """The most draws in flight at once."""
-
-    @property
-    def weight(self) -> float:
-        """Its share of the questions, beside those of others."""
+    at_once: int
+    """The most draws in flight at once."""
+    weight: float
+    """Its share of the questions, beside those of others."""
 
     async def collect(self, question: Asked, missing: Sequence[int], ledger: Ledger) -> None:
         """Bring in the draws of these numbers."""
@@ -69,7 +64,7 @@ class Shard(Protocol):
     async def answer(
         self, question: Asked, there: Sequence[Response], ledger: Ledger, learned: Voting | None = None
     ) -> Answered | None:
-        """Answer a question of which these responses are there already; None where a limit on spending cut it short.
+        """Answer a question of which some responses are there; None where a limit on spending cut it short.
 
         Without `learned` the vote is held as the configuration says.
         """
@@ -77,7 +72,7 @@ class Shard(Protocol):
 
 @dataclass(frozen=True)
 class BatchConfig:
-    """How questions are asked: what is the same for all of them."""
+    """What all questions of a batch have in common."""
 
     fields: Mapping[str, Any]
     prompt: Messages
@@ -89,19 +84,15 @@ class BatchConfig:
     def request(self, question: Asked) -> dict[str, Any]:
         return {**self.fields, "messages": put(question.question, self.prompt)}
 
-    async def entries(self, question: Asked, responses: Sequence[Response]) -> list[Line]:
+    def entries(self, question: Asked, responses: Sequence[Response]) -> list[Line]:
         """What a journal keeps of responses."""
         extractor = self.sampling.extractor.for_request(self.request(question)["messages"])
-        less = {} if self.keep_text else NOT_KEPT
-
-        def read() -> list[Line]:
-            return [{"extracted": extractor.extract(one), "response": one.to_json() | less} for one in responses]
-
-        return await asyncio.to_thread(read)
+        less = {} if self.keep_text else dict.fromkeys(("text", "reasoning", "tool_calls"))
+        return [{"extracted": extractor.extract(one), "response": one.to_json() | less} for one in responses]
 
 
 class Recorder(Draws):
-    """Draws whose responses are in the ledger before they are taken; those that are there already come first."""
+    """Draws whose responses are in the ledger before they are taken; known ones come first."""
 
     def __init__(
         self, config: BatchConfig, question: Asked, ledger: Ledger, draws: Draws, there: Iterable[Response]
@@ -157,7 +148,8 @@ class Recorder(Draws):
             if isinstance(one, Failure):
                 answers = isinstance(one.cause, StatusError) and one.cause.status < 500
                 await self._ledger.fail(self._question, one.message, unreachable=not answers)
-        entries = await self._config.entries(self._question, [one for one in arrived if isinstance(one, Response)])
+        responses = [one for one in arrived if isinstance(one, Response)]
+        entries = await asyncio.to_thread(self._config.entries, self._question, responses)
         await asyncio.gather(*(self._ledger.record(self._question, entry) for entry in entries))
         self._recorded.extend(arrived)
 
@@ -174,10 +166,7 @@ class Asker:
         self._server = server
         self._config = config
         self._voting = voting or config.sampling.voting
-
-    @property
-    def at_once(self) -> int:
-        return self._server.limiter.limit
+        self.at_once = server.limiter.limit
 
     async def collect(self, question: Asked, missing: Sequence[int], ledger: Ledger) -> None:
         # Each draw is a request of its own, so that every count of tokens is exact.
@@ -202,35 +191,32 @@ class Asker:
             through=lambda draws: Recorder(self._config, question, ledger, draws, there),
             numbers=count(max((response.draw for response in there), default=-1) + 1),
         )
+        complaint = None
         try:
             outcome = await vote.outcome(self._config.sampling.deadline_seconds)
         except CapReachedError:
             return None
         except SampleError as error:
-            return Answered(_line(question, vote, error.outcome.to_json()), "")
-        line = _line(question, vote, outcome.to_json())
-        if not outcome.samples:
-            return Answered(line, "no response before the deadline")
+            outcome, complaint = error.outcome, ""
+        told, graded = outcome.to_json(), vote.ballot.graded(question.gold)
+        if "right" in told:  # the probability: what gold says of the answer is beside it
+            graded["graded"] = graded.pop("right")
+        line = {"id": question.id, **graded, **told}
+        if complaint is None and not outcome.samples:
+            complaint = "no response before the deadline"
         audited = question_random(1, question.id).random() < self._config.audit
         if audited and outcome.stop_reason in SETTLED:
             line["audit"] = await _audit(question, vote, outcome)
-        return Answered(line)
+        return Answered(line, complaint)
 
 
 async def _audit(question: Asked, vote: Vote, outcome: Outcome) -> Line | None:
-    """What the full budget elects, beside what the vote did; nothing where it could not be drawn."""
+    """Compare the vote with the full budget; None where that could not be drawn."""
     try:
         full = await draw_rest(vote, at_once=outcome.budget)
     except CapReachedError:
-        full = None
+        return None
     if full is None:
         return None
     right = vote.ballot.graded(question.gold)["right"]
     return asdict(Audit.of(outcome, full)) | {"answer_full": full.answer, "right_full": right}
-
-
-def _line(question: Asked, vote: Vote, outcome: Line) -> Line:
-    graded = vote.ballot.graded(question.gold)
-    if "right" in outcome:  # the probability: what gold says of the answer is beside it
-        graded["graded"] = graded.pop("right")
-    return {"id": question.id, **graded, **outcome}

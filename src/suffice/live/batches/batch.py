@@ -1,4 +1,4 @@
-"""Many questions: collecting a pool, and answering a file of questions, with a journal of what arrived."""
+"""Many questions: collecting a pool and answering a file, with a journal of what arrived."""
 
 import asyncio
 import json
@@ -8,8 +8,10 @@ from array import array
 from bisect import bisect
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Any
 
 from suffice.errors import CapReachedError, GaveUpError, OptionError
 from suffice.jsonl import quoted
@@ -63,7 +65,6 @@ class Spent:
 
     @property
     def exhausted(self) -> bool:
-        """Whether a limit is reached."""
         tokens = self.tokens + self.prompt_tokens
         too_many = self.max_tokens_total is not None and tokens >= self.max_tokens_total
         return too_many or (self.max_cost is not None and self.cost >= self.max_cost)
@@ -79,7 +80,7 @@ class Spent:
     def fail(self, message: str, question: str, at_once: int, unreachable: bool) -> None:
         """Count a draw that failed, and give up where they all do, question after question.
 
-        What a server says about one question is no reason to give up others; that it can't be reached at all is.
+        Failures of one question give up no others, unless the server can't be reached at all.
         """
         self.failures.append(message)
         self._failing.add(question)
@@ -107,7 +108,6 @@ class Batch:
         self._step = 0
         # Of each question's responses no text is kept, only where it is in the journal.
         self._places: dict[str, array[int]] = defaultdict(lambda: array("q"))
-        self._draws: dict[str, array[int]] = defaultdict(lambda: array("q"))
         self._outcomes: dict[str, int] = {}
         self._digests: dict[str, str] = {}
         self._lessons: dict[str, Partition | None] = {}
@@ -143,7 +143,6 @@ class Batch:
     def _remember(self, identity: str, place: int, entry: Line) -> None:
         response = Response(**entry["response"])
         self._places[identity].append(place)
-        self._draws[identity].append(response.draw)
         self.spent.add(response)
         self.spent.cut_off += entry["extracted"] is None and response.finish_reason == "length"
 
@@ -151,63 +150,60 @@ class Batch:
         self._outcomes[identity] = place
         self._lessons[identity] = lesson_of(outcome)
         self._places.pop(identity, None)  # nobody asks for its responses any more
-        self._draws.pop(identity, None)
 
     def read(self, question: Asked) -> Iterator[tuple[Response, str | None]]:
-        """The responses to a question that the journal has, and what was extracted from each."""
+        """Read what the journal has of a question: responses, and what was extracted from each."""
         for place in self._places[question.id]:
             entry = self._journal.at(place)
             yield Response(**entry["response"]), entry["extracted"]
 
     async def collect(self, questions: Sequence[Asked], samples: int) -> Iterator[Line]:
-        """Draw so many responses to each question; the pool's lines, of the questions that have them all.
-
-        Lines are read from the journal one by one, as those of outcomes are.
-        """
+        """Draw so many responses to each question; return the pool's lines of those that have them all."""
         self._check_same(questions)
         self._progress(self.spent.responses)
         self._step = 1
 
         def wanting(question: Asked) -> bool:
-            return len(self._draws.get(question.id, ())) < samples
+            return len(self._places.get(question.id, ())) < samples
 
         async def work(question: Asked, shard: Shard) -> None:
-            missing = sorted(set(range(samples)) - set(self._draws.get(question.id, ())))
+            missing = sorted(set(range(samples)) - {response.draw for response, _ in self.read(question)})
             await shard.collect(question, missing, self)
 
         await self._each(questions, wanting, work, lambda limit: math.ceil(limit / samples) + 1)
         return (self._pool_line(one) for one in questions if not wanting(one))
 
     def _pool_line(self, question: Asked) -> Line:
-        """A question's line in the pool; its answers stand in the order in which they were asked for."""
+        """A question's line in the pool, with its answers by the numbers of the draws."""
         structured = self._config.sampling.extractor.structure
         keys = self._config.sampling.extractor.keys()
         read = sorted(self.read(question), key=lambda one: one[0].draw)
         responses = [response for response, _ in read]
-        line: Line = {
-            "id": question.id,
-            "gold": None,
-            "answers": [keys.key(extracted) for _, extracted in read],
-            "tokens": [response.tokens for response in responses],
-            "question": question.question,
-        }
-        line["gold"] = keys.find(question.gold)
+        answers: list[Any] = [keys.key(extracted) for _, extracted in read]
+        gold: Any = keys.find(question.gold)
         if structured:
-            line["answers"] = [answer and json.loads(answer) for answer in line["answers"]]
-            line["gold"] = read_gold(question.gold)
-            line |= {"ignore": list(structured.ignore)} if structured.ignore else {}
+            answers = [answer and json.loads(answer) for answer in answers]
+            gold = read_gold(question.gold)
+        tokens = [response.tokens for response in responses]
+        line: Line = {"id": question.id, "gold": gold, "answers": answers, "tokens": tokens}
+        line["question"] = question.question
+        if structured and structured.ignore:
+            line["ignore"] = list(structured.ignore)
         if self._config.sampling.signals:
             signals = signal_columns(response.signals for response in responses)
             line |= {"signals": signals} if signals else {}
-        return line | ({"texts": [response.text for response in responses]} if self._config.keep_text else {})
+        if self._config.keep_text:
+            line["texts"] = [response.text for response in responses]
+        return line
 
     async def answer(self, questions: Sequence[Asked], learn: bool = False) -> Iterator[Line]:
-        """Answer each question; the outcomes of those that were begun and not cut short by a limit on spending.
-
-        With `learn` the plan learns from the questions before.
-        """
+        """Answer each question; return the outcomes of those that no limit on spending cut short."""
         self._check_same(questions)
-        lessons = self._lessons_for(questions) if learn else None
+        lessons = None
+        if learn:
+            names = [question.id for question in questions]
+            voting = self._config.sampling.voting
+            lessons = Lessons(voting, names, self._lessons, self._left_out, self._leave_out)
         self._progress(len(self._outcomes))
         failed: dict[str, Line] = {}
 
@@ -238,27 +234,20 @@ class Batch:
             elif question.id in failed:
                 yield failed[question.id]
 
-    def _lessons_for(self, questions: Sequence[Asked]) -> Lessons:
-        async def record(generation: int, left_out: list[str]) -> None:
-            if self.spent.exhausted:  # what was not begun may be yet: it isn't left out for good
-                raise CapReachedError
-            await self._journal.add({"generation": generation, "left_out": left_out})
-
-        names = [question.id for question in questions]
-        return Lessons(self._config.sampling.voting, names, self._lessons, self._left_out, record)
+    async def _leave_out(self, generation: int, names: list[str]) -> None:
+        if self.spent.exhausted:  # what was not begun may be yet: it isn't left out for good
+            raise CapReachedError
+        await self._journal.add({"generation": generation, "left_out": names})
 
     def _check_same(self, questions: Sequence[Asked]) -> None:
-        """Refuse questions that were others when the journal was begun; new ones are new work."""
-        gone, change = dict(self._digests), ""
-        for question in questions if gone else ():
-            if gone.pop(question.id, question.digest) != question.digest:
-                change = f"{quoted(question.id)} is another question now"
-                break
-        else:
-            change = f"{quoted(next(iter(gone)))} is no longer asked" if gone else ""
-        if change:
+        """Refuse questions that are not those of the journal; new ones are new work."""
+        left = dict(self._digests)
+        changed = [one.id for one in questions if left and left.pop(one.id, one.digest) != one.digest]
+        if changed or left:
+            change = "is another question now" if changed else "is no longer asked"
+            first = quoted([*changed, *left][0])
             raise OptionError(
-                f"{self._journal.path} was begun with other questions: {change}; "
+                f"{self._journal.path} was begun with other questions: {first} {change}; "
                 "go on with those, or use another output"
             )
 
@@ -269,9 +258,9 @@ class Batch:
         work: Callable[[Asked, Shard], Awaitable[None]],
         at_once: Callable[[int], int],
     ) -> None:
-        """Work on the questions in order, so many at once in each shard: enough that no server is ever idle.
+        """Work on the questions in order, so many at once in each shard that no server is idle.
 
-        Where a shard lost a question, it goes on with it from what the journal has.
+        A question that a shard lost goes on from what the journal has.
         """
         shares = self._shared_out(questions, wanting)
 
@@ -279,11 +268,9 @@ class Batch:
             while waiting:
                 question = questions[waiting.popleft()]
                 while wanting(question):
-                    try:
+                    with suppress(LostError):
                         await work(question, shard)
                         break
-                    except LostError:
-                        continue
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -294,7 +281,7 @@ class Batch:
             raise errors.exceptions[0] from None
 
     def _shared_out(self, questions: Sequence[Asked], wanting: Callable[[Asked], bool]) -> list[deque[int]]:
-        """The places of the questions of each shard: which one a question has depends on its id and nothing else."""
+        """The places of the questions of each shard, which is chosen by a question's id alone."""
         bounds = list(accumulate(shard.weight for shard in self._shards))
         shares = [deque[int]() for _ in self._shards]
         for place, question in enumerate(questions):

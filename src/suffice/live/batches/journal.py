@@ -1,6 +1,7 @@
-"""A journal: what must not be lost is on disk before it counts, and is there when the work goes on."""
+"""A journal: what must not be lost is on disk before it counts."""
 
 import asyncio
+import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -39,7 +40,6 @@ class Journal:
             raise
 
     def close(self) -> None:
-        """Let the file go."""
         os.close(self._file)
         self._reader.close()
 
@@ -52,13 +52,12 @@ class Journal:
             place += len(line)
 
     def at(self, place: int) -> dict[str, Any]:
-        """The entry at a place."""
         self._reader.seek(place)
         entry: dict[str, Any] = json.loads(self._reader.readline())
         return entry
 
     async def add(self, entry: dict[str, Any]) -> int:
-        """Append an entry; when this returns, it is on disk, at this place. Those that come together go together."""
+        """Append an entry; return its place once it is on disk. Those that come together go together."""
         if self._broken:
             raise self._broken
         line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
@@ -94,16 +93,12 @@ class Journal:
 
     def _lock(self) -> None:
         try:
-            import fcntl
-        except ImportError:  # not on this system
-            return
-        try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise OptionError(f"{self.path}: another process is at work on it; wait for it, or end it") from None
 
     def _begin(self, settings: dict[str, Any]) -> int:
-        """Write the first line, or go on with the same settings after the last whole line; return where it ends."""
+        """Write the first line, or cut off what is not whole after the last; return where it ends."""
         first, end = b"", 0
         if os.fstat(self._file).st_size:
             with mmap(self._file, 0, access=ACCESS_READ) as data:
@@ -122,11 +117,10 @@ class Journal:
         return len(line)
 
     def _settings(self, line: bytes) -> dict[str, Any]:
-        first = self._read(line, 1)
-        if not isinstance(first, dict) or first.get("format") != FORMAT or not isinstance(first.get("settings"), dict):
-            raise self._foreign(1)
-        settings: dict[str, Any] = first["settings"]
-        return settings
+        match self._read(line, 1):
+            case {"format": kind, "settings": dict(settings)} if kind == FORMAT:
+                return settings
+        raise self._foreign(1)
 
     def _read(self, line: bytes, number: int) -> Any:
         try:

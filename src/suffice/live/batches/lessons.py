@@ -30,7 +30,7 @@ def generations(questions: int) -> list[int]:
 
 
 def lesson_of(outcome: Mapping[str, object]) -> Partition | None:
-    """The partition of a vote that ended as a plan ends it, by its outcome; None where there is nothing to learn."""
+    """The partition of a vote that a plan ended, by its outcome; None where there is nothing to learn."""
     votes, samples = outcome.get("votes"), outcome.get("samples")
     if not isinstance(votes, dict) or not isinstance(samples, int) or samples < FEWEST:
         return None
@@ -62,16 +62,12 @@ class Lessons:
         self._generations = [list(questions[start:end]) for start, end in zip(starts, [*starts[1:], None], strict=True)]
         self._of = {name: bisect_right(starts, place) - 1 for place, name in enumerate(questions)}
         self._open = [{name for name in members if name not in lessons} for members in self._generations]
-        self._ended = [asyncio.Event() for _ in starts]
-        for ended, still in zip(self._ended, self._open, strict=True):
-            if not still:
-                ended.set()
+        self._ended = asyncio.Event()
         self._learner = Learner()
         self._plans: list[Plan] = []
         self._turn = asyncio.Lock()
 
     async def voting(self, question: str) -> Voting:
-        """How the vote on a question is held."""
         generation = self._of[question]
         if generation >= len(self._plans):
             async with self._turn:  # plans are made in order, since each learns from those before
@@ -80,17 +76,17 @@ class Lessons:
         return replace(self._voting, controller=self._plans[generation])
 
     def end(self, question: str) -> None:
-        """Note that a vote is over, for now at least; where no lesson of it is known, it has failed."""
-        generation = self._of[question]
-        self._open[generation].discard(question)
-        if not self._open[generation]:
-            self._ended[generation].set()
+        """Note that a vote is over, for now at least; without a lesson it has failed."""
+        self._open[self._of[question]].discard(question)
+        self._ended.set()
 
     async def _next_plan(self) -> Plan:
         generation = len(self._plans)
         if generation < LAG:
             return self._base
-        await self._ended[generation - LAG].wait()
+        while self._open[generation - LAG]:
+            self._ended.clear()
+            await self._ended.wait()
         members = self._generations[generation - LAG]
         left_out = self._left_out.get(generation)
         if left_out is None:

@@ -1,5 +1,6 @@
 """Files of questions: a JSON line each, with id, question and, if known, gold."""
 
+import codecs
 import gzip
 import hashlib
 import re
@@ -16,7 +17,6 @@ from suffice.answers.structure import spelled
 from suffice.errors import OptionError
 from suffice.jsonl import is_packed, json_object, quoted, unpacking
 
-WHITESPACE = b" \t\r\n\x0b\x0c"
 HALF = re.compile("[\ud800-\udfff]")
 """Half a character, as JSON may escape it: no file and no request can have it."""
 
@@ -35,7 +35,7 @@ class Asked:
 
 
 class Questions(Sequence[Asked]):
-    """The questions of a .jsonl or .jsonl.gz file, read when needed: in memory is only where each one begins."""
+    """The questions of a file, read when needed: in memory is only where each one begins."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -67,7 +67,7 @@ class Questions(Sequence[Asked]):
         ids: set[str] = set()
         place = 0
         for number, line in enumerate(self._file, 1):
-            if line.strip(b"\xef\xbb\xbf" + WHITESPACE):
+            if line.removeprefix(codecs.BOM_UTF8).strip():
                 try:
                     identity = _read(line).id
                     if identity in ids:
@@ -82,7 +82,7 @@ class Questions(Sequence[Asked]):
 
 
 def _unpacked(path: Path) -> IO[bytes]:
-    """The file itself, where it can be read again and again as it is, else a copy, unpacked where it is compressed."""
+    """Open a file, or a copy where it is compressed or can be read only once."""
     with unpacking(path, OptionError):
         file = path.open("rb")
         packed = is_packed(path, file.peek(2))

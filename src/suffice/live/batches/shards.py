@@ -1,4 +1,4 @@
-"""Questions on a Ray cluster: actors ask them, each those of one server, and stream what arrives to the one journal."""
+"""Questions on a Ray cluster: actors ask them, and what arrives goes into the one journal."""
 
 import asyncio
 import math
@@ -29,37 +29,32 @@ class RayShards:
         if concurrency < len(clients):
             raise OptionError(f"must be {len(clients)} or more, one for each server", "concurrency")
         self._ray = connect(address)
-        weights = weights or [1.0] * len(clients)
         cores = int(self._ray.cluster_resources().get("CPU", 1))
         each = max(1, min(cores, concurrency) // len(clients))
-        limits = [concurrency // (each * len(clients))] * each * len(clients)
-        for place in range(concurrency - sum(limits)):
-            limits[place] += 1
+        share, more = divmod(concurrency, each * len(clients))
         sent = self._ray.put(config)
         self.shards: list[RayShard] = []
-        for number, limit in enumerate(limits):
-            own = number // each
+        for number in range(each * len(clients)):
+            own, limit = number // each, share + (number < more)
             others = [place for place in range(len(clients)) if place != own]
-            # The others are asked only where a shard's own server is dead: it weighs more than all of them.
+            # The others are asked only where its own server is dead, which weighs more than all of them.
             shares = [math.inf, *(weights[place] for place in others)]
             asked = [clients[own], *(clients[place] for place in others)]
             self.shards.append(RayShard(self._ray, weights[own], limit, sent, asked, shares))
 
     @property
     def standing(self) -> str:
-        """The actors, and the questions in flight."""
         return f"{len(self.shards)} actors, {sum(len(shard.open) for shard in self.shards)} questions in flight"
 
     async def close(self) -> None:
-        """End all actors, and what they have in flight."""
         for shard in self.shards:
             await shard.close()
 
 
 class RayShard:
-    """One shard as the driver sees it: an actor, and the questions that it has; where it dies, another takes its place.
+    """A shard as the driver sees it: an actor and its questions; where it dies, another takes its place.
 
-    What the actor tells is in the ledger before the actor goes on: taking more says that what came before is kept.
+    To take what the actor tells says that what was taken before is in the ledger.
     """
 
     def __init__(self, ray: Any, weight: float, limit: int, *settings: Any) -> None:
@@ -68,7 +63,7 @@ class RayShard:
         self.open: dict[str, tuple[Asked, Ledger]] = {}
         """The questions that the actor has, and where their responses go."""
         self._ray = ray
-        # No core is kept for it: it waits for a server nearly all of its time. Each question is a call that goes on.
+        # No core is kept for it: it waits nearly all of its time. Each question is a call that goes on.
         self._kind = ray.remote(num_cpus=0, scheduling_strategy="SPREAD", max_concurrency=limit + 2)(Actor)
         self._settings = limit, *settings
         self._actor: Any = None
@@ -86,7 +81,6 @@ class RayShard:
         return await self._ask("answer", question, there, ledger, learned)
 
     async def close(self) -> None:
-        """End the actor, and what it has in flight."""
         if self._listener:
             self._listener.cancel()
             await asyncio.wait([self._listener])
@@ -140,14 +134,14 @@ class RayShard:
 
 @dataclass
 class Told:
-    """Calls of the ledger that an actor has to have made: they are taken together, and then kept."""
+    """Calls of the ledger that an actor asks for, which are taken and kept together."""
 
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     kept: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Actor:
-    """Asks the questions of a shard, on some node, and is their ledger; what it has to tell waits until it is taken."""
+    """Asks the questions of a shard, on some node; as their ledger it tells what arrives to the driver."""
 
     def __init__(
         self, limit: int, config: BatchConfig, clients: Sequence[dict[str, Any]], weights: Sequence[float]
@@ -171,12 +165,12 @@ class Actor:
             server = self._config.sampling.server(clients, weights=self._weights, limiter=limiter)
             self._asker = Asker(server, self._config)
         answered: Answered | None = await getattr(self._asker, method)(question, there, self, *more)
-        # A deadline may have left something told that nobody waits for: it is kept before the answer is.
+        # After a deadline nobody waited for what was told last: it is kept before the answer is.
         await (self._told if self._told.calls else self._taken).kept.wait()
         return answered
 
     async def take(self) -> list[tuple[Any, ...]]:
-        """What there is to tell, once there is anything; what was taken before is kept by now."""
+        """Wait for something to tell, and return it; what was taken before is kept by now."""
         self._taken.kept.set()
         await self._news.wait()
         self._news.clear()
@@ -200,7 +194,7 @@ class Actor:
         await told.kept.wait()
 
     async def _has_room(self) -> None:
-        """Limit the calls that are not yet kept: at most this many are lost when a node dies."""
+        """Limit the calls that are not kept: at most so many are lost when a node dies."""
         while unkept := [told for told in (self._taken, self._told) if not told.kept.is_set()]:
             if sum(len(told.calls) for told in unkept) < self._limit:
                 return
