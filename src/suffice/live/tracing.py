@@ -188,12 +188,6 @@ class Tracing:
         propagator.inject(sent)
         return sent  # type: ignore[no-any-return]
 
-    def in_request(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Do the same for a client that takes such headers as an option."""
-        if self.tracer is None:
-            return request
-        return {**request, "extra_headers": self.passed_on(dict(request.get("extra_headers") or {}))}
-
 
 TRACING = Tracing()
 

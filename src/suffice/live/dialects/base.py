@@ -152,9 +152,9 @@ class Dialect(ABC):
     def messages(self, fields: Mapping[str, Any]) -> Messages:
         """What was said before, as messages with role and content."""
 
-    def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
-        """The body of a request for so many draws: the fields, with the seed and the stream where they are wanted."""
-        return {**fields, **({} if seed is None else {"seed": seed}), **({"stream": True} if streamed else {})}
+    def request(self, fields: Mapping[str, Any], draws: int, streamed: bool) -> dict[str, Any]:
+        """The body of a request for so many draws."""
+        return {**fields, "stream": True} if streamed else {**fields}
 
     def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
         """The body of a request that asks for log probabilities too, and for those of so many likeliest tokens."""

@@ -25,10 +25,10 @@ class _ChatDialect(base.Dialect):
     def messages(self, fields: Mapping[str, Any]) -> base.Messages:
         return base.objects(fields.get("messages"))
 
-    def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
+    def request(self, fields: Mapping[str, Any], draws: int, streamed: bool) -> dict[str, Any]:
         several = {"n": draws} if draws > 1 else {}
         told = {"stream_options": {"include_usage": True}} if streamed else {}
-        return super().request(fields, draws, seed, streamed) | several | told
+        return super().request(fields, draws, streamed) | several | told
 
     def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
         """By `logprobs`; what the caller asked for is left as it is."""

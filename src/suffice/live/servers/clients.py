@@ -93,7 +93,8 @@ def poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
     executor = None if is_async(client) else ThreadPoolExecutor(threads, "suffice-draw")
 
     async def post(path: str, request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
-        request = TRACING.in_request(request)  # here: threads do not know what is current
+        # Here, for threads do not know what is current.
+        request = {**request, "extra_headers": TRACING.passed_on(dict(request.get("extra_headers") or {}))}
         if executor:
             return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request, show)
         body = bytearray()

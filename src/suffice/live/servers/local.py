@@ -45,13 +45,7 @@ class LocalServer(AbstractContextManager["LocalServer"]):
             raise missing("xllamacpp", "local")
         self.model = NAME if gguf is None else self._path.stem
         self.slots = slots
-        settings = {
-            "path": str(self._path),
-            "name": self.model,
-            "slots": slots,
-            "context": context,
-            "threads": threads,
-        }
+        settings = {"path": str(self._path), "name": self.model, "slots": slots, "context": context, "threads": threads}
         self._process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-P", str(Path(__file__).with_name("local_process.py")), json.dumps(settings)],
             stdin=subprocess.PIPE,  # closed when this program ends, however it ends: the process then ends too

@@ -4,6 +4,7 @@ import math
 import random
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 
@@ -26,17 +27,13 @@ class StatusError(Exception):
     @property
     def retry_after(self) -> float:
         """The pause that the server asks for, in seconds; 0 if it asks for none."""
-        try:
-            if "retry-after-ms" in self.headers:
-                return max(0.0, float(self.headers["retry-after-ms"]) / 1000)
+        with suppress(KeyError, ValueError):
+            return max(0.0, float(self.headers["retry-after-ms"]) / 1000)
+        with suppress(KeyError, ValueError):
             return max(0.0, float(self.headers["retry-after"]))
-        except KeyError:
-            return 0.0
-        except ValueError:
-            try:
-                return max(0.0, parsedate_to_datetime(self.headers["retry-after"]).timestamp() - time.time())
-            except (ValueError, TypeError, KeyError):
-                return 0.0
+        with suppress(KeyError, ValueError, TypeError):
+            return max(0.0, parsedate_to_datetime(self.headers["retry-after"]).timestamp() - time.time())
+        return 0.0
 
 
 class TooLongError(Exception):

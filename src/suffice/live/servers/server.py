@@ -40,11 +40,7 @@ class DrawError(Exception):
     def __init__(self, message: str, cause: Exception) -> None:
         super().__init__(message)
         self.cause = cause
-
-    @property
-    def refused(self) -> bool:
-        """Whether the server found fault with the request itself."""
-        return _faults(self.cause)
+        self.refused = _faults(cause)
 
 
 @dataclass
@@ -111,9 +107,10 @@ class Server:
         """One request for the question's draws of these numbers; the reader shows how far it is, where it streams."""
         draws = len(numbers)
         fields = {name: value for name, value in request.fields.items() if name != "seed"}
-        seed = request.fields.get("seed")
+        if (seed := request.fields.get("seed")) is not None:
+            fields["seed"] = seed + numbers[0]
         path = self.dialect.path(fields, request.streamed)
-        plain = self.dialect.request(fields, draws, None if seed is None else seed + numbers[0], request.streamed)
+        plain = self.dialect.request(fields, draws, request.streamed)
 
         async def send_once(top: int | None) -> bytes:
             reader.restart()
