@@ -266,5 +266,4 @@ def ask_panel(
             vote = voting.begin(first, fields, random, watch)
             return await vote.outcome(sampling.deadline_seconds)
 
-    outcome: Outcome = run_in_thread(main)
-    return outcome
+    return run_in_thread(main)
