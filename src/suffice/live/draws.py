@@ -132,7 +132,8 @@ class ServerDraws(Draws):
 
     @property
     def room(self) -> int:
-        return self._server.host.room
+        host = self._server.host
+        return host.capabilities.pace.most_idle - host.demand
 
     def launch(
         self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False

@@ -67,11 +67,7 @@ def get_prompt(spec: str) -> Messages:
 
 
 def suited(model: str) -> tuple[str, dict[str, Any]]:
-    """The prompt that a model is asked with unless told otherwise, and what else goes with it.
-
-    >>> suited("qwen3-8b")
-    ('paper', {})
-    """
+    """The prompt that a model is asked with unless told otherwise, and what else goes with it."""
     return SUITED.get(model, ("paper", {}))
 
 

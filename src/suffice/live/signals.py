@@ -22,11 +22,7 @@ class Token(NamedTuple):
 
 
 def load(data: bytes) -> Any:
-    """JSON in which tokens shrink as soon as they are read: their list may be a hundred times as long as the text.
-
-    >>> load(b'[{"token": "7", "logprob": -0.5, "top_logprobs": [{"token": "7", "logprob": -0.5}]}]')
-    [Token(logprob=-0.5, confidence=0.5)]
-    """
+    """JSON in which tokens shrink as soon as they are read: their list may be a hundred times as long as the text."""
     return json.loads(data, object_hook=_shrunk)
 
 
@@ -71,9 +67,6 @@ def signals_of(tokens: Sequence[Token]) -> dict[str, float]:
 
     `logprob` is the mean log probability of its tokens, `confidence` the mean of minus that of the likeliest in each
     place, `tail` the same over the last 32 tokens and `lowest` the smallest over any 32 in a row.
-
-    >>> signals_of([Token(-0.5, 3.0), Token(-1.5, 5.0)])
-    {'logprob': -1.0, 'confidence': 4.0, 'tail': 4.0, 'lowest': 4.0}
     """
     signals = {}
     logprobs = [token.logprob for token in tokens if token.logprob is not None]

@@ -332,11 +332,7 @@ def usage_of(reply: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def token_usage(reply: Mapping[str, Any]) -> TokenUsage | None:
-    """Return the token counts of a reply or an event, in whichever dialect's words; None if it has none.
-
-    >>> token_usage({"usage": {"input_tokens": 1, "cache_read_input_tokens": 30, "output_tokens": 10}})
-    TokenUsage(prompt=31, completion=10)
-    """
+    """Return the token counts of a reply or an event, in whichever dialect's words; None if it has none."""
     usage = usage_of(reply)
     prompt = count(usage.get("prompt_tokens"))
     if prompt is None and (uncached := count(usage.get("input_tokens"))) is not None:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -47,7 +46,7 @@ def host_of(client: Any, weight: float) -> Host:
 
 def dialect_of(clients: list[Any], api: str | None = None) -> Dialect:
     """What is spoken with clients: Messages with Anthropic's, chat completions or Responses with OpenAI's."""
-    packages = {package_of(client).__name__ for client in clients}
+    packages = {kind_of(client)[0].__name__ for client in clients}
     if len(packages) > 1:
         raise OptionError("must be of one package where there are several", "client")
     spoken = ("messages",) if packages == {"anthropic"} else ("chat", "responses")
@@ -60,12 +59,12 @@ _CLASSES = {"openai": "OpenAI", "anthropic": "Anthropic"}
 """The clients of each package; those that are asynchronous say so before it."""
 
 
-def package_of(client: Any) -> ModuleType:
-    """The package that a client is of: whoever made it has loaded it."""
+def kind_of(client: Any) -> tuple[Any, str]:
+    """The package that a client is of, which whoever made it has loaded, and its class there."""
     for base in type(client).__mro__:
         package = base.__module__.partition(".")[0]
         if base.__name__.removeprefix("Async") == _CLASSES.get(package):
-            return importlib.import_module(package)
+            return importlib.import_module(package), base.__name__
     raise OptionError(
         "the client must be one of the openai package's, openai.OpenAI or openai.AsyncOpenAI, or of anthropic's"
     )
@@ -76,7 +75,7 @@ def poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
 
     The client knows its paths itself.
     """
-    package = package_of(client)
+    package, _ = kind_of(client)
     quick = client.with_options(max_retries=0, timeout=timeout)
     resource = quick.chat.completions if dialect is CHAT else getattr(quick, dialect.name)
     create: Any = resource.with_streaming_response.create
@@ -146,8 +145,7 @@ def _our_errors(package: Any) -> Iterator[None]:
 
 def is_async(client: Any) -> bool:
     """Whether a client's requests are awaited."""
-    package: Any = package_of(client)
-    return isinstance(client, getattr(package, f"Async{_CLASSES[package.__name__]}"))
+    return kind_of(client)[1].startswith("Async")
 
 
 def async_client(client: Any) -> Any:
@@ -156,8 +154,7 @@ def async_client(client: Any) -> Any:
     A client with an HTTP client of its own, or of another class, has none: it is returned as it is, and its requests
     run in threads to their end.
     """
-    package: Any = package_of(client)
-    name = _CLASSES[package.__name__]
+    package, name = kind_of(client)
     plain = type(client) is getattr(package, name) and type(client._client).__name__ == "SyncHttpxClientWrapper"
     if not plain or getattr(client, "_api_key_provider", None) or getattr(client, "_token_cache", None):
         return client

@@ -168,7 +168,6 @@ class ServerCapabilities:
             warnings.warn(message, stacklevel=2)
 
     def lack(self, model: str) -> None:
-        """Remember that it does not have a model."""
         self._remember("absent", model, True)
 
     def lacks(self, model: str | None) -> bool:
@@ -221,7 +220,6 @@ class Host:
     _trust: float = 1.0
 
     def gate(self, key: str = "") -> Gate:
-        """The gate of those who present themselves there by the same key."""
         if len(self._gates) >= MOST_GATES and key not in self._gates:
             self._gates.clear()
         return self._gates.setdefault(key, Gate())
@@ -243,13 +241,7 @@ class Host:
         """Draws that are in flight there or about to be, of all votes and whatever else was asked."""
         return max(self.load, self.capabilities.pace.under_way)
 
-    @property
-    def room(self) -> int:
-        """How many more draws it could take now without being much slower; none or less where it is busy."""
-        return self.capabilities.pace.most_idle - self.demand
-
     def answer(self) -> None:
-        """Tell that it answered as it should."""
         self._failures = 0
         self._aside_until, self.probe_due = 0.0, inf
         self._trust = min(1.0, 2 * self._trust)
@@ -267,7 +259,6 @@ class Host:
         self._aside_until, self.probe_due = 0.0, inf
 
     def set_aside(self) -> None:
-        """Tell that it does not answer, or not yet."""
         seconds = self._aside_seconds * random.uniform(0.75, 1.25)  # noqa: S311
         self._aside_seconds = min(LONGEST_ASIDE_SECONDS, 2 * self._aside_seconds)
         self.probe_due = time.monotonic() + seconds
