@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from itertools import count, cycle, islice
 from typing import Any, TypeVar
 
@@ -56,15 +57,18 @@ def until(holds: Callable[[], T], seconds: float = 60) -> T:
     return held
 
 
-def ask_sync(server: FakeServer, **options: Any) -> suffice.Outcome:
+def ask_sync(server: FakeServer, *, call: Ask = suffice.sample, **options: Any) -> suffice.Outcome:
     with openai.OpenAI(base_url=server.base_url, api_key=KEY) as client:
-        return suffice.sample(client, QUESTION, model="fake", **options)
+        return call(client, QUESTION, model="fake", **options)
 
 
-def ask_async(server: FakeServer, **options: Any) -> suffice.Outcome:
+def ask_async(*servers: FakeServer, call: Callable[..., Any] = suffice.asample, **options: Any) -> suffice.Outcome:
     async def main() -> suffice.Outcome:
-        async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
-            return await suffice.asample(client, QUESTION, model="fake", **options)
+        async with AsyncExitStack() as stack:
+            made = [openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) for server in servers]
+            own = [await stack.enter_async_context(client) for client in made]
+            outcome: suffice.Outcome = await call(own if len(own) > 1 else own[0], QUESTION, model="fake", **options)
+            return outcome
 
     return asyncio.run(main())
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import openai
 import pytest
-from helpers.live import KEY, QUESTION, boxed
+from helpers.live import KEY, QUESTION, ask_async, boxed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,18 +23,6 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 NUMBERS = count()
 GREEDY = "n must be 1 when using greedy sampling"
-
-
-def sample(*servers: FakeServer, **options: Any) -> suffice.Outcome:
-    async def main() -> suffice.Outcome:
-        clients = [openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) for server in servers]
-        try:
-            return await suffice.asample(clients, QUESTION, model="fake", **options)
-        finally:
-            for client in clients:
-                await client.close()
-
-    return asyncio.run(main())
 
 
 def varied(request: dict[str, Any], number: int) -> list[str | None]:
@@ -61,8 +49,8 @@ def test_a_greedy_request_whose_n_is_refused_leaves_others_theirs() -> None:
         return [boxed(42)] * request.get("n", 1)
 
     with FakeServer(script) as server:
-        assert sample(server, controller="sc:draws=4", temperature=1e-6).samples == 4
-        assert sample(server, controller="sc:draws=4", temperature=1.0).samples == 4
+        assert ask_async(server, controller="sc:draws=4", temperature=1e-6).samples == 4
+        assert ask_async(server, controller="sc:draws=4", temperature=1.0).samples == 4
     assert server.requests[-1]["n"] == 4, "its prompt is computed once"
 
 
@@ -315,7 +303,7 @@ def test_the_circuit_breaker_opens_after_failures_in_a_row_and_closes_little_by_
 
 def test_a_question_stays_on_its_server() -> None:
     with FakeServer(varied) as one, FakeServer(varied) as other:
-        assert sample(one, other, controller="esc:window=2", budget=6).samples == 6
+        assert ask_async(one, other, controller="esc:window=2", budget=6).samples == 6
         assert sorted([one.served, other.served]) == [0, 3]
 
 
@@ -324,9 +312,9 @@ def test_a_question_whose_server_dies_goes_on_at_another_with_its_tally(streamed
     def dies(request: dict[str, Any], number: int) -> Any:
         return varied(request, number) if number < 2 else Reply(completion([boxed(0)]), dropped=True)
 
-    flow = {"flow": suffice.Flow()} if streamed else {}
+    flow = suffice.Flow() if streamed else None
     with FakeServer(dies, streams=True) as first, FakeServer(varied, streams=True) as second:
-        outcome = sample(first, second, controller="asc", budget=6, retries=2, **flow)
+        outcome = ask_async(first, second, controller="asc", budget=6, retries=2, flow=flow)
     assert (outcome.samples, outcome.failures, outcome.stop_reason) == (6, (), "budget")
     assert len(outcome.votes) == 6 and first.served > 2 and second.served == 4
 
@@ -336,21 +324,21 @@ def test_a_server_that_is_gone_is_noticed_by_nobody() -> None:
         pass
     with FakeServer(only(42)) as there:
         for _ in range(3):
-            assert sample(gone, there, controller="sc:draws=2", retries=0).samples == 2
+            assert ask_async(gone, there, controller="sc:draws=2", retries=0).samples == 2
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 502, 503])
 def test_what_one_server_refuses_another_may_do(status: int) -> None:
     refusal = Reply({"error": {"message": "not here"}}, status)
     with FakeServer(lambda request, number: refusal) as bad, FakeServer(only(42)) as good:
-        assert sample(bad, good, controller="sc:draws=2", retries=1).votes == {"42": 2}
+        assert ask_async(bad, good, controller="sc:draws=2", retries=1).votes == {"42": 2}
 
 
 def test_a_refusal_of_the_request_itself_is_not_tried_elsewhere() -> None:
     refusal = Reply({"error": {"message": "bad request"}}, 400)
     servers = [FakeServer(lambda request, number: refusal) for _ in range(2)]
     with servers[0], servers[1], pytest.raises(suffice.SampleError, match="bad request"):
-        sample(*servers, controller="sc:draws=1")
+        ask_async(*servers, controller="sc:draws=1")
     assert sorted(server.served for server in servers) == [0, 1]
 
 
@@ -361,9 +349,9 @@ def test_estimated_tokens_are_no_more_than_possible_and_marked() -> None:
         return Reply(body | {"timings": {}})
 
     with FakeServer(llama) as server:
-        capped = sample(server, controller="sc:draws=3", max_tokens=40)
+        capped = ask_async(server, controller="sc:draws=3", max_tokens=40)
         assert [one.tokens for one in capped.responses] == [10, 40, 5]
         assert capped.usage_estimated and capped.to_json()["usage_estimated"]
-        assert [one.tokens for one in sample(server, controller="sc:draws=3").responses] == [10, 100, 5]
+        assert [one.tokens for one in ask_async(server, controller="sc:draws=3").responses] == [10, 100, 5]
     with FakeServer(only(42)) as server:
-        assert not sample(server, controller="sc:draws=3").usage_estimated
+        assert not ask_async(server, controller="sc:draws=3").usage_estimated

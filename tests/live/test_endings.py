@@ -3,17 +3,11 @@
 from typing import Any
 
 import pytest
-from helpers.live import Ask, ask_async, ask_sync, boxed
+from helpers.live import Ask, boxed
 
 from suffice.testing import FakeServer, Reply, completion
 
 NONE = "Could you say more?"
-
-
-@pytest.fixture(params=[ask_sync, ask_async], ids=["sync", "async"])
-def ask(request: pytest.FixtureRequest) -> Ask:
-    chosen: Ask = request.param
-    return chosen
 
 
 def cut_off(text: str | None, draws: int) -> Reply:

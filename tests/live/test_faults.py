@@ -12,7 +12,7 @@ from typing import Any
 import openai
 import pytest
 from helpers.commands import fails
-from helpers.live import KEY, QUESTION, Ask, ask_async, ask_sync, boxed
+from helpers.live import KEY, QUESTION, Ask, boxed
 
 import suffice
 from suffice.live.servers import clients
@@ -21,12 +21,6 @@ from suffice.live.servers.hosts import DrawRequest
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
-
-
-@pytest.fixture(params=[ask_sync, ask_async], ids=["sync", "async"])
-def ask(request: pytest.FixtureRequest) -> Ask:
-    chosen: Ask = request.param
-    return chosen
 
 
 def only_first(reply: Reply | list[str | None], times: int = 1) -> Callable[[dict[str, Any], int], Any]:

@@ -6,9 +6,8 @@ import random
 from itertools import count
 from typing import Any
 
-import openai
 import pytest
-from helpers.live import QUESTION, until
+from helpers.live import ask_async, until
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -21,15 +20,12 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 
 def ask(server: FakeServer, order: str = "launch", extra: int = 0, **options: Any) -> suffice.Outcome:
-    flow = suffice.Flow(order, extra)
+    async def asample(*asked: Any, **options: Any) -> suffice.Outcome:
+        outcome = await suffice.asample(*asked, **options)
+        assert len(asyncio.all_tasks()) == 1, "no task is left behind"
+        return outcome
 
-    async def main() -> suffice.Outcome:
-        async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client:
-            outcome = await suffice.asample(client, QUESTION, model="fake", flow=flow, **options)
-            assert len(asyncio.all_tasks()) == 1, "no task is left behind"
-            return outcome
-
-    return asyncio.run(main())
+    return ask_async(server, call=asample, flow=suffice.Flow(order, extra), **options)
 
 
 _spelling = count()

@@ -1,15 +1,14 @@
 """`parse` and `aparse`: objects, elected field by field, as instances of models."""
 
-import asyncio
 import datetime
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import cycle
 from typing import Any, Literal
 
-import openai
 import pytest
-from helpers.live import KEY, QUESTION
+from helpers.live import Ask, ask_async, ask_sync
 from pydantic import BaseModel, ConfigDict, field_validator
 
 import suffice
@@ -37,22 +36,8 @@ def invoice(**changed: Any) -> dict[str, Any]:
     return {**plain, **changed}
 
 
-Parse = Callable[..., suffice.Outcome]
-
-
-def parse_sync(server: FakeServer, **options: Any) -> suffice.Outcome:
-    with openai.OpenAI(base_url=server.base_url, api_key=KEY) as client:
-        return suffice.parse(client, QUESTION, model="fake", **options)
-
-
-def parse_async(server: FakeServer, **options: Any) -> suffice.Outcome:
-    async def main() -> suffice.Outcome:
-        async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
-            return await suffice.aparse(client, QUESTION, model="fake", **options)
-
-    return asyncio.run(main())
-
-
+parse_sync = partial(ask_sync, call=suffice.parse)
+parse_async = partial(ask_async, call=suffice.aparse)
 both = pytest.mark.parametrize("parse", [parse_sync, parse_async])
 
 
@@ -63,7 +48,7 @@ def say(*values: Any) -> Callable[[dict[str, Any], int], list[str]]:
 
 
 @both
-def test_a_model_s_instance_is_elected(parse: Parse) -> None:
+def test_a_model_s_instance_is_elected(parse: Ask) -> None:
     swapped = invoice()["lines"][::-1]
     wrong = [{"sku": "A-1", "quantity": 3}, {"sku": "B-7", "quantity": 5}]
     values = [
@@ -85,7 +70,7 @@ def test_a_model_s_instance_is_elected(parse: Parse) -> None:
 
 
 @both
-def test_a_schema_does_as_well(parse: Parse) -> None:
+def test_a_schema_does_as_well(parse: Ask) -> None:
     schema = {"title": "My age?", "type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
     with FakeServer(say({"age": 41}, {"age": 14}, {"age": 41}, {"age": "41"})) as server:
         outcome = parse(server, response_format=schema, controller="sc:draws=4")

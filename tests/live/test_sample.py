@@ -26,12 +26,6 @@ from suffice.testing import FakeServer, Reply, completion
 pytestmark = pytest.mark.usefixtures("quick")
 
 
-@pytest.fixture(params=[ask_sync, ask_async], ids=["sync", "async"])
-def ask(request: pytest.FixtureRequest) -> Ask:
-    chosen: Ask = request.param
-    return chosen
-
-
 def test_the_outcome_tells_what_was_asked_and_answered(ask: Ask) -> None:
     texts = [boxed(7), boxed(42), "Could you say more?", boxed("42.0"), boxed(42), boxed(42), boxed(42), boxed(42)]
     with FakeServer(lambda request, number: [texts.pop(0) for _ in range(request.get("n", 1))]) as server:

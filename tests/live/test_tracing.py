@@ -34,7 +34,6 @@ def six_then_seven(request: dict[str, Any], number: int) -> list[str]:
     return [boxed(6 if choice % 4 == 0 else 7) for choice in range(request.get("n", 1))]
 
 
-@pytest.mark.parametrize("ask", [ask_sync, ask_async])
 def test_a_vote_has_a_span_and_each_draw_a_child(ask: Any, traces: Traces) -> None:
     with FakeServer(six_then_seven) as server:
         outcome = ask(server, controller="esc:window=4", budget=12, temperature=0.5, max_completion_tokens=99)
