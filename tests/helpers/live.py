@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from functools import wraps
 from itertools import count, cycle, islice
 from typing import Any, TypeVar
 
@@ -71,6 +72,16 @@ def ask_async(*servers: FakeServer, call: Callable[..., Any] = suffice.asample, 
             return outcome
 
     return asyncio.run(main())
+
+
+def awaited(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Let a test be a coroutine function."""
+
+    @wraps(test)
+    def run(*arguments: Any, **options: Any) -> None:
+        asyncio.run(test(*arguments, **options))
+
+    return run
 
 
 def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import openai
 import pytest
-from helpers.live import KEY, QUESTION, ask_async, boxed
+from helpers.live import KEY, QUESTION, ask_async, awaited, boxed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -87,170 +87,148 @@ def exhaust(gate: Gate, seconds: float) -> None:
     assert paused == [False] * (live_gate.IN_A_ROW - 1) + [True]
 
 
-def test_a_pause_holds_for_all_and_the_oldest_question_goes_first() -> None:
-    async def main() -> list[str]:
-        gate, order = Gate(), list[str]()
+@awaited
+async def test_a_pause_holds_for_all_and_the_oldest_question_goes_first() -> None:
+    gate, order = Gate(), list[str]()
 
-        async def ask(name: str, age: float) -> None:
-            await gate.enter(age)
-            order.append(name)
-            gate.leave()
-
-        gate.refuse(time.monotonic(), 0.05)
-        assert gate.pause > 0
-        waiting = [asyncio.create_task(ask(name, age)) for name, age in (("young", 3), ("old", 1), ("middle", 2))]
-        await asyncio.gather(*waiting)
-        assert gate.pause == 0
-        return order
-
-    assert asyncio.run(main()) == ["old", "middle", "young"]
-
-
-def test_whoever_can_t_wait_for_the_end_of_a_pause_is_told_at_once() -> None:
-    async def main() -> None:
-        gate = Gate()
-        gate.refuse(time.monotonic())
-        while gate.pause:
-            await asyncio.sleep(gate.pause)
-        gate.refuse(time.monotonic(), 50.0)
-        with pytest.raises(PausedError) as paused:
-            await gate.enter(0.0, time.monotonic() + 10)
-        assert 50 <= paused.value.retry_after < 52
-        patient = asyncio.create_task(gate.enter(0.0, time.monotonic() + 100, 120.0))
-        await asyncio.sleep(0)
-        assert not patient.done()
-        gate.refuse(time.monotonic(), 121.0)
-        with pytest.raises(PausedError):
-            await patient
-
-    asyncio.run(main())
-
-
-def test_a_cancelled_wait_leaves_no_trace() -> None:
-    async def main() -> None:
-        gate = Gate()
-        gate.refuse(time.monotonic(), 0.02)
-        waiting = [asyncio.create_task(gate.enter(age)) for age in range(3)]
-        await asyncio.sleep(0)
-        waiting[0].cancel()
-        await asyncio.gather(*waiting[1:])
-        assert waiting[0].cancelled()
-
-    asyncio.run(main())
-
-
-def test_a_new_server_is_not_asked_by_everybody_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_gate, "STAGGER", 60.0)
-
-    async def main() -> None:
-        gate = Gate()
-        entering = [asyncio.create_task(gate.enter(age)) for age in range(live_gate.FIRST + 10)]
-        await asyncio.sleep(0)
-        assert sum(task.done() for task in entering) == live_gate.FIRST
-        for _ in range(live_gate.FIRST):
-            gate.grant()
-        for _ in range(live_gate.FIRST):
-            gate.leave()
-        await asyncio.wait(entering, timeout=1.0)
-        assert all(task.done() for task in entering)
-
-    asyncio.run(main())
-
-
-def test_the_pace_is_four_fifths_of_what_was_granted_however_much_that_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-
-    async def main() -> None:
-        gate = Gate()
-        for _ in range(1000):  # more than are remembered
-            clock.now += 1 / 500
-            await gate.enter(0)
-            gate.grant()
-            gate.leave()
-        exhaust(gate, 0.0)  # not one mishap alone
-        for _ in range(3):
-            gate.refuse(clock.now)
-        clock.now += gate.pause
-        await gate.enter(0)
-        waiting = asyncio.create_task(gate.enter(0))
-        clock.now += 1 / 450
-        await asyncio.sleep(0)
-        assert not waiting.done(), "not as fast as it was granted"
-        clock.now += 1 / 350 - 1 / 450
+    async def ask(name: str, age: float) -> None:
+        await gate.enter(age)
+        order.append(name)
         gate.leave()
-        await asyncio.sleep(0)
-        assert waiting.done(), "nor much slower"
 
-    asyncio.run(main())
+    gate.refuse(time.monotonic(), 0.05)
+    assert gate.pause > 0
+    await asyncio.gather(*(ask(name, age) for name, age in (("young", 3), ("old", 1), ("middle", 2))))
+    assert gate.pause == 0
+    assert order == ["old", "middle", "young"]
 
 
-def test_a_mishap_now_and_then_sets_no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+@awaited
+async def test_whoever_can_t_wait_for_the_end_of_a_pause_is_told_at_once() -> None:
+    gate = Gate()
+    gate.refuse(time.monotonic())
+    while gate.pause:
+        await asyncio.sleep(gate.pause)
+    gate.refuse(time.monotonic(), 50.0)
+    with pytest.raises(PausedError) as paused:
+        await gate.enter(0.0, time.monotonic() + 10)
+    assert 50 <= paused.value.retry_after < 52
+    patient = asyncio.create_task(gate.enter(0.0, time.monotonic() + 100, 120.0))
+    await asyncio.sleep(0)
+    assert not patient.done()
+    gate.refuse(time.monotonic(), 121.0)
+    with pytest.raises(PausedError):
+        await patient
+
+
+@awaited
+async def test_a_cancelled_wait_leaves_no_trace() -> None:
+    gate = Gate()
+    gate.refuse(time.monotonic(), 0.02)
+    waiting = [asyncio.create_task(gate.enter(age)) for age in range(3)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    await asyncio.gather(*waiting[1:])
+    assert waiting[0].cancelled()
+
+
+@awaited
+async def test_a_new_server_is_not_asked_by_everybody_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_gate, "STAGGER", 60.0)
+    gate = Gate()
+    entering = [asyncio.create_task(gate.enter(age)) for age in range(live_gate.FIRST + 10)]
+    await asyncio.sleep(0)
+    assert sum(task.done() for task in entering) == live_gate.FIRST
+    for _ in range(live_gate.FIRST):
+        gate.grant()
+    for _ in range(live_gate.FIRST):
+        gate.leave()
+    await asyncio.wait(entering, timeout=1.0)
+    assert all(task.done() for task in entering)
+
+
+@awaited
+async def test_the_pace_is_four_fifths_of_what_was_granted_however_much_that_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     clock = Clock(monkeypatch)
+    gate = Gate()
+    for _ in range(1000):  # more than are remembered
+        clock.now += 1 / 500
+        await gate.enter(0)
+        gate.grant()
+        gate.leave()
+    exhaust(gate, 0.0)  # not one mishap alone
+    for _ in range(3):
+        gate.refuse(clock.now)
+    clock.now += gate.pause
+    await gate.enter(0)
+    waiting = asyncio.create_task(gate.enter(0))
+    clock.now += 1 / 450
+    await asyncio.sleep(0)
+    assert not waiting.done(), "not as fast as it was granted"
+    clock.now += 1 / 350 - 1 / 450
+    gate.leave()
+    await asyncio.sleep(0)
+    assert waiting.done(), "nor much slower"
 
-    async def main() -> None:
-        gate = Gate()
-        for number in range(200):
-            started = await gate.enter(0)
-            gate.refuse(started) if number % 50 == 49 else gate.grant()
-            gate.leave()
-            clock.now += 20.0
-        await asyncio.gather(*(gate.enter(age) for age in range(50)))  # the clock stands still: nobody has to wait
 
-    asyncio.run(main())
+@awaited
+async def test_a_mishap_now_and_then_sets_no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    gate = Gate()
+    for number in range(200):
+        started = await gate.enter(0)
+        gate.refuse(started) if number % 50 == 49 else gate.grant()
+        gate.leave()
+        clock.now += 20.0
+    await asyncio.gather(*(gate.enter(age) for age in range(50)))  # the clock stands still: nobody has to wait
 
 
 @pytest.mark.parametrize(("taken", "pauses"), [([0], True), ([0, 2], False), ([0, 3], False)])
-def test_one_that_was_taken_between_refusals_shows_that_they_were_chance(
+@awaited
+async def test_one_that_was_taken_between_refusals_shows_that_they_were_chance(
     taken: list[int], pauses: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the requests in order: what was taken before the refused ones shows nothing."""
     clock = Clock(monkeypatch)
-
-    async def main() -> None:
-        gate = Gate()
-        for place in range(len(taken) + live_gate.IN_A_ROW):
-            started = await gate.enter(0)
-            clock.now += 0.001
-            if place not in taken:
-                gate.refuse(started, 5.0)
-            clock.now += 0.1 if gate.pause == 0 else 0.0
-        assert (gate.pause > 0) == pauses
-
-    asyncio.run(main())
+    gate = Gate()
+    for place in range(len(taken) + live_gate.IN_A_ROW):
+        started = await gate.enter(0)
+        clock.now += 0.001
+        if place not in taken:
+            gate.refuse(started, 5.0)
+        clock.now += 0.1 if gate.pause == 0 else 0.0
+    assert (gate.pause > 0) == pauses
 
 
-def test_where_refusals_are_chance_a_pace_that_was_taken_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+@awaited
+async def test_where_refusals_are_chance_a_pace_that_was_taken_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
-
-    async def main() -> float:
-        gate, begun = Gate(), clock.now
-        for number in range(200):
-            entering = asyncio.create_task(gate.enter(0))
+    gate, begun = Gate(), clock.now
+    for number in range(200):
+        entering = asyncio.create_task(gate.enter(0))
+        await asyncio.sleep(0)
+        while not entering.done():
+            clock.now += 0.001
             await asyncio.sleep(0)
-            while not entering.done():
-                clock.now += 0.001
-                await asyncio.sleep(0)
-            gate.refuse(entering.result(), 1.0) if number % 2 else gate.grant()
-            gate.leave()
-        return 200 / (clock.now - begun)
-
-    assert asyncio.run(main()) > 1.0
+        gate.refuse(entering.result(), 1.0) if number % 2 else gate.grant()
+        gate.leave()
+    assert 200 / (clock.now - begun) > 1.0
 
 
-def test_whoever_is_refused_alone_waits_alone() -> None:
+@awaited
+async def test_whoever_is_refused_alone_waits_alone() -> None:
     def script(request: dict[str, Any], number: int) -> Any:
         if number == 1:
             return Reply({"error": {"message": "busy"}}, 429, {"retry-after": "2"})
         return boxed(42)
 
-    async def main() -> tuple[float, ...]:
+    with FakeServer(script) as server:
         async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
             await suffice.asample(client, QUESTION, model="fake", controller="sc:draws=1")
             asking = (suffice.asample(client, QUESTION, model="fake", controller="sc:draws=1") for _ in range(3))
-            return tuple(outcome.seconds for outcome in await asyncio.gather(*asking))
-
-    with FakeServer(script) as server:
-        *others, refused = sorted(asyncio.run(main()))
+            *others, refused = sorted(outcome.seconds for outcome in await asyncio.gather(*asking))
     assert max(others) < 1.5 < 2.0 <= refused
 
 

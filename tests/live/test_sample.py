@@ -11,7 +11,7 @@ import openai
 import pytest
 from helpers.commands import SUFFICE
 from helpers.commands import suffice as run_suffice
-from helpers.live import KEY, QUESTION, Ask, ask_async, ask_sync, boxed, until
+from helpers.live import KEY, QUESTION, Ask, ask_async, ask_sync, awaited, boxed, until
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -130,10 +130,10 @@ def slow_after_the_first_round(request: dict[str, Any], number: int) -> Reply:
     return Reply(completion(["Could you say more?"] * request.get("n", 1)), delay=30 if number else 0)
 
 
-def test_a_cancelled_vote_tells_its_outcome_and_hangs_up() -> None:
+@awaited
+async def test_a_cancelled_vote_tells_its_outcome_and_hangs_up() -> None:
     moments: list[Moment] = []
-
-    async def main(server: FakeServer) -> None:
+    with FakeServer(slow_after_the_first_round) as server:
         async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
             watched: dict[str, Any] = {"controller": "esc:window=2", "watch": moments.append}
             task = asyncio.create_task(suffice.asample(client, QUESTION, model="fake", **watched))
@@ -143,9 +143,6 @@ def test_a_cancelled_vote_tells_its_outcome_and_hangs_up() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await task
             assert asyncio.all_tasks() == {asyncio.current_task()}, "no task is left behind"
-
-    with FakeServer(slow_after_the_first_round) as server:
-        asyncio.run(main(server))
         assert until(lambda: server.hung_up == 1 and server.connections == 0)
     outcome = moments[-1].outcome
     assert outcome and (outcome.samples, outcome.stop_reason) == (2, "cancelled")
@@ -184,12 +181,10 @@ def test_ask_prints_the_outcome_on_ctrl_c(json_output: bool) -> None:
         assert "Answer: none" in printed and "cancelled" in printed
 
 
-def test_sampling_works_where_an_event_loop_is_running() -> None:
-    async def main(server: FakeServer) -> suffice.Outcome:
-        return ask_sync(server, controller="sc:draws=2")
-
+@awaited
+async def test_sampling_works_where_an_event_loop_is_running() -> None:
     with FakeServer(lambda request, number: boxed(42)) as server:
-        assert asyncio.run(main(server)).answer == "42"
+        assert ask_sync(server, controller="sc:draws=2").answer == "42"
 
 
 def test_a_mistake_in_the_request_is_raised_as_it_is(ask: Ask) -> None:

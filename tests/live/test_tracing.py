@@ -9,7 +9,7 @@ from typing import Any
 
 import openai
 import pytest
-from helpers.live import KEY, QUESTION, ask_async, ask_sync, be_quick, boxed
+from helpers.live import KEY, QUESTION, ask_async, ask_sync, awaited, be_quick, boxed
 from helpers.traces import Traces, facts, parent, span_id
 from opentelemetry.trace import SpanKind, StatusCode
 
@@ -137,14 +137,12 @@ def test_draws_that_are_cut_off_end_as_such(traces: Traces) -> None:
     assert [facts(draw)["suffice.cancelled"] for draw in traces.named("chat")] == [True, True]
 
 
-def test_votes_at_the_same_time_keep_apart(traces: Traces) -> None:
-    async def main(base_url: str) -> None:
-        async with openai.AsyncOpenAI(base_url=base_url, api_key=KEY) as client:
+@awaited
+async def test_votes_at_the_same_time_keep_apart(traces: Traces) -> None:
+    with FakeServer(six_then_seven) as server:
+        async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
             ask = [suffice.asample(client, QUESTION, model=f"model-{i}", controller="asc", budget=6) for i in range(8)]
             await asyncio.gather(*ask)
-
-    with FakeServer(six_then_seven) as server:
-        asyncio.run(main(server.base_url))
     votes = {span_id(vote): facts(vote)["gen_ai.request.model"] for vote in traces.named("vote")}
     assert len(votes) == 8
     assert all(votes[parent(draw) or 0] == facts(draw)["gen_ai.request.model"] for draw in traces.named("chat"))
