@@ -55,8 +55,7 @@ def test_live_and_replay_decide_the_same(answers: list[str | None], controller: 
         "Could you say more?" if answer is None else boxed(answer)
         for answer in (left.pop(0) for _ in range(request.get("n", 1)))
     ]
-    with FakeServer(texts) as server:
-        outcome = ask_async(server, controller=controller, budget=len(answers))
+    outcome = ask_async(texts, controller=controller, budget=len(answers))
     replayed = run(suffice.get_controller(controller), answers)
     assert [response.answer for response in outcome.responses] == replayed.answers
     assert (outcome.answer, outcome.votes) == (replayed.leader, replayed.votes)
@@ -77,16 +76,14 @@ def test_draws_without_an_answer_are_none(ask: Ask) -> None:
         {"message": {"content": "", "reasoning_content": boxed(6)}, "finish_reason": "length"},
         {"message": {"content": "no number", "reasoning_content": boxed(7)}, "finish_reason": "stop"},
     ]
-    with FakeServer(lambda request, number: Reply({"choices": choices})) as server:
-        outcome = ask(server, controller="sc:draws=8")
+    outcome = ask(lambda request, number: Reply({"choices": choices}), controller="sc:draws=8")
     assert [response.answer for response in outcome.responses] == [None, None, None, "3", "5", None, None, None]
     assert outcome.responses[3].reasoning == boxed(2) and outcome.responses[4].reasoning == boxed(4)
     assert outcome.samples == 8 and outcome.completion_tokens == 0
 
 
 def test_no_answer_at_all_is_none_with_a_response_that_says_so(ask: Ask) -> None:
-    with FakeServer(lambda request, number: "I don't know") as server:
-        outcome = ask(server, controller="sc:draws=3")
+    outcome = ask(lambda request, number: "I don't know", controller="sc:draws=3")
     assert (outcome.answer, outcome.votes, outcome.share) == (None, {}, 0)
     assert outcome.response is not None and outcome.response.text == "I don't know"
 
@@ -183,8 +180,7 @@ def test_ask_prints_the_outcome_on_ctrl_c(json_output: bool) -> None:
 
 @awaited
 async def test_sampling_works_where_an_event_loop_is_running() -> None:
-    with FakeServer(lambda request, number: boxed(42)) as server:
-        assert ask_sync(server, controller="sc:draws=2").answer == "42"
+    assert ask_sync(lambda request, number: boxed(42), controller="sc:draws=2").answer == "42"
 
 
 def test_a_mistake_in_the_request_is_raised_as_it_is(ask: Ask) -> None:
@@ -199,8 +195,7 @@ def test_a_mistake_in_the_request_is_raised_as_it_is(ask: Ask) -> None:
 
 
 def test_thoughts_without_a_beginning_are_thoughts(ask: Ask) -> None:
-    with FakeServer(lambda request, number: r"hm \boxed{3}? no.</think> The answer is 5.") as server:
-        outcome = ask(server, controller="sc:draws=2")
+    outcome = ask(lambda request, number: r"hm \boxed{3}? no.</think> The answer is 5.", controller="sc:draws=2")
     assert outcome.answer == "5" and outcome.responses[0].reasoning == r"hm \boxed{3}? no."
 
 

@@ -57,8 +57,7 @@ def test_a_divided_vote_is_not_sure_enough_and_without_a_risk_nothing_is_said_of
 
 
 def test_nothing_is_known_without_an_answer_nor_of_what_was_elected_against_the_vote() -> None:
-    with FakeServer(lambda request, number: "I can't say.") as server:
-        silent = ask_sync(server, right=CALIBRATION, risk=0.1, answer="boxed")
+    silent = ask_sync(lambda request, number: "I can't say.", right=CALIBRATION, risk=0.1, answer="boxed")
     with FakeServer(seven_then_42(), logprob=surely_42) as server:
         against = ask_sync(server, right=UNDOUBTED, risk=0.1, elect=WEIGHTED, controller="sc:draws=5")
     assert (silent.right, silent.sure) == (None, False)

@@ -59,8 +59,7 @@ def test_a_vote_has_a_span_and_each_draw_a_child(ask: Any, traces: Traces) -> No
 
 
 def test_every_decision_is_an_event_with_its_state(traces: Traces) -> None:
-    with FakeServer(six_then_seven) as server:
-        ask_async(server, controller="esc:window=4", budget=8)
+    ask_async(six_then_seven, controller="esc:window=4", budget=8)
     events = [dict(event.attributes or {}) for event in traces.named("vote")[0].events]
     assert {event.name for event in traces.named("vote")[0].events} == {"suffice.decision"}
     names = ("votes", "draws", "rounds", "decision")
@@ -131,8 +130,7 @@ def test_errors_set_the_status_and_say_little(texts: bool, traces: Traces) -> No
 
 def test_draws_that_are_cut_off_end_as_such(traces: Traces) -> None:
     slow = lambda request, number: Reply(delay=60)  # noqa: E731
-    with FakeServer(slow) as server:
-        ask_async(server, controller="sc", budget=2, deadline_seconds=0.1)
+    ask_async(slow, controller="sc", budget=2, deadline_seconds=0.1)
     assert facts(traces.named("vote")[0])["suffice.stop_reason"] == "deadline"
     assert [facts(draw)["suffice.cancelled"] for draw in traces.named("chat")] == [True, True]
 
@@ -149,8 +147,7 @@ async def test_votes_at_the_same_time_keep_apart(traces: Traces) -> None:
 
 
 def test_flow_is_traced_alike(traces: Traces) -> None:
-    with FakeServer(lambda request, number: boxed(42)) as server:
-        outcome = ask_async(server, controller="asc", budget=8, flow=suffice.Flow("arrival", 2))
+    outcome = ask_async(lambda request, number: boxed(42), controller="asc", budget=8, flow=suffice.Flow("arrival", 2))
     assert len(traces.named("chat")) == outcome.launched
     assert {parent(draw) for draw in traces.named("chat")} == {span_id(traces.named("vote")[0])}
 
