@@ -80,7 +80,10 @@ def prove(audits: Iterable[Audit]) -> dict[str, Any]:
 
     agreed, once_agreed = sum(one.agreed for one in rows), sum(one.once_agreed for one in rows)
     tokens, tokens_full = sum(one.tokens for one in rows), sum(one.tokens_full for one in rows)
-    low, high = _interval(agreed, len(rows) - agreed)
+    # The 95 % interval of the share that agrees, exact as Clopper and Pearson's.
+    apart = len(rows) - agreed
+    low = float(scipy.special.betaincinv(agreed, apart + 1, 0.025)) if agreed else 0.0
+    high = float(scipy.special.betaincinv(agreed + 1, apart, 0.975)) if apart else 1.0
     said = "no audits yet"
     if rows:
         said = f"agreement {100 * agreed / len(rows):.1f} % (95 % interval {100 * low:.1f}–{100 * high:.1f}, "
@@ -99,10 +102,3 @@ def prove(audits: Iterable[Audit]) -> dict[str, Any]:
         "once_agreement": mean("once_agreed"),
         "said": said,
     }
-
-
-def _interval(agreed: int, apart: int) -> tuple[float, float]:
-    """Return the 95 % interval of the share that agrees, exact as Clopper and Pearson's."""
-    low = scipy.special.betaincinv(agreed, apart + 1, 0.025) if agreed else 0.0
-    high = scipy.special.betaincinv(agreed + 1, apart, 0.975) if apart else 1.0
-    return float(low), float(high)

@@ -12,20 +12,15 @@ Messages = list[dict[str, Any]]
 
 PAPER = "{question}\n\nPlease reason step by step, and put your final answer within \\boxed{}."
 
-_EXAMPLES = [
-    ("What is 12 + 9?", "12 + 9 = 21, so the answer is \\boxed{21}."),
-    ("What is 6 * 7?", "6 * 7 = 42, so the answer is \\boxed{42}."),
-    (
-        "A box holds 5 pens. How many pens are in 3 boxes?",
-        "3 boxes hold 3 * 5 = 15 pens, so the answer is \\boxed{15}.",
-    ),
-]
-
 WORKED: Messages = [
-    message
-    for question, answer in _EXAMPLES
-    for message in ({"role": "user", "content": question}, {"role": "assistant", "content": answer})
-] + [{"role": "user", "content": "{question}"}]
+    {"role": "user", "content": "What is 12 + 9?"},
+    {"role": "assistant", "content": "12 + 9 = 21, so the answer is \\boxed{21}."},
+    {"role": "user", "content": "What is 6 * 7?"},
+    {"role": "assistant", "content": "6 * 7 = 42, so the answer is \\boxed{42}."},
+    {"role": "user", "content": "A box holds 5 pens. How many pens are in 3 boxes?"},
+    {"role": "assistant", "content": "3 boxes hold 3 * 5 = 15 pens, so the answer is \\boxed{15}."},
+    {"role": "user", "content": "{question}"},
+]
 """Three worked examples as earlier turns: a very small model boxes its answer only after having seen it done."""
 
 SUITED: dict[str, tuple[str, dict[str, Any]]] = {NAME: ("worked", {"max_tokens": 256})}

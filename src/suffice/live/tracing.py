@@ -6,7 +6,7 @@ Until `trace` is called there are none, and nothing of OpenTelemetry is imported
 import asyncio
 import importlib
 from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -32,14 +32,11 @@ class Span:
     def __init__(self, span: Any = None) -> None:
         self._span = span
 
-    def current(self) -> AbstractContextManager[Any]:
+    def current(self) -> Any:
         """Make the span the parent of what is started in here."""
         if self._span is None:
             return nullcontext()
-        manager: AbstractContextManager[Any] = TRACING.api.use_span(
-            self._span, record_exception=False, set_status_on_exception=False
-        )
-        return manager
+        return TRACING.api.use_span(self._span, record_exception=False, set_status_on_exception=False)
 
     @contextmanager
     def within(self, *, lasts: bool = False) -> Iterator[None]:

@@ -70,7 +70,9 @@ class Gate:
                 now = time.monotonic()
                 if self._paused_until - now > max(0.0, min(max_pause, ends - now)):
                     raise PausedError(self._paused_until - now)
-                is_first, opens = self._waiting[0] is entry, self._opens()
+                spacing = STAGGER if self._in_flight >= self._window else 0.0
+                opens = max(self._paused_until, self._last_start + max(spacing, 1 / self._pace))
+                is_first = self._waiting[0] is entry
                 if is_first and opens <= now:
                     break
                 entry[2].clear()
@@ -135,11 +137,6 @@ class Gate:
             self._pace = max(SLOWEST, 0.8 * taken)
             self._known_pace = self._pace if taken else inf
         self._paced_at = now
-
-    def _opens(self) -> float:
-        """When another request may start."""
-        spacing = STAGGER if self._in_flight >= self._window else 0.0
-        return max(self._paused_until, self._last_start + max(spacing, 1 / self._pace))
 
     @staticmethod
     def _wake(entries: Sequence[tuple[float, int, asyncio.Event]]) -> None:

@@ -148,7 +148,9 @@ class Server:
         responses = await self.handling_retries(send_and_read, draws)
         if responses and not request.streamed:
             self.capabilities.counts_first = "timings" in responses[0].reply
-        self._look_for_signals(request, responses)
+        told = any(response.signals for response in responses)
+        if not told and self._top(request) is not None and any(response.text for response in responses):
+            self._warn(request, "it leaves them out")
         return [_possible(response, request) for response in responses]
 
     async def handling_refused_signals(
@@ -177,12 +179,6 @@ class Server:
 
     def _top(self, request: DrawRequest) -> int | None:
         return self.capabilities.top_logprobs(request) if request.signals and self.dialect.tells_signals else None
-
-    def _look_for_signals(self, request: DrawRequest, responses: Sequence[Response]) -> None:
-        """Notice a server that takes the wish for log probabilities and tells none."""
-        told = any(response.signals for response in responses)
-        if not told and self._top(request) is not None and any(response.text for response in responses):
-            self._warn(request, "it leaves them out")
 
     def _warn(self, request: DrawRequest, words: str) -> None:
         told = masked(" ".join(words.split()), self.host.secret)[:200]
