@@ -1,4 +1,4 @@
-"""Audits: votes that are drawn to the full budget after their stop, and what they prove of all others."""
+"""Audits: votes that are drawn to the full budget after their stop, and what they prove of others."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -26,7 +26,7 @@ class Audit:
 
     @classmethod
     def read(cls, told: Mapping[str, Any]) -> "Audit":
-        """An audit as it was written, with whatever else is said of it; TypeError where it is none."""
+        """Read an audit from a line that may say more; TypeError if it is none."""
         return cls(**{name.name: told[name.name] for name in fields(cls) if name.name in told})
 
     @classmethod
@@ -37,7 +37,7 @@ class Audit:
 
 
 def agrees(early: Outcome, full: Outcome) -> bool:
-    """Whether two outcomes agree: most votes are for the same answer, or in every field that was voted on."""
+    """Return whether most votes are for the same answer, or in every field that was voted on."""
     if early.composed is None or full.composed is None:
         return early.majority == full.majority
     one, other = (

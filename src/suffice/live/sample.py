@@ -27,9 +27,7 @@ from suffice.live.vote import Vote
 from suffice.response import Response
 from suffice.tally import Tally
 
-Ask = Callable[[int], Awaitable[Response]]
-"""One response, by the number of its draw."""
-
+Ask = Callable[[int], Awaitable[Response]]  # by the number of a draw
 T = TypeVar("T")
 
 
@@ -201,16 +199,9 @@ def parse(
 
 
 async def vote_on(ask: Ask, question: str, sampling: Sampling) -> Outcome:
-    """Vote on what a coroutine function answers: for models that are reached in another way than by a server.
+    """Vote on what a coroutine function answers, which has no log probabilities and retries by itself.
 
-    Args:
-        ask: Gives one response, by the number of its draw; it is called again for each.
-        question: What the answers are read in the light of.
-        sampling: How to ask; retries and timeouts are for `ask` to see to.
-
-    Raises:
-        OptionError: where log probabilities are wanted, which such models don't tell.
-        SampleError: where all draws of a round failed.
+    Answers are read in the light of the question.
     """
     if sampling.voting.wants_signals:
         raise OptionError("can't be had: the model tells no log probabilities", "signals")

@@ -86,10 +86,7 @@ class Span:
         self.set(facts)
 
     def brought(self, response: Response | None, upstream: str) -> None:
-        """Set what a draw brought, where it could be read, and from where.
-
-        That is a name in the gateway, and elsewhere an address, with nothing that may be secret in it.
-        """
+        """Set what a draw brought, if it could be read, and its upstream: an address, or in the gateway a name."""
         if self._span is None:
             return
         if "://" in upstream:
@@ -149,13 +146,9 @@ class Tracing:
         self.api: Any = None
 
     def begin(self, operation: str, fields: Mapping[str, Any], dialect: Dialect | None = None, **facts: Any) -> Span:
-        """Begin a span of a request with these fields.
+        """Begin the span of a `vote`, of a single draw (`chat`), or of a request that is passed on (`relay`).
 
-        Args:
-            operation: `vote`, `chat` for a single draw, or `relay` for a request that is passed on as it is.
-            fields: Those of the request, which are told by the names of the GenAI conventions.
-            dialect: What is spoken with the server, whose provider is told; None for a relay.
-            facts: Attributes of ours.
+        The fields of the request have the names of the GenAI conventions, and `facts` those of ours.
         """
         if self.tracer is None:
             return UNTRACED

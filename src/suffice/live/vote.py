@@ -78,11 +78,11 @@ class Voting:
         through: Callable[[Draws], Draws] = lambda draws: draws,
         numbers: Iterator[int] | None = None,
     ) -> "Vote":
-        """A vote on what a server says to a request.
+        """Begin a vote on what a server says to a request.
 
         Args:
             server: Who is asked.
-            fields: What the requests have in common: the model, the messages, and whatever else the caller gave.
+            fields: The fields that all its requests have.
             random: Decides where the controller leaves it to chance.
             watch: Is told of every response and every decision.
             through: Wraps the draws in others, as a journal does, which keeps each response before it counts.

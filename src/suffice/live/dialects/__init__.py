@@ -1,4 +1,4 @@
-"""Dialects: the shapes of requests and replies. Another one is a file beside these, or of yours, that registers it."""
+"""Dialects: the shapes of requests and replies; `register_dialect` adds another one."""
 
 from suffice.live.dialects.base import ClientRequest as ClientRequest
 from suffice.live.dialects.base import Dialect as Dialect

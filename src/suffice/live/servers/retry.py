@@ -77,12 +77,7 @@ class RetryPolicy:
         return replace(self, max_wait_seconds=MAX_WAIT_SECONDS if patience else math.inf)
 
     def wait(self, error: Exception, failures: int) -> float | None:
-        """Return the seconds to wait before the next try, None if there is none.
-
-        Args:
-            error: Why the latest try failed.
-            failures: The number of tries that failed before it.
-        """
+        """Return the seconds to wait after this error and so many failures before it; None if there is no other try."""
         if isinstance(error, ConnectionError) and not isinstance(error, ConnectionRefusedError) and not failures:
             return 0.0  # the server may have closed it while it was idle
         if failures >= self.retries or isinstance(error, TooLongError | PausedError):

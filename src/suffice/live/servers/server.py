@@ -156,9 +156,9 @@ class Server:
     async def handling_refused_signals(
         self, request: DrawRequest, send_once: Callable[[int | None], Awaitable[T]]
     ) -> T:
-        """What a request comes to that asks for as many log probabilities as the server tells; None asks for none.
+        """Send a request with as many log probabilities as the server tells, and None for none.
 
-        What a server refuses is asked for again with fewer; where that helps, it is remembered.
+        If the server refuses them, send it again with fewer; if that helps, remember it.
         """
         first = top = self._top(request)
         while True:
@@ -188,14 +188,9 @@ class Server:
         )
 
     async def handling_retries(self, attempt: Callable[[], Awaitable[T]], draws: int = 1) -> T:
-        """Return the result of an attempt, which is made again as the retry policy says.
+        """Return the result of an attempt, which is made again as the policy says; DrawError if it fails for good.
 
-        Args:
-            attempt: Sends one request to the question's host.
-            draws: The number of draws that it asks for; 0 if it is passed on for a client, and counts as none.
-
-        Raises:
-            DrawError: If it failed for good.
+        `draws` is 0 for what is passed on for a client.
         """
         retry, failures, left = self.retry, 0, Counter[Host]()
         longest = min(retry.max_wait_seconds, self.timeout if retry.interactive else math.inf)
@@ -248,7 +243,7 @@ class Server:
             host.load -= draws
 
     def _tell(self, host: Host, error: Exception, started: float, *, first: bool, relayed: bool) -> None:
-        """Let all who ask the server know of a failure; a request's first counts, for the fault may be its own.
+        """Count a failure of the server; of a request only the first, for the fault may be its own.
 
         Other errors in reply to what is passed on say nothing of the server: a client chose the path.
         """
@@ -285,9 +280,9 @@ class Server:
         return None if error.retry_after > ends - time.monotonic() else max(0.0, wait - host.gate(self.key).pause)
 
     def _move(self, host: Host, error: Exception, left: Counter[Host], *, lost: bool) -> bool:
-        """Go on at another server, where this one is dead, or will not do what another one may; whether there is one.
+        """Move the question to another server if this one is dead or will not do it; return whether there is one.
 
-        Elsewhere a question is asked only then: a server has the beginning of its prompt in its cache.
+        It stays otherwise: a server has the beginning of its prompt in its cache.
         """
         if not self.retry.moves(error) or not (host.is_aside or lost):
             return False
