@@ -34,7 +34,7 @@ def several(client: Any) -> list[Any]:
 
 
 def host_of(client: Any, weight: float) -> Host:
-    """A server as all see it who ask it from the same event loop: they wait together where it asks for a pause."""
+    """Return the server of a client, one for an event loop, whose questions wait together."""
     hosts = _HOSTS.setdefault(asyncio.get_running_loop(), {})
     for memory in (hosts, KNOWN):
         if len(memory) >= MOST_KNOWN:
@@ -45,7 +45,7 @@ def host_of(client: Any, weight: float) -> Host:
 
 
 def dialect_of(clients: list[Any], api: str | None = None) -> Dialect:
-    """What is spoken with clients: Messages with Anthropic's, chat completions or Responses with OpenAI's."""
+    """Return the dialect of clients: Messages for Anthropic's, chat or Responses for OpenAI's."""
     packages = {kind_of(client)[0].__name__ for client in clients}
     if len(packages) > 1:
         raise OptionError("must be of one package where there are several", "client")
@@ -56,11 +56,11 @@ def dialect_of(clients: list[Any], api: str | None = None) -> Dialect:
 
 
 _CLASSES = {"openai": "OpenAI", "anthropic": "Anthropic"}
-"""The clients of each package; those that are asynchronous say so before it."""
+"""The clients of each package; asynchronous ones have Async before it."""
 
 
 def kind_of(client: Any) -> tuple[Any, str]:
-    """The package that a client is of, which whoever made it has loaded, and its class there."""
+    """Return the package of a client, which is loaded, and its class there."""
     for base in type(client).__mro__:
         package = base.__module__.partition(".")[0]
         if base.__name__.removeprefix("Async") == _CLASSES.get(package):
@@ -107,7 +107,7 @@ def poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
 
 
 def _with_extras(create: Any) -> Any:
-    """The same, where fields that the client does not know (a seed, what only some servers take) are sent along too."""
+    """Let a client send fields that it does not know, as a seed."""
     known = set(inspect.signature(create).parameters)
 
     def sent(**request: Any) -> Any:
@@ -127,7 +127,7 @@ def _take(chunk: bytes, body: bytearray, show: Callable[[bytes], object]) -> Non
 
 @contextmanager
 def _our_errors(package: Any) -> Iterator[None]:
-    """Raise what the client and the HTTP library under it raise as errors of ours."""
+    """Raise errors of the client and of its HTTP library as ours."""
     transport = tuple(sys.modules[name].HTTPError for name in ("httpx2", "httpx") if name in sys.modules)
     try:
         yield

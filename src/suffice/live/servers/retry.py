@@ -1,4 +1,4 @@
-"""Retries: how a request can fail, and which failed requests are sent again, after how long, how often."""
+"""Retries: how requests fail, and which are sent again, after how long, how often."""
 
 import math
 import random
@@ -41,7 +41,7 @@ class TooLongError(Exception):
 
 
 class PausedError(StatusError):
-    """A request that was not sent: the server asked for a longer pause than it can wait."""
+    """A request that was not sent, for it can't wait for the end of a pause."""
 
     def __init__(self, seconds: float) -> None:
         words = f"the server asks for a pause of {seconds:.0f} seconds"
@@ -77,7 +77,7 @@ class RetryPolicy:
         return replace(self, max_wait_seconds=MAX_WAIT_SECONDS if patience else math.inf)
 
     def wait(self, error: Exception, failures: int) -> float | None:
-        """Return the seconds to wait after this error and so many failures before it; None if there is no other try."""
+        """Return the seconds to wait after an error and so many failures before; None for no retry."""
         if isinstance(error, ConnectionError) and not isinstance(error, ConnectionRefusedError) and not failures:
             return 0.0  # the server may have closed it while it was idle
         if failures >= self.retries or isinstance(error, TooLongError | PausedError):
@@ -99,5 +99,5 @@ class RetryPolicy:
 
 
 def backoff(failures: int) -> float:
-    """Return the seconds to wait after a failure that so many came before, jittered to spread requests out."""
+    """Return the seconds to wait after so many failures, jittered to spread requests out."""
     return min(MAX_BACKOFF_SECONDS, BACKOFF_SECONDS * 2.0 ** min(failures, 30)) * random.uniform(0.5, 1.0)  # noqa: S311

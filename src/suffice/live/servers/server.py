@@ -1,4 +1,4 @@
-"""Requests to a server, with retries: at one host of a fleet, and at another where that one is lost."""
+"""Requests to a server, with retries, at one host of a fleet, or at another if that is lost."""
 
 import asyncio
 import math
@@ -20,12 +20,12 @@ from suffice.response import Response
 TIMEOUT = 600.0  # seconds that a request may take
 MOST_BYTES = 64 << 20  # a longer body is no answer
 RETURNS = 3  # times that one request may come to the same server
-LONG = 1 << 20  # bytes; a longer body with log probabilities in it is read in a thread, so that others go on meanwhile
+LONG = 1 << 20  # bytes; a longer body with log probabilities is read in a thread
 WITH_SIGNALS = 4  # draws of one request where log probabilities come with them: some two kilobytes a token
 USUAL = RetryPolicy()
 
 Post = Callable[[str, dict[str, Any], Callable[[bytes], object]], Awaitable[bytes]]
-"""Sends a request to a path and gives the body of the reply, pieces of which it shows as they arrive.
+"""Send a request to a path, and return the body of the reply, which is shown as it arrives.
 
 It raises StatusError, ConnectionError, TimeoutError and TooLongError.
 """
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class DrawError(Exception):
-    """A request that failed for good, and what with."""
+    """A request that failed for good."""
 
     def __init__(self, message: str, cause: Exception) -> None:
         super().__init__(message)
@@ -45,25 +45,25 @@ class DrawError(Exception):
 
 @dataclass
 class QuestionContext:
-    """One question's deadline, the host that it stays at, and the number of its retries."""
+    """What belongs to one question: its deadline, its host and its retries."""
 
     deadline: float = math.inf
-    """The moment by which there must be an answer: a request that would have to wait for longer fails at once."""
+    """A request that would have to wait beyond it fails at once."""
     has_fallback: Callable[[], bool] = lambda: False
-    """Whether another server answers in place of one that is dead: then requests to that fail at once."""
+    """Whether another server answers in place of a dead one, to which requests then fail at once."""
     begun: float = field(default_factory=time.monotonic)
     host: Host | None = None
     retried: int = 0
 
     @property
     def ends(self) -> float:
-        """The deadline, or none once it is over: what is sent after it belongs to an audit, which nobody waits for."""
+        """The deadline, or none once it is over: what is sent later belongs to an audit."""
         return self.deadline if time.monotonic() < self.deadline else math.inf
 
 
 @dataclass(frozen=True, eq=False)
 class Server:
-    """Sends requests to a fleet, as many at a time as the limiter lets through; see `for_question`."""
+    """Sends requests to a fleet, within a limiter; see `for_question`."""
 
     fleet: Fleet
     poster: Callable[[Host], Post]
@@ -72,20 +72,20 @@ class Server:
     retry: RetryPolicy = USUAL
     timeout: float = TIMEOUT
     model: str | None = None
-    """Which servers may be asked depends on it, where it is given."""
+    """It is asked of servers that have it."""
     key: str = ""
-    """Those who present themselves by the same key share a server's limits; ours is none."""
+    """Clients with the same key share a server's limits; ours is none."""
     exact_usage: bool = False
-    """Whether every draw's tokens must be counted by the server, even where that takes a request for each."""
+    """Whether the server must count the tokens of every draw, even with a request for each."""
     question: QuestionContext = field(default_factory=QuestionContext)
 
     def for_question(self, has_fallback: Callable[[], bool] = lambda: False) -> "Server":
-        """Return the same server for another question, which may go to another host of the fleet."""
+        """Return the server for another question, which may go to another host."""
         return replace(self, question=QuestionContext(self.question.deadline, has_fallback))
 
     @property
     def host(self) -> Host:
-        """Where the question is asked: chosen when it is first needed, so that its load is known by then."""
+        """The question's host, chosen when it is first needed, by the load at that time."""
         if self.question.host is None:
             self.question.host = self.fleet.choose(self.model, self.key)
         return self.question.host
@@ -95,7 +95,7 @@ class Server:
         return self.host.capabilities
 
     def most_at_once(self, request: DrawRequest) -> int:
-        """How many draws one request may ask for."""
+        """Return the most draws of one request."""
         if request.single or request.streamed or not self.dialect.takes_n:
             return 1
         if self.exact_usage and self.capabilities.counts_first is not False:
@@ -104,7 +104,7 @@ class Server:
         return min(most, WITH_SIGNALS) if self._top(request) else most
 
     async def ask(self, request: DrawRequest, numbers: Sequence[int], reader: StreamReader) -> list[Response]:
-        """One request for the question's draws of these numbers; the reader shows how far it is, where it streams."""
+        """Send one request for the draws of these numbers; the reader shows how far a stream is."""
         draws = len(numbers)
         fields = {name: value for name, value in request.fields.items() if name != "seed"}
         if (seed := request.fields.get("seed")) is not None:
@@ -224,7 +224,7 @@ class Server:
 
     @asynccontextmanager
     async def _place(self, host: Host, draws: int, turn_by: float) -> AsyncIterator[float]:
-        """Wait until so many draws may start at a server, and be there until they have ended; when they started."""
+        """Wait until so many draws may start at a server, and hold their places; yield when they started."""
         host.load += draws
         try:
             async with self.limiter.hold(draws), host.limiter.hold(draws):
@@ -243,7 +243,7 @@ class Server:
             host.load -= draws
 
     def _tell(self, host: Host, error: Exception, started: float, *, first: bool, relayed: bool) -> None:
-        """Count a failure of the server; of a request only the first, for the fault may be its own.
+        """Count a failure of the server; of a request the first alone, for the fault may be its own.
 
         Other errors in reply to what is passed on say nothing of the server: a client chose the path.
         """
@@ -280,7 +280,7 @@ class Server:
         return None if error.retry_after > ends - time.monotonic() else max(0.0, wait - host.gate(self.key).pause)
 
     def _move(self, host: Host, error: Exception, left: Counter[Host], *, lost: bool) -> bool:
-        """Move the question to another server if this one is dead or will not do it; return whether there is one.
+        """Move the question to another server if this one is dead or refuses; return whether there is one.
 
         It stays otherwise: a server has the beginning of its prompt in its cache.
         """
@@ -294,7 +294,7 @@ class Server:
         return True
 
     def _draw_error(self, error: Exception, host: Host) -> DrawError:
-        """The failure in one sentence, with no key in it."""
+        """Return the failure in one sentence without a key."""
         message = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, TimeoutError):
             message = f"no response within {self.timeout:g} seconds"
@@ -306,12 +306,12 @@ class Server:
 
 
 def _faults(error: Exception) -> bool:
-    """Whether the server found fault with the request itself."""
+    """Return whether the server found fault with the request itself."""
     return isinstance(error, StatusError) and error.status in (400, 422, 501)
 
 
 def _possible(response: Response, request: DrawRequest) -> Response:
-    """A response whose tokens, where they are estimated, are no more than it can have had."""
+    """Limit estimated tokens to what the request allows."""
     most = most_tokens(request.fields)
     if not response.estimated or most is None or response.tokens is None:
         return response
@@ -324,11 +324,11 @@ NO_SECRETS = {
     "anything", "api-key", "api_key", "changeme", "no-api-key", "no-key", "no-key-required", "no-key-needed",
     "not-needed", "not-required", "lm-studio", "placeholder", "undefined", "your-api-key",
 }  # fmt: skip
-"""What stands for a key where none is needed, and is long enough to be one."""
+"""Placeholders that are as long as keys."""
 
 
 def masked(message: str, secret: str) -> str:
-    """A message with no key in it, as it is or as it may be quoted; what stands for a key is no secret."""
+    """Return a message without a key, plain or quoted; placeholders are no secret."""
     if not _is_secret(secret.strip()):
         return message
     for written in sorted({secret, secret.strip(), repr(secret)[1:-1]}, key=len, reverse=True):
@@ -339,7 +339,7 @@ def masked(message: str, secret: str) -> str:
 
 
 def _is_secret(key: str) -> bool:
-    """Whether a key is one: what is short, and a word or a number, is not, nor what is known to stand for none."""
+    """Return whether a key is no placeholder: what is short, and a word or a number, is one."""
     if len(key) < 4 or key.lower() in NO_SECRETS:
         return False
     return len(key) >= 8 or (any(map(str.isalpha, key)) and not key.isalpha())
