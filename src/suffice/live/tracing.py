@@ -21,13 +21,13 @@ _REQUEST = {
     **{name: name for name in ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")},
     **dict.fromkeys(("max_tokens", "max_completion_tokens", "max_output_tokens"), "max_tokens"),
 }
-"""What is told of a request, and its name in the conventions."""
+"""Fields of a request, and their names in the conventions."""
 
 Headers = TypeVar("Headers", bound=MutableMapping[str, str])
 
 
 class Span:
-    """A span of OpenTelemetry's: of a vote, a draw or a request that is passed on. Without one, nothing is recorded."""
+    """A span of a vote, a draw or a relayed request; without one of OpenTelemetry's it records nothing."""
 
     def __init__(self, span: Any = None) -> None:
         self._span = span
@@ -40,7 +40,7 @@ class Span:
 
     @contextmanager
     def within(self, *, lasts: bool = False) -> Iterator[None]:
-        """Make it current and end it on exit, unless it lasts; an error ends it as such in any case."""
+        """Make it current, and end it on exit unless it lasts; an error ends it in any case."""
         try:
             with self.current():
                 yield
@@ -52,7 +52,7 @@ class Span:
             self.end()
 
     def decided(self, tally: Tally, asked: int, sure: float | None = None, certain: float | None = None) -> None:
-        """Add an event: the votes of the leading answers, the draws so far, and how many more are asked for."""
+        """Add an event: the leading votes, the draws so far, and how many more are asked for."""
         if self._span is None:
             return
         answers = sorted(tally.votes, key=lambda one: -tally.votes[one])[:LEADING]
@@ -68,7 +68,7 @@ class Span:
         self._span.add_event("suffice.decision", _known(facts))
 
     def ended(self, outcome: Any) -> None:
-        """Set what came of a vote. Tokens have names of ours: those of the conventions are on the draws."""
+        """Set what came of a vote. Tokens have names of ours: those of the draws add up."""
         if self._span is None:
             return
         facts = {
@@ -111,7 +111,7 @@ class Span:
             self._fail(str(status))
 
     def failed(self, error: BaseException | None, message: str) -> None:
-        """Set the kind of an error; its message may quote a question, and is set only where texts are."""
+        """Set the kind of an error; its message may quote a question, and is a text."""
         if isinstance(error, asyncio.CancelledError):
             self.set({"suffice.cancelled": True})
             return
@@ -125,7 +125,7 @@ class Span:
             self._span.set_status(TRACING.api.Status(TRACING.api.StatusCode.ERROR, message))
 
     def set(self, facts: Mapping[str, Any]) -> None:
-        """Set attributes; those that are None are not known."""
+        """Set attributes that are not None."""
         if self._span is not None:
             self._span.set_attributes(_known(facts))
 
@@ -138,7 +138,7 @@ UNTRACED = Span()
 
 
 class Tracing:
-    """Begins spans, and names the current one to servers, where there is a tracer."""
+    """Begins spans, and names the current one to servers, if there is a tracer."""
 
     def __init__(self) -> None:
         self.tracer: Any = None
@@ -168,7 +168,7 @@ class Tracing:
         return Span(self.tracer.start_span(name, kind=kind, attributes=told))
 
     def passed_on(self, headers: Headers) -> Headers:
-        """Return the headers of a request to a server with the current span in them."""
+        """Return the headers of a request with the current span in them."""
         if self.tracer is None:
             return headers
         propagator = importlib.import_module("opentelemetry.propagate").get_global_textmap()

