@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from suffice.answers import Evidence, Extractor, Kind, Structure, normalise
+from suffice.answers import Evidence, Kind, Structure, normalise
 from suffice.answers.structure import spelled
 from suffice.controllers import Controller
 from suffice.elections import Election, FieldTallies, field_accuracy, typical
-from suffice.planning import UNIVERSAL, Prior, certainty, confidence, is_certainty_known, is_ready
+from suffice.planning import Prior, certainty, confidence, is_certainty_known, is_ready
 from suffice.response import Response, first_whole
 from suffice.tally import NONE, Tally
 
 if TYPE_CHECKING:
-    from suffice.planning.right import Calibration
+    from suffice.live.vote import Voting
 
 # Plans are made and elections held in threads, for others share the event loop; what extractors do holds none up.
 _THREADS = ThreadPoolExecutor(8, "suffice-think")
@@ -77,21 +77,14 @@ class Ballot:
     may_repeat: ClassVar[bool] = False  # long samples may be the same to the letter by chance
     quick: ClassVar[bool] = True  # else counting is left to a thread
 
-    def __init__(
-        self,
-        extractor: Extractor,
-        budget: int,
-        prior: Prior = UNIVERSAL,
-        election: Election | None = None,
-        calibration: "Calibration | None" = None,
-    ) -> None:
-        self.tally = Tally(budget)  # of whole answers
+    def __init__(self, voting: "Voting", prior: Prior) -> None:
+        self.tally = Tally(voting.budget)  # of whole answers
         self._prior = prior
-        self._election = election
-        self._calibration = calibration
+        self._election = voting.election
+        self._calibration = voting.calibration
+        self._extractor = voting.extractor
         self._answer: str | None = None
-        self._extractor = extractor
-        self._keys = extractor.keys()
+        self._keys = voting.extractor.keys()
         self._seen: list[Evidence] = []
         self._texts: list[str] = []
         self._spellings: dict[str, Counter[str]] = {}
@@ -221,10 +214,12 @@ class FieldBallot(Ballot):
     may_repeat = True
     quick = False
 
-    def __init__(self, structure: Structure, budget: int, prior: Prior = UNIVERSAL) -> None:
-        super().__init__(structure, budget, prior)
+    def __init__(self, voting: "Voting", prior: Prior, structure: Structure) -> None:
+        super().__init__(voting, prior)
         self._structure = structure
-        self._fields = FieldTallies(budget, ignore=structure.ignore, compare=structure.compare, allows=structure.allows)
+        self._fields = FieldTallies(
+            voting.budget, ignore=structure.ignore, compare=structure.compare, allows=structure.allows
+        )
 
     async def add(self, response: Response) -> str | None:
         """Add all leaves to their tallies at once, since a vote may be cut short at any moment."""

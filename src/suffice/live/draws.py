@@ -66,9 +66,7 @@ class Draws(ABC):
         """The number of draws that the server can take now without getting much slower."""
 
     @abstractmethod
-    def launch(
-        self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
-    ) -> list[int]:
+    def launch(self, draws: int, tally: Tally, *, single: bool = False, streamed: bool = False) -> list[int]:
         """Start draws; return their numbers.
 
         `single` ones arrive each for itself, and `streamed` ones can surely be cancelled. Panels choose by the tally.
@@ -129,9 +127,7 @@ class ServerDraws(Draws):
         host = self._server.host
         return host.capabilities.pace.most_idle - host.demand
 
-    def launch(
-        self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
-    ) -> list[int]:
+    def launch(self, draws: int, tally: Tally, *, single: bool = False, streamed: bool = False) -> list[int]:
         numbers = list(islice(self._numbers, draws))
         common = self._request
         for number in numbers:

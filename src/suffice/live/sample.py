@@ -225,9 +225,7 @@ class CalledDraws(Draws):
     def room(self) -> int:
         return self._concurrency - self.in_flight
 
-    def launch(
-        self, draws: int, tally: Tally | None = None, *, single: bool = True, streamed: bool = False
-    ) -> list[int]:
+    def launch(self, draws: int, tally: Tally, *, single: bool = True, streamed: bool = False) -> list[int]:
         numbers = list(islice(self._numbers, draws))
         for number in numbers:
             self._begin(self._draw(number), 1)

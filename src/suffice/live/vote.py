@@ -160,11 +160,8 @@ class Vote:
         self._voting = voting
         self._controller = voting.controller.for_question(random)
         self._prior = prior_of(self._controller)
-        self.ballot = (
-            FieldBallot(voting.extractor.structure, voting.budget, self._prior)
-            if voting.extractor.structure
-            else Ballot(voting.extractor, voting.budget, self._prior, voting.election, voting.calibration)
-        )
+        structure = voting.extractor.structure
+        self.ballot = FieldBallot(voting, self._prior, structure) if structure else Ballot(voting, self._prior)
         self._watch = watch
         self._span = span
         self._limit: TimeLimit | None = None

@@ -54,23 +54,19 @@ class RetryPolicy:
 
     Draws, scouts and relayed requests all go by it: for other rules, give `Server` a subclass.
 
-    Args:
-        retries: The most times that a request is sent again.
-        max_pause_seconds: The longest `Retry-After` that is waited for.
-        max_wait_seconds: The longest that a request waits while the server refuses requests, all its tries together.
-        interactive: A client waits, who may send a failed request again: only refusals (429, 503) are retried here,
-            and the timeout bounds all tries together. Otherwise each try has the timeout, and whatever may pass is
-            retried.
-
     >>> busy, broken = StatusError(429, "busy", {"retry-after": "3"}), StatusError(401, "no such key", {})
     >>> RetryPolicy().wait(busy, 0), RetryPolicy().wait(broken, 0), RetryPolicy(retries=2).wait(busy, 2)
     (3.0, None, None)
     """
 
-    retries: int = RETRIES
-    max_pause_seconds: float = MAX_PAUSE_SECONDS
-    max_wait_seconds: float = math.inf
+    retries: int = RETRIES  # of one request, at most
+    max_pause_seconds: float = MAX_PAUSE_SECONDS  # the longest `Retry-After` that is waited for
+    max_wait_seconds: float = math.inf  # while the server refuses requests, for all tries together
     interactive: bool = False
+    """A client waits, who may retry: only 429 and 503 are retried, and the timeout bounds all tries together.
+
+    Otherwise each try has the timeout, and whatever may pass is retried.
+    """
 
     def for_patience(self, patience: float) -> "RetryPolicy":
         """Return the policy of a vote with this patience: 0 waits for any refusal to pass."""
