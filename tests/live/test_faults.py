@@ -16,7 +16,6 @@ from helpers.live import KEY, QUESTION, Ask, boxed
 
 import suffice
 from suffice.live.servers import clients
-from suffice.live.servers import server as live_server
 from suffice.live.servers.hosts import DrawRequest
 from suffice.testing import FakeServer, Reply, completion
 
@@ -61,7 +60,7 @@ def test_a_fault_that_passes_costs_nothing(ask: Ask, fault: str) -> None:
 def test_a_fault_that_stays_fails_with_the_outcome_so_far(
     ask: Ask, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_server, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("suffice.live.dialects.base.MOST_BYTES", 1 << 20)
     faults = FAULTS | {
         "401": Reply({"error": {"message": f"Incorrect API key provided: {KEY}"}}, 401),
         "endless": Reply(b" " * 65536, endless=True),

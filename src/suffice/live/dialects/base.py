@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, ClassVar
 
-from suffice.live.dialects.sse import DONE, Delta, Ended, EventDecoder, Failed, Piece, TokenUsage, data_of
+from suffice.live.dialects.sse import DONE, MOST_BYTES, Delta, Ended, EventDecoder, Failed, Piece, TokenUsage, data_of
+from suffice.live.servers.retry import TooLongError
 from suffice.live.signals import load
 from suffice.response import Response
 
@@ -27,11 +28,12 @@ class FieldError(Exception):
 
 
 class StreamReader:
-    """Reads one stream as it arrives: counts its tokens and joins its reply."""
+    """Reads one reply as it arrives, whole or as a stream, whose tokens it counts."""
 
     def __init__(self, dialect: "Dialect", signals: bool = False) -> None:
         self.sent = False  # whether a request is with the server, which may charge for it
         self._dialect = dialect
+        self._signals = signals
         self._load = load if signals else json.loads
         self.restart()
 
@@ -42,21 +44,30 @@ class StreamReader:
         self.streamed = False  # whether the server streams at all
         self.closed = False  # whether the stream has told its end or an error
         self.text = ""
+        self.body = bytearray()  # of a reply that is no stream
+        self._size = 0
         self._reply: dict[str, Any] = {}
         self._ended = False
         self._fault = ""
 
     def feed(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._size > MOST_BYTES:
+            raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
+        if not self.streamed:
+            self.body += data
         for event in self.decoder.feed(data):
             self.read(event)
 
-    def response(self) -> Response:
-        """Return the response of the stream; MalformedError if it is none or ends early."""
+    def responses(self, draws: int = 1) -> list[Response]:
+        """Return the responses of the reply; MalformedError if it is none or its stream ends early."""
         self.feed(b"\n\n")  # some servers leave the last line without its end
+        if not self.streamed:
+            return self._dialect.read(bytes(self.body), draws, self._signals)
         if self._fault or not self._ended:
             raise MalformedError(self._fault or "a stream that ends before its response does")
         try:
-            return self._dialect.responses(self._reply, 1)[0]
+            return self._dialect.responses(self._reply, 1)
         except UNREADABLE:
             raise MalformedError("no stream of a response") from None
 

@@ -3,7 +3,7 @@
 import re
 from typing import Literal, NamedTuple
 
-MAX_EVENT_BYTES = 64 << 20  # what a whole reply may have: a longer event has no end
+MOST_BYTES = 64 << 20  # a longer reply is no answer, and a longer event has no end
 DONE = b"[DONE]"
 
 _END_OF_EVENT = re.compile(rb"\r?\n\r?\n|\r\r")
@@ -64,7 +64,7 @@ class EventDecoder:
             events.append(bytes(self.rest[start : end.end()]))
             start = end.end()
         del self.rest[:start]
-        if len(self.rest) > MAX_EVENT_BYTES:
+        if len(self.rest) > MOST_BYTES:
             self.rest.clear()
         return events
 

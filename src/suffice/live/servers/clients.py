@@ -12,9 +12,8 @@ from weakref import WeakKeyDictionary
 
 from suffice.errors import OptionError
 from suffice.live.dialects import CHAT, DIALECTS, Dialect
-from suffice.live.servers import server
 from suffice.live.servers.hosts import Host, ServerCapabilities
-from suffice.live.servers.retry import StatusError, TooLongError
+from suffice.live.servers.retry import StatusError
 from suffice.live.servers.server import Post
 from suffice.live.tracing import TRACING
 
@@ -71,10 +70,7 @@ def kind_of(client: Any) -> tuple[Any, str]:
 
 
 def poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
-    """Send a request and read the body piece by piece: an endless response must have an end here.
-
-    The client knows its paths itself.
-    """
+    """Send requests by a client, which knows its paths itself."""
     package, _ = kind_of(client)
     quick = client.with_options(max_retries=0, timeout=timeout)
     resource = quick.chat.completions if dialect is CHAT else getattr(quick, dialect.name)
@@ -82,26 +78,23 @@ def poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
     if dialect is not CHAT:
         create = _with_extras(create)
 
-    def post_blocking(request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
-        body = bytearray()
+    def post_blocking(request: dict[str, Any], feed: Callable[[bytes], object]) -> None:
         with _our_errors(package), create(**request) as reply:
             for chunk in reply.iter_bytes():
-                _take(chunk, body, show)
-        return bytes(body)
+                feed(chunk)
 
     executor = None if is_async(client) else ThreadPoolExecutor(threads, "suffice-draw")
 
-    async def post(path: str, request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
+    async def post(path: str, request: dict[str, Any], feed: Callable[[bytes], object]) -> None:
         # Here, for threads do not know what is current.
         request = {**request, "extra_headers": TRACING.passed_on(dict(request.get("extra_headers") or {}))}
         if executor:
-            return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request, show)
-        body = bytearray()
+            await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request, feed)
+            return
         with _our_errors(package):
             async with create(**request) as reply:
                 async for chunk in reply.iter_bytes():
-                    _take(chunk, body, show)
-        return bytes(body)
+                    feed(chunk)
 
     return post
 
@@ -116,13 +109,6 @@ def _with_extras(create: Any) -> Any:
         return create(**{name: value for name, value in request.items() if name in known} | {"extra_body": body})
 
     return sent
-
-
-def _take(chunk: bytes, body: bytearray, show: Callable[[bytes], object]) -> None:
-    body += chunk
-    show(chunk)
-    if len(body) > server.MOST_BYTES:
-        raise TooLongError(f"a response of more than {server.MOST_BYTES >> 20} MiB")
 
 
 @contextmanager

@@ -18,14 +18,13 @@ from suffice.live.servers.retry import BUSY, PausedError, RetryPolicy, StatusErr
 from suffice.response import Response
 
 TIMEOUT = 600.0  # seconds that a request may take
-MOST_BYTES = 64 << 20  # a longer body is no answer
 RETURNS = 3  # times that one request may come to the same server
 LONG = 1 << 20  # bytes; a longer body with log probabilities is read in a thread
 WITH_SIGNALS = 4  # draws of one request where log probabilities come with them: some two kilobytes a token
 USUAL = RetryPolicy()
 
-Post = Callable[[str, dict[str, Any], Callable[[bytes], object]], Awaitable[bytes]]
-"""Send a request to a path, and return the body of the reply, which is shown as it arrives.
+Post = Callable[[str, dict[str, Any], Callable[[bytes], object]], Awaitable[None]]
+"""Send a request to a path, and give the body of the reply to a reader as it arrives.
 
 It raises StatusError, ConnectionError, TimeoutError and TooLongError.
 """
@@ -112,7 +111,7 @@ class Server:
         path = self.dialect.path(fields, request.streamed)
         plain = self.dialect.request(fields, draws, request.streamed)
 
-        async def send_once(top: int | None) -> bytes:
+        async def send_once(top: int | None) -> None:
             reader.restart()
             body = dict(plain) if top is None else self.dialect.with_signals(plain, top)
             if not self.capabilities.takes_stream_options:
@@ -128,20 +127,12 @@ class Server:
             self.capabilities.takes_stream_options = False  # an older server: it then tells no tokens
             return await send_once(top)
 
-        def read(body: bytes) -> list[Response]:
-            if not request.streamed or body.lstrip().startswith(b"{"):
-                return self.dialect.read(body, draws, request.signals)
-            if not reader.streamed:  # it came compressed, though nobody asked for that
-                reader.restart()
-                reader.feed(body)
-            return [reader.response()]
-
         async def send_and_read() -> list[Response]:
             begun, before = time.monotonic(), self.host.demand
-            body = await self.handling_refused_signals(request, send_once)
+            await self.handling_refused_signals(request, send_once)
             seconds, demand = time.monotonic() - begun, (before + self.host.demand) // 2
-            long = request.signals and len(body) >= LONG
-            responses = await asyncio.to_thread(read, body) if long else read(body)
+            long = request.signals and len(reader.body) >= LONG
+            responses = await asyncio.to_thread(reader.responses, draws) if long else reader.responses(draws)
             self.capabilities.pace.saw(seconds, max((one.tokens or 0 for one in responses), default=0), demand)
             return [replace(one, seconds=round(seconds, 3)) for one in responses]
 
