@@ -232,10 +232,8 @@ class ServerDraws(Draws):
 
     def _arrive(self, number: int, arrived: Response | Failure) -> None:
         span, host = self._spans.pop(number), self._server.host.name
-        if isinstance(arrived, Response):
-            span.brought(arrived, host)
-        else:
-            span.brought(None, host)
+        span.brought(arrived if isinstance(arrived, Response) else None, host)
+        if isinstance(arrived, Failure):
             span.failed(arrived.cause, arrived.message)
         span.end()
         self._arrived.put_nowait(arrived)

@@ -125,10 +125,10 @@ class TimeLimit:
             return None
         return "patience" if self.timeout.when() == self._patience_ends else "deadline"
 
-    def begin_patience(self, first_seconds: float) -> None:
+    def begin_patience(self, responses: Sequence[Response]) -> None:
         """Limit the vote to a multiple of the seconds that its first response took."""
-        if self._patience and self._patience_ends == inf:
-            seconds = max(SHORTEST_PATIENCE, self._patience * first_seconds)
+        if self._patience and responses and self._patience_ends == inf:
+            seconds = max(SHORTEST_PATIENCE, self._patience * responses[0].seconds)
             self._patience_ends = asyncio.get_running_loop().time() + seconds
             self.timeout.reschedule(min(self._patience_ends, self.timeout.when() or inf))
 
@@ -197,17 +197,14 @@ class Vote:
 
     async def _draw(self, deadline_seconds: float | None) -> str:
         """Draw to the end, and return the stop reason."""
-        prepared = None
-        if not is_ready(self.tally.budget, self._prior):
-            # The first confidence with a budget takes a while: it is prepared while responses are on the way.
-            prepared = asyncio.create_task(in_thread(prepare, self.tally.budget, self._prior))
         self._limit = limit = TimeLimit(deadline_seconds, self._voting.patience)
-        flow = self._voting.flow
+        budget, flow = self.tally.budget, self._voting.flow
         try:
             async with limit.timeout:
-                broken_off = await (in_flow(self, flow) if flow else in_rounds(self))
-                if prepared:
-                    await prepared
+                drawing = in_flow(self, flow) if flow else in_rounds(self)
+                # The first confidence with a budget takes a while: it is prepared while responses are on the way.
+                preparing = in_thread(prepare, budget, self._prior, unless=is_ready(budget, self._prior))
+                broken_off, _ = await asyncio.gather(drawing, preparing)
                 return broken_off or ("controller" if self.tally.left else "budget")
         except TimeoutError:
             if not limit.reached:
@@ -252,7 +249,8 @@ class Vote:
         else:
             answer = await self.ballot.add(arrived)
             self.responses.append(replace(arrived, answer=answer))
-            self._begin_patience()
+            if self._limit:
+                self._limit.begin_patience(self.responses)
         await self._tell(self.draws.in_flight)
 
     def end_round(self) -> None:
@@ -268,7 +266,8 @@ class Vote:
             asked = await in_thread(self._asked, unless=quick)
             if self.is_last_round:
                 asked = min(LAST_ROUND * asked, self.tally.left)
-        self._begin_patience()  # after a scout here: making a plan is no fault of the server
+        if self._limit:  # after a scout it begins here: making a plan is no fault of the server
+            self._limit.begin_patience(self.responses)
         sureness = await in_thread(self.ballot.sureness) if self._watch else (None, None)
         self._span.decided(self.tally, asked, *sureness)
         await self._tell(0, asked, sureness)
@@ -302,10 +301,6 @@ class Vote:
         copies = len(self.responses) > 1 and len(texts) == 1
         long = not self.ballot.may_repeat and len(next(iter(texts), None) or "") > LONG
         return copies and (self._voting.greedy or long)
-
-    def _begin_patience(self) -> None:
-        if self._limit and self.responses:
-            self._limit.begin_patience(self.responses[0].seconds)
 
     @property
     def is_last_round(self) -> bool:

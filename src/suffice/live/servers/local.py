@@ -66,11 +66,8 @@ class LocalServer(AbstractContextManager["LocalServer"]):
 
     def close(self) -> None:
         """End the server."""
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream:
-                stream.close()
+        with self._process:  # which waits for it, and closes its pipes
+            self._process.kill()
 
 
 def _embedded() -> Path:
