@@ -19,8 +19,7 @@ class Audit:
     samples_full: int
     tokens: int
     tokens_full: int
-    once_agreed: bool
-    """Whether one response, the first, would have agreed too."""
+    once_agreed: bool  # the first response alone
     model: str = ""
     topic: str = ""
 

@@ -158,10 +158,7 @@ class Ballot:
         return sure, _least(certainty(tally, self._prior) for tally in tallies)
 
     def _sureness(self, tally: Tally, leads: bool = True) -> tuple[float | None, float | None]:
-        """Return confidence and certainty of a leader; None of what does not lead, or was said by several voters.
-
-        The model of answers is of one voter.
-        """
+        """Return confidence and certainty of a leader; the model of answers is of one voter alone."""
         if not leads or any(tally.voters):
             return None, None
         ready = is_ready(tally.budget, self._prior)

@@ -40,20 +40,16 @@ class Voting:
     extractor: Extractor
     budget: int = DEFAULT_BUDGET
     flow: Flow | None = None
-    asked: bool = True
-    """Whether somebody asked for a vote: then weak evidence of an answer counts too."""
-    named: bool = True
-    """Whether the client named the budget, or asked for the vote: only then is anything saved."""
+    asked: bool = True  # somebody asked for a vote: then weak evidence of an answer counts too
+    named: bool = True  # the client named the budget, or asked for the vote: only then is anything saved
     greedy: bool = False  # all responses are the same
     streamed: bool = False  # in rounds too, so that a client sees tokens arrive
     signals: bool = False  # with log probabilities
     election: Election | None = None  # None for the plain majority
     source: Callable[..., Draws] = ServerDraws
     calibration: "Calibration | None" = None
-    threshold: float | None = None
-    """The probability to be right from which on an answer is sure enough."""
-    patience: float = 0.0
-    """The most time of a vote, in multiples of that of its first response; 0 for no end."""
+    threshold: float | None = None  # the probability to be right from which on an answer is sure enough
+    patience: float = 0.0  # the most time of a vote, in multiples of its first response's; 0 for no end
 
     @property
     def wants_signals(self) -> bool:
@@ -155,8 +151,7 @@ class Vote:
         self.responses: list[Response] = []  # in the order of the tally
         self.failures: list[Failure] = []
         self.uncounted: dict[int, Response | Failure] = {}  # in flow, by number: others come first
-        self.ended: Outcome | None = None
-        """The outcome once it has ended, also if it was cancelled."""
+        self.ended: Outcome | None = None  # also of a vote that was cancelled
         self._voting = voting
         self._controller = voting.controller.for_question(random)
         self._prior = prior_of(self._controller)

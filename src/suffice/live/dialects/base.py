@@ -159,10 +159,7 @@ class Dialect(ABC):
         return dict(request)
 
     def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
-        """Return the responses of a reply, at most as many as were asked for; MalformedError if it is none.
-
-        With `signals`, its log probabilities become signals, and are taken out of it.
-        """
+        """Return the responses of a reply, whose log probabilities become signals; MalformedError if it is none."""
         try:
             return self.responses(load(body) if signals else json.loads(body), draws)
         except UNREADABLE:
@@ -248,8 +245,7 @@ def model_in(body: Mapping[str, Any]) -> str | None:
 
 
 MOST_PARTS = 1000  # of one reply: more blocks or tool calls are a server's mistake
-UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
-"""What reading a wrong reply may raise."""
+UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)  # what a wrong reply may raise
 
 
 def _beginning(body: bytes) -> str:

@@ -18,8 +18,7 @@ _FINISH = {
     "refusal": "content_filter",
 }
 
-_CLIENT_TOOLS = ("custom", "bash_", "text_editor_", "memory_")
-"""Prefixes of the types of tools that the client runs."""
+_CLIENT_TOOLS = ("custom", "bash_", "text_editor_", "memory_")  # prefixes of the types that the client runs
 
 _KINDS = {
     "invalid_api_key": "authentication_error",
@@ -170,8 +169,7 @@ _DELTAS: dict[str, tuple[str, Any]] = {
 }
 """The field and the kind of piece of each delta."""
 
-_GROWING = {"text": ("text_delta",), "thinking": ("thinking_delta", "signature_delta")}
-"""The deltas by which blocks with a text grow."""
+_GROWING = {"text": ("text_delta",), "thinking": ("thinking_delta", "signature_delta")}  # blocks, and their deltas
 
 
 def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:

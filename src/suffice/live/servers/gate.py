@@ -16,19 +16,10 @@ STAGGER = 0.005  # seconds between the starts of others: a 429 arrives before al
 LONGEST_PAUSE = 3600.0  # seconds
 
 TOO_MANY, MOST = 0.05, 2 / 3
-"""Parts of refusals among replies: more than the one shows that too much is asked, and below it they are mishaps.
-
-A pace that was taken before is slowed down for more than the other only: less may be chance, which no pace mends.
-"""
-
-REMEMBERED = 32  # replies that this part is taken over, more or less
-
+"""Shares of refusals: fewer than the one are mishaps, and a pace that was taken slows down beyond the other alone."""
+REMEMBERED = 32  # replies that this share is taken over, more or less
 IN_A_ROW = 3
-"""All wait when so many requests in a row were refused: one between them that was not shows that it was chance.
-
-Where none was taken so far, one is enough.
-"""
-
+"""Refusals after which all wait: one that was taken between them shows chance. If none was taken yet, one is enough."""
 SLOWEST, FASTEST = 0.2, 1000  # requests a second: the pace is never slower, and is none beyond
 
 
@@ -59,10 +50,7 @@ class Gate:
         return max(0.0, self._paused_until - time.monotonic())
 
     async def enter(self, age: float, ends: float = inf, max_pause: float = inf) -> float:
-        """Wait for one's turn, a question of a smaller `age` first; return the moment when it came.
-
-        PausedError if it `ends` before a pause does, or the pause is longer than `max_pause` seconds.
-        """
+        """Wait for one's turn, a smaller `age` first, and return when it came; PausedError if a pause is too long."""
         entry = (age, next(self._order), asyncio.Event())
         insort(self._waiting, entry)
         try:

@@ -127,8 +127,7 @@ class ServerCapabilities:
 
     takes_stream_options: bool = True
     pace: Pace = field(default_factory=Pace)
-    counts_first: bool | None = None
-    """Whether it counts the tokens of the first of several responses alone, if that is known."""
+    counts_first: bool | None = None  # the tokens of the first of several responses alone, if that is known
     _known: dict[tuple[str, str], tuple[Any, float]] = field(default_factory=dict)  # the value, when it expires
     _told: set[str] = field(default_factory=set)
 
@@ -138,11 +137,7 @@ class ServerCapabilities:
         return most
 
     def learn_most(self, request: DrawRequest, most: int, refusal: str = "") -> None:
-        """Remember the most responses that it gives for one request to the model.
-
-        A refusal of more that is not about the number alone, as of several at temperature 0, says nothing of requests
-        of another kind.
-        """
+        """Remember the most responses of one request to the model, or of its kind if a refusal is not about n alone."""
         of_number = not refusal or (_OF_NUMBER.search(refusal) and not _OF_MORE.search(refusal))
         name = request.model if of_number else request.kind
         self._remember("most", name, max(1, min(most, self._recall("most", name, maxsize))))

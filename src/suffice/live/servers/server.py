@@ -24,10 +24,7 @@ WITH_SIGNALS = 4  # draws of one request where log probabilities come with them:
 USUAL = RetryPolicy()
 
 Post = Callable[[str, dict[str, Any], Callable[[bytes], object]], Awaitable[None]]
-"""Send a request to a path, and give the body of the reply to a reader as it arrives.
-
-It raises StatusError, ConnectionError, TimeoutError and TooLongError.
-"""
+"""Sends a request to a path, and feeds a reader; raises StatusError, ConnectionError, TimeoutError or TooLongError."""
 
 
 T = TypeVar("T")
@@ -70,12 +67,9 @@ class Server:
     dialect: Dialect = CHAT
     retry: RetryPolicy = USUAL
     timeout: float = TIMEOUT
-    model: str | None = None
-    """It is asked of servers that have it."""
-    key: str = ""
-    """Clients with the same key share a server's limits; ours is none."""
-    exact_usage: bool = False
-    """Whether the server must count the tokens of every draw, even with a request for each."""
+    model: str | None = None  # servers without it are not asked
+    key: str = ""  # clients with the same key share a server's limits; ours is none
+    exact_usage: bool = False  # the server must count the tokens of every draw, even with a request for each
     question: QuestionContext = field(default_factory=QuestionContext)
 
     def for_question(self, has_fallback: Callable[[], bool] = lambda: False) -> "Server":
@@ -147,10 +141,7 @@ class Server:
     async def handling_refused_signals(
         self, request: DrawRequest, send_once: Callable[[int | None], Awaitable[T]]
     ) -> T:
-        """Send a request with as many log probabilities as the server tells, and None for none.
-
-        If the server refuses them, send it again with fewer; if that helps, remember it.
-        """
+        """Send a request with as many log probabilities as the server takes, None for none, and remember them."""
         first = top = self._top(request)
         while True:
             try:
