@@ -52,18 +52,16 @@ class Loop(asyncio.SelectorEventLoop):
 class Simulated(Upstream):
     """The server, asked without HTTP."""
 
-    async def post(self, path: str, body: dict[str, Any], show: Show) -> bytes:
+    async def post(self, path: str, body: dict[str, Any], feed: Show) -> None:
         drawn = [cut(self.draw(body["messages"][0]["content"]), body["max_tokens"]) for _ in range(body.get("n") or 1)]
         if body.get("stream"):
-            pieces = []
             async for piece in self.stream(drawn[0]):
-                show(piece)
-                pieces.append(piece)
-            return b"".join(pieces)
+                feed(piece)
+            return
         tokens = await asyncio.gather(*(self.generate(one.tokens) for one in drawn))
         said = [{"message": {"content": self.text(one.answer, one.tokens)}} for one in drawn]
         choices = [{"index": place, **one, "finish_reason": "stop"} for place, one in enumerate(said)]
-        return json.dumps({"choices": choices, "usage": {"completion_tokens": sum(tokens)}}).encode()
+        feed(json.dumps({"choices": choices, "usage": {"completion_tokens": sum(tokens)}}).encode())
 
 
 class Knowing(Controller):

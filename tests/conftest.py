@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from helpers.live import be_quick
+from helpers.live import Ask, ask_async, ask_sync, be_quick
 from hypothesis import settings
 
 import suffice
@@ -63,6 +63,13 @@ def write_pool(tmp_path: Path) -> Callable[..., Path]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Back-off without the waiting, and no memory of other servers."""
     be_quick(monkeypatch)
+
+
+@pytest.fixture(params=[ask_sync, ask_async], ids=["sync", "async"])
+def ask(request: pytest.FixtureRequest) -> Ask:
+    """Asks a scripted server, with a client that blocks or one that is awaited."""
+    chosen: Ask = request.param
+    return chosen
 
 
 @pytest.fixture(scope="session")

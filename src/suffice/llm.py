@@ -13,7 +13,6 @@ from click.core import ParameterSource
 from pluggy import HookimplMarker
 
 from suffice.errors import SufficeError
-from suffice.live.outcome import Outcome
 from suffice.live.sample import run_in_thread, vote_on
 from suffice.live.sampling import Sampling
 from suffice.response import Response
@@ -82,7 +81,7 @@ def suffice(
             text, usage = reply.text(), reply.usage()
             return Response(text, None, usage.output, prompt_tokens=usage.input or 0)
 
-        outcome: Outcome = run_in_thread(lambda: vote_on(lambda number: asyncio.to_thread(draw), question, sampling))
+        outcome = run_in_thread(lambda: vote_on(lambda number: asyncio.to_thread(draw), question, sampling))
     except (SufficeError, llm.UnknownModelError, llm.ModelError, ValueError) as error:
         raise click.ClickException(str(error).strip("'\"")) from None
     if as_json:

@@ -41,7 +41,7 @@ class Parley(Dialect):
     def messages(self, fields: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         return [{"role": "user", "content": line} for line in fields.get("lines", ())]
 
-    def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
+    def request(self, fields: Mapping[str, Any], draws: int, streamed: bool) -> dict[str, Any]:
         return {name: value for name, value in fields.items() if name != "model"}
 
     def responses(self, reply: dict[str, Any], draws: int) -> list[Response]:

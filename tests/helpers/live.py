@@ -2,7 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from functools import wraps
 from itertools import count, cycle, islice
 from typing import Any, TypeVar
 
@@ -56,17 +58,38 @@ def until(holds: Callable[[], T], seconds: float = 60) -> T:
     return held
 
 
-def ask_sync(server: FakeServer, **options: Any) -> suffice.Outcome:
-    with openai.OpenAI(base_url=server.base_url, api_key=KEY) as client:
-        return suffice.sample(client, QUESTION, model="fake", **options)
+def serving(server: FakeServer | Script) -> AbstractContextManager[FakeServer]:
+    """A server that runs, or one of its own for a script."""
+    return nullcontext(server) if isinstance(server, FakeServer) else FakeServer(server)
 
 
-def ask_async(server: FakeServer, **options: Any) -> suffice.Outcome:
+def ask_sync(server: FakeServer | Script, *, call: Ask = suffice.sample, **options: Any) -> suffice.Outcome:
+    with serving(server) as one, openai.OpenAI(base_url=one.base_url, api_key=KEY) as client:
+        return call(client, QUESTION, model="fake", **options)
+
+
+def ask_async(
+    *servers: FakeServer | Script, call: Callable[..., Any] = suffice.asample, **options: Any
+) -> suffice.Outcome:
     async def main() -> suffice.Outcome:
-        async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
-            return await suffice.asample(client, QUESTION, model="fake", **options)
+        async with AsyncExitStack() as stack:
+            running = [stack.enter_context(serving(server)) for server in servers]
+            made = [openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) for server in running]
+            own = [await stack.enter_async_context(client) for client in made]
+            outcome: suffice.Outcome = await call(own if len(own) > 1 else own[0], QUESTION, model="fake", **options)
+            return outcome
 
     return asyncio.run(main())
+
+
+def awaited(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Let a test be a coroutine function."""
+
+    @wraps(test)
+    def run(*arguments: Any, **options: Any) -> None:
+        asyncio.run(test(*arguments, **options))
+
+    return run
 
 
 def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:

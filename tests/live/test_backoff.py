@@ -8,7 +8,7 @@ from typing import Any
 
 import openai
 import pytest
-from helpers.live import KEY, QUESTION, boxed
+from helpers.live import KEY, QUESTION, ask_async, awaited, boxed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,18 +23,6 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 NUMBERS = count()
 GREEDY = "n must be 1 when using greedy sampling"
-
-
-def sample(*servers: FakeServer, **options: Any) -> suffice.Outcome:
-    async def main() -> suffice.Outcome:
-        clients = [openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) for server in servers]
-        try:
-            return await suffice.asample(clients, QUESTION, model="fake", **options)
-        finally:
-            for client in clients:
-                await client.close()
-
-    return asyncio.run(main())
 
 
 def varied(request: dict[str, Any], number: int) -> list[str | None]:
@@ -61,8 +49,8 @@ def test_a_greedy_request_whose_n_is_refused_leaves_others_theirs() -> None:
         return [boxed(42)] * request.get("n", 1)
 
     with FakeServer(script) as server:
-        assert sample(server, controller="sc:draws=4", temperature=1e-6).samples == 4
-        assert sample(server, controller="sc:draws=4", temperature=1.0).samples == 4
+        assert ask_async(server, controller="sc:draws=4", temperature=1e-6).samples == 4
+        assert ask_async(server, controller="sc:draws=4", temperature=1.0).samples == 4
     assert server.requests[-1]["n"] == 4, "its prompt is computed once"
 
 
@@ -99,170 +87,148 @@ def exhaust(gate: Gate, seconds: float) -> None:
     assert paused == [False] * (live_gate.IN_A_ROW - 1) + [True]
 
 
-def test_a_pause_holds_for_all_and_the_oldest_question_goes_first() -> None:
-    async def main() -> list[str]:
-        gate, order = Gate(), list[str]()
+@awaited
+async def test_a_pause_holds_for_all_and_the_oldest_question_goes_first() -> None:
+    gate, order = Gate(), list[str]()
 
-        async def ask(name: str, age: float) -> None:
-            await gate.enter(age)
-            order.append(name)
-            gate.leave()
-
-        gate.refuse(time.monotonic(), 0.05)
-        assert gate.pause > 0
-        waiting = [asyncio.create_task(ask(name, age)) for name, age in (("young", 3), ("old", 1), ("middle", 2))]
-        await asyncio.gather(*waiting)
-        assert gate.pause == 0
-        return order
-
-    assert asyncio.run(main()) == ["old", "middle", "young"]
-
-
-def test_whoever_can_t_wait_for_the_end_of_a_pause_is_told_at_once() -> None:
-    async def main() -> None:
-        gate = Gate()
-        gate.refuse(time.monotonic())
-        while gate.pause:
-            await asyncio.sleep(gate.pause)
-        gate.refuse(time.monotonic(), 50.0)
-        with pytest.raises(PausedError) as paused:
-            await gate.enter(0.0, time.monotonic() + 10)
-        assert 50 <= paused.value.retry_after < 52
-        patient = asyncio.create_task(gate.enter(0.0, time.monotonic() + 100, 120.0))
-        await asyncio.sleep(0)
-        assert not patient.done()
-        gate.refuse(time.monotonic(), 121.0)
-        with pytest.raises(PausedError):
-            await patient
-
-    asyncio.run(main())
-
-
-def test_a_cancelled_wait_leaves_no_trace() -> None:
-    async def main() -> None:
-        gate = Gate()
-        gate.refuse(time.monotonic(), 0.02)
-        waiting = [asyncio.create_task(gate.enter(age)) for age in range(3)]
-        await asyncio.sleep(0)
-        waiting[0].cancel()
-        await asyncio.gather(*waiting[1:])
-        assert waiting[0].cancelled()
-
-    asyncio.run(main())
-
-
-def test_a_new_server_is_not_asked_by_everybody_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_gate, "STAGGER", 60.0)
-
-    async def main() -> None:
-        gate = Gate()
-        entering = [asyncio.create_task(gate.enter(age)) for age in range(live_gate.FIRST + 10)]
-        await asyncio.sleep(0)
-        assert sum(task.done() for task in entering) == live_gate.FIRST
-        for _ in range(live_gate.FIRST):
-            gate.grant()
-        for _ in range(live_gate.FIRST):
-            gate.leave()
-        await asyncio.wait(entering, timeout=1.0)
-        assert all(task.done() for task in entering)
-
-    asyncio.run(main())
-
-
-def test_the_pace_is_four_fifths_of_what_was_granted_however_much_that_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-
-    async def main() -> None:
-        gate = Gate()
-        for _ in range(1000):  # more than are remembered
-            clock.now += 1 / 500
-            await gate.enter(0)
-            gate.grant()
-            gate.leave()
-        exhaust(gate, 0.0)  # not one mishap alone
-        for _ in range(3):
-            gate.refuse(clock.now)
-        clock.now += gate.pause
-        await gate.enter(0)
-        waiting = asyncio.create_task(gate.enter(0))
-        clock.now += 1 / 450
-        await asyncio.sleep(0)
-        assert not waiting.done(), "not as fast as it was granted"
-        clock.now += 1 / 350 - 1 / 450
+    async def ask(name: str, age: float) -> None:
+        await gate.enter(age)
+        order.append(name)
         gate.leave()
-        await asyncio.sleep(0)
-        assert waiting.done(), "nor much slower"
 
-    asyncio.run(main())
+    gate.refuse(time.monotonic(), 0.05)
+    assert gate.pause > 0
+    await asyncio.gather(*(ask(name, age) for name, age in (("young", 3), ("old", 1), ("middle", 2))))
+    assert gate.pause == 0
+    assert order == ["old", "middle", "young"]
 
 
-def test_a_mishap_now_and_then_sets_no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+@awaited
+async def test_whoever_can_t_wait_for_the_end_of_a_pause_is_told_at_once() -> None:
+    gate = Gate()
+    gate.refuse(time.monotonic())
+    while gate.pause:
+        await asyncio.sleep(gate.pause)
+    gate.refuse(time.monotonic(), 50.0)
+    with pytest.raises(PausedError) as paused:
+        await gate.enter(0.0, time.monotonic() + 10)
+    assert 50 <= paused.value.retry_after < 52
+    patient = asyncio.create_task(gate.enter(0.0, time.monotonic() + 100, 120.0))
+    await asyncio.sleep(0)
+    assert not patient.done()
+    gate.refuse(time.monotonic(), 121.0)
+    with pytest.raises(PausedError):
+        await patient
+
+
+@awaited
+async def test_a_cancelled_wait_leaves_no_trace() -> None:
+    gate = Gate()
+    gate.refuse(time.monotonic(), 0.02)
+    waiting = [asyncio.create_task(gate.enter(age)) for age in range(3)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    await asyncio.gather(*waiting[1:])
+    assert waiting[0].cancelled()
+
+
+@awaited
+async def test_a_new_server_is_not_asked_by_everybody_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_gate, "STAGGER", 60.0)
+    gate = Gate()
+    entering = [asyncio.create_task(gate.enter(age)) for age in range(live_gate.FIRST + 10)]
+    await asyncio.sleep(0)
+    assert sum(task.done() for task in entering) == live_gate.FIRST
+    for _ in range(live_gate.FIRST):
+        gate.grant()
+    for _ in range(live_gate.FIRST):
+        gate.leave()
+    await asyncio.wait(entering, timeout=1.0)
+    assert all(task.done() for task in entering)
+
+
+@awaited
+async def test_the_pace_is_four_fifths_of_what_was_granted_however_much_that_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     clock = Clock(monkeypatch)
+    gate = Gate()
+    for _ in range(1000):  # more than are remembered
+        clock.now += 1 / 500
+        await gate.enter(0)
+        gate.grant()
+        gate.leave()
+    exhaust(gate, 0.0)  # not one mishap alone
+    for _ in range(3):
+        gate.refuse(clock.now)
+    clock.now += gate.pause
+    await gate.enter(0)
+    waiting = asyncio.create_task(gate.enter(0))
+    clock.now += 1 / 450
+    await asyncio.sleep(0)
+    assert not waiting.done(), "not as fast as it was granted"
+    clock.now += 1 / 350 - 1 / 450
+    gate.leave()
+    await asyncio.sleep(0)
+    assert waiting.done(), "nor much slower"
 
-    async def main() -> None:
-        gate = Gate()
-        for number in range(200):
-            started = await gate.enter(0)
-            gate.refuse(started) if number % 50 == 49 else gate.grant()
-            gate.leave()
-            clock.now += 20.0
-        await asyncio.gather(*(gate.enter(age) for age in range(50)))  # the clock stands still: nobody has to wait
 
-    asyncio.run(main())
+@awaited
+async def test_a_mishap_now_and_then_sets_no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    gate = Gate()
+    for number in range(200):
+        started = await gate.enter(0)
+        gate.refuse(started) if number % 50 == 49 else gate.grant()
+        gate.leave()
+        clock.now += 20.0
+    await asyncio.gather(*(gate.enter(age) for age in range(50)))  # the clock stands still: nobody has to wait
 
 
 @pytest.mark.parametrize(("taken", "pauses"), [([0], True), ([0, 2], False), ([0, 3], False)])
-def test_one_that_was_taken_between_refusals_shows_that_they_were_chance(
+@awaited
+async def test_one_that_was_taken_between_refusals_shows_that_they_were_chance(
     taken: list[int], pauses: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the requests in order: what was taken before the refused ones shows nothing."""
     clock = Clock(monkeypatch)
-
-    async def main() -> None:
-        gate = Gate()
-        for place in range(len(taken) + live_gate.IN_A_ROW):
-            started = await gate.enter(0)
-            clock.now += 0.001
-            if place not in taken:
-                gate.refuse(started, 5.0)
-            clock.now += 0.1 if gate.pause == 0 else 0.0
-        assert (gate.pause > 0) == pauses
-
-    asyncio.run(main())
+    gate = Gate()
+    for place in range(len(taken) + live_gate.IN_A_ROW):
+        started = await gate.enter(0)
+        clock.now += 0.001
+        if place not in taken:
+            gate.refuse(started, 5.0)
+        clock.now += 0.1 if gate.pause == 0 else 0.0
+    assert (gate.pause > 0) == pauses
 
 
-def test_where_refusals_are_chance_a_pace_that_was_taken_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+@awaited
+async def test_where_refusals_are_chance_a_pace_that_was_taken_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
-
-    async def main() -> float:
-        gate, begun = Gate(), clock.now
-        for number in range(200):
-            entering = asyncio.create_task(gate.enter(0))
+    gate, begun = Gate(), clock.now
+    for number in range(200):
+        entering = asyncio.create_task(gate.enter(0))
+        await asyncio.sleep(0)
+        while not entering.done():
+            clock.now += 0.001
             await asyncio.sleep(0)
-            while not entering.done():
-                clock.now += 0.001
-                await asyncio.sleep(0)
-            gate.refuse(entering.result(), 1.0) if number % 2 else gate.grant()
-            gate.leave()
-        return 200 / (clock.now - begun)
-
-    assert asyncio.run(main()) > 1.0
+        gate.refuse(entering.result(), 1.0) if number % 2 else gate.grant()
+        gate.leave()
+    assert 200 / (clock.now - begun) > 1.0
 
 
-def test_whoever_is_refused_alone_waits_alone() -> None:
+@awaited
+async def test_whoever_is_refused_alone_waits_alone() -> None:
     def script(request: dict[str, Any], number: int) -> Any:
         if number == 1:
             return Reply({"error": {"message": "busy"}}, 429, {"retry-after": "2"})
         return boxed(42)
 
-    async def main() -> tuple[float, ...]:
+    with FakeServer(script) as server:
         async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
             await suffice.asample(client, QUESTION, model="fake", controller="sc:draws=1")
             asking = (suffice.asample(client, QUESTION, model="fake", controller="sc:draws=1") for _ in range(3))
-            return tuple(outcome.seconds for outcome in await asyncio.gather(*asking))
-
-    with FakeServer(script) as server:
-        *others, refused = sorted(asyncio.run(main()))
+            *others, refused = sorted(outcome.seconds for outcome in await asyncio.gather(*asking))
     assert max(others) < 1.5 < 2.0 <= refused
 
 
@@ -315,7 +281,7 @@ def test_the_circuit_breaker_opens_after_failures_in_a_row_and_closes_little_by_
 
 def test_a_question_stays_on_its_server() -> None:
     with FakeServer(varied) as one, FakeServer(varied) as other:
-        assert sample(one, other, controller="esc:window=2", budget=6).samples == 6
+        assert ask_async(one, other, controller="esc:window=2", budget=6).samples == 6
         assert sorted([one.served, other.served]) == [0, 3]
 
 
@@ -324,9 +290,9 @@ def test_a_question_whose_server_dies_goes_on_at_another_with_its_tally(streamed
     def dies(request: dict[str, Any], number: int) -> Any:
         return varied(request, number) if number < 2 else Reply(completion([boxed(0)]), dropped=True)
 
-    flow = {"flow": suffice.Flow()} if streamed else {}
+    flow = suffice.Flow() if streamed else None
     with FakeServer(dies, streams=True) as first, FakeServer(varied, streams=True) as second:
-        outcome = sample(first, second, controller="asc", budget=6, retries=2, **flow)
+        outcome = ask_async(first, second, controller="asc", budget=6, retries=2, flow=flow)
     assert (outcome.samples, outcome.failures, outcome.stop_reason) == (6, (), "budget")
     assert len(outcome.votes) == 6 and first.served > 2 and second.served == 4
 
@@ -336,21 +302,21 @@ def test_a_server_that_is_gone_is_noticed_by_nobody() -> None:
         pass
     with FakeServer(only(42)) as there:
         for _ in range(3):
-            assert sample(gone, there, controller="sc:draws=2", retries=0).samples == 2
+            assert ask_async(gone, there, controller="sc:draws=2", retries=0).samples == 2
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 502, 503])
 def test_what_one_server_refuses_another_may_do(status: int) -> None:
     refusal = Reply({"error": {"message": "not here"}}, status)
     with FakeServer(lambda request, number: refusal) as bad, FakeServer(only(42)) as good:
-        assert sample(bad, good, controller="sc:draws=2", retries=1).votes == {"42": 2}
+        assert ask_async(bad, good, controller="sc:draws=2", retries=1).votes == {"42": 2}
 
 
 def test_a_refusal_of_the_request_itself_is_not_tried_elsewhere() -> None:
     refusal = Reply({"error": {"message": "bad request"}}, 400)
     servers = [FakeServer(lambda request, number: refusal) for _ in range(2)]
     with servers[0], servers[1], pytest.raises(suffice.SampleError, match="bad request"):
-        sample(*servers, controller="sc:draws=1")
+        ask_async(*servers, controller="sc:draws=1")
     assert sorted(server.served for server in servers) == [0, 1]
 
 
@@ -361,9 +327,9 @@ def test_estimated_tokens_are_no_more_than_possible_and_marked() -> None:
         return Reply(body | {"timings": {}})
 
     with FakeServer(llama) as server:
-        capped = sample(server, controller="sc:draws=3", max_tokens=40)
+        capped = ask_async(server, controller="sc:draws=3", max_tokens=40)
         assert [one.tokens for one in capped.responses] == [10, 40, 5]
         assert capped.usage_estimated and capped.to_json()["usage_estimated"]
-        assert [one.tokens for one in sample(server, controller="sc:draws=3").responses] == [10, 100, 5]
+        assert [one.tokens for one in ask_async(server, controller="sc:draws=3").responses] == [10, 100, 5]
     with FakeServer(only(42)) as server:
-        assert not sample(server, controller="sc:draws=3").usage_estimated
+        assert not ask_async(server, controller="sc:draws=3").usage_estimated

@@ -47,7 +47,7 @@ def test_a_reply_is_read_and_its_stream_says_the_same(name: str) -> None:
     reader = StreamReader(dialect)
     for event in (b": a comment\n\n", *dialect.events(told, False)):
         reader.feed(event)
-    streamed = reader.response()
+    (streamed,) = reader.responses()
     assert streamed == suffice.Response(**{**vars(read), "tokens": 20, "prompt_tokens": 10})
     assert streamed.reply == told
     assert reader.text == "It is 42." and reader.streamed and (reader.generated, reader.said) == (3, 2)
@@ -91,7 +91,7 @@ def test_content_in_parts_is_read_like_text() -> None:
     stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
     reader = StreamReader(chat)
     reader.feed(stream)
-    streamed = reader.response()
+    (streamed,) = reader.responses()
     assert (whole.text, whole.reasoning) == ("42", "6 * 7")
     assert (streamed.text, streamed.reasoning, reader.text) == ("42!", "6 * 7", "42!")
 
@@ -106,7 +106,7 @@ def test_thoughts_are_read_by_either_name(field: str) -> None:
     stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
     reader = StreamReader(DIALECTS["chat"])
     reader.feed(stream)
-    assert reader.response().reasoning == "6 * 7"
+    assert reader.responses()[0].reasoning == "6 * 7"
 
 
 # --- whatever a server sends
@@ -157,7 +157,7 @@ def test_no_body_makes_a_reader_raise_anything_else(body: bytes, dialect: Dialec
     reader = StreamReader(dialect)
     reader.feed(body)
     with suppress(MalformedError):
-        reader.response()
+        reader.responses()
 
 
 # --- the library

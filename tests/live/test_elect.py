@@ -24,7 +24,6 @@ def five(**options: Any) -> dict[str, Any]:
     return {"controller": "sc:draws=5", "concurrency": 1} | options
 
 
-@pytest.mark.parametrize("ask", [ask_sync, ask_async], ids=["sync", "async"])
 def test_the_election_weighs_and_both_winners_are_told(ask: Ask) -> None:
     with FakeServer(seven_then_42(), logprob=surely_42) as server:
         outcome, plain = ask(server, **five(elect=WEIGHTED)), ask(server, **five())

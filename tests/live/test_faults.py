@@ -12,21 +12,14 @@ from typing import Any
 import openai
 import pytest
 from helpers.commands import fails
-from helpers.live import KEY, QUESTION, Ask, ask_async, ask_sync, boxed
+from helpers.live import KEY, QUESTION, Ask, boxed
 
 import suffice
 from suffice.live.servers import clients
-from suffice.live.servers import server as live_server
 from suffice.live.servers.hosts import DrawRequest
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
-
-
-@pytest.fixture(params=[ask_sync, ask_async], ids=["sync", "async"])
-def ask(request: pytest.FixtureRequest) -> Ask:
-    chosen: Ask = request.param
-    return chosen
 
 
 def only_first(reply: Reply | list[str | None], times: int = 1) -> Callable[[dict[str, Any], int], Any]:
@@ -67,7 +60,7 @@ def test_a_fault_that_passes_costs_nothing(ask: Ask, fault: str) -> None:
 def test_a_fault_that_stays_fails_with_the_outcome_so_far(
     ask: Ask, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_server, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("suffice.live.dialects.base.MOST_BYTES", 1 << 20)
     faults = FAULTS | {
         "401": Reply({"error": {"message": f"Incorrect API key provided: {KEY}"}}, 401),
         "endless": Reply(b" " * 65536, endless=True),
@@ -95,8 +88,7 @@ def test_one_failed_draw_does_not_stop_its_round(ask: Ask) -> None:
             return Reply({"error": {"message": "n must be 1"}}, 400)
         return Reply(b"", 403) if request["seed"] == 102 else boxed(42)
 
-    with FakeServer(script) as server:
-        outcome = ask(server, controller="sc:draws=4", seed=100)
+    outcome = ask(script, controller="sc:draws=4", seed=100)
     assert (outcome.answer, outcome.samples, outcome.by_round, len(outcome.failures)) == ("42", 3, (3,), 1)
 
 
@@ -125,8 +117,7 @@ def test_what_a_server_makes_of_n_is_learned_once(ask: Ask, most: int, refuse: b
 
 
 def test_a_server_that_gives_more_choices_than_asked_for_is_cut(ask: Ask) -> None:
-    with FakeServer(lambda request, number: [boxed(42)] * 10) as server:
-        assert ask(server, controller="sc:draws=4").samples == 4
+    assert ask(lambda request, number: [boxed(42)] * 10, controller="sc:draws=4").samples == 4
 
 
 def test_a_refusal_for_another_reason_is_not_taken_for_one_of_n(ask: Ask) -> None:
@@ -160,8 +151,7 @@ def test_one_failure_while_n_is_tried_out_is_one_failure(ask: Ask) -> None:
             return Reply({"error": {"message": "n must be 1"}}, 400)
         return Reply(b"", 403) if next(singles) == 1 else boxed(42)
 
-    with FakeServer(script) as server:
-        outcome = ask(server, controller="sc", budget=16)
+    outcome = ask(script, controller="sc", budget=16)
     assert (outcome.samples, len(outcome.failures)) == (15, 1)
 
 
@@ -201,8 +191,7 @@ def test_a_429_holds_up_the_other_draws_too(ask: Ask) -> None:
         asked.append(time.monotonic())
         return Reply(b"", 429, {"retry-after": "0.5"}) if number == 0 else boxed(42)
 
-    with FakeServer(script) as server:
-        assert ask(server, controller="sc:draws=3", concurrency=1).samples == 3
+    assert ask(script, controller="sc:draws=3", concurrency=1).samples == 3
     assert len(asked) == 4 and asked[1] - asked[0] >= 0.5, "nobody asks before the pause is over"
 
 

@@ -6,30 +6,26 @@ import random
 from itertools import count
 from typing import Any
 
-import openai
 import pytest
-from helpers.live import QUESTION, until
+from helpers.live import ask_async, until
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import suffice
 from suffice.live.vote import COMPLETE_WITHOUT
 from suffice.replay.run import Clocked
-from suffice.testing import FakeServer, Reply, completion
+from suffice.testing import FakeServer, Reply, Script, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
 
 
-def ask(server: FakeServer, order: str = "launch", extra: int = 0, **options: Any) -> suffice.Outcome:
-    flow = suffice.Flow(order, extra)
+def ask(server: FakeServer | Script, order: str = "launch", extra: int = 0, **options: Any) -> suffice.Outcome:
+    async def asample(*asked: Any, **options: Any) -> suffice.Outcome:
+        outcome = await suffice.asample(*asked, **options)
+        assert len(asyncio.all_tasks()) == 1, "no task is left behind"
+        return outcome
 
-    async def main() -> suffice.Outcome:
-        async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client:
-            outcome = await suffice.asample(client, QUESTION, model="fake", flow=flow, **options)
-            assert len(asyncio.all_tasks()) == 1, "no task is left behind"
-            return outcome
-
-    return asyncio.run(main())
+    return ask_async(server, call=asample, flow=suffice.Flow(order, extra), **options)
 
 
 _spelling = count()
@@ -126,8 +122,7 @@ def test_draws_that_fail_for_good_are_passed_over(order: str) -> None:
 
 
 def test_a_server_that_does_not_stream_is_noticed() -> None:
-    with FakeServer(lambda request, number: said(42)) as server:
-        outcome = ask(server, controller="asc")
+    outcome = ask(lambda request, number: said(42), controller="asc")
     assert outcome.answer == "42" and outcome.runs_on and outcome.to_json()["runs_on"]
 
 
@@ -192,6 +187,5 @@ def test_a_tool_call_that_comes_in_pieces_is_joined() -> None:
     deltas.append({"delta": {}, "finish_reason": "tool_calls"})
     events = [b"data: " + json.dumps({"choices": [delta]}).encode() + b"\n\n" for delta in deltas]
     reply = Reply(b"".join(events), headers={"content-type": "text/event-stream"})
-    with FakeServer(lambda request, number: reply) as server:
-        outcome = ask(server, controller="asc", answer="tool", tools=[{"type": "function"}])
+    outcome = ask(lambda request, number: reply, controller="asc", answer="tool", tools=[{"type": "function"}])
     assert outcome.answer == 'book({"to": "Oslo"})' and outcome.share == 1

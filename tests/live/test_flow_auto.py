@@ -7,7 +7,7 @@ from typing import Any
 import openai
 import pytest
 from helpers.commands import fails, works
-from helpers.live import QUESTION, boxed, said, until
+from helpers.live import QUESTION, awaited, boxed, said, until
 
 import suffice
 from suffice.gateway import Settings
@@ -79,16 +79,13 @@ def test_a_server_that_gets_slower_is_left_what_it_can_take() -> None:
     assert pace.under_way == 0
 
 
-def test_extra_is_the_most_that_there_are() -> None:
+@awaited
+async def test_extra_is_the_most_that_there_are() -> None:
+    asked: dict[str, Any] = {"model": "fake", "flow": suffice.Flow("auto", extra=2)}
     with FakeServer(lambda request, number: said(42, request.get("n", 1), delay=0.1)) as server:
-        flow = suffice.Flow("auto", extra=2)
-
-        async def main() -> suffice.Outcome:
-            async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client:
-                await suffice.asample(client, QUESTION, model="fake", flow=flow)
-                return await suffice.asample(client, QUESTION, model="fake", flow=flow)
-
-        assert asyncio.run(main()).launched == 6
+        async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client:
+            await suffice.asample(client, QUESTION, **asked)
+            assert (await suffice.asample(client, QUESTION, **asked)).launched == 6
 
 
 def test_prices_decide_on_rounds_and_on_extra_draws() -> None:

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import openai
 import pytest
 from helpers.commands import SUFFICE
-from helpers.live import until
+from helpers.live import awaited, until
 
 import suffice
 from suffice.live import Moment
@@ -63,21 +63,17 @@ def busy_slots(local: suffice.LocalServer) -> int:
 
 
 @pytest.mark.slow
-def test_in_flow_cancelled_draws_free_their_slots(local: suffice.LocalServer) -> None:
+@awaited
+async def test_in_flow_cancelled_draws_free_their_slots(local: suffice.LocalServer) -> None:
     story = [{"role": "user", "content": "Tell me a very long story."}]
-
     moments: list[Moment] = []
     asked: dict[str, Any] = {"model": local.model, "flow": suffice.Flow(extra=2), "max_tokens": 1500}
-
-    async def main() -> None:
-        async with openai.AsyncOpenAI(base_url=local.base_url, api_key="none") as client:
-            task = asyncio.create_task(suffice.asample(client, story, watch=moments.append, **asked))
-            assert await asyncio.to_thread(until, lambda: busy_slots(local) >= 4)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-    asyncio.run(main())
+    async with openai.AsyncOpenAI(base_url=local.base_url, api_key="none") as client:
+        task = asyncio.create_task(suffice.asample(client, story, watch=moments.append, **asked))
+        assert await asyncio.to_thread(until, lambda: busy_slots(local) >= 4)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
     assert moments[-1].outcome and moments[-1].outcome.launched >= 4
     assert until(lambda: busy_slots(local) == 0)
 

@@ -1,15 +1,14 @@
 """`parse` and `aparse`: objects, elected field by field, as instances of models."""
 
-import asyncio
 import datetime
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import cycle
 from typing import Any, Literal
 
-import openai
 import pytest
-from helpers.live import KEY, QUESTION
+from helpers.live import Ask, ask_async, ask_sync
 from pydantic import BaseModel, ConfigDict, field_validator
 
 import suffice
@@ -37,22 +36,8 @@ def invoice(**changed: Any) -> dict[str, Any]:
     return {**plain, **changed}
 
 
-Parse = Callable[..., suffice.Outcome]
-
-
-def parse_sync(server: FakeServer, **options: Any) -> suffice.Outcome:
-    with openai.OpenAI(base_url=server.base_url, api_key=KEY) as client:
-        return suffice.parse(client, QUESTION, model="fake", **options)
-
-
-def parse_async(server: FakeServer, **options: Any) -> suffice.Outcome:
-    async def main() -> suffice.Outcome:
-        async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
-            return await suffice.aparse(client, QUESTION, model="fake", **options)
-
-    return asyncio.run(main())
-
-
+parse_sync = partial(ask_sync, call=suffice.parse)
+parse_async = partial(ask_async, call=suffice.aparse)
 both = pytest.mark.parametrize("parse", [parse_sync, parse_async])
 
 
@@ -63,7 +48,7 @@ def say(*values: Any) -> Callable[[dict[str, Any], int], list[str]]:
 
 
 @both
-def test_a_model_s_instance_is_elected(parse: Parse) -> None:
+def test_a_model_s_instance_is_elected(parse: Ask) -> None:
     swapped = invoice()["lines"][::-1]
     wrong = [{"sku": "A-1", "quantity": 3}, {"sku": "B-7", "quantity": 5}]
     values = [
@@ -85,7 +70,7 @@ def test_a_model_s_instance_is_elected(parse: Parse) -> None:
 
 
 @both
-def test_a_schema_does_as_well(parse: Parse) -> None:
+def test_a_schema_does_as_well(parse: Ask) -> None:
     schema = {"title": "My age?", "type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
     with FakeServer(say({"age": 41}, {"age": 14}, {"age": 41}, {"age": "41"})) as server:
         outcome = parse(server, response_format=schema, controller="sc:draws=4")
@@ -101,11 +86,9 @@ def test_a_schema_does_as_well(parse: Parse) -> None:
 def test_an_object_is_put_together_only_where_that_is_asked_for() -> None:
     values = [invoice(number="X"), invoice(date="2024-01-01"), invoice(vendor={"city": "Thun"}), invoice(number="Y"),
               invoice(date="2023-01-01"), invoice(vendor={"city": "Wil"})]  # fmt: skip
-    with FakeServer(say(*values)) as server:
-        outcome = parse_sync(server, response_format=Invoice, controller="sc:draws=6", compose=True)
+    outcome = parse_sync(say(*values), response_format=Invoice, controller="sc:draws=6", compose=True)
     assert outcome.composed is True and outcome.parsed == Invoice.model_validate(invoice())
-    with FakeServer(say(*values)) as server:
-        said = parse_sync(server, response_format=Invoice, controller="sc:draws=6")
+    said = parse_sync(say(*values), response_format=Invoice, controller="sc:draws=6")
     assert said.composed is False and said.value in values
     assert said.share == 1 / 6, "the votes of what comes back"
     assert (said.confidence, said.certainty) == (None, None), "a field of it is not the elected one"
@@ -127,24 +110,21 @@ class Tied(BaseModel):
 
 def test_an_object_that_the_model_forbids_is_never_given() -> None:
     values = [{"low": 5, "high": 9}, {"low": 1, "high": 4}, {"low": 5, "high": 7}, {"low": 2, "high": 4}]
-    with FakeServer(say(*values)) as server:
-        outcome = parse_sync(server, response_format=Tied, controller="sc:draws=4")
+    outcome = parse_sync(say(*values), response_format=Tied, controller="sc:draws=4")
     assert outcome.composed is False and outcome.value in values, "by field it would be 5 and 4"
     assert outcome.parsed == Tied(**outcome.value)
 
 
 @pytest.mark.parametrize("bad", ["no JSON", '{"low": 5, "high": 1}', '{"low": "x", "high": 9}', "[]", ""])
 def test_an_invalid_response_is_a_draw_without_an_answer(bad: str) -> None:
-    with FakeServer(say(bad, {"low": 1, "high": 2})) as server:
-        outcome = parse_sync(server, response_format=Tied, controller="sc:draws=4")
+    outcome = parse_sync(say(bad, {"low": 1, "high": 2}), response_format=Tied, controller="sc:draws=4")
     assert outcome.parsed == Tied(low=1, high=2)
     assert [response.answer is None for response in outcome.responses] == [True, False, True, False]
     assert sum(outcome.votes.values()) == 2 and outcome.samples == 4
 
 
 def test_no_valid_response_is_no_answer() -> None:
-    with FakeServer(say("no")) as server:
-        outcome = parse_sync(server, response_format=Tied)
+    outcome = parse_sync(say("no"), response_format=Tied)
     assert (outcome.answer, outcome.parsed, outcome.composed, outcome.fields) == (None, None, None, {})
     assert outcome.stop_reason == "no answer" and outcome.response is not None and outcome.response.text == "no"
 
@@ -153,8 +133,7 @@ def test_a_response_that_was_cut_off_has_no_vote() -> None:
     def script(request: dict[str, Any], number: int) -> Reply:
         return Reply(completion(['{"low": 1, "high": 2}'] * request.get("n", 1), finish_reason="length"))
 
-    with FakeServer(script) as server:
-        assert parse_sync(server, response_format=Tied).parsed is None
+    assert parse_sync(script, response_format=Tied).parsed is None
 
 
 def test_a_strict_model_reads_json_as_json() -> None:
@@ -164,8 +143,7 @@ def test_a_strict_model_reads_json_as_json() -> None:
         kind: Literal["a", "b"]
         pair: tuple[int, int]
 
-    with FakeServer(say({"day": "2025-03-01", "kind": "a", "pair": [1, 2]})) as server:
-        outcome = parse_sync(server, response_format=Strict)
+    outcome = parse_sync(say({"day": "2025-03-01", "kind": "a", "pair": [1, 2]}), response_format=Strict)
     assert outcome.parsed == Strict(day=datetime.date(2025, 3, 1), kind="a", pair=(1, 2))
 
 
@@ -190,8 +168,7 @@ def test_free_text_does_not_hold_up_the_vote() -> None:
         why = "It says so on page {} of {}, and again in the letter of the mayor."
         return [json.dumps({"age": 41, "why": why.format(number, draw)}) for draw in range(request.get("n", 1))]
 
-    with FakeServer(script) as server:
-        outcome = parse_sync(server, response_format={"type": "object"})
+    outcome = parse_sync(script, response_format={"type": "object"})
     assert outcome.stop_reason == "controller" and outcome.samples < 10
     assert outcome.fields["/why"].confidence is None and (outcome.confidence or 0) > 0.9
 

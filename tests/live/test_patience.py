@@ -54,8 +54,7 @@ def test_a_patience_below_0_is_refused() -> None:
 
 def test_a_deadline_that_comes_first_is_one() -> None:
     script = lambda request, number: said(number, request.get("n", 1), delay=0.0 if number == 0 else 300.0)  # noqa: E731
-    with FakeServer(script) as server:
-        outcome = ask_async(server, controller="asc", patience=1000, deadline_seconds=1.5)
+    outcome = ask_async(script, controller="asc", patience=1000, deadline_seconds=1.5)
     assert (outcome.stop_reason, outcome.samples) == ("deadline", 1)
 
 
@@ -74,8 +73,7 @@ def test_what_a_response_took_does_not_count_that_the_server_refused_it_before()
             return Reply({"error": {"message": "busy"}}, 429, {"retry-after": "0.5"})
         return said(7, request.get("n", 1))
 
-    with FakeServer(script) as server:
-        outcome = ask_async(server, patience=3)
+    outcome = ask_async(script, patience=3)
     assert outcome.answer == "7" and outcome.seconds - outcome.responses[0].seconds >= 0.5
 
 
@@ -90,15 +88,13 @@ def test_draws_that_wait_to_be_tried_again_when_time_ends_cost_nothing(
         "dropped": Reply(b"", dropped=True),
     }
     script = lambda request, number: said(7, request.get("n", 1)) if number == 0 else words[word]  # noqa: E731
-    with FakeServer(script) as server:
-        outcome = ask_async(server, controller="asc", patience=3)
+    outcome = ask_async(script, controller="asc", patience=3)
     assert (outcome.samples, outcome.stop_reason) == (1, "patience")
     assert outcome.over_one == (0, 0, 0) and outcome.prompt_tokens == outcome.responses[0].prompt_tokens
 
 
 def test_draws_that_a_server_had_when_time_ended_are_paid_for() -> None:
     script = lambda request, number: said(7, delay=300.0 if number else 0.0)  # noqa: E731
-    with FakeServer(script) as server:
-        outcome = ask_async(server, controller="asc", patience=3)
+    outcome = ask_async(script, controller="asc", patience=3)
     assert (outcome.samples, outcome.launched) == (1, 2)
     assert outcome.over_one.samples == 1 and outcome.over_one.prompt_tokens == outcome.responses[0].prompt_tokens

@@ -11,7 +11,7 @@ import openai
 import pytest
 from helpers.commands import SUFFICE
 from helpers.commands import suffice as run_suffice
-from helpers.live import KEY, QUESTION, Ask, ask_async, ask_sync, boxed, until
+from helpers.live import KEY, QUESTION, Ask, ask_async, ask_sync, awaited, boxed, until
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -24,12 +24,6 @@ from suffice.replay.run import run
 from suffice.testing import FakeServer, Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
-
-
-@pytest.fixture(params=[ask_sync, ask_async], ids=["sync", "async"])
-def ask(request: pytest.FixtureRequest) -> Ask:
-    chosen: Ask = request.param
-    return chosen
 
 
 def test_the_outcome_tells_what_was_asked_and_answered(ask: Ask) -> None:
@@ -61,8 +55,7 @@ def test_live_and_replay_decide_the_same(answers: list[str | None], controller: 
         "Could you say more?" if answer is None else boxed(answer)
         for answer in (left.pop(0) for _ in range(request.get("n", 1)))
     ]
-    with FakeServer(texts) as server:
-        outcome = ask_async(server, controller=controller, budget=len(answers))
+    outcome = ask_async(texts, controller=controller, budget=len(answers))
     replayed = run(suffice.get_controller(controller), answers)
     assert [response.answer for response in outcome.responses] == replayed.answers
     assert (outcome.answer, outcome.votes) == (replayed.leader, replayed.votes)
@@ -83,16 +76,14 @@ def test_draws_without_an_answer_are_none(ask: Ask) -> None:
         {"message": {"content": "", "reasoning_content": boxed(6)}, "finish_reason": "length"},
         {"message": {"content": "no number", "reasoning_content": boxed(7)}, "finish_reason": "stop"},
     ]
-    with FakeServer(lambda request, number: Reply({"choices": choices})) as server:
-        outcome = ask(server, controller="sc:draws=8")
+    outcome = ask(lambda request, number: Reply({"choices": choices}), controller="sc:draws=8")
     assert [response.answer for response in outcome.responses] == [None, None, None, "3", "5", None, None, None]
     assert outcome.responses[3].reasoning == boxed(2) and outcome.responses[4].reasoning == boxed(4)
     assert outcome.samples == 8 and outcome.completion_tokens == 0
 
 
 def test_no_answer_at_all_is_none_with_a_response_that_says_so(ask: Ask) -> None:
-    with FakeServer(lambda request, number: "I don't know") as server:
-        outcome = ask(server, controller="sc:draws=3")
+    outcome = ask(lambda request, number: "I don't know", controller="sc:draws=3")
     assert (outcome.answer, outcome.votes, outcome.share) == (None, {}, 0)
     assert outcome.response is not None and outcome.response.text == "I don't know"
 
@@ -136,10 +127,10 @@ def slow_after_the_first_round(request: dict[str, Any], number: int) -> Reply:
     return Reply(completion(["Could you say more?"] * request.get("n", 1)), delay=30 if number else 0)
 
 
-def test_a_cancelled_vote_tells_its_outcome_and_hangs_up() -> None:
+@awaited
+async def test_a_cancelled_vote_tells_its_outcome_and_hangs_up() -> None:
     moments: list[Moment] = []
-
-    async def main(server: FakeServer) -> None:
+    with FakeServer(slow_after_the_first_round) as server:
         async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
             watched: dict[str, Any] = {"controller": "esc:window=2", "watch": moments.append}
             task = asyncio.create_task(suffice.asample(client, QUESTION, model="fake", **watched))
@@ -149,9 +140,6 @@ def test_a_cancelled_vote_tells_its_outcome_and_hangs_up() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await task
             assert asyncio.all_tasks() == {asyncio.current_task()}, "no task is left behind"
-
-    with FakeServer(slow_after_the_first_round) as server:
-        asyncio.run(main(server))
         assert until(lambda: server.hung_up == 1 and server.connections == 0)
     outcome = moments[-1].outcome
     assert outcome and (outcome.samples, outcome.stop_reason) == (2, "cancelled")
@@ -190,12 +178,9 @@ def test_ask_prints_the_outcome_on_ctrl_c(json_output: bool) -> None:
         assert "Answer: none" in printed and "cancelled" in printed
 
 
-def test_sampling_works_where_an_event_loop_is_running() -> None:
-    async def main(server: FakeServer) -> suffice.Outcome:
-        return ask_sync(server, controller="sc:draws=2")
-
-    with FakeServer(lambda request, number: boxed(42)) as server:
-        assert asyncio.run(main(server)).answer == "42"
+@awaited
+async def test_sampling_works_where_an_event_loop_is_running() -> None:
+    assert ask_sync(lambda request, number: boxed(42), controller="sc:draws=2").answer == "42"
 
 
 def test_a_mistake_in_the_request_is_raised_as_it_is(ask: Ask) -> None:
@@ -210,8 +195,7 @@ def test_a_mistake_in_the_request_is_raised_as_it_is(ask: Ask) -> None:
 
 
 def test_thoughts_without_a_beginning_are_thoughts(ask: Ask) -> None:
-    with FakeServer(lambda request, number: r"hm \boxed{3}? no.</think> The answer is 5.") as server:
-        outcome = ask(server, controller="sc:draws=2")
+    outcome = ask(lambda request, number: r"hm \boxed{3}? no.</think> The answer is 5.", controller="sc:draws=2")
     assert outcome.answer == "5" and outcome.responses[0].reasoning == r"hm \boxed{3}? no."
 
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import suffice
 from suffice.live.dialects import DIALECTS
-from suffice.live.servers import server
 from suffice.live.signals import Token, load, signals_of
 from suffice.testing import FakeServer, Reply, completion
 
@@ -101,7 +100,9 @@ def test_a_server_that_refuses_is_asked_for_fewer_and_that_is_remembered(
 
 
 def test_where_replies_are_too_long_with_them_fewer_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "MOST_BYTES", 4000)  # 20 likeliest tokens for each of four take 5 kB, and 5 take 2
+    monkeypatch.setattr(
+        "suffice.live.dialects.base.MOST_BYTES", 4000
+    )  # 20 likeliest tokens for each of four take 5 kB, and 5 take 2
     with FakeServer(lambda request, number: boxed(42)) as upstream:
         outcome = ask_sync(upstream, controller="sc:draws=1", signals=True)
     assert outcome.failures == () and {*outcome.responses[0].signals} == NAMES

@@ -11,7 +11,7 @@ import anthropic
 import pytest
 from helpers.commands import fails, suffice, works
 from helpers.labels import easy_and_hard
-from helpers.live import QUESTION, WEIGHTED, Ask, ask_async, ask_sync, boxed, seven_then_42, surely_42
+from helpers.live import QUESTION, WEIGHTED, Ask, ask_sync, boxed, seven_then_42, surely_42
 
 from suffice import Calibration, OptionError, Sampling, Tally, calibrate, sample
 from suffice.planning.right import SignalScale
@@ -37,7 +37,6 @@ def divided(request: dict[str, Any], number: int) -> list[str]:
     return [boxed(number + place) for place in range(request.get("n", 1))]
 
 
-@pytest.mark.parametrize("ask", [ask_sync, ask_async])
 def test_an_outcome_says_how_probable_it_is_and_whether_that_is_enough(ask: Ask, file: Path) -> None:
     with FakeServer(agreed) as server:
         outcome = ask(server, right=file, risk=0.1)
@@ -58,8 +57,7 @@ def test_a_divided_vote_is_not_sure_enough_and_without_a_risk_nothing_is_said_of
 
 
 def test_nothing_is_known_without_an_answer_nor_of_what_was_elected_against_the_vote() -> None:
-    with FakeServer(lambda request, number: "I can't say.") as server:
-        silent = ask_sync(server, right=CALIBRATION, risk=0.1, answer="boxed")
+    silent = ask_sync(lambda request, number: "I can't say.", right=CALIBRATION, risk=0.1, answer="boxed")
     with FakeServer(seven_then_42(), logprob=surely_42) as server:
         against = ask_sync(server, right=UNDOUBTED, risk=0.1, elect=WEIGHTED, controller="sc:draws=5")
     assert (silent.right, silent.sure) == (None, False)

@@ -9,7 +9,7 @@ from typing import Any
 
 import openai
 import pytest
-from helpers.live import KEY, QUESTION, ask_async, ask_sync, be_quick, boxed
+from helpers.live import KEY, QUESTION, ask_async, ask_sync, awaited, be_quick, boxed
 from helpers.traces import Traces, facts, parent, span_id
 from opentelemetry.trace import SpanKind, StatusCode
 
@@ -34,7 +34,6 @@ def six_then_seven(request: dict[str, Any], number: int) -> list[str]:
     return [boxed(6 if choice % 4 == 0 else 7) for choice in range(request.get("n", 1))]
 
 
-@pytest.mark.parametrize("ask", [ask_sync, ask_async])
 def test_a_vote_has_a_span_and_each_draw_a_child(ask: Any, traces: Traces) -> None:
     with FakeServer(six_then_seven) as server:
         outcome = ask(server, controller="esc:window=4", budget=12, temperature=0.5, max_completion_tokens=99)
@@ -60,8 +59,7 @@ def test_a_vote_has_a_span_and_each_draw_a_child(ask: Any, traces: Traces) -> No
 
 
 def test_every_decision_is_an_event_with_its_state(traces: Traces) -> None:
-    with FakeServer(six_then_seven) as server:
-        ask_async(server, controller="esc:window=4", budget=8)
+    ask_async(six_then_seven, controller="esc:window=4", budget=8)
     events = [dict(event.attributes or {}) for event in traces.named("vote")[0].events]
     assert {event.name for event in traces.named("vote")[0].events} == {"suffice.decision"}
     names = ("votes", "draws", "rounds", "decision")
@@ -132,28 +130,24 @@ def test_errors_set_the_status_and_say_little(texts: bool, traces: Traces) -> No
 
 def test_draws_that_are_cut_off_end_as_such(traces: Traces) -> None:
     slow = lambda request, number: Reply(delay=60)  # noqa: E731
-    with FakeServer(slow) as server:
-        ask_async(server, controller="sc", budget=2, deadline_seconds=0.1)
+    ask_async(slow, controller="sc", budget=2, deadline_seconds=0.1)
     assert facts(traces.named("vote")[0])["suffice.stop_reason"] == "deadline"
     assert [facts(draw)["suffice.cancelled"] for draw in traces.named("chat")] == [True, True]
 
 
-def test_votes_at_the_same_time_keep_apart(traces: Traces) -> None:
-    async def main(base_url: str) -> None:
-        async with openai.AsyncOpenAI(base_url=base_url, api_key=KEY) as client:
+@awaited
+async def test_votes_at_the_same_time_keep_apart(traces: Traces) -> None:
+    with FakeServer(six_then_seven) as server:
+        async with openai.AsyncOpenAI(base_url=server.base_url, api_key=KEY) as client:
             ask = [suffice.asample(client, QUESTION, model=f"model-{i}", controller="asc", budget=6) for i in range(8)]
             await asyncio.gather(*ask)
-
-    with FakeServer(six_then_seven) as server:
-        asyncio.run(main(server.base_url))
     votes = {span_id(vote): facts(vote)["gen_ai.request.model"] for vote in traces.named("vote")}
     assert len(votes) == 8
     assert all(votes[parent(draw) or 0] == facts(draw)["gen_ai.request.model"] for draw in traces.named("chat"))
 
 
 def test_flow_is_traced_alike(traces: Traces) -> None:
-    with FakeServer(lambda request, number: boxed(42)) as server:
-        outcome = ask_async(server, controller="asc", budget=8, flow=suffice.Flow("arrival", 2))
+    outcome = ask_async(lambda request, number: boxed(42), controller="asc", budget=8, flow=suffice.Flow("arrival", 2))
     assert len(traces.named("chat")) == outcome.launched
     assert {parent(draw) for draw in traces.named("chat")} == {span_id(traces.named("vote")[0])}
 

@@ -181,7 +181,7 @@ class Job:
         title = self._journal.name.removesuffix(".journal")
         try:
             with batch_bar(title, total, unit, self._spent, ray_shards) as advance:
-                lines: Iterator[dict[str, Any]] = run_in_thread(main)
+                lines = run_in_thread(main)
             yield lines
         except KeyboardInterrupt:
             typer.echo("Interrupted: run the same command again to go on.", err=True)

@@ -1,26 +1,14 @@
 """Sampling a server: the loop from question to outcome, and collecting pools."""
 
-from suffice.live.outcome import Moment, Outcome, Progress, Watch
-from suffice.live.sample import aparse, asample, parse, sample
-from suffice.live.sampling import Sampling
-from suffice.live.servers.local import LocalServer
-from suffice.live.tracing import trace
-from suffice.live.vote import Vote, Voting
-from suffice.response import Response
-
-__all__ = [
-    "LocalServer",
-    "Moment",
-    "Outcome",
-    "Progress",
-    "Response",
-    "Sampling",
-    "Vote",
-    "Voting",
-    "Watch",
-    "aparse",
-    "asample",
-    "parse",
-    "sample",
-    "trace",
-]
+from suffice.live.outcome import Moment as Moment
+from suffice.live.outcome import Outcome as Outcome
+from suffice.live.outcome import Progress as Progress
+from suffice.live.outcome import Watch as Watch
+from suffice.live.sample import aparse as aparse
+from suffice.live.sample import asample as asample
+from suffice.live.sample import parse as parse
+from suffice.live.sample import sample as sample
+from suffice.live.sampling import Sampling as Sampling
+from suffice.live.servers.local import LocalServer as LocalServer
+from suffice.live.tracing import trace as trace
+from suffice.live.vote import Voting as Voting

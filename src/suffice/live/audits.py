@@ -1,4 +1,4 @@
-"""Audits: votes that are drawn to the full budget after their stop, and what they prove of all others."""
+"""Audits: votes that are drawn to the full budget after their stop, and what they prove of others."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -19,14 +19,13 @@ class Audit:
     samples_full: int
     tokens: int
     tokens_full: int
-    once_agreed: bool
-    """Whether one response, the first, would have agreed too."""
+    once_agreed: bool  # the first response alone
     model: str = ""
     topic: str = ""
 
     @classmethod
     def read(cls, told: Mapping[str, Any]) -> "Audit":
-        """An audit as it was written, with whatever else is said of it; TypeError where it is none."""
+        """Read an audit from a line that may say more; TypeError if it is none."""
         return cls(**{name.name: told[name.name] for name in fields(cls) if name.name in told})
 
     @classmethod
@@ -37,7 +36,7 @@ class Audit:
 
 
 def agrees(early: Outcome, full: Outcome) -> bool:
-    """Whether two outcomes agree: most votes are for the same answer, or in every field that was voted on."""
+    """Return whether most votes are for the same answer, or in every field that was voted on."""
     if early.composed is None or full.composed is None:
         return early.majority == full.majority
     one, other = (
@@ -80,7 +79,10 @@ def prove(audits: Iterable[Audit]) -> dict[str, Any]:
 
     agreed, once_agreed = sum(one.agreed for one in rows), sum(one.once_agreed for one in rows)
     tokens, tokens_full = sum(one.tokens for one in rows), sum(one.tokens_full for one in rows)
-    low, high = _interval(agreed, len(rows) - agreed)
+    # The 95 % interval of the share that agrees, exact as Clopper and Pearson's.
+    apart = len(rows) - agreed
+    low = float(scipy.special.betaincinv(agreed, apart + 1, 0.025)) if agreed else 0.0
+    high = float(scipy.special.betaincinv(agreed + 1, apart, 0.975)) if apart else 1.0
     said = "no audits yet"
     if rows:
         said = f"agreement {100 * agreed / len(rows):.1f} % (95 % interval {100 * low:.1f}–{100 * high:.1f}, "
@@ -99,10 +101,3 @@ def prove(audits: Iterable[Audit]) -> dict[str, Any]:
         "once_agreement": mean("once_agreed"),
         "said": said,
     }
-
-
-def _interval(agreed: int, apart: int) -> tuple[float, float]:
-    """Return the 95 % interval of the share that agrees, exact as Clopper and Pearson's."""
-    low = scipy.special.betaincinv(agreed, apart + 1, 0.025) if agreed else 0.0
-    high = scipy.special.betaincinv(agreed + 1, apart, 0.975) if apart else 1.0
-    return float(low), float(high)

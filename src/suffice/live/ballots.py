@@ -1,4 +1,4 @@
-"""What is voted on: one answer, or every field of a structured one. Both take responses in, and elect."""
+"""Ballots: votes on one answer, or on every field of a structured one."""
 
 import asyncio
 import json
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from suffice.answers import Evidence, Extractor, Kind, Structure, normalise
+from suffice.answers import Evidence, Kind, Structure, normalise
 from suffice.answers.structure import spelled
 from suffice.controllers import Controller
 from suffice.elections import Election, FieldTallies, field_accuracy, typical
-from suffice.planning import UNIVERSAL, Prior, certainty, confidence, is_certainty_known, is_ready
+from suffice.planning import Prior, certainty, confidence, is_certainty_known, is_ready
 from suffice.response import Response, first_whole
 from suffice.tally import NONE, Tally
 
 if TYPE_CHECKING:
-    from suffice.planning.right import Calibration
+    from suffice.live.vote import Voting
 
 # Plans are made and elections held in threads, for others share the event loop; what extractors do holds none up.
 _THREADS = ThreadPoolExecutor(8, "suffice-think")
@@ -41,7 +41,7 @@ async def in_thread(
 
 @dataclass(frozen=True)
 class FieldOutcome:
-    """One leaf of an elected object: its value, and how sure that is; free text has no votes to speak of."""
+    """One leaf of an elected object: its value, and how sure that is."""
 
     value: Any
     votes: int
@@ -72,36 +72,26 @@ class BallotResult:
 
 
 class Ballot:
-    """The responses to one question, as votes on one answer; where an election weighs them, it has the last word."""
+    """The responses to one question, as votes on one answer, which an election may weigh."""
 
-    may_repeat: ClassVar[bool] = False
-    """Whether two samples may well be the same to the letter, however long they are."""
-    quick: ClassVar[bool] = True
-    """Whether it is counted in no time to speak of; else that is left to a thread."""
+    may_repeat: ClassVar[bool] = False  # long samples may be the same to the letter by chance
+    quick: ClassVar[bool] = True  # else counting is left to a thread
 
-    def __init__(
-        self,
-        extractor: Extractor,
-        budget: int,
-        prior: Prior = UNIVERSAL,
-        election: Election | None = None,
-        calibration: "Calibration | None" = None,
-    ) -> None:
-        self.tally = Tally(budget)
-        """The votes on whole answers."""
+    def __init__(self, voting: "Voting", prior: Prior) -> None:
+        self.tally = Tally(voting.budget)  # of whole answers
         self._prior = prior
-        self._election = election
-        self._calibration = calibration
+        self._election = voting.election
+        self._calibration = voting.calibration
+        self._extractor = voting.extractor
         self._answer: str | None = None
-        self._extractor = extractor
-        self._keys = extractor.keys()
+        self._keys = voting.extractor.keys()
         self._seen: list[Evidence] = []
         self._texts: list[str] = []
         self._spellings: dict[str, Counter[str]] = {}
         self._names: dict[str, str] = {}
 
     async def add(self, response: Response) -> str | None:
-        """Count a response, which is read in a thread if that may take its time; return the key of its answer."""
+        """Count a response, and return the key of its answer."""
         reader = self._extractor
         found = await in_thread(reader.evidence, response, unless=reader.quick, threads=_READERS)
         answer = await self._key(found.answer if found else None)
@@ -116,7 +106,7 @@ class Ballot:
         return answer if self._extractor.exact else normalise(answer) or answer
 
     def name(self, key: str) -> str:
-        """The answer of a key as most voters spell it; it keeps that name from its first election on."""
+        """Return the commonest spelling of an answer, which stays its name from the first election on."""
         spellings = self._spellings.get(key)
         return self._names.setdefault(key, spellings.most_common(1)[0][0]) if spellings else key
 
@@ -139,14 +129,14 @@ class Ballot:
 
     @property
     def agrees(self) -> bool:
-        """Whether there is something to vote on: the request shows it, or responses agree more than chance has it."""
+        """Whether the request shows an answer, or responses agree more than by chance."""
         if 2 * sum(one.certain for one in self._seen) > self.tally.draws:
             return True
         enough = 2 if self.evidence == "conclusion" else 3  # numbers are seldom the same by chance, titles may be
         return 2 * len(self._seen) > self.tally.draws and agree(self.tally, self._texts, enough)
 
     async def _key(self, found: str | None) -> str | None:
-        """The key of an answer; where formulas must be compared for it, others go on meanwhile."""
+        """Return the key of an answer; others go on while formulas are compared for it."""
         finding, same = self._keys.finding(found), None
         while True:
             try:
@@ -160,7 +150,7 @@ class Ballot:
                 same = None
 
     def sureness(self) -> tuple[float | None, float | None]:
-        """How sure it is now, confidence and certainty: as sure as its least sure field."""
+        """Return confidence and certainty now, those of the least sure field."""
         if any(self.tally.voters):
             return None, None
         tallies = self.field_tallies.values() or [self.tally]
@@ -168,10 +158,7 @@ class Ballot:
         return sure, _least(certainty(tally, self._prior) for tally in tallies)
 
     def _sureness(self, tally: Tally, leads: bool = True) -> tuple[float | None, float | None]:
-        """Confidence and certainty of the leader; nothing is known of what was taken against the vote, or by voters.
-
-        The model of answers is of one voter: what several say together is none of its draws.
-        """
+        """Return confidence and certainty of a leader; the model of answers is of one voter alone."""
         if not leads or any(tally.voters):
             return None, None
         ready = is_ready(tally.budget, self._prior)
@@ -183,10 +170,7 @@ class Ballot:
         return self.quick and is_certainty_known(self.tally, self._prior)
 
     def elect(self, responses: Sequence[Response], once: bool = False) -> BallotResult:
-        """Elect the majority, or what weighs most; how sure that is goes by the counts.
-
-        Where `once`, all responses are copies, and tell no more than one of them.
-        """
+        """Elect the majority, or what weighs most; copies of one response count `once` for how sure that is."""
         self._answer = majority = self.tally.leader
         weighed = self._election is not None
         if majority is None:
@@ -208,7 +192,7 @@ class Ballot:
         )
 
     def _right(self, tally: Tally, givers: Sequence[Response]) -> float | None:
-        """Return the probability that the majority's answer is right, by the calibration and the signal it weighs."""
+        """Return the probability that the majority is right, by the calibration."""
         if self._calibration is None:
             return None
         name = self._calibration.signal.name if self._calibration.signal else ""
@@ -216,24 +200,26 @@ class Ballot:
         return self._calibration.right(tally, sum(signals) / len(signals) if signals else None)
 
     def graded(self, gold: str | None) -> dict[str, Any]:
-        """The gold answer as it is compared, and whether the elected one is right; nothing where it is not known."""
+        """Return the key of the gold answer, and whether the elected one is right."""
         found = self._keys.find(gold)
         return {"gold": found, "right": None if found is None else self._answer == found}
 
 
 class FieldBallot(Ballot):
-    """The fields of a structured answer, each with a tally of its own. They are not weighed."""
+    """Votes on the fields of a structured answer, each with a tally of its own."""
 
     may_repeat = True
     quick = False
 
-    def __init__(self, structure: Structure, budget: int, prior: Prior = UNIVERSAL) -> None:
-        super().__init__(structure, budget, prior)
+    def __init__(self, voting: "Voting", prior: Prior, structure: Structure) -> None:
+        super().__init__(voting, prior)
         self._structure = structure
-        self._fields = FieldTallies(budget, ignore=structure.ignore, compare=structure.compare, allows=structure.allows)
+        self._fields = FieldTallies(
+            voting.budget, ignore=structure.ignore, compare=structure.compare, allows=structure.allows
+        )
 
     async def add(self, response: Response) -> str | None:
-        """Its leaves join their tallies: all at once, since a vote may be cut short at any moment."""
+        """Add all leaves to their tallies at once, since a vote may be cut short at any moment."""
         self._fields = await in_thread(
             lambda: self._fields.joined_by(self._structure.value(response)), threads=_READERS
         )
@@ -245,7 +231,6 @@ class FieldBallot(Ballot):
         self.tally.end_round()
 
     def next_round(self, controller: Controller) -> int:
-        """The most that any field asks for."""
         return self._fields.next_round(controller) if self.tally.draws else controller.next_round(self.tally)
 
     @property
@@ -261,7 +246,7 @@ class FieldBallot(Ballot):
         return self._fields.agree
 
     def elect(self, responses: Sequence[Response], once: bool = False) -> BallotResult:
-        """The object that the fields elect; it is as sure as its least sure field."""
+        """Elect an object by its fields, as sure as the least sure of them."""
         election = self._fields.elect(self._structure.compose)
         self.tally = self._fields.whole  # until now free text was among what is compared
         if election is None:
@@ -307,7 +292,7 @@ class FieldBallot(Ballot):
 
 
 def agree(tally: Tally, texts: Sequence[str], enough: int = 3) -> bool:
-    """Whether draws agree more than chance has it: enough, two that say the same in other words, or none alone.
+    """Whether draws agree more than by chance: enough, two in other words, or none that is alone.
 
     >>> tally = Tally()
     >>> tally.add_round(["7", "7", "8", "8"])
@@ -324,7 +309,7 @@ def agree(tally: Tally, texts: Sequence[str], enough: int = 3) -> bool:
 
 
 def read_gold(gold: str | None) -> Any:
-    """A gold answer that has fields; one that is no JSON is a text."""
+    """Read a gold answer with fields; one that is no JSON is a text."""
     try:
         return None if gold is None else json.loads(gold)
     except ValueError:
@@ -332,7 +317,7 @@ def read_gold(gold: str | None) -> Any:
 
 
 def _weighed(election: Election, responses: Sequence[Response]) -> str:
-    """What an election by weight elects among responses of which one has an answer."""
+    """Elect by weight among responses of which one has an answer."""
     labels = list(dict.fromkeys(one.answer for one in responses if one.answer is not None))
     codes = np.array([NONE if one.answer is None else labels.index(one.answer) for one in responses])
     signals = {name: np.array([one.signals.get(name, np.nan) for one in responses]) for name in election.signals}

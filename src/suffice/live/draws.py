@@ -1,4 +1,4 @@
-"""The draws of one question: launched by the controller's word, and taken as they arrive."""
+"""The draws of one question, in order of arrival."""
 
 import asyncio
 import time
@@ -30,20 +30,15 @@ class Failure:
 class Unfinished(NamedTuple):
     """What draws have generated that is in no response."""
 
-    arriving: int = 0
-    """Tokens of those in flight, so far, where they stream."""
-    cancelled: int = 0
-    """Tokens of those that were ended before they arrived."""
-    runs_on: bool = False
-    """Whether the server does not stream what it was asked to, so that draws that are ended may run on there."""
-    prompts: int = 0
-    """How many requests were ended before they arrived, each of which sent the prompt."""
-    untaken: int = 0
-    """How many draws were ended while no server had them: they waited for their turn, or to be tried again."""
+    arriving: int = 0  # tokens so far of draws in flight that stream
+    cancelled: int = 0  # tokens of draws that were cancelled
+    runs_on: bool = False  # whether the server does not stream, so that a cancelled draw may run on there
+    prompts: int = 0  # requests that were cancelled, each of which sent the prompt
+    untaken: int = 0  # draws that were cancelled while no server had them, as between two tries
 
 
 class Draws(ABC):
-    """A source of responses to one question: what its tasks bring arrives in a queue."""
+    """A source of responses to one question, whose tasks put them into a queue."""
 
     def __init__(self) -> None:
         self._in_flight = 0
@@ -52,32 +47,29 @@ class Draws(ABC):
 
     @property
     def in_flight(self) -> int:
-        """How many draws were launched and not yet taken."""
+        """The number of draws launched and not yet taken."""
         return self._in_flight
 
     @property
     def unfinished(self) -> Unfinished:
-        """What they have generated that is in no response."""
+        """What was generated that is in no response."""
         return Unfinished()
 
     @property
     def ready(self) -> int:
-        """How many of those in flight have arrived, and can be taken without waiting."""
+        """The number of those in flight that have arrived."""
         return self._arrived.qsize()
 
     @property
     @abstractmethod
     def room(self) -> int:
-        """How many more draws the server could take now without being much slower; none or less where it is busy."""
+        """The number of draws that the server can take now without getting much slower."""
 
     @abstractmethod
-    def launch(
-        self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
-    ) -> list[int]:
-        """Start so many draws, in parallel; their numbers.
+    def launch(self, draws: int, tally: Tally, *, single: bool = False, streamed: bool = False) -> list[int]:
+        """Start draws; return their numbers.
 
-        Those that are `single` arrive each for itself; where they are `streamed` too, each can surely be ended. The
-        tally is for those who choose by it.
+        `single` ones arrive each for itself, and `streamed` ones can surely be cancelled. Panels choose by the tally.
         """
 
     def _begin(self, work: Coroutine[Any, Any, None], draws: int) -> asyncio.Task[None]:
@@ -88,7 +80,7 @@ class Draws(ABC):
         return task
 
     async def next(self) -> Response | Failure:
-        """Wait for the next draw to arrive, and take it."""
+        """Take the next draw that arrives."""
         arrived = await self._arrived.get()
         if isinstance(arrived, Exception):
             raise arrived
@@ -96,7 +88,7 @@ class Draws(ABC):
         return arrived
 
     async def close(self) -> None:
-        """End what is in flight, at once."""
+        """Cancel what is in flight."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -106,7 +98,7 @@ class Draws(ABC):
 
 
 class ServerDraws(Draws):
-    """Draws from a server: one request for many where it honours `n`, else one for each."""
+    """Draws from a server: one request for many if it honours `n`, else one for each."""
 
     def __init__(
         self,
@@ -132,11 +124,10 @@ class ServerDraws(Draws):
 
     @property
     def room(self) -> int:
-        return self._server.host.room
+        host = self._server.host
+        return host.capabilities.pace.most_idle - host.demand
 
-    def launch(
-        self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
-    ) -> list[int]:
+    def launch(self, draws: int, tally: Tally, *, single: bool = False, streamed: bool = False) -> list[int]:
         numbers = list(islice(self._numbers, draws))
         common = self._request
         for number in numbers:
@@ -159,11 +150,11 @@ class ServerDraws(Draws):
     async def _start(self, numbers: list[int], request: DrawRequest) -> None:
         try:
             await self._draw(numbers, request)
-        except Exception as error:  # a mistake in the request, or in this program: whoever waits must know
+        except Exception as error:  # a mistake in the request, or in this program
             self._arrived.put_nowait(error)
 
     async def _draw(self, numbers: list[int], request: DrawRequest) -> bool:
-        """Bring the draws of these numbers in; False where none of them could be had."""
+        """Draw these numbers; return whether any could be had."""
         most = self._server.most_at_once(request)
         if len(numbers) > most:
             pieces = (self._draw(numbers[start : start + most], request) for start in range(0, len(numbers), most))
@@ -206,7 +197,7 @@ class ServerDraws(Draws):
         return True
 
     async def _asked_for_the_answer(self, response: Response) -> Response:
-        """The response, with what the model says when it is asked for the answer alone."""
+        """Ask the model for its answer alone; return the response with it."""
         dialect, fields = self._server.dialect, self._request.fields
         said = {"role": "assistant", "content": response.said or ""}, {"role": "user", "content": self._follow_up}
         asked = {"model": fields.get("model"), **dialect.fields([*dialect.messages(fields), *said])}
@@ -226,7 +217,7 @@ class ServerDraws(Draws):
         )
 
     async def _draw_fewer(self, numbers: list[int], request: DrawRequest, error: DrawError) -> bool:
-        """Half as many at once: perhaps the server refused their number and nothing else."""
+        """Draw half as many at once: perhaps the server refused their number alone."""
         half = len(numbers) // 2
         if not await self._draw(numbers[:half], request):
             self._fail(numbers[half:], error)
@@ -241,10 +232,8 @@ class ServerDraws(Draws):
 
     def _arrive(self, number: int, arrived: Response | Failure) -> None:
         span, host = self._spans.pop(number), self._server.host.name
-        if isinstance(arrived, Response):
-            span.brought(arrived, host)
-        else:
-            span.brought(None, host)
+        span.brought(arrived if isinstance(arrived, Response) else None, host)
+        if isinstance(arrived, Failure):
             span.failed(arrived.cause, arrived.message)
         span.end()
         self._arrived.put_nowait(arrived)

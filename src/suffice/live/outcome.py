@@ -10,12 +10,12 @@ from suffice.notebook import bars, many, short
 from suffice.response import Response
 from suffice.tally import Tally
 
-SETTLED = ("controller", "budget")  # stop reasons of votes that were decided: only these save and teach anything
-CUT_SHORT = ("patience", "deadline")  # those of votes that had no more time, and teach nothing of tallies
+SETTLED = ("controller", "budget")  # stop reasons of decided votes, which alone save and teach anything
+CUT_SHORT = ("patience", "deadline")  # those of votes that had no more time
 
 
 class OverOne(NamedTuple):
-    """What a vote took over its first response alone: samples, tokens of responses, and of prompts sent again."""
+    """What a vote took over its first response: samples, tokens, and those of prompts sent again."""
 
     samples: int
     tokens: int
@@ -23,7 +23,7 @@ class OverOne(NamedTuple):
 
 
 def with_prompts(saved: int, again: int) -> str:
-    """What saved tokens of responses come to, beside those of prompts that were sent again.
+    """Return what saved tokens come to, beside those of prompts that were sent again.
 
     >>> with_prompts(276, 38), with_prompts(587, 1036)
     ('with prompts sent again it took 238 tokens less', 'with prompts sent again it took 449 tokens more')
@@ -61,42 +61,42 @@ class Outcome:
     completion_tokens: int
     seconds: float
     stop_reason: str
-    """Who ended it: controller, budget, no answer, repeats (of one response), patience, deadline, cancelled, failed."""
+    """One of controller, budget, no answer, repeats, patience, deadline, cancelled, failed."""
     failures: tuple[str, ...]
     responses: tuple[Response, ...]
     budget: int
     launched: int = 0
-    """How many draws were started; those that were not counted were cancelled at the stop, or failed."""
+    """The draws that were started; those that don't count were cancelled at the stop, or failed."""
     cancelled_tokens: int = 0
-    """What those had generated until then; among the completion's tokens."""
+    """The tokens of cancelled draws, among those of the completion."""
     runs_on: bool = False
-    """Whether the server does not stream, so that what was cancelled may have run on there."""
+    """Whether cancelled draws may run on, at a server that does not stream."""
     value: Any = None
     """The elected object, where the answer has fields."""
     fields: Mapping[str, FieldOutcome] = field(default_factory=dict)
     """Its leaves, by JSON pointer."""
     composed: bool | None = None
-    """Whether it was put together from several responses, or is one of them as it came."""
+    """Whether the object was put together from several responses."""
     parsed: Any = None
-    """The object as an instance of the model that `parse` was given."""
+    """The object as an instance of the model given to `parse`."""
     majority: str | None = None
-    """The answer with most votes: another one than `answer` only where the election weighed them."""
+    """The answer with most votes; the election may have weighed another one more."""
     evidence: Kind | None = None
     """What showed the answers: slot, option, short, conclusion, boxed, schema, tool or asked."""
     weighed: bool = False
-    """Whether it did; confidence and certainty are those of the majority in any case."""
+    """Whether votes were weighed; confidence and certainty are the majority's in any case."""
     changed: bool = False
-    """Whether another answer was elected than the first response gives."""
+    """Whether the first response gives another answer."""
     named: bool = True
-    """Whether whoever asked named the budget, or asked for a vote: only against that is anything saved."""
+    """Whether the client named the budget, or asked for a vote: only then is anything saved."""
     right: float | None = None
-    """The probability that the answer is right, by a calibration; None where there is none, or no answer."""
+    """The probability that the answer is right, by a calibration; None without one, or without an answer."""
     sure: bool | None = None
-    """Whether that is enough for the risk that is allowed; None where none was named."""
+    """Whether that is enough for the risk; None if no risk is named."""
     calibrated: bool = False
     """Whether there was a calibration."""
     untaken: int = 0
-    """How many draws were cancelled while no server had them, as between two tries: they cost nothing."""
+    """The draws that were cancelled while no server had them: they cost nothing."""
 
     def __repr__(self) -> str:
         answer = "None" if self.answer is None else short(repr(self.answer))
@@ -109,17 +109,17 @@ class Outcome:
 
     @property
     def given_up(self) -> bool:
-        """Whether the vote ended because there is nothing to vote on."""
+        """Whether there was nothing to vote on."""
         return self.stop_reason == "no answer"
 
     @property
     def samples(self) -> int:
-        """How many draws were made."""
+        """The number of draws made."""
         return sum(self.by_round)
 
     @property
     def rounds(self) -> int:
-        """How many rounds there were."""
+        """The number of rounds."""
         return len(self.by_round)
 
     @property
@@ -129,17 +129,17 @@ class Outcome:
 
     @property
     def samples_saved(self) -> int:
-        """How many more the full budget would have taken; none where nobody asked for it, or the vote was given up."""
+        """The draws left of the budget, if the client asked for it and the vote was decided; else 0."""
         return self.budget - self.samples if self.named and self.stop_reason in SETTLED else 0
 
     @property
     def tokens_saved(self) -> int:
-        """What those would have taken, by the mean of what was drawn: of responses alone."""
+        """The tokens of those draws, by the mean of the others; of responses alone."""
         return round(self.tokens / max(self.samples, 1) * self.samples_saved)
 
     @property
     def over_one(self) -> OverOne:
-        """What was spent over one response, which nobody would have asked for its answer again."""
+        """Cost above a single response, without follow-up requests."""
         if not self.responses:
             return OverOne(0, 0, 0)
         prompt = max(response.prompt_tokens - response.final_prompt_tokens for response in self.responses)
@@ -150,7 +150,7 @@ class Outcome:
 
     @property
     def by_voter(self) -> dict[str, dict[str, int]]:
-        """The votes of each voter of a panel; empty where one model was asked."""
+        """The votes of each voter of a panel; empty for one model."""
         votes: dict[str, dict[str, int]] = {one.voter: {} for one in self.responses if one.voter}
         for one in self.responses:
             if one.voter and one.answer is not None:
@@ -159,7 +159,7 @@ class Outcome:
 
     @property
     def usage_estimated(self) -> bool:
-        """Whether some of the tokens are estimated: those that no server counted, and those of cancelled draws."""
+        """Whether some tokens are estimated: those that no server counted, and those of cancelled draws."""
         return self.cancelled_tokens > 0 or any(response.estimated for response in self.responses)
 
     def to_json(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class Outcome:
         )
 
     def summary(self) -> dict[str, Any]:
-        """What whoever asked is told beside the response, whether by a program or in a reply."""
+        """What the client is told beside the response."""
         fields = {pointer: one.to_json() for pointer, one in self.fields.items()}
         return (
             {
@@ -208,18 +208,18 @@ class Outcome:
         )
 
     def savings(self) -> dict[str, int]:
-        """What was saved, where somebody named the number that it is saved against."""
+        """What was saved, if the client named the budget."""
         return {"samples_saved": self.samples_saved, "tokens_saved": self.tokens_saved} if self.named else {}
 
     def assurance(self) -> dict[str, float | bool | None]:
-        """How probable it is that the answer is right, where there was a calibration, and whether that is enough."""
+        """The probability to be right, if there was a calibration, and whether it is enough."""
         sure = {} if self.sure is None else {"sure": self.sure}
         return {"right": self.right} | sure if self.calibrated else {}
 
 
 @dataclass(frozen=True)
 class Moment:
-    """How a vote stands: after a response arrived, after a decision, or, where `outcome` is given, at its end."""
+    """How a vote stands after an arrival, after a decision, or, with its `outcome`, at the end."""
 
     tally: Tally
     in_flight: int
@@ -227,13 +227,11 @@ class Moment:
     confidence: float | None = None
     certainty: float | None = None
     fields: Mapping[str, Tally] = field(default_factory=dict)
-    """The tally of each field, where the answer has fields."""
     outcome: Outcome | None = None
-    """The outcome, also of a vote that was cancelled."""
 
 
 class Progress(NamedTuple):
-    """How far a vote is between two moments: draws asked for, draws arrived, tokens so far."""
+    """Draws asked for, draws arrived and tokens so far."""
 
     asked: int
     arrived: int

@@ -12,32 +12,27 @@ Messages = list[dict[str, Any]]
 
 PAPER = "{question}\n\nPlease reason step by step, and put your final answer within \\boxed{}."
 
-_EXAMPLES = [
-    ("What is 12 + 9?", "12 + 9 = 21, so the answer is \\boxed{21}."),
-    ("What is 6 * 7?", "6 * 7 = 42, so the answer is \\boxed{42}."),
-    (
-        "A box holds 5 pens. How many pens are in 3 boxes?",
-        "3 boxes hold 3 * 5 = 15 pens, so the answer is \\boxed{15}.",
-    ),
-]
-
 WORKED: Messages = [
-    message
-    for question, answer in _EXAMPLES
-    for message in ({"role": "user", "content": question}, {"role": "assistant", "content": answer})
-] + [{"role": "user", "content": "{question}"}]
-"""Three worked examples as earlier turns: a very small model boxes its answer only after having seen it done."""
+    {"role": "user", "content": "What is 12 + 9?"},
+    {"role": "assistant", "content": "12 + 9 = 21, so the answer is \\boxed{21}."},
+    {"role": "user", "content": "What is 6 * 7?"},
+    {"role": "assistant", "content": "6 * 7 = 42, so the answer is \\boxed{42}."},
+    {"role": "user", "content": "A box holds 5 pens. How many pens are in 3 boxes?"},
+    {"role": "assistant", "content": "3 boxes hold 3 * 5 = 15 pens, so the answer is \\boxed{15}."},
+    {"role": "user", "content": "{question}"},
+]
+"""Worked examples as earlier turns: a very small model boxes its answer only after having seen it done."""
 
 SUITED: dict[str, tuple[str, dict[str, Any]]] = {NAME: ("worked", {"max_tokens": 256})}
-"""The prompt, and other fields of a request, that suit a model better than the paper's prompt alone."""
+"""The prompt and fields of a request that suit a model better than the paper's prompt."""
 
 _NAMED: dict[str, Messages] = {"paper": [{"role": "user", "content": PAPER}], "worked": WORKED}
 
 
 def get_prompt(spec: str) -> Messages:
-    """The messages that a string describes: `paper`, `worked`, a text with {question} in it, or a file with either.
+    """Return the messages of `paper`, `worked`, a text with {question} in it, or a file with one.
 
-    A file that ends in .json holds the messages, as a list of objects with role and content.
+    A file .json has a list of messages with role and content.
     """
     if spec in _NAMED:
         return _NAMED[spec]
@@ -67,14 +62,10 @@ def get_prompt(spec: str) -> Messages:
 
 
 def suited(model: str) -> tuple[str, dict[str, Any]]:
-    """The prompt that a model is asked with unless told otherwise, and what else goes with it.
-
-    >>> suited("qwen3-8b")
-    ('paper', {})
-    """
+    """Return the prompt of a model, and the fields that go with it."""
     return SUITED.get(model, ("paper", {}))
 
 
 def put(question: str, prompt: Messages) -> Messages:
-    """The messages with the question in its place."""
+    """Return the messages with the question in its place."""
     return [{**message, "content": message["content"].replace("{question}", question)} for message in prompt]

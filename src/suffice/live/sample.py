@@ -6,11 +6,11 @@ import json
 import re
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -27,11 +27,8 @@ from suffice.live.vote import Vote
 from suffice.response import Response
 from suffice.tally import Tally
 
-Ask = Callable[[int], Awaitable[Response]]
-"""One response, by the number of its draw."""
-
-Model = Any
-"""A Pydantic model's class, or a JSON schema."""
+Ask = Callable[[int], Awaitable[Response]]  # by the number of a draw
+T = TypeVar("T")
 
 
 @takes_sampling
@@ -124,7 +121,7 @@ def sample(
 
 @takes_sampling
 async def aparse(
-    client: Any, messages: Iterable[Mapping[str, Any]], *, model: str, response_format: Model, **settings: Any
+    client: Any, messages: Iterable[Mapping[str, Any]], *, model: str, response_format: Any, **settings: Any
 ) -> Outcome:
     """Ask for an object just enough times.
 
@@ -183,7 +180,7 @@ async def aparse(
 
 @takes_sampling
 def parse(
-    client: Any, messages: Iterable[Mapping[str, Any]], *, model: str, response_format: Model, **settings: Any
+    client: Any, messages: Iterable[Mapping[str, Any]], *, model: str, response_format: Any, **settings: Any
 ) -> Outcome:
     """Ask for an object just enough times, with a synchronous client; all else is as with `aparse`.
 
@@ -202,16 +199,9 @@ def parse(
 
 
 async def vote_on(ask: Ask, question: str, sampling: Sampling) -> Outcome:
-    """Vote on what a coroutine function answers: for models that are reached in another way than by a server.
+    """Vote on what a coroutine function answers, which has no log probabilities and retries by itself.
 
-    Args:
-        ask: Gives one response, by the number of its draw; it is called again for each.
-        question: What the answers are read in the light of.
-        sampling: How to ask; retries and timeouts are for `ask` to see to.
-
-    Raises:
-        OptionError: where log probabilities are wanted, which such models don't tell.
-        SampleError: where all draws of a round failed.
+    Answers are read in the light of the question.
     """
     if sampling.voting.wants_signals:
         raise OptionError("can't be had: the model tells no log probabilities", "signals")
@@ -235,9 +225,7 @@ class CalledDraws(Draws):
     def room(self) -> int:
         return self._concurrency - self.in_flight
 
-    def launch(
-        self, draws: int, tally: Tally | None = None, *, single: bool = True, streamed: bool = False
-    ) -> list[int]:
+    def launch(self, draws: int, tally: Tally, *, single: bool = True, streamed: bool = False) -> list[int]:
         numbers = list(islice(self._numbers, draws))
         for number in numbers:
             self._begin(self._draw(number), 1)
@@ -272,21 +260,18 @@ def with_async_client(client: Any, ask: Callable[[Any], Awaitable[Outcome]]) -> 
                 if other not in clients:
                     await other.close()
 
-    outcome: Outcome = run_in_thread(run)
-    return outcome
+    return run_in_thread(run)
 
 
-def run_in_thread(main: Any) -> Any:
+def run_in_thread(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine function to its end, in a thread of its own: the caller may have an event loop running.
 
     Ctrl-C cancels it, and is raised again once it has ended.
     """
-    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+    started: Future[Any] = Future()
 
-    async def supervised() -> Any:
-        task = asyncio.current_task()
-        assert task  # noqa: S101
-        started.set_result((asyncio.get_running_loop(), task))
+    async def supervised() -> T:
+        started.set_result(asyncio.current_task())
         return await main()
 
     with ThreadPoolExecutor(1, "suffice") as pool:  # its end waits for the thread
@@ -295,8 +280,8 @@ def run_in_thread(main: Any) -> Any:
         try:
             return result.result()
         except KeyboardInterrupt:
-            loop, task = started.result()
-            loop.call_soon_threadsafe(task.cancel)
+            task = started.result()
+            task.get_loop().call_soon_threadsafe(task.cancel)
             raise
 
 

@@ -143,14 +143,14 @@ NEVER = 2.0  # a threshold that nothing reaches: where none keeps the risk, noth
 
 
 def get_calibration(right: "str | Path | Calibration") -> "Calibration":
-    """A calibration, or what a file holds."""
+    """Return a calibration, or that of a file."""
     from suffice.planning.right import load_calibration  # where none is used, nothing of it is loaded
 
     return load_calibration(right) if isinstance(right, str | Path) else right
 
 
 def threshold_of(calibration: "Calibration | None", risk: float) -> float:
-    """From what probability on an answer is sure enough; refused where there is nothing to know it by."""
+    """Return the probability to be right from which on an answer is sure enough."""
     if calibration is None:
         raise OptionError("needs a calibration: make one with suffice calibrate, and give it too (right)", "risk")
     known = calibration.threshold(risk)
@@ -158,7 +158,7 @@ def threshold_of(calibration: "Calibration | None", risk: float) -> float:
 
 
 def election_of(elect: str | Election, extractor: Extractor) -> Election | None:
-    """The election that is asked for by name, if live responses can be weighed by it; None for the plain majority."""
+    """Return an election that can weigh live responses; None for the plain majority."""
     election = get_election(elect)
     if isinstance(election, Majority):
         return None
@@ -172,7 +172,7 @@ def election_of(elect: str | Election, extractor: Extractor) -> Election | None:
 
 
 def priced(settings: Mapping[str, Any], costs: Costs) -> dict[str, Any]:
-    """Settings of a sampling whose plan, and whose extra draws where the load decides on them, follow from prices.
+    """Let the plan of a sampling, and the extra draws of its flow, follow from prices.
 
     Raises:
         OptionError: where a price lacks what it is multiplied by, or the controller is no plan.
@@ -217,7 +217,7 @@ def split_settings(sampling: Sampling | None, settings: Mapping[str, Any]) -> tu
 
 
 def takes_sampling(function: F) -> F:
-    """Let the signature of a function show the fields of `Sampling`, which its last parameter takes by name."""
+    """Let a signature show the fields of `Sampling`, which its last parameter takes."""
     signature = inspect.signature(function)
     *own, rest = signature.parameters.values()
     kind = inspect.Parameter.KEYWORD_ONLY

@@ -1,4 +1,4 @@
-"""Signals: what the log probabilities of a response's tokens come to, in a few numbers; the tokens are not kept."""
+"""Signals: what the log probabilities of a response come to, in a few numbers."""
 
 import json
 import math
@@ -10,23 +10,18 @@ import numpy as np
 TOP = 20  # likeliest tokens that are asked for at each place, where the server tells as many
 NAMES = ("logprob", "confidence", "tail", "lowest")
 WINDOW = 32  # tokens in a row over which confidence is taken for `tail` and `lowest`
-UNKNOWN = -9999.0  # what OpenAI and others say for a log probability that they do not know, or that is minus infinity
+UNKNOWN = -9999.0  # as OpenAI and others tell a log probability that is not known, or minus infinity
 
 
 class Token(NamedTuple):
     """What is kept of a token while its reply is read."""
 
     logprob: float | None
-    confidence: float | None
-    """Minus the mean log probability of the likeliest tokens in its place."""
+    confidence: float | None  # minus the mean log probability of the likeliest tokens in its place
 
 
 def load(data: bytes) -> Any:
-    """JSON in which tokens shrink as soon as they are read: their list may be a hundred times as long as the text.
-
-    >>> load(b'[{"token": "7", "logprob": -0.5, "top_logprobs": [{"token": "7", "logprob": -0.5}]}]')
-    [Token(logprob=-0.5, confidence=0.5)]
-    """
+    """Read JSON whose tokens shrink at once: their list may be a hundred times as long as the text."""
     return json.loads(data, object_hook=_shrunk)
 
 
@@ -45,7 +40,7 @@ def _known(logprob: Any) -> float | None:
 
 
 def silenced(data: bytes) -> Any:
-    """A reply, or an event of one, as if nobody had asked for log probabilities.
+    """Read a reply, or an event, as if nobody had asked for log probabilities.
 
     >>> silenced(b'{"choices": [{"index": 0, "logprobs": {"content": [{"token": "7", "logprob": -0.5}]}}]}')
     {'choices': [{'index': 0, 'logprobs': None}]}
@@ -62,7 +57,7 @@ def _silent(read: dict[str, Any]) -> dict[str, Any]:
 
 
 def tokens_in(told: Any) -> list[Token]:
-    """The tokens of a list that may be anything."""
+    """Return the tokens of a list that may be anything."""
     return [one for one in told if isinstance(one, Token)] if isinstance(told, list) else []
 
 
@@ -71,9 +66,6 @@ def signals_of(tokens: Sequence[Token]) -> dict[str, float]:
 
     `logprob` is the mean log probability of its tokens, `confidence` the mean of minus that of the likeliest in each
     place, `tail` the same over the last 32 tokens and `lowest` the smallest over any 32 in a row.
-
-    >>> signals_of([Token(-0.5, 3.0), Token(-1.5, 5.0)])
-    {'logprob': -1.0, 'confidence': 4.0, 'tail': 4.0, 'lowest': 4.0}
     """
     signals = {}
     logprobs = [token.logprob for token in tokens if token.logprob is not None]

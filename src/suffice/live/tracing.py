@@ -6,7 +6,7 @@ Until `trace` is called there are none, and nothing of OpenTelemetry is imported
 import asyncio
 import importlib
 from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -21,29 +21,26 @@ _REQUEST = {
     **{name: name for name in ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")},
     **dict.fromkeys(("max_tokens", "max_completion_tokens", "max_output_tokens"), "max_tokens"),
 }
-"""What is told of a request, and its name in the conventions."""
+"""Fields of a request, and their names in the conventions."""
 
 Headers = TypeVar("Headers", bound=MutableMapping[str, str])
 
 
 class Span:
-    """A span of OpenTelemetry's: of a vote, a draw or a request that is passed on. Without one, nothing is recorded."""
+    """A span of a vote, a draw or a relayed request; without one of OpenTelemetry's it records nothing."""
 
     def __init__(self, span: Any = None) -> None:
         self._span = span
 
-    def current(self) -> AbstractContextManager[Any]:
+    def current(self) -> Any:
         """Make the span the parent of what is started in here."""
         if self._span is None:
             return nullcontext()
-        manager: AbstractContextManager[Any] = TRACING.api.use_span(
-            self._span, record_exception=False, set_status_on_exception=False
-        )
-        return manager
+        return TRACING.api.use_span(self._span, record_exception=False, set_status_on_exception=False)
 
     @contextmanager
     def within(self, *, lasts: bool = False) -> Iterator[None]:
-        """Make it current and end it on exit, unless it lasts; an error ends it as such in any case."""
+        """Make it current, and end it on exit unless it lasts; an error ends it in any case."""
         try:
             with self.current():
                 yield
@@ -55,7 +52,7 @@ class Span:
             self.end()
 
     def decided(self, tally: Tally, asked: int, sure: float | None = None, certain: float | None = None) -> None:
-        """Add an event: the votes of the leading answers, the draws so far, and how many more are asked for."""
+        """Add an event: the leading votes, the draws so far, and how many more are asked for."""
         if self._span is None:
             return
         answers = sorted(tally.votes, key=lambda one: -tally.votes[one])[:LEADING]
@@ -71,7 +68,7 @@ class Span:
         self._span.add_event("suffice.decision", _known(facts))
 
     def ended(self, outcome: Any) -> None:
-        """Set what came of a vote. Tokens have names of ours: those of the conventions are on the draws."""
+        """Set what came of a vote. Tokens have names of ours: those of the draws add up."""
         if self._span is None:
             return
         facts = {
@@ -89,10 +86,7 @@ class Span:
         self.set(facts)
 
     def brought(self, response: Response | None, upstream: str) -> None:
-        """Set what a draw brought, where it could be read, and from where.
-
-        That is a name in the gateway, and elsewhere an address, with nothing that may be secret in it.
-        """
+        """Set what a draw brought, if it could be read, and its upstream: an address, or in the gateway a name."""
         if self._span is None:
             return
         if "://" in upstream:
@@ -117,7 +111,7 @@ class Span:
             self._fail(str(status))
 
     def failed(self, error: BaseException | None, message: str) -> None:
-        """Set the kind of an error; its message may quote a question, and is set only where texts are."""
+        """Set the kind of an error; its message may quote a question, and is a text."""
         if isinstance(error, asyncio.CancelledError):
             self.set({"suffice.cancelled": True})
             return
@@ -131,7 +125,7 @@ class Span:
             self._span.set_status(TRACING.api.Status(TRACING.api.StatusCode.ERROR, message))
 
     def set(self, facts: Mapping[str, Any]) -> None:
-        """Set attributes; those that are None are not known."""
+        """Set attributes that are not None."""
         if self._span is not None:
             self._span.set_attributes(_known(facts))
 
@@ -144,7 +138,7 @@ UNTRACED = Span()
 
 
 class Tracing:
-    """Begins spans, and names the current one to servers, where there is a tracer."""
+    """Begins spans, and names the current one to servers, if there is a tracer."""
 
     def __init__(self) -> None:
         self.tracer: Any = None
@@ -152,13 +146,9 @@ class Tracing:
         self.api: Any = None
 
     def begin(self, operation: str, fields: Mapping[str, Any], dialect: Dialect | None = None, **facts: Any) -> Span:
-        """Begin a span of a request with these fields.
+        """Begin the span of a `vote`, of a single draw (`chat`), or of a request that is passed on (`relay`).
 
-        Args:
-            operation: `vote`, `chat` for a single draw, or `relay` for a request that is passed on as it is.
-            fields: Those of the request, which are told by the names of the GenAI conventions.
-            dialect: What is spoken with the server, whose provider is told; None for a relay.
-            facts: Attributes of ours.
+        The fields of the request have the names of the GenAI conventions, and `facts` those of ours.
         """
         if self.tracer is None:
             return UNTRACED
@@ -178,7 +168,7 @@ class Tracing:
         return Span(self.tracer.start_span(name, kind=kind, attributes=told))
 
     def passed_on(self, headers: Headers) -> Headers:
-        """Return the headers of a request to a server with the current span in them."""
+        """Return the headers of a request with the current span in them."""
         if self.tracer is None:
             return headers
         propagator = importlib.import_module("opentelemetry.propagate").get_global_textmap()
@@ -187,12 +177,6 @@ class Tracing:
             sent.pop(name, None)
         propagator.inject(sent)
         return sent  # type: ignore[no-any-return]
-
-    def in_request(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Do the same for a client that takes such headers as an option."""
-        if self.tracer is None:
-            return request
-        return {**request, "extra_headers": self.passed_on(dict(request.get("extra_headers") or {}))}
 
 
 TRACING = Tracing()

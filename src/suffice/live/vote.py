@@ -1,4 +1,4 @@
-"""A vote: a response joins the tally when it arrives, and the controller decides when its round is in."""
+"""A vote: responses join the tally as they arrive, and the controller decides after each round."""
 
 import asyncio
 import time
@@ -34,37 +34,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Voting:
-    """How votes are held: who decides, what the answer is, within what budget, in rounds or in flow."""
+    """How votes are held: by which controller and extractor, within what budget, in rounds or in flow."""
 
     controller: Controller
     extractor: Extractor
     budget: int = DEFAULT_BUDGET
     flow: Flow | None = None
-    asked: bool = True
-    """Whether somebody asked for a vote: then weak evidence of an answer counts too."""
-    named: bool = True
-    """Whether whoever asks named the budget, or asked for the vote himself: what is saved is told against that."""
-    greedy: bool = False
-    """Whether responses are the same whenever they are asked for."""
-    streamed: bool = False
-    """Whether draws are streamed in rounds too, so that whoever watches sees tokens arrive."""
-    signals: bool = False
-    """Whether the server is asked for log probabilities, which come with each response as its signals."""
-    election: Election | None = None
-    """What weighs the votes when they are in; None for the plain majority."""
+    asked: bool = True  # somebody asked for a vote: then weak evidence of an answer counts too
+    named: bool = True  # the client named the budget, or asked for the vote: only then is anything saved
+    greedy: bool = False  # all responses are the same
+    streamed: bool = False  # in rounds too, so that a client sees tokens arrive
+    signals: bool = False  # with log probabilities
+    election: Election | None = None  # None for the plain majority
     source: Callable[..., Draws] = ServerDraws
-    """Where responses come from: the server that is asked, or the voters of a panel."""
-
     calibration: "Calibration | None" = None
-    """What says how probable it is that the answer is right."""
-    threshold: float | None = None
-    """From what such probability on the answer is sure enough; None where no risk is named."""
-    patience: float = 0.0
-    """After the first response, the vote takes at most so many times what that took; 0 where there is no end."""
+    threshold: float | None = None  # the probability to be right from which on an answer is sure enough
+    patience: float = 0.0  # the most time of a vote, in multiples of its first response's; 0 for no end
 
     @property
     def wants_signals(self) -> bool:
-        """Whether log probabilities are asked for, be it that the election weighs by them, or the calibration does."""
+        """Whether log probabilities are asked for, also by the election or the calibration."""
         weighed = self.election.signals if self.election else ()
         judged = (self.calibration.signal.name,) if self.calibration and self.calibration.signal else ()
         return self.signals or any(name in NAMES for name in (*weighed, *judged))
@@ -78,11 +67,11 @@ class Voting:
         through: Callable[[Draws], Draws] = lambda draws: draws,
         numbers: Iterator[int] | None = None,
     ) -> "Vote":
-        """A vote on what a server says to a request.
+        """Begin a vote on what a server says to a request.
 
         Args:
             server: Who is asked.
-            fields: What the requests have in common: the model, the messages, and whatever else the caller gave.
+            fields: The fields that all its requests have.
             random: Decides where the controller leaves it to chance.
             watch: Is told of every response and every decision.
             through: Wraps the draws in others, as a journal does, which keeps each response before it counts.
@@ -99,7 +88,7 @@ class Voting:
 
 
 COMPLETE_WITHOUT, MOST_WITHOUT = 4, 12
-"""A vote without an answer ends after so many complete responses, or draws of any kind.
+"""Complete responses, or draws of any kind, after which a vote without an answer ends.
 
 A response that was cut off says little. On 23 pools, where those as long as the pool's longest are taken for cut off,
 this costs 0.03 points of agreement and 0.002 of accuracy in the mean; to end after any 4 would cost 0.27 of agreement.
@@ -110,7 +99,7 @@ MOMENT = 1e-3  # minimum duration of a response in seconds, also used when it wa
 ROUND = 1.25  # duration of a round, as a multiple of the longest response so far
 
 LAST_ROUND = 2
-"""So many times what the controller asks for is drawn where there is time for one round only.
+"""The factor of the last round, if there is time for one alone.
 
 Replayed on the bundled pools of GSM8K and MATH-500 with three rounds at most, votes agree with the full budget in 96.5
 and 99.0 % by that, with 12.9 and 20.1 samples; without, in 92.5 and 93.0 %, with 10.9 and 17.5.
@@ -118,7 +107,7 @@ and 99.0 % by that, with 12.9 and 20.1 samples; without, in 92.5 and 93.0 %, wit
 
 
 class TimeLimit:
-    """The end of a vote in time: its deadline, or the end of patience, counted from its first response."""
+    """The end of a vote in time: its deadline, or that of patience."""
 
     def __init__(self, deadline_seconds: float | None, patience: float) -> None:
         self.timeout = asyncio.timeout(deadline_seconds)
@@ -127,15 +116,15 @@ class TimeLimit:
 
     @property
     def reached(self) -> str | None:
-        """The stop reason, if the vote ran out of time."""
+        """The stop reason of a vote that ran out of time."""
         if not self.timeout.expired():
             return None
         return "patience" if self.timeout.when() == self._patience_ends else "deadline"
 
-    def begin_patience(self, first_seconds: float) -> None:
+    def begin_patience(self, responses: Sequence[Response]) -> None:
         """Limit the vote to a multiple of the seconds that its first response took."""
-        if self._patience and self._patience_ends == inf:
-            seconds = max(SHORTEST_PATIENCE, self._patience * first_seconds)
+        if self._patience and responses and self._patience_ends == inf:
+            seconds = max(SHORTEST_PATIENCE, self._patience * responses[0].seconds)
             self._patience_ends = asyncio.get_running_loop().time() + seconds
             self.timeout.reschedule(min(self._patience_ends, self.timeout.when() or inf))
 
@@ -148,7 +137,7 @@ class TimeLimit:
 
 
 class Vote:
-    """One question under way: `in_rounds` or `in_flow` draws, and the vote counts and decides."""
+    """One question under way: `in_rounds` or `in_flow` draws, and this counts and decides."""
 
     def __init__(
         self,
@@ -159,21 +148,15 @@ class Vote:
         span: Span = UNTRACED,
     ) -> None:
         self.draws = draws
-        self.responses: list[Response] = []
-        """Those that are in the tally, in its order."""
+        self.responses: list[Response] = []  # in the order of the tally
         self.failures: list[Failure] = []
-        self.uncounted: dict[int, Response | Failure] = {}
-        """Arrived in flow, by number, before others whose turn it is."""
-        self.ended: Outcome | None = None
-        """The outcome, also of a vote that was cancelled; None while it goes on."""
+        self.uncounted: dict[int, Response | Failure] = {}  # in flow, by number: others come first
+        self.ended: Outcome | None = None  # also of a vote that was cancelled
         self._voting = voting
         self._controller = voting.controller.for_question(random)
         self._prior = prior_of(self._controller)
-        self.ballot = (
-            FieldBallot(voting.extractor.structure, voting.budget, self._prior)
-            if voting.extractor.structure
-            else Ballot(voting.extractor, voting.budget, self._prior, voting.election, voting.calibration)
-        )
+        structure = voting.extractor.structure
+        self.ballot = FieldBallot(voting, self._prior, structure) if structure else Ballot(voting, self._prior)
         self._watch = watch
         self._span = span
         self._limit: TimeLimit | None = None
@@ -208,18 +191,15 @@ class Vote:
             return outcome
 
     async def _draw(self, deadline_seconds: float | None) -> str:
-        """Draw to the end; return the stop reason."""
-        prepared = None
-        if not is_ready(self.tally.budget, self._prior):
-            # The first confidence with a budget takes a while: it is prepared while the first responses are on the way.
-            prepared = asyncio.create_task(in_thread(prepare, self.tally.budget, self._prior))
+        """Draw to the end, and return the stop reason."""
         self._limit = limit = TimeLimit(deadline_seconds, self._voting.patience)
-        flow = self._voting.flow
+        budget, flow = self.tally.budget, self._voting.flow
         try:
             async with limit.timeout:
-                broken_off = await (in_flow(self, flow) if flow else in_rounds(self))
-                if prepared:
-                    await prepared
+                drawing = in_flow(self, flow) if flow else in_rounds(self)
+                # The first confidence with a budget takes a while: it is prepared while responses are on the way.
+                preparing = in_thread(prepare, budget, self._prior, unless=is_ready(budget, self._prior))
+                broken_off, _ = await asyncio.gather(drawing, preparing)
                 return broken_off or ("controller" if self.tally.left else "budget")
         except TimeoutError:
             if not limit.reached:
@@ -246,7 +226,7 @@ class Vote:
             self._watch(Moment(self.tally, in_flight, decision, *sureness, await self._field_tallies(), outcome))
 
     async def take(self, response: Response) -> None:
-        """Begin with a response that was drawn before: the first of the first round."""
+        """Begin with a response that was drawn before."""
         self._launched += 1
         self._scouted = True
         await self.count(response)
@@ -264,7 +244,8 @@ class Vote:
         else:
             answer = await self.ballot.add(arrived)
             self.responses.append(replace(arrived, answer=answer))
-            self._begin_patience()
+            if self._limit:
+                self._limit.begin_patience(self.responses)
         await self._tell(self.draws.in_flight)
 
     def end_round(self) -> None:
@@ -273,21 +254,22 @@ class Vote:
             self.ballot.end_round()
 
     async def decide(self) -> int:
-        """The controller's word; from a thread where it may have to plan first."""
+        """Return the number of draws that the controller asks for."""
         asked = 0
         if self.tally.left:
             quick = self.ballot.quick and self._controller.is_quick(self.tally.budget)
             asked = await in_thread(self._asked, unless=quick)
             if self.is_last_round:
                 asked = min(LAST_ROUND * asked, self.tally.left)
-        self._begin_patience()  # after a scout it begins here: that a plan was made first is no fault of the server
+        if self._limit:  # after a scout it begins here: making a plan is no fault of the server
+            self._limit.begin_patience(self.responses)
         sureness = await in_thread(self.ballot.sureness) if self._watch else (None, None)
         self._span.decided(self.tally, asked, *sureness)
         await self._tell(0, asked, sureness)
         return asked
 
     async def pointless(self) -> str | None:
-        """Why more draws would tell nothing: there is no answer to vote on, or all are copies of one."""
+        """Return the stop reason if more draws would tell nothing."""
         if not self.tally.left:
             return None
         complete = sum(response.is_complete for response in self.responses)
@@ -309,19 +291,15 @@ class Vote:
         return self.ballot.next_round(self._controller)
 
     def _repeats(self) -> bool:
-        """Whether all responses are the same to the letter, as at temperature 0 or from a cache."""
+        """Whether all responses are copies, as at temperature 0 or from a cache."""
         texts = {response.said for response in self.responses}
         copies = len(self.responses) > 1 and len(texts) == 1
         long = not self.ballot.may_repeat and len(next(iter(texts), None) or "") > LONG
         return copies and (self._voting.greedy or long)
 
-    def _begin_patience(self) -> None:
-        if self._limit and self.responses:
-            self._limit.begin_patience(self.responses[0].seconds)
-
     @property
     def is_last_round(self) -> bool:
-        """Whether there is time for one more round at most."""
+        """Whether there is time for one round at most."""
         return self._limit is not None and self._limit.is_last_round(self.responses)
 
     async def _field_tallies(self) -> Mapping[str, Tally]:
@@ -364,7 +342,7 @@ class Vote:
 
 
 async def in_rounds(vote: Vote) -> str | None:
-    """Draw round by round, with a decision after each; return why it was broken off, if so."""
+    """Draw round by round, with a decision after each; return why it broke off, if so."""
     while asked := await vote.decide():
         before = vote.tally.draws
         vote.launch(asked, single=vote.is_last_round)  # what arrives in time counts, whatever else is late
@@ -379,10 +357,7 @@ async def in_rounds(vote: Vote) -> str | None:
 
 
 async def in_flow(vote: Vote, flow: Flow) -> str | None:
-    """Keep as many draws in flight as the controller asks for, with a decision on every arrival.
-
-    Return why it was broken off, None if no more draws were asked for.
-    """
+    """Keep draws in flight, with a decision on every arrival; return why it broke off, if so."""
     awaited: deque[int] = deque()  # in the order in which they were started
     uncounted = vote.uncounted
     failed_in_a_row = first = 0

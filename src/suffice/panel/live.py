@@ -182,16 +182,14 @@ class PanelDraws(Draws):
     def room(self) -> int:
         return min(self._draws[name].room for name in self._present)
 
-    def launch(
-        self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
-    ) -> list[int]:
+    def launch(self, draws: int, tally: Tally, *, single: bool = False, streamed: bool = False) -> list[int]:
         """Start so many draws of whom the controller chooses; beyond those, of all voters in turn."""
-        self._tally, self._nothing_yet = tally or Tally(), True
+        self._tally, self._nothing_yet = tally, True
         self._places = Counter(self._tally.voters)
         chosen = self._controller.choose(self._tally)
         numbers = []
         for name, some in Counter(islice(chain(chosen, cycle(self._present)), draws)).items():
-            numbers += self._draws[name].launch(some, single=single, streamed=streamed)
+            numbers += self._draws[name].launch(some, tally, single=single, streamed=streamed)
             self._awaited += some
             for _ in range(some):
                 self._begin(self._take(name), 1)
@@ -266,5 +264,4 @@ def ask_panel(
             vote = voting.begin(first, fields, random, watch)
             return await vote.outcome(sampling.deadline_seconds)
 
-    outcome: Outcome = run_in_thread(main)
-    return outcome
+    return run_in_thread(main)

@@ -23,10 +23,11 @@ from suffice.gateway.operations import metrics
 from suffice.gateway.settings import LOOPBACK, Settings
 from suffice.live.dialects import Dialect
 from suffice.live.dialects.base import as_json
+from suffice.live.dialects.sse import MOST_BYTES
 from suffice.live.servers.gate import Limiter
 from suffice.live.servers.hosts import Fleet, Host
 from suffice.live.servers.retry import RetryPolicy, StatusError, TooLongError
-from suffice.live.servers.server import MOST_BYTES, Post, QuestionContext, Server, masked
+from suffice.live.servers.server import Post, QuestionContext, Server, masked
 from suffice.live.servers.targets import Target
 from suffice.live.tracing import TRACING
 from suffice.panel.live import Panel
@@ -67,8 +68,8 @@ class Upstream:
         headers = self._headers(request.headers)
         headers["content-type"], headers["accept-encoding"] = "application/json", "identity"
 
-        async def post(path: str, draw: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
-            body = bytearray()
+        async def post(path: str, draw: dict[str, Any], feed: Callable[[bytes], object]) -> None:
+            packed = bytearray()
             begun = time.monotonic()
             wanted = draw.get("n")  # which only chat completions have: elsewhere it is whatever the client sent
             draws = wanted if isinstance(wanted, int) and wanted > 0 else 1
@@ -76,15 +77,18 @@ class Upstream:
             self._in_flight.inc(draws)
             try:
                 reply = await self._send("POST", self._url(path, request), encoder.pieces(draw), headers)
+                encoding = reply.headers.get("content-encoding", "")
                 async with aclosing(pieces_of(reply)) as chunks:
                     async for chunk in chunks:
-                        body += chunk
-                        show(chunk)
+                        if encoding:
+                            packed += chunk
+                        else:
+                            feed(chunk)
             finally:
                 metrics.IN_FLIGHT.dec(draws)
                 self._in_flight.dec(draws)
                 metrics.UPSTREAM_SECONDS.observe(time.monotonic() - begun)
-            return unpacked(bytes(body), reply.headers.get("content-encoding", ""))
+            feed(unpacked(bytes(packed), encoding))
 
         return post
 

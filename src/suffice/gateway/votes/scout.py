@@ -172,7 +172,8 @@ class Scout:
         left = bytes(reader.decoder.rest)
         body = bytes(reasoning.held) + strip(left)
         try:  # a server that does not stream sends a whole reply
-            response = reader.response() if reader.streamed else self._server.dialect.read(left, 1, has_signals)[0]
+            dialect = self._server.dialect
+            (response,) = reader.responses() if reader.streamed else dialect.read(left, 1, has_signals)
         except MalformedError:
             response = None
         return Scouted(replace(passed, pieces=whole(body)), response, told=reasoning.told > 0)

@@ -27,7 +27,7 @@ class Shadow:
         self._parsed = parsed
         self._learning = learning
         self._exchange = exchange
-        self._seen = bytearray()
+        self._size = 0
         self._reader = StreamReader(parsed.dialect)
         self._hold = Hold(hold)
         self._passed_on = False
@@ -38,8 +38,8 @@ class Shadow:
         try:
             async with aclosing(pieces):
                 async for piece in pieces:
-                    if len(self._seen) <= MOST_BYTES:
-                        self._seen += piece
+                    self._size += len(piece)
+                    if self._size <= MOST_BYTES:
                         self._reader.feed(piece)
                         self._passed_on |= self._hold.is_over(self._reader.said)
                     yield piece
@@ -57,12 +57,10 @@ class Shadow:
             self._exchange.add(Foretold(samples > 1, kind, *expected))
 
     def _read(self) -> Response | None:
-        if not self._seen or len(self._seen) > MOST_BYTES:
+        if not self._size or self._size > MOST_BYTES:
             return None
         try:
-            if self._reader.streamed:
-                return self._reader.response()
-            return self._parsed.dialect.read(bytes(self._seen), 1)[0]
+            return self._reader.responses()[0]
         except MalformedError:
             return None
 

@@ -121,9 +121,7 @@ class Recorder(Draws):
     def room(self) -> int:
         return self._draws.room
 
-    def launch(
-        self, draws: int, tally: Tally | None = None, *, single: bool = False, streamed: bool = False
-    ) -> list[int]:
+    def launch(self, draws: int, tally: Tally, *, single: bool = False, streamed: bool = False) -> list[int]:
         """Start so many draws, less those that are there."""
         there = list(islice(self._there, draws))
         self._recorded.extend(there)
@@ -175,7 +173,7 @@ class Asker:
         drawn = ServerDraws(self._server.for_question(), request, iter(missing), follow_up)
         draws = Recorder(self._config, question, ledger, drawn, ())
         try:
-            draws.launch(len(missing))
+            draws.launch(len(missing), Tally())
             while draws.in_flight:
                 await draws.next()
         finally:

@@ -1,7 +1,10 @@
-"""Dialects: the shapes of requests and replies. Another one is a file beside these, or of yours, that registers it."""
+"""Dialects: the shapes of requests and replies; `register_dialect` adds another one."""
 
-from suffice.live.dialects.base import ClientRequest, Dialect, FieldError, MalformedError
-from suffice.live.dialects.chat import CHAT
+from suffice.live.dialects.base import ClientRequest as ClientRequest
+from suffice.live.dialects.base import Dialect as Dialect
+from suffice.live.dialects.base import FieldError as FieldError
+from suffice.live.dialects.base import MalformedError as MalformedError
+from suffice.live.dialects.chat import CHAT as CHAT
 from suffice.live.dialects.messages import MESSAGES
 from suffice.live.dialects.responses import RESPONSES
 
@@ -15,16 +18,3 @@ def register_dialect(dialect: Dialect) -> Dialect:
     """
     DIALECTS[dialect.name] = dialect
     return dialect
-
-
-__all__ = [
-    "CHAT",
-    "DIALECTS",
-    "MESSAGES",
-    "RESPONSES",
-    "ClientRequest",
-    "Dialect",
-    "FieldError",
-    "MalformedError",
-    "register_dialect",
-]

@@ -1,4 +1,4 @@
-"""The base class of dialects, the reader of their streams, and helpers that several of them use."""
+"""The base class of dialects, the reader of their streams, and what several of them use."""
 
 import json
 from abc import ABC, abstractmethod
@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, ClassVar
 
-from suffice.live.dialects.sse import DONE, Delta, Ended, EventDecoder, Failed, Piece, TokenUsage, data_of
+from suffice.live.dialects.sse import DONE, MOST_BYTES, Delta, Ended, EventDecoder, Failed, Piece, TokenUsage, data_of
+from suffice.live.servers.retry import TooLongError
 from suffice.live.signals import load
 from suffice.response import Response
 
@@ -27,41 +28,46 @@ class FieldError(Exception):
 
 
 class StreamReader:
-    """Reads one stream as it arrives: counts its tokens and joins its reply."""
+    """Reads one reply as it arrives, whole or as a stream, whose tokens it counts."""
 
     def __init__(self, dialect: "Dialect", signals: bool = False) -> None:
-        self.sent = False
-        """Whether a request is with the server, which may charge for it; one that failed is not."""
+        self.sent = False  # whether a request is with the server, which may charge for it
         self._dialect = dialect
+        self._signals = signals
         self._load = load if signals else json.loads
         self.restart()
 
     def restart(self) -> None:
         self.decoder = EventDecoder()
-        self.generated = 0
-        """Tokens so far: one for each event with a piece of generated text."""
-        self.said = 0
-        """Those of them that are no reasoning."""
-        self.streamed = False
-        """Whether the server streams at all; where it does not, a draw that is cancelled may run on there."""
-        self.closed = False
-        """Whether the stream has told its end or an error; one that is cut has not."""
+        self.generated = 0  # events with a piece of generated text, each of about a token
+        self.said = 0  # those of them that are no reasoning
+        self.streamed = False  # whether the server streams at all
+        self.closed = False  # whether the stream has told its end or an error
         self.text = ""
+        self.body = bytearray()  # of a reply that is no stream
+        self._size = 0
         self._reply: dict[str, Any] = {}
         self._ended = False
         self._fault = ""
 
     def feed(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._size > MOST_BYTES:
+            raise TooLongError(f"a response of more than {MOST_BYTES >> 20} MiB")
+        if not self.streamed:
+            self.body += data
         for event in self.decoder.feed(data):
             self.read(event)
 
-    def response(self) -> Response:
-        """Return the response that the stream makes up; MalformedError where it is none or ends early."""
+    def responses(self, draws: int = 1) -> list[Response]:
+        """Return the responses of the reply; MalformedError if it is none or its stream ends early."""
         self.feed(b"\n\n")  # some servers leave the last line without its end
+        if not self.streamed:
+            return self._dialect.read(bytes(self.body), draws, self._signals)
         if self._fault or not self._ended:
             raise MalformedError(self._fault or "a stream that ends before its response does")
         try:
-            return self._dialect.responses(self._reply, 1)[0]
+            return self._dialect.responses(self._reply, 1)
         except UNREADABLE:
             raise MalformedError("no stream of a response") from None
 
@@ -100,23 +106,19 @@ class ClientRequest:
 
     model: str | None
     streamed: bool
-    fields: Mapping[str, Any]
-    """What of it goes into every draw: all but what the gateway decides on, as the number of responses."""
-    usage_wanted: bool = False
-    """Whether a stream shall end with its usage."""
+    fields: Mapping[str, Any]  # of every draw: without what the gateway decides on
+    usage_wanted: bool = False  # at the end of a stream
     schema: Mapping[str, Any] | None = None
-    """The schema of the object that the server is told to give, empty where any will do; None for text."""
+    """The schema of the object that is asked for, empty if any will do; None for text."""
     has_tools: bool = False
-    obstacle: str | None = None
-    """Why it can't be voted on, in a word, whatever its answer is."""
+    obstacle: str | None = None  # why it can't be voted on, in a word
     odd_form: str | None = None
-    """The field that asks for a form which only somebody who names the answer can read."""
-    mistake: FieldError | None = None
-    """What is wrong with it, so that no draw could be asked for."""
+    """The field that asks for a form which is read only if the client names the answer."""
+    mistake: FieldError | None = None  # why no draw can be asked for
 
     @property
     def names_options(self) -> bool:
-        """Whether the server is told to choose between given responses, as vLLM and others take them."""
+        """Whether the server shall choose between given responses, as vLLM can."""
         outputs = self.fields.get("structured_outputs")
         choice = outputs.get("choice") if isinstance(outputs, dict) else None
         return bool(self.fields.get("guided_choice") or self.fields.get("guided_regex") or choice)
@@ -125,20 +127,16 @@ class ClientRequest:
 class Dialect(ABC):
     """The shape of requests, replies, streams and errors, for servers and for clients of the gateway.
 
-    The fields of a question are what its requests have in common, whatever is drawn; the model is always among them.
+    The fields of a question are those that all its requests have; the model is always among them.
     """
 
     name: ClassVar[str]
     routes: ClassVar[tuple[str, ...]]
     """The gateway's paths, below /v1, in Starlette's notation: /models/{model}:generate."""
-    takes_n: ClassVar[bool] = False
-    """Whether one request may ask for several responses."""
-    tells_signals: ClassVar[bool] = True
-    """Whether it knows of log probabilities."""
-    limit: ClassVar[str] = "max_tokens"
-    """The field that says how long a response may be."""
-    provider: ClassVar[str] = "openai"
-    """Who made it, by the names of OpenTelemetry's conventions."""
+    takes_n: ClassVar[bool] = False  # whether one request may ask for several responses
+    tells_signals: ClassVar[bool] = True  # whether it has log probabilities
+    limit: ClassVar[str] = "max_tokens"  # the field with the length of a response
+    provider: ClassVar[str] = "openai"  # by the names of OpenTelemetry's conventions
 
     def path(self, fields: Mapping[str, Any], streamed: bool) -> str:
         """Return the path of a request to a server, below the base URL."""
@@ -146,25 +144,22 @@ class Dialect(ABC):
 
     @abstractmethod
     def fields(self, messages: Messages, response_format: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The fields that say these messages, and in which form, as a chat completion has them."""
+        """Return the fields that say these messages, and in which form."""
 
     @abstractmethod
     def messages(self, fields: Mapping[str, Any]) -> Messages:
-        """What was said before, as messages with role and content."""
+        """Return what was said before, as messages with role and content."""
 
-    def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
-        """The body of a request for so many draws: the fields, with the seed and the stream where they are wanted."""
-        return {**fields, **({} if seed is None else {"seed": seed}), **({"stream": True} if streamed else {})}
+    def request(self, fields: Mapping[str, Any], draws: int, streamed: bool) -> dict[str, Any]:
+        """Return the body of a request for so many draws."""
+        return {**fields, "stream": True} if streamed else {**fields}
 
     def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
-        """The body of a request that asks for log probabilities too, and for those of so many likeliest tokens."""
+        """Let a body ask for log probabilities, and those of so many likeliest tokens."""
         return dict(request)
 
     def read(self, body: bytes, draws: int, signals: bool = False) -> list[Response]:
-        """The responses in a reply, at most as many as were asked for; MalformedError where it is none.
-
-        With `signals`, the log probabilities in it become signals, and are taken out of it.
-        """
+        """Return the responses of a reply, whose log probabilities become signals; MalformedError if it is none."""
         try:
             return self.responses(load(body) if signals else json.loads(body), draws)
         except UNREADABLE:
@@ -172,62 +167,51 @@ class Dialect(ABC):
 
     @abstractmethod
     def responses(self, reply: dict[str, Any], draws: int) -> list[Response]:
-        """The responses in a reply that is read; what is no reply may raise whatever reading it raises."""
+        """Return the responses of a reply; what is no reply may raise anything of `UNREADABLE`."""
 
     @abstractmethod
     def deltas(self, event: dict[str, Any]) -> list[Delta]:
-        """What an event of a stream tells."""
+        """Return what an event of a stream tells."""
 
     @abstractmethod
     def join(self, reply: dict[str, Any], event: dict[str, Any]) -> None:
-        """Add an event to the reply that the stream makes up, which is empty at first."""
+        """Add an event of a stream to its reply, which is empty at first."""
 
     @abstractmethod
     def client_request(self, body: Mapping[str, Any], path: Mapping[str, str]) -> ClientRequest:
-        """Read the body of a client's request, which may be anything, and the parameters of its path."""
+        """Read a client's body, which may be anything, and the parameters of its path."""
 
     @abstractmethod
     def reply(self, chosen: Response, usage: dict[str, Any], prompt: int, completion: int) -> dict[str, Any]:
-        """Return a reply that says what the chosen response says.
-
-        Args:
-            chosen: The response.
-            usage: The usage of all requests, summed field by field.
-            prompt: The prompt tokens of all.
-            completion: The completion tokens of all.
-        """
+        """Return a reply that says what the chosen response says, with the tokens of all requests."""
 
     @abstractmethod
     def rewritten(self, response: Response, value: Any) -> Response:
-        """The response, with this object as what it says, or with these calls as what it calls."""
+        """Return the response with this object as its text, or with these calls as its calls."""
 
     @abstractmethod
     def events(self, reply: dict[str, Any], usage_wanted: bool, told: int = 0) -> list[bytes]:
-        """A stream that says the same as a reply, to its end.
+        """Return a stream that says the same as a reply, with the usage if the dialect has it or it is wanted.
 
-        Args:
-            reply: The reply.
-            usage_wanted: Whether the client asked for the usage, where the dialect leaves it out otherwise.
-            told: The number of events that the stream has begun with: the reasoning of another response.
+        So many events are told already: the reasoning of another response.
         """
 
     def continued(self, reply: dict[str, Any], begun: Mapping[str, Any]) -> dict[str, Any]:
-        """A reply as the end of a stream that has begun as another, with its thoughts: it keeps that one's id."""
+        """Return a reply as the end of a stream that has begun with another's thoughts, and its id."""
         return reply | {name: begun[name] for name in ("id", "created", "created_at") if name in begun}
 
     def error(self, message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
-        """An error, as OpenAI has it unless the dialect has another way."""
         return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
     def error_event(self, error: dict[str, Any]) -> bytes:
-        """An error as the last event of a stream that has begun; nothing follows that could be taken for its end."""
+        """Return an error as the last event of a stream."""
         return event(error, error.get("type"))
 
 
 def client_request(
     body: Mapping[str, Any], obstacle: str | None, form: Any, form_field: str, mistake: FieldError | None
 ) -> ClientRequest:
-    """Read what the dialects have in common; the form has its type and schema side by side."""
+    """Read what the dialects have in common, with the form as `flat_form` gives it."""
     schema, options = schema_of(form), body.get("stream_options")
     is_odd = isinstance(form, dict) and form.get("type") != "text" and schema is None
     ours = ("n", "stream", "stream_options", "suffice")
@@ -245,13 +229,13 @@ def client_request(
 
 
 def no_messages(body: Mapping[str, Any]) -> FieldError | None:
-    """What is wrong with a body that has no messages; None where it has some."""
+    """Return what is wrong with a body without messages."""
     there = isinstance(body.get("messages"), list) and body["messages"]
     return None if there else FieldError("messages", "must be a list with a message at least")
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list; none where it is no list."""
+    """Return the objects of a list; none of what is no list."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
@@ -261,8 +245,7 @@ def model_in(body: Mapping[str, Any]) -> str | None:
 
 
 MOST_PARTS = 1000  # of one reply: more blocks or tool calls are a server's mistake
-UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
-"""What reading something that is not as it should be raises."""
+UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)  # what a wrong reply may raise
 
 
 def _beginning(body: bytes) -> str:
@@ -270,7 +253,7 @@ def _beginning(body: bytes) -> str:
 
 
 def as_json(payload: Any) -> bytes:
-    """JSON in UTF-8; with escapes where there is half a character in it, as JSON may have."""
+    """Return JSON in UTF-8; with escapes if there is half a character in it."""
     try:
         return json.dumps(payload, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -283,7 +266,7 @@ def event(payload: Mapping[str, Any], name: str | None = None) -> bytes:
 
 
 def schema_of(form: Any) -> dict[str, Any] | None:
-    """The schema of a format that asks for JSON, empty where any object will do; None where it asks for no JSON."""
+    """Return the schema of a format, empty if any object will do; None if it asks for no JSON."""
     if not isinstance(form, dict) or form.get("type") not in ("json_object", "json_schema"):
         return None
     schema = form.get("schema")
@@ -291,15 +274,15 @@ def schema_of(form: Any) -> dict[str, Any] | None:
 
 
 def flat_form(response_format: Mapping[str, Any]) -> dict[str, Any]:
-    """A chat completion's format with its name and schema beside its type, where other dialects have them."""
+    """Return a chat completion's format with its schema beside its type, as in other dialects."""
     named = response_format.get("json_schema")
     return {"type": response_format.get("type"), **(named if isinstance(named, Mapping) else {})}
 
 
 def with_parts(response: Response, within: str, kinds: Sequence[str], new: Sequence[dict[str, Any]]) -> Response:
-    """A response with new parts in its reply, where the first of those of these kinds stood, and without these.
+    """Replace the parts of these kinds in a reply by new ones, which stand where the first of them stood.
 
-    Where there are none, they come at the end; what is new keeps the ids that others know it by, where it had them.
+    If there are none, the new ones come at the end; they keep the ids of the old.
 
     >>> said = Response("a", reply={"content": [{"type": "text", "id": 1}, {"type": "call"}, {"type": "text"}]})
     >>> with_parts(said, "content", ["text"], [{"type": "text", "id": 2, "text": "b"}]).reply["content"]
@@ -315,7 +298,7 @@ def with_parts(response: Response, within: str, kinds: Sequence[str], new: Seque
 
 
 def whole_characters(text: Any) -> str | None:
-    """The text with halves of characters replaced, which no file could hold."""
+    """Replace halves of characters, which no file could hold."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(text, str) else None
 
 
@@ -332,11 +315,7 @@ def usage_of(reply: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def token_usage(reply: Mapping[str, Any]) -> TokenUsage | None:
-    """Return the token counts of a reply or an event, in whichever dialect's words; None if it has none.
-
-    >>> token_usage({"usage": {"input_tokens": 1, "cache_read_input_tokens": 30, "output_tokens": 10}})
-    TokenUsage(prompt=31, completion=10)
-    """
+    """Return the token counts of a reply or an event, in whichever dialect's words; None if it has none."""
     usage = usage_of(reply)
     prompt = count(usage.get("prompt_tokens"))
     if prompt is None and (uncached := count(usage.get("input_tokens"))) is not None:

@@ -1,4 +1,4 @@
-"""Chat completions, as OpenAI has them, and with the oddities of those who speak like it."""
+"""Chat completions, as OpenAI and others have them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,13 +25,13 @@ class _ChatDialect(base.Dialect):
     def messages(self, fields: Mapping[str, Any]) -> base.Messages:
         return base.objects(fields.get("messages"))
 
-    def request(self, fields: Mapping[str, Any], draws: int, seed: int | None, streamed: bool) -> dict[str, Any]:
+    def request(self, fields: Mapping[str, Any], draws: int, streamed: bool) -> dict[str, Any]:
         several = {"n": draws} if draws > 1 else {}
         told = {"stream_options": {"include_usage": True}} if streamed else {}
-        return super().request(fields, draws, seed, streamed) | several | told
+        return super().request(fields, draws, streamed) | several | told
 
     def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
-        """By `logprobs`; what the caller asked for is left as it is."""
+        """By `logprobs`; what the caller asked for stays."""
         asked = {name: value for name, value in request.items() if value or name not in ("logprobs", "top_logprobs")}
         return {"logprobs": True, **({"top_logprobs": top} if top else {}), **asked}
 
@@ -58,7 +58,7 @@ class _ChatDialect(base.Dialect):
         ]
 
     def deltas(self, event: dict[str, Any]) -> list[Delta]:
-        """Those of each choice, and the usage; a choice of a text completion is its own delta."""
+        """Those of choices, and the usage; a choice of a text completion is its own delta."""
         found: list[Delta] = [Failed(str(event["error"]))] if event.get("error") else []
         for choice in event.get("choices") or ():
             delta = choice.get("delta") or choice
@@ -75,7 +75,6 @@ class _ChatDialect(base.Dialect):
         return [*found, usage] if usage else found
 
     def join(self, reply: dict[str, Any], event: dict[str, Any]) -> None:
-        """Join the deltas of the choices, which are one."""
         if not reply:
             choice = {"index": 0, "message": {"role": "assistant", "content": None}, "finish_reason": None}
             reply |= {**event, "object": "chat.completion", "choices": [choice], "usage": None}
@@ -115,7 +114,7 @@ class _ChatDialect(base.Dialect):
         return replace(response, choice={**response.choice, "message": message})
 
     def events(self, reply: dict[str, Any], usage_wanted: bool, told: int = 0) -> list[bytes]:
-        """Chunks: the role, what is said, the end, and the usage where it is wanted; told are role and reasoning."""
+        """Chunks: the role, the text, the end and the usage; told are role and reasoning."""
         choice = reply["choices"][0]
         message = choice["message"]
         around = {name: value for name, value in reply.items() if name not in ("choices", "usage", "suffice")}
@@ -146,7 +145,6 @@ CHAT = _ChatDialect()
 
 
 def _obstacle(body: Mapping[str, Any]) -> str | None:
-    """What is asked for several times, or with more than its text."""
     if body.get("n") not in (None, 1):
         return "n"
     if body.get("logprobs") or body.get("top_logprobs"):
@@ -160,7 +158,7 @@ def _read_choice(choice: Any) -> Response:
     text = _text(message.get("content"))
     reasoning = message.get("reasoning_content") or message.get("reasoning") or _thoughts(message.get("content"))
     if text is not None and ("</think>" in text or text.lstrip().startswith("<think>")):
-        # A server that does not take the thoughts out of the text itself; some leave out where they begin.
+        # Some servers leave thoughts in the text, and some leave out where they begin.
         reasoning, ended, text = text.lstrip().removeprefix("<think>").rpartition("</think>")
         reasoning, text = (reasoning, text) if ended else (text, None)
     calls = message.get("tool_calls")
@@ -173,7 +171,7 @@ def _read_choice(choice: Any) -> Response:
 
 
 def _take_tokens(choice: dict[str, Any]) -> list[Token]:
-    """The tokens of a choice, or of a piece of one, which are no longer in it."""
+    """Take the tokens out of a choice, or of a piece of one."""
     told = choice.get("logprobs")
     tokens = tokens_in(told.get("content")) if isinstance(told, dict) else []
     if tokens:
@@ -182,7 +180,7 @@ def _take_tokens(choice: dict[str, Any]) -> list[Token]:
 
 
 def _text(content: Any) -> str | None:
-    """The text of a message's content, which may be in parts; TypeError where it is none."""
+    """Return the text of a content, which may be in parts; TypeError if it is none."""
     if content is None or isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -191,14 +189,14 @@ def _text(content: Any) -> str | None:
 
 
 def _thoughts(content: Any) -> str | None:
-    """The thoughts among the parts of a message's content, as Mistral has them."""
+    """Return the thoughts among the parts of a content, as Mistral has them."""
     if not isinstance(content, list):
         return None
     return "".join(_text(part.get("thinking")) or "" for part in base.objects(content)) or None
 
 
 def _share_out(total: int | None, read: Sequence[Response], counts_one: bool) -> list[int | None]:
-    """The tokens of each choice, of which a server tells the sum: in proportion to length.
+    """Return the tokens of each choice, by its length, where a server tells the sum.
 
     llama.cpp, known by its `timings`, tells those of the first choice alone.
     """
@@ -213,7 +211,7 @@ def _share_out(total: int | None, read: Sequence[Response], counts_one: bool) ->
 
 
 def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
-    """Join a piece to what there is: text to text, and tool calls by their place."""
+    """Join a piece to a message: text to text, and tool calls by their place."""
     for name, value in delta.items():
         if name == "tool_calls":
             calls = message.setdefault("tool_calls", [])

@@ -18,8 +18,7 @@ _FINISH = {
     "refusal": "content_filter",
 }
 
-_CLIENT_TOOLS = ("custom", "bash_", "text_editor_", "memory_")
-"""How the types of tools begin that the client runs; all others the server runs, or nobody knows."""
+_CLIENT_TOOLS = ("custom", "bash_", "text_editor_", "memory_")  # prefixes of the types that the client runs
 
 _KINDS = {
     "invalid_api_key": "authentication_error",
@@ -27,7 +26,7 @@ _KINDS = {
     "upstream_error": "api_error",
     "server_error": "api_error",
 }
-"""Anthropic's words for errors that it calls otherwise than OpenAI."""
+"""Anthropic's words for errors."""
 
 
 class _MessagesDialect(base.Dialect):
@@ -39,7 +38,7 @@ class _MessagesDialect(base.Dialect):
     provider = "anthropic"
 
     def fields(self, messages: base.Messages, response_format: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The messages, with the system's apart, and the schema as that of the output."""
+        """The messages, with the system's apart, and the schema of the output."""
         system = [one for one in messages if one.get("role") in ("system", "developer")]
         told = "\n\n".join(str(one.get("content")) for one in system)
         said = [dict(one) for one in messages if one.get("role") not in ("system", "developer")]
@@ -66,7 +65,7 @@ class _MessagesDialect(base.Dialect):
         return [base.only_response(reply, text, thoughts, calls, _FINISH.get(stop, stop))]
 
     def deltas(self, event: dict[str, Any]) -> list[Delta]:
-        """Those of blocks, and the usage, which comes with the message as it begins and as it ends."""
+        """Those of blocks, and the usage, which comes with the beginning and the end."""
         kind = event.get("type")
         if kind == "content_block_delta":
             name, piece = _DELTAS.get(event["delta"]["type"], ("", None))
@@ -119,7 +118,7 @@ class _MessagesDialect(base.Dialect):
         return base.with_parts(response, "content", ["tool_use"], uses)
 
     def events(self, reply: dict[str, Any], usage_wanted: bool, told: int = 0) -> list[bytes]:
-        """The message as it begins, each block as it grows, and its end; told are the beginning and thinking."""
+        """The beginning, each block as it grows, and the end; told are the beginning and thinking."""
         usage = {**reply["usage"], "output_tokens": 0}
         begun = {**reply, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
         stop = {"stop_reason": reply.get("stop_reason"), "stop_sequence": reply.get("stop_sequence")}
@@ -136,7 +135,6 @@ class _MessagesDialect(base.Dialect):
         return [base.event(event, event["type"]) for event in [*start, *grown, end, {"type": "message_stop"}]]
 
     def error(self, message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
-        """As Anthropic has it, and the code where there is one."""
         kind = _KINDS.get(code or "") or _KINDS.get(kind, kind)
         return {"type": "error", "error": {"type": kind, "message": message, **({"code": code} if code else {})}}
 
@@ -152,7 +150,7 @@ def _obstacle(body: Mapping[str, Any]) -> str | None:
 
 
 def _is_result(content: Any) -> bool:
-    """Whether a message brings results of tools and no text."""
+    """Whether a content is results of tools alone."""
     kinds = {block.get("type") for block in base.objects(content)}
     return "tool_result" in kinds and "text" not in kinds
 
@@ -169,10 +167,9 @@ _DELTAS: dict[str, tuple[str, Any]] = {
     "input_json_delta": ("partial_json", "tool"),
     "signature_delta": ("signature", None),
 }
-"""The field of each delta, and the kind of piece that it is."""
+"""The field and the kind of piece of each delta."""
 
-_GROWING = {"text": ("text_delta",), "thinking": ("thinking_delta", "signature_delta")}
-"""The deltas by which blocks with a text grow."""
+_GROWING = {"text": ("text_delta",), "thinking": ("thinking_delta", "signature_delta")}  # blocks, and their deltas
 
 
 def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:

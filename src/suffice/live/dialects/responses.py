@@ -13,7 +13,7 @@ from suffice.response import Response
 
 _FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _AT_THE_SERVER = ("previous_response_id", "conversation", "prompt", "background", "store")
-"""Fields by which the server keeps what was said, or what will be: other draws would be kept beside the winner."""
+"""Fields by which the server keeps replies: it would keep all draws."""
 
 _LAST = ("response.completed", "response.incomplete")
 _PIECES: dict[str, Any] = {"output_text": "text", "refusal": "refusal"}
@@ -38,7 +38,7 @@ class _ResponsesDialect(base.Dialect):
         return [{"role": "system", "content": told}, *said] if told else said
 
     def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
-        """By `include`; what the caller asked for is left as it is."""
+        """By `include`; what the caller asked for stays."""
         include = request.get("include")
         wanted = [*(include if isinstance(include, list) else ()), LOGPROBS]
         asked = {name: value for name, value in request.items() if value or name != "top_logprobs"}
@@ -69,7 +69,7 @@ class _ResponsesDialect(base.Dialect):
         return []
 
     def join(self, reply: dict[str, Any], event: dict[str, Any]) -> None:
-        """Take the whole of the last event; the items from before it where a server leaves them out there."""
+        """Take the last event, with the items from before it if it has none."""
         items = reply.setdefault("output", [])
         if event.get("type") == "response.output_item.done":
             items.append(event["item"])
@@ -96,7 +96,7 @@ class _ResponsesDialect(base.Dialect):
         return base.with_parts(response, "output", ["function_call", "custom_tool_call"], calls)
 
     def events(self, reply: dict[str, Any], usage_wanted: bool, told: int = 0) -> list[bytes]:
-        """The response as it begins, each item as it grows, and the whole; told are the beginning and reasoning."""
+        """The beginning, each item as it grows, and the whole; told are the beginning and reasoning."""
         begun = {**reply, "status": "in_progress", "output": [], "usage": None}
         begun.pop("suffice", None)
         start = [{"type": f"response.{name}", "response": begun} for name in ("created", "in_progress")]
@@ -113,12 +113,12 @@ class _ResponsesDialect(base.Dialect):
         return [base.event({**event, "sequence_number": number}, event["type"]) for number, event in numbered]
 
     def continued(self, reply: dict[str, Any], begun: Mapping[str, Any]) -> dict[str, Any]:
-        """With the item of thoughts that the stream began with, and no other."""
+        """With the thoughts that the stream began with, and no others."""
         thoughts = [item for item in base.objects(begun["output"]) if item.get("type") == "reasoning"]
         return super().continued(reply, begun) | {"output": [*thoughts[:1], *_without_thoughts(reply)]}
 
     def error_event(self, error: dict[str, Any]) -> bytes:
-        """The error by its own event; once more as an object, which is what makes OpenAI's clients raise it."""
+        """The error by its own event, and as an object, which OpenAI's clients raise."""
         told = error["error"]
         told = told if isinstance(told, dict) else {}
         plain = {name: told.get(name) for name in ("code", "message", "param")}
@@ -129,7 +129,6 @@ RESPONSES = _ResponsesDialect()
 
 
 def _obstacle(body: Mapping[str, Any]) -> str | None:
-    """What lives at the server, or is asked for with more than its text."""
     kept = next((name for name in _AT_THE_SERVER if body.get(name)), None)
     if kept:
         return kept
@@ -141,14 +140,13 @@ def _obstacle(body: Mapping[str, Any]) -> str | None:
 
 
 def _finish(reply: dict[str, Any], calls: bool) -> str:
-    """Why a response ended, in the words of a chat completion."""
     if reply.get("status") == "incomplete":
         return _FINISH.get((reply.get("incomplete_details") or {}).get("reason") or "", "length")
     return "tool_calls" if calls else "stop"
 
 
 def _take_tokens(reply: dict[str, Any]) -> list[Token]:
-    """The tokens of a reply's text, which are no longer in it."""
+    """Take the tokens out of a reply."""
     contents = [item.get("content") for item in base.objects(reply["output"])]
     tokens: list[Token] = []
     for part in chain(*(content for content in contents if isinstance(content, list))):
@@ -176,7 +174,7 @@ def _texts(items: Sequence[dict[str, Any]], kind: str, within: str, part_kind: s
 
 
 def _call(item: dict[str, Any]) -> dict[str, Any]:
-    """A call as a chat completion's message has it; a free text that a custom tool takes, as its one argument."""
+    """Return a call as a chat completion has it; the text of a custom tool is its one argument."""
     arguments = item.get("arguments")
     if item["type"] == "custom_tool_call":
         arguments = json.dumps({"input": item.get("input")})
@@ -205,7 +203,7 @@ _CALLS = {
     "custom_tool_call": ("custom_tool_call_input", "input"),
 }
 _PARTS = {"refusal": "refusal", "summary_text": "reasoning_summary_text", "reasoning_text": "reasoning_text"}
-"""The events by which parts grow that are no text of a message."""
+"""The events of parts that are no text of a message."""
 
 
 def _growth(event: str, name: str, whole: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,9 +1,9 @@
-"""Server-sent events: the bytes of a stream as events, and the typed deltas that an event stands for."""
+"""Server-sent events: from bytes to events, and the typed deltas of an event."""
 
 import re
 from typing import Literal, NamedTuple
 
-MAX_EVENT_BYTES = 64 << 20  # what a whole reply may have: a longer event has no end
+MOST_BYTES = 64 << 20  # a longer reply is no answer, and a longer event has no end
 DONE = b"[DONE]"
 
 _END_OF_EVENT = re.compile(rb"\r?\n\r?\n|\r\r")
@@ -49,11 +49,10 @@ class EventDecoder:
     """
 
     def __init__(self) -> None:
-        self.rest = bytearray()
-        """The beginning of an event whose end has not arrived."""
+        self.rest = bytearray()  # the beginning of an event
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the events that end in `data`, byte for byte, each with the empty line that ends it."""
+        """Return the events that end in `data`, byte for byte, with their empty lines."""
         if not self.rest and data.endswith(b"\n\n") and b"\r" not in data:  # most pieces are so, and this is quick
             if data.find(b"\n\n") == len(data) - 2:
                 return [data]
@@ -65,7 +64,7 @@ class EventDecoder:
             events.append(bytes(self.rest[start : end.end()]))
             start = end.end()
         del self.rest[:start]
-        if len(self.rest) > MAX_EVENT_BYTES:
+        if len(self.rest) > MOST_BYTES:
             self.rest.clear()
         return events
 

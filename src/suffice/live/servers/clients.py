@@ -7,15 +7,13 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from suffice.errors import OptionError
 from suffice.live.dialects import CHAT, DIALECTS, Dialect
-from suffice.live.servers import server
 from suffice.live.servers.hosts import Host, ServerCapabilities
-from suffice.live.servers.retry import StatusError, TooLongError
+from suffice.live.servers.retry import StatusError
 from suffice.live.servers.server import Post
 from suffice.live.tracing import TRACING
 
@@ -35,7 +33,7 @@ def several(client: Any) -> list[Any]:
 
 
 def host_of(client: Any, weight: float) -> Host:
-    """A server as all see it who ask it from the same event loop: they wait together where it asks for a pause."""
+    """Return the server of a client, one for an event loop, whose questions wait together."""
     hosts = _HOSTS.setdefault(asyncio.get_running_loop(), {})
     for memory in (hosts, KNOWN):
         if len(memory) >= MOST_KNOWN:
@@ -46,8 +44,8 @@ def host_of(client: Any, weight: float) -> Host:
 
 
 def dialect_of(clients: list[Any], api: str | None = None) -> Dialect:
-    """What is spoken with clients: Messages with Anthropic's, chat completions or Responses with OpenAI's."""
-    packages = {package_of(client).__name__ for client in clients}
+    """Return the dialect of clients: Messages for Anthropic's, chat or Responses for OpenAI's."""
+    packages = {kind_of(client)[0].__name__ for client in clients}
     if len(packages) > 1:
         raise OptionError("must be of one package where there are several", "client")
     spoken = ("messages",) if packages == {"anthropic"} else ("chat", "responses")
@@ -57,57 +55,52 @@ def dialect_of(clients: list[Any], api: str | None = None) -> Dialect:
 
 
 _CLASSES = {"openai": "OpenAI", "anthropic": "Anthropic"}
-"""The clients of each package; those that are asynchronous say so before it."""
+"""The clients of each package; asynchronous ones have Async before it."""
 
 
-def package_of(client: Any) -> ModuleType:
-    """The package that a client is of: whoever made it has loaded it."""
+def kind_of(client: Any) -> tuple[Any, str]:
+    """Return the package of a client, which is loaded, and its class there."""
     for base in type(client).__mro__:
         package = base.__module__.partition(".")[0]
         if base.__name__.removeprefix("Async") == _CLASSES.get(package):
-            return importlib.import_module(package)
+            return importlib.import_module(package), base.__name__
     raise OptionError(
         "the client must be one of the openai package's, openai.OpenAI or openai.AsyncOpenAI, or of anthropic's"
     )
 
 
 def poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
-    """Send a request and read the body piece by piece: an endless response must have an end here.
-
-    The client knows its paths itself.
-    """
-    package = package_of(client)
+    """Send requests by a client, which knows its paths itself."""
+    package, _ = kind_of(client)
     quick = client.with_options(max_retries=0, timeout=timeout)
     resource = quick.chat.completions if dialect is CHAT else getattr(quick, dialect.name)
     create: Any = resource.with_streaming_response.create
     if dialect is not CHAT:
         create = _with_extras(create)
 
-    def post_blocking(request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
-        body = bytearray()
+    def post_blocking(request: dict[str, Any], feed: Callable[[bytes], object]) -> None:
         with _our_errors(package), create(**request) as reply:
             for chunk in reply.iter_bytes():
-                _take(chunk, body, show)
-        return bytes(body)
+                feed(chunk)
 
     executor = None if is_async(client) else ThreadPoolExecutor(threads, "suffice-draw")
 
-    async def post(path: str, request: dict[str, Any], show: Callable[[bytes], object]) -> bytes:
-        request = TRACING.in_request(request)  # here: threads do not know what is current
+    async def post(path: str, request: dict[str, Any], feed: Callable[[bytes], object]) -> None:
+        # Here, for threads do not know what is current.
+        request = {**request, "extra_headers": TRACING.passed_on(dict(request.get("extra_headers") or {}))}
         if executor:
-            return await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request, show)
-        body = bytearray()
+            await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request, feed)
+            return
         with _our_errors(package):
             async with create(**request) as reply:
                 async for chunk in reply.iter_bytes():
-                    _take(chunk, body, show)
-        return bytes(body)
+                    feed(chunk)
 
     return post
 
 
 def _with_extras(create: Any) -> Any:
-    """The same, where fields that the client does not know (a seed, what only some servers take) are sent along too."""
+    """Let a client send fields that it does not know, as a seed."""
     known = set(inspect.signature(create).parameters)
 
     def sent(**request: Any) -> Any:
@@ -118,16 +111,9 @@ def _with_extras(create: Any) -> Any:
     return sent
 
 
-def _take(chunk: bytes, body: bytearray, show: Callable[[bytes], object]) -> None:
-    body += chunk
-    show(chunk)
-    if len(body) > server.MOST_BYTES:
-        raise TooLongError(f"a response of more than {server.MOST_BYTES >> 20} MiB")
-
-
 @contextmanager
 def _our_errors(package: Any) -> Iterator[None]:
-    """Raise what the client and the HTTP library under it raise as errors of ours."""
+    """Raise errors of the client and of its HTTP library as ours."""
     transport = tuple(sys.modules[name].HTTPError for name in ("httpx2", "httpx") if name in sys.modules)
     try:
         yield
@@ -145,8 +131,7 @@ def _our_errors(package: Any) -> Iterator[None]:
 
 def is_async(client: Any) -> bool:
     """Whether a client's requests are awaited."""
-    package: Any = package_of(client)
-    return isinstance(client, getattr(package, f"Async{_CLASSES[package.__name__]}"))
+    return kind_of(client)[1].startswith("Async")
 
 
 def async_client(client: Any) -> Any:
@@ -155,8 +140,7 @@ def async_client(client: Any) -> Any:
     A client with an HTTP client of its own, or of another class, has none: it is returned as it is, and its requests
     run in threads to their end.
     """
-    package: Any = package_of(client)
-    name = _CLASSES[package.__name__]
+    package, name = kind_of(client)
     plain = type(client) is getattr(package, name) and type(client._client).__name__ == "SyncHttpxClientWrapper"
     if not plain or getattr(client, "_api_key_provider", None) or getattr(client, "_token_cache", None):
         return client

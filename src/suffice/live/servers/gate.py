@@ -1,4 +1,4 @@
-"""The gate before a server: who may send a request now, the oldest question first, as fast as it is granted."""
+"""The gate before a server: which request may start now, the oldest question's first."""
 
 import asyncio
 import time
@@ -11,29 +11,20 @@ from math import inf
 
 from suffice.live.servers.retry import PausedError, backoff
 
-FIRST, MORE = 8, 0.25  # requests at once before a server has answered any, and how many more for each that it has
-STAGGER = 0.005  # seconds between the starts of those beyond: a refusal is heard before everybody has asked
+FIRST, MORE = 8, 0.25  # requests at once before a server has answered any, and more for each answer
+STAGGER = 0.005  # seconds between the starts of others: a 429 arrives before all are sent
 LONGEST_PAUSE = 3600.0  # seconds
 
 TOO_MANY, MOST = 0.05, 2 / 3
-"""Parts of refusals among replies: more than the one shows that too much is asked, and below it they are mishaps.
-
-A pace that was taken before is slowed down for more than the other only: less may be chance, which no pace mends.
-"""
-
-REMEMBERED = 32  # replies that this part is taken over, more or less
-
+"""Shares of refusals: fewer than the one are mishaps, and a pace that was taken slows down beyond the other alone."""
+REMEMBERED = 32  # replies that this share is taken over, more or less
 IN_A_ROW = 3
-"""All wait when so many requests in a row were refused: one between them that was not shows that it was chance.
-
-Where none was taken so far, one is enough.
-"""
-
+"""Refusals after which all wait: one that was taken between them shows chance. If none was taken yet, one is enough."""
 SLOWEST, FASTEST = 0.2, 1000  # requests a second: the pace is never slower, and is none beyond
 
 
 class Gate:
-    """Lets requests through to a server; all questions that are held to the same limits there share it.
+    """Lets requests through to a server; all questions under the same limits share it.
 
     A few refusals in a row pause all of them, for as long as the server says. Where too many are refused, requests then
     start at four fifths of the pace that was taken, which grows until there are refusals again.
@@ -55,14 +46,11 @@ class Gate:
 
     @property
     def pause(self) -> float:
-        """How many seconds the server wants to be left alone for."""
+        """The seconds that the server wants a pause for."""
         return max(0.0, self._paused_until - time.monotonic())
 
     async def enter(self, age: float, ends: float = inf, max_pause: float = inf) -> float:
-        """Wait for one's turn, which a question of a smaller `age` has first; the moment when it came.
-
-        PausedError where it `ends` before, or the pause is longer than `max_pause` seconds.
-        """
+        """Wait for one's turn, a smaller `age` first, and return when it came; PausedError if a pause is too long."""
         entry = (age, next(self._order), asyncio.Event())
         insort(self._waiting, entry)
         try:
@@ -70,7 +58,9 @@ class Gate:
                 now = time.monotonic()
                 if self._paused_until - now > max(0.0, min(max_pause, ends - now)):
                     raise PausedError(self._paused_until - now)
-                is_first, opens = self._waiting[0] is entry, self._opens()
+                spacing = STAGGER if self._in_flight >= self._window else 0.0
+                opens = max(self._paused_until, self._last_start + max(spacing, 1 / self._pace))
+                is_first = self._waiting[0] is entry
                 if is_first and opens <= now:
                     break
                 entry[2].clear()
@@ -90,7 +80,7 @@ class Gate:
         self._wake(self._waiting[:1])
 
     def grant(self) -> None:
-        """Tell that the server took a request."""
+        """Count a request that the server took."""
         now = time.monotonic()
         self._count(0.0)
         self._window += MORE
@@ -102,10 +92,7 @@ class Gate:
                 self._pace = inf
 
     def refuse(self, started: float, asked: float = 0.0) -> bool:
-        """Tell that the server refused a request for now, when it was sent, and how long a pause was asked for.
-
-        Whether all wait from now on.
-        """
+        """Count a refused request that started then, and the pause it was told; return whether all wait now."""
         now = time.monotonic()
         self._count(1.0)
         if started in self._taken:
@@ -136,11 +123,6 @@ class Gate:
             self._known_pace = self._pace if taken else inf
         self._paced_at = now
 
-    def _opens(self) -> float:
-        """When another request may start."""
-        spacing = STAGGER if self._in_flight >= self._window else 0.0
-        return max(self._paused_until, self._last_start + max(spacing, 1 / self._pace))
-
     @staticmethod
     def _wake(entries: Sequence[tuple[float, int, asyncio.Event]]) -> None:
         for _, _, event in entries:
@@ -148,7 +130,7 @@ class Gate:
 
 
 class Limiter:
-    """A semaphore that is taken for several draws at a time, first come first served."""
+    """A semaphore for several draws at a time, first come first served."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -157,7 +139,7 @@ class Limiter:
 
     @asynccontextmanager
     async def hold(self, draws: int) -> AsyncIterator[None]:
-        """Wait until so many draws may start, and hold their places until they have ended."""
+        """Wait for places for so many draws, and hold them."""
         taken = 0
         try:
             if draws:

@@ -1,4 +1,4 @@
-"""Servers: what has been learned of each, how fast it is, which one a question goes to, which are set aside for now."""
+"""Servers: what has been learned of each, how fast it is, and which one a question goes to."""
 
 import json
 import math
@@ -21,27 +21,24 @@ FORGET_SECONDS = 600.0  # then what a server makes of `n` is tried out again
 FORGET_ABSENT_SECONDS = 30.0  # and so is whether it has a model that it did not have
 
 _SAID = {"messages", "input", "system", "instructions", "prompt", "model", "seed", "user", "metadata", "n"}
-"""Fields that make a question what it is, and not the kind that it is of."""
+"""Fields of a question that don't make its kind."""
 
 _OF_NUMBER = re.compile(r"\bn\b|choices|best_of|number of (completions|responses|samples)", re.IGNORECASE)
 _OF_MORE = re.compile(r"greedy|temperature|sampling|beam|stream|logprob|seed|top_[pk]|tool|format", re.IGNORECASE)
 
 
 TOPS = (TOP, 5, 0)
-"""Of how many likeliest tokens log probabilities are asked for, one number after the other where a server refuses."""
+"""The number of likeliest tokens with log probabilities: the next one if a server refuses the one before."""
 
 
 @dataclass(frozen=True)
 class DrawRequest:
-    """What is sent for every draw of one question: the messages, the model, and whatever else the caller gave."""
+    """What is sent for every draw of one question."""
 
     fields: Mapping[str, Any]
     streamed: bool = False
-    """Whether responses are asked for as streams, which can be ended one by one."""
-    single: bool = False
-    """Whether each draw is a request of its own."""
-    signals: bool = False
-    """Whether log probabilities are asked for, where the server tells them."""
+    single: bool = False  # each draw is a request of its own
+    signals: bool = False  # with log probabilities, if the server tells them
 
     @property
     def model(self) -> str:
@@ -49,13 +46,13 @@ class DrawRequest:
 
     @property
     def kind(self) -> str:
-        """The model, and how it is asked, whatever the question is."""
+        """The model and how it is asked, whatever the question is."""
         how = {name: value for name, value in self.fields.items() if name not in _SAID}
         return f"{self.model} {hash(json.dumps(how, sort_keys=True, default=str))}"
 
 
 def most_tokens(fields: Mapping[str, Any]) -> int | None:
-    """Return the longest response that a request allows, in tokens; None where it does not say.
+    """Return the most tokens of a response, if a request says so.
 
     >>> most_tokens({"max_tokens": 1}), most_tokens({"max_tokens": -1})
     (1, None)
@@ -82,21 +79,20 @@ Who has only seen it busy does not know how fast it could be. At a simulated H20
 
 
 class Pace:
-    """What was seen lately of a server: the seconds of a token, by the draws under way; threads may share it."""
+    """The seconds of a token lately, by the number of draws under way; threads may share it."""
 
     def __init__(self) -> None:
-        self.under_way = 0
-        """Draws of votes that were started and have not ended."""
+        self.under_way = 0  # draws of votes
         self._lock = threading.Lock()
         self._seen: dict[int, tuple[float, float]] = {}  # by the bits of that number: the seconds, and when
 
     def add(self, draws: int) -> None:
-        """Count draws that were started; a negative number is of draws that have ended."""
+        """Count draws that begin, or, if negative, end."""
         with self._lock:
             self.under_way += draws
 
     def saw(self, seconds: float, tokens: int, draws: int) -> None:
-        """Tell how long a response of so many tokens took, and how many draws were under way meanwhile."""
+        """Learn from the seconds of a response while so many draws were under way."""
         if tokens < FEWEST_TOKENS:
             return
         now, size = time.monotonic(), draws.bit_length()
@@ -107,14 +103,14 @@ class Pace:
 
     @property
     def most_idle(self) -> int:
-        """How many draws may be under way before each is much slower than alone; 0 where nothing is known."""
+        """The number of draws under way before each gets much slower; 0 if it is not known."""
         seen = {1 << (size - 1): seconds for size, seconds in self._lately().items() if size}
         limit = MUCH_SLOWER * min(seen.values(), default=0.0)
         slow = [draws - 1 for draws, seconds in seen.items() if seconds > limit]
         return min([*slow, BOLDNESS * max(seen, default=0), MOST_IDLE])
 
     def tokens_in(self, seconds: float, draws: int) -> int:
-        """About how many tokens so many draws have generated in so many seconds."""
+        """Estimate the tokens that so many draws have generated in these seconds."""
         size, seen = self.under_way.bit_length(), self._lately()
         nearest = min(seen, key=lambda one: abs(one - size), default=None)
         return 0 if nearest is None else round(draws * seconds / seen[nearest])
@@ -127,52 +123,44 @@ class Pace:
 
 @dataclass
 class ServerCapabilities:
-    """What has been learned of a server; whoever asks it shares them."""
+    """What has been learned of a server, for all who ask it."""
 
     takes_stream_options: bool = True
     pace: Pace = field(default_factory=Pace)
-    """How fast it is, by how much it has to do."""
-    counts_first: bool | None = None
-    """Whether it tells the tokens of the first of several responses only; None as long as that is not known."""
+    counts_first: bool | None = None  # the tokens of the first of several responses alone, if that is known
     _known: dict[tuple[str, str], tuple[Any, float]] = field(default_factory=dict)  # the value, when it expires
     _told: set[str] = field(default_factory=set)
 
     def most_at_once(self, request: DrawRequest) -> int:
-        """The most responses that it gives for one such request."""
+        """Return the most responses that it gives for one such request."""
         most: int = min(self._recall("most", name, maxsize) for name in (request.model, request.kind))
         return most
 
     def learn_most(self, request: DrawRequest, most: int, refusal: str = "") -> None:
-        """Remember that it gives no more responses than this for one request to the model.
-
-        A refusal of more that is not about the number alone, as of several responses that would all be the same, says
-        nothing of requests of another kind.
-        """
+        """Remember the most responses of one request to the model, or of its kind if a refusal is not about n alone."""
         of_number = not refusal or (_OF_NUMBER.search(refusal) and not _OF_MORE.search(refusal))
         name = request.model if of_number else request.kind
         self._remember("most", name, max(1, min(most, self._recall("most", name, maxsize))))
 
     def top_logprobs(self, request: DrawRequest) -> int | None:
-        """Of how many likeliest tokens it tells log probabilities; None where it tells none at all."""
+        """Return the number of likeliest tokens that it tells; None if it has no log probabilities."""
         top: int | None = self._recall("top_logprobs", _of_signals(request), TOP)
         return top
 
     def learn_top(self, request: DrawRequest, top: int | None) -> None:
-        """Remember that it tells those of so many tokens alone, or none at all."""
         self._remember("top_logprobs", _of_signals(request), top)
 
     def warn_once(self, model: str, message: str) -> None:
-        """Warn of what a model at this server does not do: one warning a model."""
+        """Warn of what a model at this server does not do."""
         if model not in self._told and len(self._told) < MOST_LEARNED:
             self._told.add(model)
             warnings.warn(message, stacklevel=2)
 
     def lack(self, model: str) -> None:
-        """Remember that it does not have a model."""
         self._remember("absent", model, True)
 
     def lacks(self, model: str | None) -> bool:
-        """Whether it did not have this model a moment ago."""
+        """Return whether it did not have this model a moment ago."""
         return bool(self._recall("absent", model or "", False))
 
     def _recall(self, topic: str, name: str, default: Any) -> Any:
@@ -187,7 +175,7 @@ class ServerCapabilities:
 
 
 def _of_signals(request: DrawRequest) -> str:
-    """What a refusal of log probabilities is about: some refuse them with tools in a stream alone."""
+    """Name the requests that a refusal is about: some refuse log probabilities with tools in a stream."""
     return f"{request.model} {request.streamed} {bool(request.fields.get('tools'))}"
 
 
@@ -199,7 +187,7 @@ MOST_GATES = 1000
 
 @dataclass(eq=False)
 class Host:
-    """One server as all questions see it: its load, its health, its gate, and what has been learned of it."""
+    """One server as all questions see it: its load, its health and its gates."""
 
     name: str = ""
     capabilities: ServerCapabilities = field(default_factory=ServerCapabilities)
@@ -207,13 +195,10 @@ class Host:
     weight: float = 1.0
     models: Collection[str] = ()
     limiter: Limiter = field(default_factory=lambda: Limiter(maxsize))
-    probed: bool = False
-    """Whether somebody tries at `probe_due` whether it answers again; until then nobody else does."""
+    probed: bool = False  # somebody tries at `probe_due` whether it answers again, and nobody before
     probe_due: float = inf
-    load: int = 0
-    """Draws that are in flight there, or about to be."""
-    chosen: int = 0
-    """How many questions went there."""
+    load: int = 0  # draws in flight there, or about to be
+    chosen: int = 0  # questions that went there
     _gates: dict[str, Gate] = field(default_factory=dict)
     _failures: int = 0
     _aside_until: float = 0.0
@@ -221,7 +206,6 @@ class Host:
     _trust: float = 1.0
 
     def gate(self, key: str = "") -> Gate:
-        """The gate of those who present themselves there by the same key."""
         if len(self._gates) >= MOST_GATES and key not in self._gates:
             self._gates.clear()
         return self._gates.setdefault(key, Gate())
@@ -235,39 +219,32 @@ class Host:
 
     @property
     def burden(self) -> tuple[float, float]:
-        """Its load for its weight, and of those whose load is the same, what it had so far."""
+        """Its load for its weight, and then the questions that it had."""
         return self.demand / (self.weight * self._trust), self.chosen / self.weight
 
     @property
     def demand(self) -> int:
-        """Draws that are in flight there or about to be, of all votes and whatever else was asked."""
+        """Draws of all votes and clients that are in flight there, or about to be."""
         return max(self.load, self.capabilities.pace.under_way)
 
-    @property
-    def room(self) -> int:
-        """How many more draws it could take now without being much slower; none or less where it is busy."""
-        return self.capabilities.pace.most_idle - self.demand
-
     def answer(self) -> None:
-        """Tell that it answered as it should."""
         self._failures = 0
         self._aside_until, self.probe_due = 0.0, inf
         self._trust = min(1.0, 2 * self._trust)
         self._aside_seconds = ASIDE_SECONDS
 
     def fail(self, *, dead: bool = False) -> None:
-        """Tell that it failed; `dead` where there is no hope for the next request either."""
+        """Count a failure; one of a `dead` server counts for all."""
         self._failures += FAILURES if dead else 1
         if self._failures >= FAILURES and not self.is_aside:
             self.set_aside()
 
     def take_back(self) -> None:
-        """Tell that it seems to answer again; the first failure sets it aside again."""
+        """Ask it again; the first failure sets it aside again."""
         self._failures = FAILURES - 1
         self._aside_until, self.probe_due = 0.0, inf
 
     def set_aside(self) -> None:
-        """Tell that it does not answer, or not yet."""
         seconds = self._aside_seconds * random.uniform(0.75, 1.25)  # noqa: S311
         self._aside_seconds = min(LONGEST_ASIDE_SECONDS, 2 * self._aside_seconds)
         self.probe_due = time.monotonic() + seconds
@@ -277,27 +254,27 @@ class Host:
 
 
 class Fleet:
-    """Servers of which each question goes to one, and stays there as long as that answers."""
+    """Servers; each question goes to one, and stays there as long as that answers."""
 
     def __init__(self, hosts: Sequence[Host]) -> None:
         self.hosts = tuple(hosts)
 
     def choose(self, model: str | None = None, key: str = "") -> Host:
-        """The server for a new question: the least burdened of those that can answer."""
+        """Return the server for a new question, the least burdened that can answer."""
         ready = self._ready(model, key)
         host = min(ready or self._fitting(model), key=lambda host: host.burden)
         host.chosen += 1
         return host
 
     def other(self, model: str | None, key: str, avoid: Collection[Host]) -> Host | None:
-        """Another server, for a question that can't stay where it is; None where none is in a better state."""
+        """Return another server for a question that can't stay, if one is in a better state."""
         return min(self._ready(model, key, avoid), key=lambda host: host.burden, default=None)
 
     def _fitting(self, model: str | None) -> Sequence[Host]:
         return [host for host in self.hosts if host.serves(model)] or self.hosts
 
     def _ready(self, model: str | None, key: str, avoid: Collection[Host] = ()) -> Sequence[Host]:
-        """Those that can answer, now if there are any, or after a pause."""
+        """Return those that can answer now, or else after a pause."""
         fitting = [host for host in self._fitting(model) if host not in avoid]
         well = [host for host in fitting if not host.is_aside and not host.capabilities.lacks(model)]
         return [host for host in well if not host.gate(key).pause] or well

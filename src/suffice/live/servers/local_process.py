@@ -1,4 +1,4 @@
-"""What runs in the embedded model's process: llama.cpp's server, until whoever started it is gone."""
+"""The embedded model's process: llama.cpp's server, until its parent is gone."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Serve, say where, and wait for the end of input."""
+    """Serve, print where, and wait for the end of input."""
     import xllamacpp
 
     settings = json.loads(sys.argv[1])

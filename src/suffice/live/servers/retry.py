@@ -1,9 +1,10 @@
-"""Retries: how a request can fail, and which failed requests are sent again, after how long, how often."""
+"""Retries: how requests fail, and which are sent again, after how long, how often."""
 
 import math
 import random
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 
@@ -26,17 +27,13 @@ class StatusError(Exception):
     @property
     def retry_after(self) -> float:
         """The pause that the server asks for, in seconds; 0 if it asks for none."""
-        try:
-            if "retry-after-ms" in self.headers:
-                return max(0.0, float(self.headers["retry-after-ms"]) / 1000)
+        with suppress(KeyError, ValueError):
+            return max(0.0, float(self.headers["retry-after-ms"]) / 1000)
+        with suppress(KeyError, ValueError):
             return max(0.0, float(self.headers["retry-after"]))
-        except KeyError:
-            return 0.0
-        except ValueError:
-            try:
-                return max(0.0, parsedate_to_datetime(self.headers["retry-after"]).timestamp() - time.time())
-            except (ValueError, TypeError, KeyError):
-                return 0.0
+        with suppress(KeyError, ValueError, TypeError):
+            return max(0.0, parsedate_to_datetime(self.headers["retry-after"]).timestamp() - time.time())
+        return 0.0
 
 
 class TooLongError(Exception):
@@ -44,7 +41,7 @@ class TooLongError(Exception):
 
 
 class PausedError(StatusError):
-    """A request that was not sent: the server asked for a longer pause than it can wait."""
+    """A request that was not sent, for it can't wait for the end of a pause."""
 
     def __init__(self, seconds: float) -> None:
         words = f"the server asks for a pause of {seconds:.0f} seconds"
@@ -57,35 +54,26 @@ class RetryPolicy:
 
     Draws, scouts and relayed requests all go by it: for other rules, give `Server` a subclass.
 
-    Args:
-        retries: The most times that a request is sent again.
-        max_pause_seconds: The longest `Retry-After` that is waited for.
-        max_wait_seconds: The longest that a request waits while the server refuses requests, all its tries together.
-        interactive: A client waits, who may send a failed request again: only refusals (429, 503) are retried here,
-            and the timeout bounds all tries together. Otherwise each try has the timeout, and whatever may pass is
-            retried.
-
     >>> busy, broken = StatusError(429, "busy", {"retry-after": "3"}), StatusError(401, "no such key", {})
     >>> RetryPolicy().wait(busy, 0), RetryPolicy().wait(broken, 0), RetryPolicy(retries=2).wait(busy, 2)
     (3.0, None, None)
     """
 
-    retries: int = RETRIES
-    max_pause_seconds: float = MAX_PAUSE_SECONDS
-    max_wait_seconds: float = math.inf
+    retries: int = RETRIES  # of one request, at most
+    max_pause_seconds: float = MAX_PAUSE_SECONDS  # the longest `Retry-After` that is waited for
+    max_wait_seconds: float = math.inf  # while the server refuses requests, for all tries together
     interactive: bool = False
+    """A client waits, who may retry: only 429 and 503 are retried, and the timeout bounds all tries together.
+
+    Otherwise each try has the timeout, and whatever may pass is retried.
+    """
 
     def for_patience(self, patience: float) -> "RetryPolicy":
         """Return the policy of a vote with this patience: 0 waits for any refusal to pass."""
         return replace(self, max_wait_seconds=MAX_WAIT_SECONDS if patience else math.inf)
 
     def wait(self, error: Exception, failures: int) -> float | None:
-        """Return the seconds to wait before the next try, None if there is none.
-
-        Args:
-            error: Why the latest try failed.
-            failures: The number of tries that failed before it.
-        """
+        """Return the seconds to wait after an error and so many failures before; None for no retry."""
         if isinstance(error, ConnectionError) and not isinstance(error, ConnectionRefusedError) and not failures:
             return 0.0  # the server may have closed it while it was idle
         if failures >= self.retries or isinstance(error, TooLongError | PausedError):
@@ -107,5 +95,5 @@ class RetryPolicy:
 
 
 def backoff(failures: int) -> float:
-    """Return the seconds to wait after a failure that so many came before, jittered to spread requests out."""
+    """Return the seconds to wait after so many failures, jittered to spread requests out."""
     return min(MAX_BACKOFF_SECONDS, BACKOFF_SECONDS * 2.0 ** min(failures, 30)) * random.uniform(0.5, 1.0)  # noqa: S311

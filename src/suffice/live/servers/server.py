@@ -1,4 +1,4 @@
-"""Requests to a server, with retries: at one host of a fleet, and at another where that one is lost."""
+"""Requests to a server, with retries, at one host of a fleet, or at another if that is lost."""
 
 import asyncio
 import math
@@ -18,56 +18,48 @@ from suffice.live.servers.retry import BUSY, PausedError, RetryPolicy, StatusErr
 from suffice.response import Response
 
 TIMEOUT = 600.0  # seconds that a request may take
-MOST_BYTES = 64 << 20  # a longer body is no answer
 RETURNS = 3  # times that one request may come to the same server
-LONG = 1 << 20  # bytes; a longer body with log probabilities in it is read in a thread, so that others go on meanwhile
+LONG = 1 << 20  # bytes; a longer body with log probabilities is read in a thread
 WITH_SIGNALS = 4  # draws of one request where log probabilities come with them: some two kilobytes a token
 USUAL = RetryPolicy()
 
-Post = Callable[[str, dict[str, Any], Callable[[bytes], object]], Awaitable[bytes]]
-"""Sends a request to a path and gives the body of the reply, pieces of which it shows as they arrive.
-
-It raises StatusError, ConnectionError, TimeoutError and TooLongError.
-"""
+Post = Callable[[str, dict[str, Any], Callable[[bytes], object]], Awaitable[None]]
+"""Sends a request to a path, and feeds a reader; raises StatusError, ConnectionError, TimeoutError or TooLongError."""
 
 
 T = TypeVar("T")
 
 
 class DrawError(Exception):
-    """A request that failed for good, and what with."""
+    """A request that failed for good."""
 
     def __init__(self, message: str, cause: Exception) -> None:
         super().__init__(message)
         self.cause = cause
-
-    @property
-    def refused(self) -> bool:
-        """Whether the server found fault with the request itself."""
-        return _faults(self.cause)
+        self.refused = _faults(cause)
 
 
 @dataclass
 class QuestionContext:
-    """One question's deadline, the host that it stays at, and the number of its retries."""
+    """What belongs to one question: its deadline, its host and its retries."""
 
     deadline: float = math.inf
-    """The moment by which there must be an answer: a request that would have to wait for longer fails at once."""
+    """A request that would have to wait beyond it fails at once."""
     has_fallback: Callable[[], bool] = lambda: False
-    """Whether another server answers in place of one that is dead: then requests to that fail at once."""
+    """Whether another server answers in place of a dead one, to which requests then fail at once."""
     begun: float = field(default_factory=time.monotonic)
     host: Host | None = None
     retried: int = 0
 
     @property
     def ends(self) -> float:
-        """The deadline, or none once it is over: what is sent after it belongs to an audit, which nobody waits for."""
+        """The deadline, or none once it is over: what is sent later belongs to an audit."""
         return self.deadline if time.monotonic() < self.deadline else math.inf
 
 
 @dataclass(frozen=True, eq=False)
 class Server:
-    """Sends requests to a fleet, as many at a time as the limiter lets through; see `for_question`."""
+    """Sends requests to a fleet, within a limiter; see `for_question`."""
 
     fleet: Fleet
     poster: Callable[[Host], Post]
@@ -75,21 +67,18 @@ class Server:
     dialect: Dialect = CHAT
     retry: RetryPolicy = USUAL
     timeout: float = TIMEOUT
-    model: str | None = None
-    """Which servers may be asked depends on it, where it is given."""
-    key: str = ""
-    """Those who present themselves by the same key share a server's limits; ours is none."""
-    exact_usage: bool = False
-    """Whether every draw's tokens must be counted by the server, even where that takes a request for each."""
+    model: str | None = None  # servers without it are not asked
+    key: str = ""  # clients with the same key share a server's limits; ours is none
+    exact_usage: bool = False  # the server must count the tokens of every draw, even with a request for each
     question: QuestionContext = field(default_factory=QuestionContext)
 
     def for_question(self, has_fallback: Callable[[], bool] = lambda: False) -> "Server":
-        """Return the same server for another question, which may go to another host of the fleet."""
+        """Return the server for another question, which may go to another host."""
         return replace(self, question=QuestionContext(self.question.deadline, has_fallback))
 
     @property
     def host(self) -> Host:
-        """Where the question is asked: chosen when it is first needed, so that its load is known by then."""
+        """The question's host, chosen when it is first needed, by the load at that time."""
         if self.question.host is None:
             self.question.host = self.fleet.choose(self.model, self.key)
         return self.question.host
@@ -99,7 +88,7 @@ class Server:
         return self.host.capabilities
 
     def most_at_once(self, request: DrawRequest) -> int:
-        """How many draws one request may ask for."""
+        """Return the most draws of one request."""
         if request.single or request.streamed or not self.dialect.takes_n:
             return 1
         if self.exact_usage and self.capabilities.counts_first is not False:
@@ -108,14 +97,15 @@ class Server:
         return min(most, WITH_SIGNALS) if self._top(request) else most
 
     async def ask(self, request: DrawRequest, numbers: Sequence[int], reader: StreamReader) -> list[Response]:
-        """One request for the question's draws of these numbers; the reader shows how far it is, where it streams."""
+        """Send one request for the draws of these numbers; the reader shows how far a stream is."""
         draws = len(numbers)
         fields = {name: value for name, value in request.fields.items() if name != "seed"}
-        seed = request.fields.get("seed")
+        if (seed := request.fields.get("seed")) is not None:
+            fields["seed"] = seed + numbers[0]
         path = self.dialect.path(fields, request.streamed)
-        plain = self.dialect.request(fields, draws, None if seed is None else seed + numbers[0], request.streamed)
+        plain = self.dialect.request(fields, draws, request.streamed)
 
-        async def send_once(top: int | None) -> bytes:
+        async def send_once(top: int | None) -> None:
             reader.restart()
             body = dict(plain) if top is None else self.dialect.with_signals(plain, top)
             if not self.capabilities.takes_stream_options:
@@ -131,36 +121,27 @@ class Server:
             self.capabilities.takes_stream_options = False  # an older server: it then tells no tokens
             return await send_once(top)
 
-        def read(body: bytes) -> list[Response]:
-            if not request.streamed or body.lstrip().startswith(b"{"):
-                return self.dialect.read(body, draws, request.signals)
-            if not reader.streamed:  # it came compressed, though nobody asked for that
-                reader.restart()
-                reader.feed(body)
-            return [reader.response()]
-
         async def send_and_read() -> list[Response]:
             begun, before = time.monotonic(), self.host.demand
-            body = await self.handling_refused_signals(request, send_once)
+            await self.handling_refused_signals(request, send_once)
             seconds, demand = time.monotonic() - begun, (before + self.host.demand) // 2
-            long = request.signals and len(body) >= LONG
-            responses = await asyncio.to_thread(read, body) if long else read(body)
+            long = request.signals and len(reader.body) >= LONG
+            responses = await asyncio.to_thread(reader.responses, draws) if long else reader.responses(draws)
             self.capabilities.pace.saw(seconds, max((one.tokens or 0 for one in responses), default=0), demand)
             return [replace(one, seconds=round(seconds, 3)) for one in responses]
 
         responses = await self.handling_retries(send_and_read, draws)
         if responses and not request.streamed:
             self.capabilities.counts_first = "timings" in responses[0].reply
-        self._look_for_signals(request, responses)
+        told = any(response.signals for response in responses)
+        if not told and self._top(request) is not None and any(response.text for response in responses):
+            self._warn(request, "it leaves them out")
         return [_possible(response, request) for response in responses]
 
     async def handling_refused_signals(
         self, request: DrawRequest, send_once: Callable[[int | None], Awaitable[T]]
     ) -> T:
-        """What a request comes to that asks for as many log probabilities as the server tells; None asks for none.
-
-        What a server refuses is asked for again with fewer; where that helps, it is remembered.
-        """
+        """Send a request with as many log probabilities as the server takes, None for none, and remember them."""
         first = top = self._top(request)
         while True:
             try:
@@ -181,12 +162,6 @@ class Server:
     def _top(self, request: DrawRequest) -> int | None:
         return self.capabilities.top_logprobs(request) if request.signals and self.dialect.tells_signals else None
 
-    def _look_for_signals(self, request: DrawRequest, responses: Sequence[Response]) -> None:
-        """Notice a server that takes the wish for log probabilities and tells none."""
-        told = any(response.signals for response in responses)
-        if not told and self._top(request) is not None and any(response.text for response in responses):
-            self._warn(request, "it leaves them out")
-
     def _warn(self, request: DrawRequest, words: str) -> None:
         told = masked(" ".join(words.split()), self.host.secret)[:200]
         rest = "tells only those of sampled tokens" if self._top(request) == 0 else "tells none"
@@ -195,14 +170,9 @@ class Server:
         )
 
     async def handling_retries(self, attempt: Callable[[], Awaitable[T]], draws: int = 1) -> T:
-        """Return the result of an attempt, which is made again as the retry policy says.
+        """Return the result of an attempt, which is made again as the policy says; DrawError if it fails for good.
 
-        Args:
-            attempt: Sends one request to the question's host.
-            draws: The number of draws that it asks for; 0 if it is passed on for a client, and counts as none.
-
-        Raises:
-            DrawError: If it failed for good.
+        `draws` is 0 for what is passed on for a client.
         """
         retry, failures, left = self.retry, 0, Counter[Host]()
         longest = min(retry.max_wait_seconds, self.timeout if retry.interactive else math.inf)
@@ -236,7 +206,7 @@ class Server:
 
     @asynccontextmanager
     async def _place(self, host: Host, draws: int, turn_by: float) -> AsyncIterator[float]:
-        """Wait until so many draws may start at a server, and be there until they have ended; when they started."""
+        """Wait until so many draws may start at a server, and hold their places; yield when they started."""
         host.load += draws
         try:
             async with self.limiter.hold(draws), host.limiter.hold(draws):
@@ -255,7 +225,7 @@ class Server:
             host.load -= draws
 
     def _tell(self, host: Host, error: Exception, started: float, *, first: bool, relayed: bool) -> None:
-        """Let all who ask the server know of a failure; a request's first counts, for the fault may be its own.
+        """Count a failure of the server; of a request the first alone, for the fault may be its own.
 
         Other errors in reply to what is passed on say nothing of the server: a client chose the path.
         """
@@ -292,9 +262,9 @@ class Server:
         return None if error.retry_after > ends - time.monotonic() else max(0.0, wait - host.gate(self.key).pause)
 
     def _move(self, host: Host, error: Exception, left: Counter[Host], *, lost: bool) -> bool:
-        """Go on at another server, where this one is dead, or will not do what another one may; whether there is one.
+        """Move the question to another server if this one is dead or refuses; return whether there is one.
 
-        Elsewhere a question is asked only then: a server has the beginning of its prompt in its cache.
+        It stays otherwise: a server has the beginning of its prompt in its cache.
         """
         if not self.retry.moves(error) or not (host.is_aside or lost):
             return False
@@ -306,7 +276,7 @@ class Server:
         return True
 
     def _draw_error(self, error: Exception, host: Host) -> DrawError:
-        """The failure in one sentence, with no key in it."""
+        """Return the failure in one sentence without a key."""
         message = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, TimeoutError):
             message = f"no response within {self.timeout:g} seconds"
@@ -318,12 +288,12 @@ class Server:
 
 
 def _faults(error: Exception) -> bool:
-    """Whether the server found fault with the request itself."""
+    """Return whether the server found fault with the request itself."""
     return isinstance(error, StatusError) and error.status in (400, 422, 501)
 
 
 def _possible(response: Response, request: DrawRequest) -> Response:
-    """A response whose tokens, where they are estimated, are no more than it can have had."""
+    """Limit estimated tokens to what the request allows."""
     most = most_tokens(request.fields)
     if not response.estimated or most is None or response.tokens is None:
         return response
@@ -336,11 +306,11 @@ NO_SECRETS = {
     "anything", "api-key", "api_key", "changeme", "no-api-key", "no-key", "no-key-required", "no-key-needed",
     "not-needed", "not-required", "lm-studio", "placeholder", "undefined", "your-api-key",
 }  # fmt: skip
-"""What stands for a key where none is needed, and is long enough to be one."""
+"""Placeholders that are as long as keys."""
 
 
 def masked(message: str, secret: str) -> str:
-    """A message with no key in it, as it is or as it may be quoted; what stands for a key is no secret."""
+    """Return a message without a key, plain or quoted; placeholders are no secret."""
     if not _is_secret(secret.strip()):
         return message
     for written in sorted({secret, secret.strip(), repr(secret)[1:-1]}, key=len, reverse=True):
@@ -351,7 +321,7 @@ def masked(message: str, secret: str) -> str:
 
 
 def _is_secret(key: str) -> bool:
-    """Whether a key is one: what is short, and a word or a number, is not, nor what is known to stand for none."""
+    """Return whether a key is no placeholder: what is short, and a word or a number, is one."""
     if len(key) < 4 or key.lower() in NO_SECRETS:
         return False
     return len(key) >= 8 or (any(map(str.isalpha, key)) and not key.isalpha())

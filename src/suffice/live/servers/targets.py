@@ -15,7 +15,7 @@ KEY_ENV = "OPENAI_API_KEY"
 
 
 class Target(Options):
-    """A server: where it is, its part of the questions, the variable with its key, and the models it is there for."""
+    """A server: its address, its part of the questions, the variable with its key, and its models."""
 
     url: str = ""
     weight: float = Field(default=1.0, gt=0, lt=1e6)
@@ -37,7 +37,7 @@ class Target(Options):
 
 
 def read_targets(given: str | Iterable[str | Mapping[str, Any] | Target], argument: str) -> tuple[Target, ...]:
-    """Servers, each as a Target, a table, or a text: the address, and after spaces what else is said of it.
+    """Read servers, each a Target, a table, or a text: the address, and other fields after it.
 
     >>> read_targets("http://a/v1 weight=2 key_env=KEY_A models=small,large", "upstream")[0].models
     ['small', 'large']
@@ -62,7 +62,7 @@ def _read(given: str | Mapping[str, Any] | Target, argument: str) -> Target:
 
 
 def whole_url(base_url: str, argument: str) -> str:
-    """An address, with the path that it nearly always has."""
+    """Return an address with the path that nearly all have."""
     try:
         parts = urlsplit(base_url)
         known = parts.scheme in ("http", "https") and bool(parts.hostname)
