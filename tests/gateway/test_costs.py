@@ -133,7 +133,7 @@ def test_models_and_groups_are_bounded_whatever_clients_name() -> None:
     costs = SpendingByGroup()
     for number in range(MOST_GROUPS + 9):
         costs.add({"kind": "relay", "status": 200, "model": f"odd-\ud800-{number}", "tokens": 1})
-    assert len(costs.groups) == MOST_GROUPS + 1 and costs.total()["requests"] == MOST_GROUPS + 9
+    assert len(costs.groups) == MOST_GROUPS + 1 and costs.total.requests == MOST_GROUPS + 9
     labels = {model_label(f"model {number}") for number in range(2 * MOST_MODELS)}
     assert len(labels) <= MOST_MODELS + 1 and "other" in labels
 

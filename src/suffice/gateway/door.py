@@ -56,7 +56,7 @@ RECENT = 100
 class AccessLog:
     """Requests under way and the last ones that ended, and their totals."""
 
-    def __init__(self, workers: int, cap: OverOneCap | None = None) -> None:
+    def __init__(self, workers: int, cap: OverOneCap | None) -> None:
         self._workers = workers
         self._begun = time.time()
         self._under_way: set[Exchange] = set()
@@ -65,7 +65,6 @@ class AccessLog:
         self._costs = SpendingByGroup(cap)
 
     def begin(self, exchange: Exchange) -> None:
-        """Add a request to those under way."""
         self._under_way.add(exchange)
 
     def end(self, exchange: Exchange, status: int) -> None:
@@ -91,7 +90,7 @@ class AccessLog:
         """Return sums over all requests, and no text of any; if keys are asked for, only the caller's are listed."""
         under_way = [told for told in map(_on_the_way, self._under_way) if told]
         return {
-            "totals": self._costs.total() | {"requests": self._requests},
+            "totals": self._costs.total.to_json() | {"requests": self._requests},
             "costs": self._costs.summary(caller),
             "under_way": [one for one in under_way if caller in (None, one["key"])][:RECENT],
             "recent": [one for one in self._recent if caller in (None, one.get("key"))],
@@ -125,27 +124,23 @@ class Door:
         self.is_draining = False
         self._ending = False
 
-    @contextmanager
-    def draining(self) -> Iterator[None]:
+    def drain_at_sigterm(self) -> None:
         """At SIGTERM, say that it is not ready for `unready_seconds`, and let uvicorn shut down then.
 
         What is under way `drain_seconds` after the signal is answered with an error.
         """
-        shut_down = signal.getsignal(signal.SIGTERM)
-        loop = asyncio.get_running_loop()
+        shut_down, loop = signal.getsignal(signal.SIGTERM), asyncio.get_running_loop()
+        seconds = self._settings.drain_seconds
+        unready_seconds = min(self._settings.unready_seconds, seconds)
 
         def drain(sig: int, frame: FrameType | None) -> None:
             if callable(shut_down) and not self.is_draining:
                 self.is_draining = True
-                settings = self._settings
-                loop.call_soon_threadsafe(loop.call_later, settings.drain_seconds, self.end)
-                loop.call_soon_threadsafe(
-                    loop.call_later, min(settings.unready_seconds, settings.drain_seconds), shut_down, sig, None
-                )
+                loop.call_soon_threadsafe(loop.call_later, seconds, self.end)
+                loop.call_soon_threadsafe(loop.call_later, unready_seconds, shut_down, sig, None)
 
         with suppress(ValueError):  # in a thread, as in tests
             signal.signal(signal.SIGTERM, drain)
-        yield
 
     def end(self) -> None:
         """Answer whatever is under way with an error, and whatever comes now."""

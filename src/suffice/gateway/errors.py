@@ -37,7 +37,6 @@ class GatewayError(Exception):
         return {**told, "error": {**told["error"], **self._reply}}
 
     def response(self, dialect: Dialect) -> Response:
-        """The error as a reply."""
         return Response(as_json(self.payload(dialect)), self.status, self.headers, "application/json")
 
 

@@ -263,17 +263,6 @@ class Passed:
     told: Mapping[str, str] = field(default_factory=dict)
     """Headers of ours."""
 
-    @property
-    def is_stream(self) -> bool:
-        """Whether it is a stream of events that can be read."""
-        headers = dict(self.headers)
-        return headers.get(b"content-type", b"").startswith(b"text/event-stream") and b"content-encoding" not in headers
-
-    @property
-    def has_open_end(self) -> bool:
-        """Whether its length is not told, so that an event may be added."""
-        return b"content-length" not in dict(self.headers)
-
 
 Event = Standing | Thought | Elected | Passed
 Events = AsyncGenerator[Event, None]

@@ -70,7 +70,6 @@ class Worker(multiprocess.Process):
 
     @property
     def server(self) -> uvicorn.Server:
-        """The server of the worker's process."""
         self._server = self._server or DrainingServer(self.config)
         return self._server
 
@@ -82,7 +81,6 @@ class Workers(multiprocess.Multiprocess):
     """uvicorn's workers. At the end the parent stops listening, so that no connection waits for nobody."""
 
     def terminate_all(self) -> None:
-        """End the workers."""
         super().terminate_all()
         for one in self.sockets:
             one.close()

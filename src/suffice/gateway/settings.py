@@ -262,11 +262,6 @@ class Settings(Options):
         own = ["budget", "answer", "elect", "signals", "deadline_seconds", "patience", "retries", "timeout_seconds"]
         return Sampling(**votes, **{name: getattr(self, name) for name in own})
 
-    @cached_property
-    def most_draws(self) -> int:
-        """The largest budget that a request may have."""
-        return self.max_budget or self.budget
-
     @property
     def targets(self) -> tuple[Target, ...]:
         """The upstreams, and those of voters that have their own, for these alone."""

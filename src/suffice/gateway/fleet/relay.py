@@ -89,8 +89,10 @@ async def in_time(
     A stream that is late, breaks off or ends before its response does has an error event at its end, in the dialect;
     where it can't have one the connection is cut.
     """
-    streamed = dialect if passed.is_stream else None
-    telling = streamed if passed.has_open_end else None
+    headers = dict(passed.headers)
+    has_events = headers.get(b"content-type", b"").startswith(b"text/event-stream")
+    streamed = dialect if has_events and b"content-encoding" not in headers else None
+    telling = streamed if b"content-length" not in headers else None
     reader = ReplyReader(streamed)
     try:
         async with aclosing(passed.pieces):
@@ -105,7 +107,7 @@ async def in_time(
         exchange.add(NoReply("error", error.brief))
         if telling is None:
             raise CutError from None
-        yield (b"" if reader.is_between else b"\n\n") + telling.error_event(error.payload(telling))
+        yield (b"\n\n" if reader.rest else b"") + telling.error_event(error.payload(telling))
     finally:
         usage, estimated = reader.usage(estimate=dialect is not None)
         exchange.add(Counted(usage.prompt or 0, usage.completion or 0, estimated))

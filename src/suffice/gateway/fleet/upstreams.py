@@ -359,7 +359,6 @@ class Encoder:
         self._known: dict[str, tuple[Any, bytes]] = {}
 
     def pieces(self, body: Mapping[str, Any]) -> list[bytes]:
-        """The bytes of an object, in pieces."""
         pieces = []
         before = b"{"
         for name, value in body.items():

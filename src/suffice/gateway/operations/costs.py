@@ -47,14 +47,17 @@ class Spending:
         return Spending(*map(add, _numbers(self), _numbers(other)))
 
     @property
+    def most_tokens_over_one(self) -> int:
+        """What was spent over one response, or would be where they are in the shadow."""
+        return max(self.over_one_tokens, self.expected_tokens - self.tokens)
+
+    @property
     def once_tokens(self) -> int:
         """What one response to each would have taken."""
         return self.tokens - self.over_one_tokens
 
-    @property
-    def most_tokens_over_one(self) -> int:
-        """What was spent over one response, or would be where they are in the shadow."""
-        return max(self.over_one_tokens, self.expected_tokens - self.tokens)
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "once_tokens": self.once_tokens}
 
     def __str__(self) -> str:
         """What it cost and what it brought, in a sentence.
@@ -137,21 +140,25 @@ class SpendingByGroup:
         if "would_vote" in entry:
             self.shadowed += spent
 
-    def total(self) -> dict[str, Any]:
-        """All of it."""
-        return _told(sum(self.groups.values(), start=Spending()))
+    @property
+    def total(self) -> Spending:
+        return sum(self.groups.values(), start=Spending())
 
     def summary(self, caller: str | None) -> dict[str, Any]:
         """Return it in sentences, and by group, the dearest first: if keys are asked for, the caller's own groups."""
-        groups = {group: spent for group, spent in self.groups.items() if caller in (None, group[1])}
-        dearest = sorted(groups, key=lambda group: groups[group].most_tokens_over_one, reverse=True)
+        own = [(group, spent) for group, spent in self.groups.items() if caller in (None, group[1])]
+        own.sort(key=lambda row: row[1].most_tokens_over_one, reverse=True)
         rows = [
-            {"model": model, "key": key, "evidence": evidence, **_told(groups[model, key, evidence])}
-            for model, key, evidence in dearest
+            {"model": model, "key": key, "evidence": evidence, **spent.to_json()}
+            for (model, key, evidence), spent in own
         ]
-        said = str(sum(self.groups.values(), start=Spending()))
-        sentences = {"said": said, "savings": self.asked_for.savings, "shadow": self.shadowed.foretold}
-        return {**sentences, "cap": _of_cap(self.cap) if self.cap else "", "groups": rows}
+        return {
+            "said": str(self.total),
+            "savings": self.asked_for.savings,
+            "shadow": self.shadowed.foretold,
+            "cap": _of_cap(self.cap) if self.cap else "",
+            "groups": rows,
+        }
 
 
 def _of_cap(cap: OverOneCap) -> str:
@@ -190,10 +197,6 @@ def _measure(entry: Mapping[str, Any], spent: Spending) -> None:
         metrics.SHADOW_REQUESTS.labels("yes" if spent.would_vote else "no", evidence, model).inc()
         metrics.SHADOW_OVER_ONE_SAMPLES.labels(evidence, model).inc(spent.expected_samples - 1)
         metrics.SHADOW_OVER_ONE_TOKENS.labels(evidence, model).inc(spent.expected_tokens - spent.tokens)
-
-
-def _told(spent: Spending) -> dict[str, Any]:
-    return {**asdict(spent), "once_tokens": spent.once_tokens}
 
 
 def measure(outcome: Outcome) -> None:

@@ -37,7 +37,6 @@ class ReplyReader:
         self._body = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Take in what has arrived."""
         self._size += len(data)
         if self._dialect is None:
             self._body += data if self._size <= MAX_BODY_BYTES else b""
@@ -51,9 +50,9 @@ class ReplyReader:
         self._events += len(events)
 
     @property
-    def is_between(self) -> bool:
-        """Whether no event is half through."""
-        return not self._decoder.rest
+    def rest(self) -> bytearray:
+        """The beginning of an event that is half through."""
+        return self._decoder.rest
 
     @property
     def is_cut(self) -> bool:

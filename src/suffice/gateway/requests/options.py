@@ -46,7 +46,7 @@ class InForce:
 
     def limited(self, options: "RequestOptions") -> "RequestOptions":
         """Cut options to what the operator and the policy allow; a key is the topic where none is named."""
-        most = self.settings.most_draws
+        most = self.settings.max_budget or self.settings.budget
         limits = {
             "budget": min(options.budget, most, self.max_samples or most),
             "deadline_seconds": min(options.deadline_seconds, self.settings.deadline_seconds),
@@ -147,7 +147,6 @@ class RequestOptions(ClientOptions):
 
     @cached_property
     def extractor(self) -> Extractor:
-        """What finds the answer."""
         chosen = self.applied_to(_extractor(self.answer))
         structure = chosen.structure
         return replace(structure, allows=self.json_schema.allows) if self.json_schema and structure else chosen
@@ -159,7 +158,6 @@ class RequestOptions(ClientOptions):
 
     @cached_property
     def voting(self) -> Voting:
-        """How the vote is held."""
         return Voting(
             _controller(self.controller),
             self.extractor,

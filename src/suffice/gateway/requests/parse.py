@@ -199,8 +199,6 @@ def json_object(raw: bytes) -> dict[str, Any]:
         body = json.loads(text, object_pairs_hook=member_names, parse_constant=_no_constant, parse_float=_finite)
     except UnicodeError:
         raise GatewayError(400, "the body must be JSON in UTF-8, without a byte order mark") from None
-    except _ConstantError as error:
-        raise GatewayError(400, str(error)) from None
     except (ValueError, RecursionError):
         raise GatewayError(400, "the body is not JSON") from None
     if not isinstance(body, dict):
@@ -212,12 +210,8 @@ def json_object(raw: bytes) -> dict[str, Any]:
     return body
 
 
-class _ConstantError(ValueError):
-    """A number that JSON does not have."""
-
-
 def _no_constant(name: str) -> Any:
-    raise _ConstantError(f"the body has {name} in it, which is not JSON")
+    raise GatewayError(400, f"the body has {name} in it, which is not JSON")
 
 
 def _finite(text: str) -> float:

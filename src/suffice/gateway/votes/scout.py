@@ -122,7 +122,6 @@ class Scout:
         return replace(scouted, response=timed, extractor=self._extractor.for_scout(timed) if self._may_vote else None)
 
     async def _whole(self) -> Scouted:
-        """One whose reply comes whole."""
         reply, has_signals = await self._open()
         body = b"".join([piece async for piece in pieces_of(reply)])
         headers = back(reply.raw_headers)
