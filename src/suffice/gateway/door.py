@@ -25,6 +25,7 @@ from suffice.gateway.operations.costs import SpendingByGroup
 from suffice.gateway.operations.traces import begin_span
 from suffice.gateway.settings import LOOPBACK, Settings
 from suffice.live.dialects import CHAT, Dialect
+from suffice.live.tracing import TRACING, UNTRACED
 from suffice.planning.promises import OverOneCap
 
 
@@ -154,7 +155,7 @@ class Door:
         """Answer requests of a kind by a handler, whatever happens to it."""
 
         async def handle(request: Request) -> Response:
-            span = begin_span(request)
+            span = begin_span(request) if TRACING.tracer else UNTRACED
             exchange = Exchange(request, kind)
             self._log.begin(exchange)
 
@@ -260,13 +261,15 @@ class Door:
         self._under_way.add(task)
         try:
             if self._ending:
-                raise _ended()
+                raise asyncio.CancelledError
             yield
         except asyncio.CancelledError:
             if not self._ending:
                 raise
             task.uncancel()
-            raise _ended() from None
+            message = "the gateway is shutting down: ask again"  # another one, or the next one here
+            again = {"retry-after": "1"}
+            raise GatewayError(503, message, kind="server_error", code="shutting_down", headers=again) from None
         finally:
             self._under_way.discard(task)
 
@@ -276,12 +279,6 @@ def _host(request: Request) -> str:
     given = request.headers.get("host") or LOOPBACK[0]
     named = re.fullmatch(r"(?:\[([^\]]*)\]|([^\[\]:@/]*))(?::\d*)?", given)
     return (named[1] or named[2]).lower() if named else given
-
-
-def _ended() -> GatewayError:
-    """There is no more time: another gateway, or the next one here, may have it."""
-    message = "the gateway is shutting down: ask again"
-    return GatewayError(503, message, kind="server_error", code="shutting_down", headers={"retry-after": "1"})
 
 
 class Places:
@@ -302,14 +299,15 @@ class Places:
             message = "too many requests are waiting"
             raise GatewayError(429, message, kind="rate_limit_error", headers={"retry-after": "1"})
         ends = time.monotonic() + seconds
-        self._wait(1)
+        self._waiting += 1
         try:
-            async with asyncio.timeout(seconds):
-                await self._free.acquire()
+            with metrics.QUEUED.track_inprogress():
+                async with asyncio.timeout(seconds):
+                    await self._free.acquire()
         except TimeoutError:
             raise GatewayError(504, "no place was free before the deadline", kind="timeout_error") from None
         finally:
-            self._wait(-1)
+            self._waiting -= 1
         try:
             yield ends
         finally:
@@ -318,7 +316,3 @@ class Places:
     def is_crowded(self) -> bool:
         """Whether any request waits."""
         return self._waiting > 0
-
-    def _wait(self, more: int) -> None:
-        self._waiting += more
-        metrics.QUEUED.inc(more)

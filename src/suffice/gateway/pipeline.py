@@ -41,8 +41,7 @@ from suffice.gateway.requests.options import Policies
 from suffice.gateway.requests.parse import ParsedRequest, Route, as_panel, as_voter, parse, route_of
 from suffice.gateway.settings import Settings
 from suffice.gateway.votes.learning import ONCE, Learning
-from suffice.gateway.votes.scout import Scout, Scouted
-from suffice.gateway.votes.shadow import Shadow
+from suffice.gateway.votes.scout import Scout, Scouted, Shadow
 from suffice.live import Moment, Outcome
 from suffice.live.dialects import Dialect
 from suffice.live.servers.server import Server

@@ -54,19 +54,16 @@ async def relay(
         cause = error.cause
         if not isinstance(cause, StatusError) or isinstance(cause, PausedError) or cause.status in REDIRECTS:
             raise from_upstream(cause, str(error)) from None
-        return _error_passed_back(cause)
+        # It goes back as the upstream told it, less its key and its address.
+        left_out = ("content-length", "content-encoding")
+        told = [(name.encode(), text.encode("latin-1")) for name, text in cause.headers.items() if name not in left_out]
+        length = (b"content-length", b"%d" % len(cause.body))
+        return Passed(cause.status, [length, *back(told)], whole(cause.body))
     finally:
         metrics.RETRIES.inc(server.question.retried)
     span.replied(reply.status)
     passed = Passed(reply.status, back(reply.raw_headers), pieces_of(reply, bounded=False))
     return replace(passed, pieces=in_time(passed, seconds, exchange, dialect, span))
-
-
-def _error_passed_back(error: StatusError) -> Passed:
-    """Return an error as the upstream told it, without its key and its address."""
-    left_out = ("content-length", "content-encoding")
-    told = [(name.encode(), value.encode("latin-1")) for name, value in error.headers.items() if name not in left_out]
-    return Passed(error.status, [(b"content-length", b"%d" % len(error.body)), *back(told)], whole(error.body))
 
 
 async def whole(body: bytes) -> AsyncGenerator[bytes, None]:

@@ -1,6 +1,7 @@
 """The scout: a first single draw, just as the client asked for it, that shows whether there is anything to vote on.
 
-Where it gives no answer it is the reply, byte for byte; where it does, the vote goes on from there.
+Where it gives no answer it is the reply, byte for byte; where it does, the vote goes on from there. In the shadow a
+reply that goes by tells the same, at no cost upstream.
 """
 
 import asyncio
@@ -9,16 +10,18 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import aiohttp
 
-from suffice.answers import Extractor
+from suffice.answers import Evidence, Extractor
 from suffice.gateway.errors import from_upstream
-from suffice.gateway.exchange import DrawBegun, Exchange, Passed, SentTo, Thought, Upcoming
+from suffice.gateway.exchange import Counted, DrawBegun, Exchange, Foretold, Passed, SentTo, Thought, Upcoming
 from suffice.gateway.fleet.relay import back, whole
 from suffice.gateway.fleet.upstreams import Upstreams, pieces_of, unpacked
 from suffice.gateway.operations import metrics
-from suffice.gateway.requests.parse import ParsedRequest, with_members
+from suffice.gateway.requests.parse import ParsedRequest, route_of, with_members
+from suffice.gateway.votes.learning import Learning
 from suffice.live import Progress
 from suffice.live.dialects import MalformedError
 from suffice.live.dialects.base import UNREADABLE, StreamReader, as_json
@@ -28,7 +31,11 @@ from suffice.live.servers.retry import TooLongError
 from suffice.live.servers.server import DrawError, Server
 from suffice.live.signals import silenced
 from suffice.live.tracing import TRACING
+from suffice.live.vote import COMPLETE_WITHOUT
 from suffice.response import Response
+
+MOST_BYTES = 1 << 20
+"""A reply that is longer is not looked at: it is no answer."""
 
 MOST_HELD = 64
 """So many tokens of a stream are held at most."""
@@ -160,13 +167,10 @@ class Scout:
             if not pieces.ended:
                 stream = pieces.rest(bytes(reasoning.held + reader.decoder.rest))
                 return Scouted(replace(passed, pieces=_stripped(stream) if has_signals else stream))
-        except (ConnectionError, TimeoutError, TooLongError) as error:
+        except BaseException as error:
             await pieces.close()
-            if reasoning.told:
+            if reasoning.told and isinstance(error, ConnectionError | TimeoutError | TooLongError):
                 raise from_upstream(error, str(error)) from None
-            raise
-        except BaseException:
-            await pieces.close()
             raise
         left = bytes(reader.decoder.rest)
         body = bytes(reasoning.held) + strip(left)
@@ -235,3 +239,73 @@ def without_logprobs(event: bytes) -> bytes:
     with suppress(*UNREADABLE):
         lines = [b"data: " + as_json(silenced(line[5:])) if line.startswith(b"data:") else line for line in lines]
     return b"\n".join(lines)
+
+
+class Shadow:
+    """Looks at the reply to one request as it goes by."""
+
+    def __init__(self, parsed: ParsedRequest, learning: Learning, exchange: Exchange, hold: float) -> None:
+        self._parsed = parsed
+        self._learning = learning
+        self._exchange = exchange
+        self._seen = bytearray()
+        self._reader = StreamReader(parsed.dialect)
+        self._hold = Hold(hold)
+        self._passed_on = False
+        """Whether a scout's stream would have been passed on before its end."""
+
+    async def over(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """Yield the pieces of the reply as they are, and note at the end what `auto` would have done."""
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    if len(self._seen) <= MOST_BYTES:
+                        self._seen += piece
+                        self._reader.feed(piece)
+                        self._passed_on |= self._hold.is_over(self._reader.said)
+                    yield piece
+        finally:
+            self._judge()
+
+    def _judge(self) -> None:
+        response, counted = self._read(), self._exchange.last(Counted)
+        if response is None or not counted or not counted.tokens:
+            return
+        evidence, samples = self._foretold(response)
+        if samples is not None:
+            kind = evidence.kind if evidence else None
+            expected = round(samples, 2), round(samples * counted.tokens)
+            self._exchange.add(Foretold(samples > 1, kind, *expected))
+
+    def _read(self) -> Response | None:
+        if not self._seen or len(self._seen) > MOST_BYTES:
+            return None
+        try:
+            if self._reader.streamed:
+                return self._reader.response()
+            return self._parsed.dialect.read(bytes(self._seen), 1)[0]
+        except MalformedError:
+            return None
+
+    def _foretold(self, response: Response) -> tuple[Evidence | None, float | None]:
+        """What shows its answer, and how many samples a vote on it would likely take; 1 where there would be none.
+
+        None where that is not worked out yet.
+        """
+        parsed, options = self._parsed, self._parsed.options
+        route = route_of(replace(parsed, vote="auto"))
+        if route.kind == "relay" or parsed.client.mistake or (route.kind == "scout" and self._passed_on):
+            return None, 1.0
+        asked = route.kind == "vote" and route.asked
+        extractor: Any = options.extractor.for_request(
+            parsed.messages, asked=asked, most_tokens=most_tokens(parsed.fields)
+        )
+        extractor = extractor.for_scout(response) if route.kind == "scout" else extractor
+        if extractor is None:
+            return None, 1.0
+        evidence = extractor.evidence(response)
+        if evidence is None:
+            return None, float(COMPLETE_WITHOUT)
+        kind = self._learning.key(parsed.client.model, options.topic)
+        certain = asked or evidence.certain
+        return evidence, self._learning.forecast(kind, options.voting.controller, options.budget, certain=certain)
