@@ -36,7 +36,7 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD")
 
 
 class Gateway:
-    """One process of the gateway: it keeps counts, and nothing that an answer depends on."""
+    """One process of the gateway. It keeps counts, and nothing that an answer depends on."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -1,6 +1,7 @@
 """The door: every request comes in by it, and leaves by it with a reply in its shape and a line in the log."""
 
 import asyncio
+import hmac
 import json
 import re
 import signal
@@ -8,7 +9,7 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -17,15 +18,17 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
-from suffice.gateway.access import KeyRing
+from suffice.errors import OptionError
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.exchange import CutError, Exchange, Identified, NoReply
+from suffice.gateway.keys import digest_of, read_keys
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import SpendingByGroup
 from suffice.gateway.operations.traces import begin_span
 from suffice.gateway.settings import LOOPBACK, Settings
 from suffice.live.dialects import CHAT, Dialect
 from suffice.live.tracing import TRACING, UNTRACED
+from suffice.paths import WatchedFile
 from suffice.planning.promises import OverOneCap
 
 
@@ -51,7 +54,7 @@ async def body_of(request: Request, settings: Settings) -> bytes:
 Handler = Callable[[Exchange], Awaitable[Response]]
 
 RECENT = 100
-"""So many requests are remembered for the page."""
+"""The number of requests that the page lists."""
 
 
 class AccessLog:
@@ -88,7 +91,7 @@ class AccessLog:
         self._costs.add(entry)
 
     def summary(self, caller: str | None) -> dict[str, Any]:
-        """Return sums over all requests, and no text of any; if keys are asked for, only the caller's are listed."""
+        """Return sums over all requests, and list them without texts: with keys, the caller's alone."""
         under_way = [told for told in map(_on_the_way, self._under_way) if told]
         return {
             "totals": self._costs.total.to_json() | {"requests": self._requests},
@@ -111,7 +114,7 @@ def _on_the_way(exchange: Exchange) -> dict[str, Any] | None:
 
 
 OPEN = "other"
-"""The kind of requests that are answered whoever asks: pages, health and figures."""
+"""The kind of requests that need no key: pages, health and figures."""
 
 
 class Door:
@@ -195,7 +198,7 @@ class Door:
             return self._taken(error, exchange).response(dialect)
 
     def _taken(self, error: Exception, exchange: Exchange) -> GatewayError:
-        """An error as one of ours, which is in the line; what nobody foresaw is told on the standard error alone."""
+        """Note an error and return it for the client; an unforeseen one is printed, and told as a 500."""
         if not isinstance(error, GatewayError):
             traceback.print_exception(error)
             exchange.add(NoReply("error", type(error).__name__))
@@ -205,7 +208,7 @@ class Door:
         return error
 
     def _check_origin(self, request: Request) -> None:
-        """Refuse web pages of sites that are not named, and, where there is no key, what is meant for another host."""
+        """Refuse web pages of unnamed sites and, without keys, requests for another host."""
         named = {"*", request.headers.get("origin", "")} & set(self._settings.cors_origins)
         if request.headers.get("sec-fetch-site") in ("cross-site", "same-site") and not named:
             message = "requests of other web sites are not answered, unless cors_origins names them"
@@ -221,7 +224,7 @@ class Door:
             raise GatewayError(403, message, kind="permission_error", code="unknown_host")
 
     def _check_key(self, exchange: Exchange) -> None:
-        """Refuse a request without a key, if keys are asked for; else note whose it is."""
+        """Refuse a request without a valid key, if there are keys; note the key's name."""
         if self._keys is None:
             return
         key = self._keys.name_of(exchange.request.headers)
@@ -233,7 +236,7 @@ class Door:
     async def _stream(
         self, pieces: Any, response: Response, exchange: Exchange, dialect: Dialect, sent: Callable[[int], None]
     ) -> AsyncGenerator[Any, None]:
-        """The pieces of a stream; an error is an event of it, if it has events at all."""
+        """Yield the pieces of a stream; an error becomes its last event, if it has events."""
         has_events = response.headers.get("content-type", "").startswith("text/event-stream")
         try:
             async with aclosing(pieces):
@@ -255,7 +258,7 @@ class Door:
 
     @contextmanager
     def _until_end(self) -> Iterator[None]:
-        """What the present task does here ends in an error of ours where there is no more time for it."""
+        """Answer what is done in here with a 503 once the gateway ends."""
         task = asyncio.current_task()
         assert task  # noqa: S101
         self._under_way.add(task)
@@ -274,15 +277,51 @@ class Door:
             self._under_way.discard(task)
 
 
+class KeyRing:
+    """The keys in force, read again when their file changes. A broken file changes nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = WatchedFile(path)
+        self._keys = read_keys(path)
+
+    def name_of(self, headers: Mapping[str, str]) -> str | None:
+        """Return the name of a request's key, None if it has none. Compare in constant time."""
+        if self._file.has_changed():
+            self._read_again()
+        digests = [digest_of(secret) for secret in _presented(headers)]
+        matches = [key.name for key in self._keys for digest in digests if hmac.compare_digest(digest, key.sha256)]
+        return matches[0] if matches else None
+
+    def _read_again(self) -> None:
+        try:
+            self._keys = read_keys(self._path)
+        except OptionError as error:
+            metrics.KEY_RELOADS.labels("refused").inc()
+            print(f"suffice: {error}; the old keys stay in force", file=sys.stderr, flush=True)
+        else:
+            metrics.KEY_RELOADS.labels("taken").inc()
+
+
+_KEY_HEADERS = ("x-api-key", "api-key")
+"""Headers with the key of Anthropic's and Azure's clients; others send Authorization: Bearer."""
+
+
+def _presented(headers: Mapping[str, str]) -> list[str]:
+    """Return the secrets in a request's headers."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return [token.strip() if scheme.lower() == "bearer" else "", *(headers.get(name, "") for name in _KEY_HEADERS)]
+
+
 def _host(request: Request) -> str:
-    """The machine that a request is meant for, as it says itself; without the port."""
+    """Return the request's Host, without the port."""
     given = request.headers.get("host") or LOOPBACK[0]
     named = re.fullmatch(r"(?:\[([^\]]*)\]|([^\[\]:@/]*))(?::\d*)?", given)
     return (named[1] or named[2]).lower() if named else given
 
 
 class Places:
-    """Limit the requests of this process that are answered at once, and those that wait."""
+    """Limits the requests of this process that are answered at once, and those that wait."""
 
     def __init__(self, places: int, queue: int) -> None:
         self._free = asyncio.Semaphore(places)

@@ -123,7 +123,7 @@ class Exchange:
         return under_way.progress() if under_way else None
 
     def log(self, status: int | None = None) -> "RequestLog":
-        """Build the log line of the request, which was answered with this status; None if it is under way."""
+        """Build the log line; without a status while the request is under way."""
         voting, ended = self.last(VoteBegun), self.last(NoReply)
         return RequestLog(
             time=round(time.time(), 3),
@@ -170,7 +170,7 @@ class RequestLog:
         return self.method == "POST" and self.path.startswith("/v1/") and not self.path.startswith("/v1/suffice/")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the line as one flat object, without the questions, answers and errors: those are its `texts`."""
+        """Return the line as one flat object, without its `texts`."""
         plain = {"time": self.time, "method": self.method, "path": self.path, "status": self.status}
         line: dict[str, Any] = {**plain, "seconds": self.seconds, "kind": self.kind}
         if self.asked:
@@ -193,7 +193,7 @@ class RequestLog:
 
     @property
     def texts(self) -> dict[str, Any]:
-        """What the line has of questions, answers and errors."""
+        """The question, the answer and the error."""
         told: dict[str, Any] = {}
         if self.voted and self.voted.question is not None:
             told = {"question": self.voted.question, "answer": self.voted.outcome.answer}
@@ -238,7 +238,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Thought:
-    """A piece of what the model thinks before it says anything: it goes on as the upstream sent it."""
+    """A piece of the model's reasoning, passed on as the upstream sent it."""
 
     piece: bytes
     events: int
@@ -269,11 +269,11 @@ Events = AsyncGenerator[Event, None]
 
 
 class CutError(Exception):
-    """A reply that has begun and can't be ended: the connection is closed, and nobody takes it for whole."""
+    """A reply that has begun breaks off: the connection is closed, so that nobody takes it for whole."""
 
 
 class Upcoming(Generic[T]):
-    """The items of an async generator, each of which may be waited for a while, as long as the client is there."""
+    """Waits for the items of an async generator, for some time each, while the client is there."""
 
     def __init__(self, items: AsyncGenerator[T, None], request: Request | None = None) -> None:
         self.ended = False
@@ -291,7 +291,7 @@ class Upcoming(Generic[T]):
         return [task for task in (self._next, self._leaving) if task]
 
     async def next(self, seconds: float = math.inf) -> T | None:
-        """Return the next item; None if it has not come in time, there is none, or the client hangs up meanwhile."""
+        """Return the next item; None after the timeout, at the end, or when the client hangs up."""
         self._next = self._next or asyncio.ensure_future(anext(self._items, None))
         timeout = None if seconds == math.inf else max(0.0, seconds)
         await asyncio.wait(self._tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -302,7 +302,7 @@ class Upcoming(Generic[T]):
         return item
 
     async def rest(self, begun: T) -> AsyncGenerator[T, None]:
-        """Yield `begun` and all that is still to come, without a task for each item, then close."""
+        """Yield `begun` and the remaining items, without a task for each, then close."""
         try:
             yield begun
             if self._next and (item := await self.next()) is not None:
@@ -329,7 +329,7 @@ async def _left(request: Request) -> None:
 
 
 async def end(*tasks: asyncio.Future[Any]) -> None:
-    """Cancel tasks and wait for their end; whoever is cancelled meanwhile does not disturb them."""
+    """Cancel tasks and wait for their end, which being cancelled meanwhile does not disturb."""
     for task in tasks:
         task.cancel()
     if tasks:
@@ -337,7 +337,7 @@ async def end(*tasks: asyncio.Future[Any]) -> None:
 
 
 async def until_done(queue: asyncio.Queue[T | None], task: asyncio.Task[Any]) -> AsyncGenerator[T, None]:
-    """Yield what is put into a queue until a task is done, then raise what it raised; whoever leaves ends the task."""
+    """Yield the items of a queue until a task is done, and raise what it raised. Closing cancels it."""
     task.add_done_callback(lambda _: queue.put_nowait(None))
     try:
         while (item := await queue.get()) is not None:

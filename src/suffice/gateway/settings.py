@@ -32,7 +32,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class ClientPolicy(Options):
-    """What a key, a model or both of them change; None where it says nothing. Names may be patterns, as `qwen*`.
+    """The settings of a key, a model or both; None leaves one as it is. Names may be patterns: `qwen*`.
 
     >>> ClientPolicy(model="qwen*", budget=8).fits("ann", "qwen3"), ClientPolicy(key="bob").fits("ann", "qwen3")
     (True, False)
@@ -249,7 +249,7 @@ class Settings(Options):
 
     @cached_property
     def calibrations(self) -> "Sequence[AppliedCalibration]":
-        """What says how probable it is that an answer is right, each for a model and a topic, or for all."""
+        """The calibrations, each for a model and a topic, or for all."""
         given = self.right if isinstance(self.right, list | tuple) else [{"file": self.right}] if self.right else []
         return [_calibration(one) for one in given]
 
@@ -264,7 +264,7 @@ class Settings(Options):
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """The upstreams, and those of voters that have their own, for these alone."""
+        """The upstreams, then those of single voters."""
         read = read_targets(self.upstream, "upstream")
         voters = self.voters.voters if self.voters else ()
         apart = (voter.target for voter in voters if voter.target)

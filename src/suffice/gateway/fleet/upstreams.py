@@ -1,4 +1,4 @@
-"""The upstreams: which of them a request goes to, and how it is sent there with its key, draws for votes above all."""
+"""The upstreams: which one gets a request, and how it is sent there."""
 
 import asyncio
 import json
@@ -37,14 +37,13 @@ _NOT_PASSED_ON = {
 }  # fmt: skip
 
 REDIRECTS = (301, 302, 303, 307, 308)
-"""Statuses with which an upstream names another address, which is nobody's business."""
 
 PROBE_SECONDS = 5.0
 
 SLACK_SECONDS = 0.05  # after a deadline: whoever waits for the beginning of a reply reports it first
 
 WATCH_SECONDS = 0.1
-"""How often it is seen to that those who are set aside are probed in time."""
+"""Seconds between two looks at the upstreams that are set aside."""
 
 
 class Upstream:
@@ -62,7 +61,7 @@ class Upstream:
         self._settings = settings
         self._in_flight = metrics.UPSTREAM_IN_FLIGHT.labels(name)
 
-    def poster(self, request: Request, encoder: "Encoder") -> Post:
+    def poster(self, request: Request, known: "Known") -> Post:
         """Sends draws, with what the client sent along."""
         headers = self._headers(request.headers)
         headers["content-type"], headers["accept-encoding"] = "application/json", "identity"
@@ -75,7 +74,7 @@ class Upstream:
             metrics.IN_FLIGHT.inc(draws)
             self._in_flight.inc(draws)
             try:
-                reply = await self._send("POST", self._url(path, request), encoder.pieces(draw), headers)
+                reply = await self._send("POST", self._url(path, request), encoded(draw, known), headers)
                 async with aclosing(pieces_of(reply)) as chunks:
                     async for chunk in chunks:
                         body += chunk
@@ -89,7 +88,7 @@ class Upstream:
         return post
 
     async def models(self) -> tuple[int, dict[str, Any]]:
-        """What it says when it is asked for its models: the status, and the object if it is one; 0 for no reply."""
+        """Ask for its models: the status, 0 for no reply, and the object, if it is one."""
         limit = aiohttp.ClientTimeout(total=PROBE_SECONDS)
         headers = self._headers()
         headers["accept-encoding"] = "identity"
@@ -139,7 +138,7 @@ class Upstream:
         raise StatusError(reply.status, message_in(clean) or f"status {reply.status}: {shown}", told, clean)
 
     def _clean(self, body: bytes) -> bytes:
-        """The upstream's own words, without its key and its address."""
+        """Remove the upstream's key and address from its words."""
         text = masked(body.decode("utf-8", "surrogateescape"), self.key)
         return self._address.sub(self.host.name, text).encode("utf-8", "surrogateescape")
 
@@ -150,7 +149,7 @@ class Upstream:
         return URL(f"{base}{path}" + (f"?{query}" if query else ""), encoded=True)
 
     def _headers(self, headers: Headers | None = None) -> CIMultiDict[str]:
-        """What is sent along, repeated headers and all, with the upstream's own key."""
+        """Return the client's headers, also repeated ones, with the upstream's key."""
         headers = headers or Headers()
         named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
         kept = CIMultiDict(
@@ -209,10 +208,10 @@ class Upstreams:
     ) -> Server:
         """The upstreams, or some of them, as one question draws from them."""
         settings = self._settings
-        encoder = Encoder()
+        known: Known = {}
         return Server(
             fleet or self.fleet,
-            lambda host: self.by_host[host].poster(request, encoder),
+            lambda host: self.by_host[host].poster(request, known),
             Limiter(min(settings.fan_out, settings.max_draws)),
             dialect,
             self._retry.for_patience(settings.patience if patience is None else patience),
@@ -236,7 +235,7 @@ class Upstreams:
                 task.cancel()
 
     async def models(self) -> Response | None:
-        """All models of all upstreams that answer; None where one alone can tell, or none does."""
+        """List the models of all upstreams; None if there is one upstream, or none answers."""
         panel = self._settings.voters
         if len(self.by_host) == 1 and not panel:
             return None
@@ -254,7 +253,7 @@ class Upstreams:
         return Response(as_json({"object": "list", "data": list(union.values())}), media_type="application/json")
 
     def summary(self) -> list[dict[str, Any]]:
-        """How the upstreams stand, by number: their addresses are nobody's business."""
+        """Return the state of the upstreams, by number: clients see no addresses."""
         return [{"name": host.name, "healthy": not host.is_aside, "in_flight": host.load} for host in self.by_host]
 
     async def _watch(self) -> None:
@@ -268,7 +267,7 @@ class Upstreams:
 
     @staticmethod
     async def _probe(upstream: Upstream) -> None:
-        """Whether an upstream is there again; one that has no list of models says so all the same."""
+        """Try an upstream that is set aside; to have no list of models is an answer too."""
         status, _ = await upstream.models()
         if 0 < status < 500 and status not in (401, 403, 429):
             upstream.host.take_back()
@@ -280,7 +279,7 @@ _KEY_HEADERS = ("x-api-key", "api-key")
 
 
 def _credentials(headers: Mapping[str, str], key: str, forward: bool) -> dict[str, str]:
-    """What the upstream is shown: its own key where the client put one, or the client's where that is passed on."""
+    """Put the upstream's key where the client's was, or with `forward` the client's own."""
     if forward:
         return {name: headers[name] for name in ("authorization", *_KEY_HEADERS) if name in headers}
     anthropic = {"x-api-key"} if "anthropic-version" in headers else set()
@@ -289,7 +288,7 @@ def _credentials(headers: Mapping[str, str], key: str, forward: bool) -> dict[st
 
 
 def _data(pieces: Sequence[bytes], headers: CIMultiDict[str]) -> tuple[Any, CIMultiDict[str]]:
-    """What is sent, and with which headers: what is long goes out slice by slice, and says how long it is."""
+    """Return the body and its headers; a long body is sent in slices, with its length."""
     length = sum(map(len, pieces))
     if length <= SLICE:
         return b"".join(pieces), headers
@@ -299,7 +298,7 @@ def _data(pieces: Sequence[bytes], headers: CIMultiDict[str]) -> tuple[Any, CIMu
 
 
 def _address(base_url: str) -> re.Pattern[str]:
-    """How a text may name an upstream: with its port, or by a name that is no common word."""
+    """Match the address of an upstream: with its port, or by a name that is no common word."""
     parts = urlsplit(base_url)
     host = parts.hostname or ""
     shown = f"[{host}]" if ":" in host else host
@@ -309,7 +308,7 @@ def _address(base_url: str) -> re.Pattern[str]:
 
 
 def our_error(error: Exception) -> Exception:
-    """What the HTTP library raised, as an error of ours; it names no host, for clients are told."""
+    """Return an error of aiohttp as one of ours, which names no host."""
     if isinstance(error, asyncio.TimeoutError):
         return TimeoutError("no reply in time")
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -318,7 +317,7 @@ def our_error(error: Exception) -> Exception:
 
 
 async def pieces_of(reply: aiohttp.ClientResponse, *, bounded: bool = True) -> AsyncGenerator[bytes, None]:
-    """The body as it arrives, if it is not too long; whoever stops reading hangs up."""
+    """Yield the body as it arrives, if it is not too long; to stop reading closes the connection."""
     size = 0
     try:
         async for chunk in reply.content.iter_any():
@@ -333,7 +332,7 @@ async def pieces_of(reply: aiohttp.ClientResponse, *, bounded: bool = True) -> A
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:
-    """The body of a server that compresses though it was asked not to."""
+    """Unpack the body of a server that compresses though it was asked not to."""
     try:
         return zlib.decompress(body, 47) if encoding.strip().lower() in ("gzip", "deflate") else body
     except zlib.error:
@@ -341,37 +340,34 @@ def unpacked(body: bytes, encoding: str) -> bytes:
 
 
 SLICE = 1 << 16
-"""A long body is sent in pieces of so many bytes, so that no connection keeps a copy of the whole."""
+"""Bytes of a piece of a long body: no connection keeps a copy of the whole."""
 
 
-class Encoder:
-    """Encodes requests that differ in little, a number of draws or a seed, and shares the rest between them.
+Known = dict[str, tuple[Any, bytes]]
+"""Members of a request by name: the value, and its JSON."""
 
-    >>> encoder, messages = Encoder(), [{"role": "user", "content": "What is 6 * 7?"}]
-    >>> first, second = (encoder.pieces({"messages": messages, "n": draws}) for draws in (4, 8))
+
+def encoded(body: Mapping[str, Any], known: Known) -> list[bytes]:
+    """Encode an object in pieces. Draws of a question differ in little, as in a seed: they share what is known.
+
+    >>> known, messages = {}, [{"role": "user", "content": "What is 6 * 7?"}]
+    >>> first, second = (encoded({"messages": messages, "n": draws}, known) for draws in (4, 8))
     >>> b"".join(second)
     b'{"messages": [{"role": "user", "content": "What is 6 * 7?"}], "n": 8}'
     >>> first[1] is second[1]
     True
     """
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[Any, bytes]] = {}
-
-    def pieces(self, body: Mapping[str, Any]) -> list[bytes]:
-        pieces = []
-        before = b"{"
-        for name, value in body.items():
-            known = self._known.get(name)
-            if known is None or known[0] is not value:
-                known = self._known[name] = value, json.dumps(value).encode()
-            pieces += [before + json.dumps(name).encode() + b": ", known[1]]
-            before = b", "
-        return [*pieces, b"}" if body else b"{}"]
+    pieces = []
+    before = b"{"
+    for name, value in body.items():
+        if name not in known or known[name][0] is not value:
+            known[name] = value, json.dumps(value).encode()
+        pieces += [before + json.dumps(name).encode() + b": ", known[name][1]]
+        before = b", "
+    return [*pieces, b"}" if body else b"{}"]
 
 
 async def _sent(pieces: Sequence[bytes]) -> AsyncIterator[memoryview]:
-    """The same bytes, in slices that are short, for whoever sends them one after the other."""
     for piece in pieces:
         view = memoryview(piece)
         for start in range(0, len(view), SLICE):

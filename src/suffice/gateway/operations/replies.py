@@ -99,7 +99,7 @@ class ReplyReader:
 
 
 def _usage_in(body: bytearray) -> TokenUsage | None:
-    """The last usage in a whole reply. Within a string its quotes would have a backslash."""
+    """Return the last usage in a whole reply. Within a string its quotes would have a backslash."""
     told = None
     for begins in _USAGE.finditer(body):
         try:

@@ -1,4 +1,4 @@
-"""What holds for a request, by its key and its model, and what it may ask for within that."""
+"""The options of a request: the operator's, by key and model, and the client's within them."""
 
 import json
 import sys
@@ -45,7 +45,7 @@ class InForce:
         return self.limited(RequestOptions(**chosen))
 
     def limited(self, options: "RequestOptions") -> "RequestOptions":
-        """Cut options to what the operator and the policy allow; a key is the topic where none is named."""
+        """Cut options to what the operator and the policy allow; the default topic is the key."""
         most = self.settings.max_budget or self.settings.budget
         limits = {
             "budget": min(options.budget, most, self.max_samples or most),
@@ -66,7 +66,6 @@ class Policies:
         self._known = lru_cache(maxsize=1000)(self._merged)
 
     def of(self, key: str | None, model: str | None) -> InForce:
-        """What holds for a request: a policy of the file, or what the operator set for all."""
         if self._file and self._file.has_changed():
             self._read_again()
         return self._known(key, model)
@@ -130,18 +129,18 @@ class ClientOptions(Options):
     topic: Name = ""
     """The kind of request: what is learned is learned for each."""
     watch: bool = False
-    """Whether a stream tells of the vote from the start, draws arriving and all, as our page wants it."""
+    """Whether a stream tells of the vote from the start, token by token, as for our page."""
     elect: Name = "majority"
 
 
 class RequestOptions(ClientOptions):
-    """How one request is answered: by what its client says, and by what the operator set."""
+    """The options of one request: the client's, or else the operator's."""
 
     signals: bool = False
     json_schema: Schema | None = None
     """What an object must be like."""
     asked: bool = False
-    """Whether the request says anything to us at all; and then whether a vote was asked for, by whomever."""
+    """Whether the request has any; later, whether a vote was asked for."""
     wanted: frozenset[str] = frozenset()
     """What the request names of all this."""
 
@@ -192,7 +191,7 @@ def _election(name: str) -> Election | None:
 def read_options(
     in_force: InForce, client: ClientRequest, body: Mapping[str, Any], headers: Mapping[str, str]
 ) -> RequestOptions:
-    """What a request asks for in its `suffice` object or its headers, within what holds for it."""
+    """Read the `suffice` object and the headers of a request, within what holds for it."""
     settings, options = in_force.settings, in_force.options
     wanted = _in_headers(headers) | _in_body(body)
     if wanted or body.get("suffice") is not None:
@@ -219,7 +218,7 @@ _NUMBERS = ("n", "best_of")
 
 
 def samples_asked(raw: bytes, body: Mapping[str, Any]) -> int:
-    """Return the number of responses that a request asks for, the largest one where it is there repeatedly.
+    """Return the number of responses that a request asks for; the largest, if it is there repeatedly.
 
     >>> [samples_asked(b'{"n": 2, "n": 1}', {"n": 1}), samples_asked(b"", {"model": "m"})]
     [2, 1]
@@ -247,7 +246,6 @@ def relayed_body(raw: bytes) -> dict[str, Any]:
 
 
 def check_samples(samples: int, in_force: InForce) -> None:
-    """Refuse a request for more responses than the operator, or a policy, allows."""
     if samples > in_force.settings.fan_out:
         raise GatewayError(400, f'"n" may be {in_force.settings.fan_out} at most here', param="n")
     if in_force.max_samples and samples > in_force.max_samples:
@@ -299,7 +297,6 @@ def _in_body(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with(options: RequestOptions, wanted: Mapping[str, Any]) -> RequestOptions:
-    """Return options with those that a request names; refuse what these can't be."""
     try:
         return options.replaced(**wanted, wanted=frozenset(wanted), asked=True)
     except OptionError as error:
@@ -307,7 +304,7 @@ def _with(options: RequestOptions, wanted: Mapping[str, Any]) -> RequestOptions:
 
 
 def _check(name: str, value: str, operators: str, read: Callable[[], object]) -> None:
-    """Refuse what can't be read; and files of this machine, unless the operator named them."""
+    """Refuse an unreadable value, and files that the operator did not name."""
     if value == operators:
         return
     try:

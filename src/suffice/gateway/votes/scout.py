@@ -38,18 +38,18 @@ MOST_BYTES = 1 << 20
 """A reply that is longer is not looked at: it is no answer."""
 
 MOST_HELD = 64
-"""So many tokens of a stream are held at most."""
+"""The most tokens of a stream that are held."""
 
 
 class Hold:
-    """How long a stream is held, to see whether there will be an answer in it: for so many seconds of saying it."""
+    """Limits how long a stream is held, to see whether it has an answer: `seconds` from its first word."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.ends = math.inf
 
     def is_over(self, said: int) -> bool:
-        """Whether it is passed on now that so many tokens are said; those of thoughts are not."""
+        """Whether to pass it on after so many tokens, without those of reasoning."""
         now = time.monotonic()
         if said and self.ends == math.inf:
             self.ends = now + self.seconds
@@ -58,7 +58,7 @@ class Hold:
 
 @dataclass(frozen=True)
 class Scouted:
-    """What a scout brought: something to vote on, or what is to be passed back as it is."""
+    """The result of a scout: a response to vote on, or a reply to pass back."""
 
     passed: Passed
     """It as the reply."""
@@ -100,7 +100,7 @@ class Scout:
         self._reader = StreamReader(server.dialect, signals)
 
     async def send(self) -> Scouted:
-        """What it brings, whole or, where the client wants a stream, held until it is known what it will be."""
+        """Send it, and read the reply: the whole, or of a stream as much as shows whether to vote."""
         server, reader = self._server, self._reader
         self._exchange.add(DrawBegun(lambda: Progress(1, 0, reader.generated)))
         span = TRACING.begin("chat", self._parsed.fields, server.dialect, role="scout" if self._may_vote else "once")
@@ -181,7 +181,7 @@ class Scout:
         return Scouted(replace(passed, pieces=whole(body)), response, told=reasoning.told > 0)
 
     async def _open(self) -> tuple[aiohttp.ClientResponse, bool]:
-        """The beginning of the reply, and whether there are log probabilities in it that the client does not expect."""
+        """Begin a reply; tell whether it has log probabilities that the client does not expect."""
         return await self._server.handling_refused_signals(self._draw, self._send_once)
 
     async def _send_once(self, top: int | None) -> tuple[aiohttp.ClientResponse, bool]:
@@ -196,7 +196,7 @@ class Scout:
 
 
 class ReasoningRelay:
-    """Passes reasoning on as it arrives, with the events before and between; holds all from the first word on."""
+    """Passes reasoning on as it arrives, with the events around it; holds all from the first word on."""
 
     def __init__(self, tell: Callable[[Thought], None]) -> None:
         self.held = bytearray()
@@ -223,7 +223,6 @@ class ReasoningRelay:
 
 
 async def _stripped(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """A stream, event by event, without log probabilities."""
     decoder = EventDecoder()
     async with aclosing(pieces):
         async for piece in pieces:
@@ -232,7 +231,7 @@ async def _stripped(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes
 
 
 def without_logprobs(event: bytes) -> bytes:
-    """An event as if nobody had asked for log probabilities; as it is where it has none."""
+    """Remove log probabilities from an event."""
     if b"logprobs" not in event:
         return event
     lines = event.split(b"\n")
@@ -255,7 +254,7 @@ class Shadow:
         """Whether a scout's stream would have been passed on before its end."""
 
     async def over(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        """Yield the pieces of the reply as they are, and note at the end what `auto` would have done."""
+        """Yield the pieces of the reply, then note what `auto` would have done."""
         try:
             async with aclosing(pieces):
                 async for piece in pieces:
