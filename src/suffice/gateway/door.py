@@ -63,36 +63,30 @@ class AccessLog:
     def __init__(self, workers: int, cap: OverOneCap | None) -> None:
         self._workers = workers
         self._begun = time.time()
-        self._under_way: set[Exchange] = set()
+        self.under_way: set[Exchange] = set()
         self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
         self._requests = 0
         self._costs = SpendingByGroup(cap)
 
-    def begin(self, exchange: Exchange) -> None:
-        self._under_way.add(exchange)
-
     def end(self, exchange: Exchange, status: int) -> None:
         """Write the line of a request whose reply has been sent."""
-        self._under_way.remove(exchange)
+        self.under_way.remove(exchange)
         log = exchange.log(status)
         line = log.to_json()
         metrics.REQUESTS.labels(log.kind).inc()
         if log.is_of_a_model:
-            self._count(line)
+            self._recent.appendleft(line)
+            self._requests += 1
+            if log.key:
+                metrics.KEY_REQUESTS.labels(log.key).inc()
+            self._costs.add(line)
         with suppress(OSError, ValueError):  # nobody reads the log: no reason to fail
             sys.stdout.write(json.dumps(line | log.texts) + "\n")
             sys.stdout.flush()
 
-    def _count(self, entry: dict[str, Any]) -> None:
-        self._recent.appendleft(entry)
-        self._requests += 1
-        if entry.get("key"):
-            metrics.KEY_REQUESTS.labels(entry["key"]).inc()
-        self._costs.add(entry)
-
     def summary(self, caller: str | None) -> dict[str, Any]:
         """Return sums over all requests, and list them without texts: with keys, the caller's alone."""
-        under_way = [told for told in map(_on_the_way, self._under_way) if told]
+        under_way = [told for told in map(_on_the_way, self.under_way) if told]
         return {
             "totals": self._costs.total.to_json() | {"requests": self._requests},
             "costs": self._costs.summary(caller),
@@ -160,7 +154,7 @@ class Door:
         async def handle(request: Request) -> Response:
             span = begin_span(request) if TRACING.tracer else UNTRACED
             exchange = Exchange(request, kind)
-            self._log.begin(exchange)
+            self._log.under_way.add(exchange)
 
             def sent(status: int) -> None:
                 self._log.end(exchange, status)
@@ -303,14 +297,14 @@ class KeyRing:
             metrics.KEY_RELOADS.labels("taken").inc()
 
 
-_KEY_HEADERS = ("x-api-key", "api-key")
+KEY_HEADERS = ("x-api-key", "api-key")
 """Headers with the key of Anthropic's and Azure's clients; others send Authorization: Bearer."""
 
 
 def _presented(headers: Mapping[str, str]) -> list[str]:
     """Return the secrets in a request's headers."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
-    return [token.strip() if scheme.lower() == "bearer" else "", *(headers.get(name, "") for name in _KEY_HEADERS)]
+    return [token.strip() if scheme.lower() == "bearer" else "", *(headers.get(name, "") for name in KEY_HEADERS)]
 
 
 def _host(request: Request) -> str:
@@ -330,9 +324,9 @@ class Places:
 
     @asynccontextmanager
     async def hold(self, seconds: float) -> AsyncIterator[float]:
-        """Wait for a place, and have it in here; the moment by which there must be a reply, so many seconds from now.
+        """Wait for a place, and keep it in here, with the deadline for the reply.
 
-        GatewayError where too many wait, or the time is over before a place is free.
+        GatewayError if too many wait, or no place is free before the deadline.
         """
         if self._free.locked() and self._waiting >= self._queue:
             message = "too many requests are waiting"

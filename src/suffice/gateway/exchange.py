@@ -1,8 +1,7 @@
-"""What happens to a request.
+"""What happens to a request: facts, as they become known, and the log line that is built from them.
 
-Facts, in the order in which they become known, with the log line built from them; and what becomes of it, as one
-sequence of events: how its vote stands, again and again, and then its end. The end is what the vote elected, or what an
-upstream said, passed back as it is; a GatewayError where there is neither.
+And what becomes of it, as a sequence of events: how its vote stands, again and again, and its end, which is what the
+vote elected, what an upstream said, or a GatewayError.
 """
 
 import asyncio
@@ -183,8 +182,12 @@ class RequestLog:
             line["no_vote"] = self.not_voted.why
         if self.voting:
             line |= {"controller": self.voting.controller, "budget": self.voting.budget}
-        if self.counted:
-            line |= self._tokens(self.counted)
+        if counted := self.counted:
+            if counted.prompt_tokens + counted.tokens:
+                line["samples"] = self.asked.samples if self.asked else 1
+            line |= {"prompt_tokens": counted.prompt_tokens, "tokens": counted.tokens}
+            if counted.estimated:
+                line["usage_estimated"] = True
         if self.voted:
             line |= _vote(self.voted.outcome)
         if self.foretold:
@@ -200,12 +203,6 @@ class RequestLog:
         if self.ended and self.ended.error is not None:
             told["error"] = self.ended.error
         return told
-
-    def _tokens(self, counted: Counted) -> dict[str, Any]:
-        samples = self.asked.samples if self.asked else 1
-        line: dict[str, Any] = {"samples": samples} if counted.prompt_tokens + counted.tokens else {}
-        line |= {"prompt_tokens": counted.prompt_tokens, "tokens": counted.tokens}
-        return line | ({"usage_estimated": True} if counted.estimated else {})
 
 
 def _vote(outcome: Outcome) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -68,11 +69,6 @@ _FOR = ("key", "model")
 
 
 def read_policies(given: Any) -> tuple[ClientPolicy, ...]:
-    """Read policies that are tables.
-
-    >>> read_policies([{"model": "qwen*", "vote": "shadow"}])[0].changes
-    {'vote': 'shadow'}
-    """
     if not isinstance(given, Sequence) or not all(isinstance(one, Mapping | ClientPolicy) for one in given):
         raise OptionError("must be tables: [[policy]]", "policy")
     return tuple(one if isinstance(one, ClientPolicy) else _policy(one) for one in given)
@@ -309,11 +305,10 @@ def _calibration(given: Any) -> AppliedCalibration:
 
 def _check_folder(folder: Path) -> None:
     """Refuse a folder that nothing can be kept in."""
-    try:
+    writable = False
+    with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK)
-    except OSError:
-        writable = False
     if not writable:
         raise OptionError(f"{folder}: nothing can be kept there; name another folder", "state")
 

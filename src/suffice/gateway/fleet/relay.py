@@ -14,6 +14,7 @@ from suffice.gateway.fleet.upstreams import REDIRECTS, Upstreams, pieces_of
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.replies import ReplyReader
 from suffice.live.dialects import CHAT, Dialect
+from suffice.live.servers.hosts import Fleet
 from suffice.live.servers.retry import PausedError, StatusError, TooLongError
 from suffice.live.servers.server import DrawError
 from suffice.live.tracing import TRACING, UNTRACED, Span
@@ -35,7 +36,7 @@ async def relay(
     Without a model it goes to the first upstream: it may be about something that only that one keeps.
     """
     dialect = CHAT if dialect is None and path.endswith("/completions") else dialect
-    fleet = upstreams.first if model is None else None
+    fleet = Fleet(upstreams.fleet.hosts[:1]) if model is None else None
     server = upstreams.server(exchange.request, CHAT, model, ends, fleet=fleet)
     span = TRACING.begin("relay", {"model": model and model[:200]}, role="relay")
     span.set({"url.path": path[:200]})
@@ -104,7 +105,7 @@ async def in_time(
         exchange.add(NoReply("error", error.brief))
         if telling is None:
             raise CutError from None
-        yield (b"\n\n" if reader.rest else b"") + telling.error_event(error.payload(telling))
+        yield (b"\n\n" if reader.decoder.rest else b"") + telling.error_event(error.payload(telling))
     finally:
         usage, estimated = reader.usage(estimate=dialect is not None)
         exchange.add(Counted(usage.prompt or 0, usage.completion or 0, estimated))

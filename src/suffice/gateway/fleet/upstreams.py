@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from yarl import URL
 
+from suffice.gateway.door import KEY_HEADERS
 from suffice.gateway.errors import REDIRECTED, message_in
 from suffice.gateway.operations import metrics
 from suffice.gateway.settings import LOOPBACK, Settings
@@ -102,12 +103,9 @@ class Upstream:
     async def open(
         self, request: Request, path: str, content: bytes, ends: float, *, plain: bool = False
     ) -> aiohttp.ClientResponse:
-        """Send a request on as it is, and wait for the beginning of the reply; `plain` where it must not be packed.
+        """Send a request on as it is; return the reply when it begins, which is `plain` if it must not be compressed.
 
-        The reply can be read until the deadline.
-
-        Raises:
-            StatusError: If the reply is an error, or names another address.
+        An error, or the address of another server, raises a StatusError. The body can be read until the deadline.
         """
         headers = self._headers(request.headers)
         if plain:
@@ -132,15 +130,12 @@ class Upstream:
         body = b"".join([piece async for piece in pieces_of(reply)])
         if reply.status < 400:
             raise StatusError(reply.status, REDIRECTED, {})
-        clean = self._clean(unpacked(body, reply.headers.get("content-encoding", "")))
+        words = unpacked(body, reply.headers.get("content-encoding", "")).decode("utf-8", "surrogateescape")
+        without = self._address.sub(self.host.name, masked(words, self.key))  # our key and our address
+        clean = without.encode("utf-8", "surrogateescape")
         shown = clean[:200].decode(errors="replace")
         told = {name.lower(): value for name, value in reply.headers.items()}
         raise StatusError(reply.status, message_in(clean) or f"status {reply.status}: {shown}", told, clean)
-
-    def _clean(self, body: bytes) -> bytes:
-        """Remove the upstream's key and address from its words."""
-        text = masked(body.decode("utf-8", "surrogateescape"), self.key)
-        return self._address.sub(self.host.name, text).encode("utf-8", "surrogateescape")
 
     def _url(self, path: str, request: Request) -> URL:
         base, query = self._base_url, request.scope["query_string"].decode()
@@ -178,7 +173,6 @@ class Upstreams:
         ]
         self.by_host = {one.host: one for one in upstreams}
         self.fleet = Fleet(list(self.by_host))
-        self.first = Fleet(self.fleet.hosts[:1])
         self._retry = RetryPolicy(settings.retries, interactive=True)
         self._watching = asyncio.create_task(self._watch())
 
@@ -275,15 +269,12 @@ class Upstreams:
             upstream.host.set_aside()
 
 
-_KEY_HEADERS = ("x-api-key", "api-key")
-
-
 def _credentials(headers: Mapping[str, str], key: str, forward: bool) -> dict[str, str]:
     """Put the upstream's key where the client's was, or with `forward` the client's own."""
     if forward:
-        return {name: headers[name] for name in ("authorization", *_KEY_HEADERS) if name in headers}
+        return {name: headers[name] for name in ("authorization", *KEY_HEADERS) if name in headers}
     anthropic = {"x-api-key"} if "anthropic-version" in headers else set()
-    places = [name for name in _KEY_HEADERS if name in headers or name in anthropic]
+    places = [name for name in KEY_HEADERS if name in headers or name in anthropic]
     return {"authorization": f"Bearer {key}", **dict.fromkeys(places, key)}
 
 

@@ -16,12 +16,7 @@ MOST_GROUPS = 200
 
 @dataclass(frozen=True)
 class Spending:
-    """What some requests took, in the words of their lines in the log.
-
-    >>> Spending(requests=1, tokens=10) + Spending(requests=1, votes=1, tokens=40, over_one_tokens=30)
-    ... # doctest: +ELLIPSIS
-    Spending(requests=2, votes=1, changed=0, samples=0, tokens=50, over_one_samples=0, over_one_tokens=30, ...)
-    """
+    """What some requests took, in the words of their lines in the log."""
 
     requests: int = 0
     votes: int = 0

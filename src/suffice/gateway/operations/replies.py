@@ -19,17 +19,14 @@ _USAGE = re.compile(rb'"usage"\s*:\s*(?=\{)')
 
 
 class ReplyReader:
-    """Reads a reply as it passes.
+    """Reads a reply as it passes; with a dialect, it is a stream of events.
 
-    Of a stream only the first and the last events are decoded; each of the others counts as a token.
-
-    Args:
-        dialect: The dialect of a stream of events; None for any other reply.
+    Of these only the first and the last are decoded, and each of the others counts as a token.
     """
 
     def __init__(self, dialect: Dialect | None) -> None:
         self._dialect = dialect
-        self._decoder = EventDecoder()
+        self.decoder = EventDecoder()
         self._events = 0
         self._first: list[bytes] = []
         self._last: deque[bytes] = deque(maxlen=EDGE)
@@ -41,18 +38,13 @@ class ReplyReader:
         if self._dialect is None:
             self._body += data if self._size <= MAX_BODY_BYTES else b""
             return
-        events = self._decoder.feed(data)
+        events = self.decoder.feed(data)
         if self._events < EDGE:
             self._first += events[: EDGE - self._events]
             self._last += islice(events, EDGE - self._events, None)
         else:
             self._last += events
         self._events += len(events)
-
-    @property
-    def rest(self) -> bytearray:
-        """The beginning of an event that is half through."""
-        return self._decoder.rest
 
     @property
     def is_cut(self) -> bool:

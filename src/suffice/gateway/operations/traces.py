@@ -39,7 +39,6 @@ def ignored(settings: Settings) -> str | None:
 
 
 def _named() -> bool:
-    """Whether a collector is named."""
     return os.environ.get("OTEL_TRACES_EXPORTER") != "none" and any(os.environ.get(name) for name in ENDPOINTS)
 
 

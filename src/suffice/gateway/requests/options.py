@@ -165,7 +165,7 @@ class RequestOptions(ClientOptions):
             self.asked,
             streamed=self.watch,
             signals=self.signals,
-            election=None if self.extractor.structure else _election(self.elect),
+            election=None if self.extractor.structure else _election(self.elect, _extractor("auto")),
             patience=self.patience,
         )
 
@@ -181,11 +181,7 @@ def _schema(text: str) -> Schema | None:
 
 _extractor: Callable[[str], Extractor] = lru_cache(maxsize=256)(get_extractor)
 _controller: Callable[[str], Controller] = lru_cache(maxsize=256)(get_controller)
-
-
-@lru_cache(maxsize=256)
-def _election(name: str) -> Election | None:
-    return election_of(name, get_extractor("auto"))
+_election: Callable[[str, Extractor], Election | None] = lru_cache(maxsize=256)(election_of)
 
 
 def read_options(
@@ -195,7 +191,10 @@ def read_options(
     settings, options = in_force.settings, in_force.options
     wanted = _in_headers(headers) | _in_body(body)
     if wanted or body.get("suffice") is not None:
-        options = in_force.limited(_with(options, wanted))
+        try:
+            options = in_force.limited(options.replaced(**wanted, wanted=frozenset(wanted), asked=True))
+        except OptionError as error:
+            raise GatewayError(400, f"suffice.{error}"[:300], param=f"suffice.{error.argument}") from None
     if client.schema is not None and options.answer == "auto":
         options = options.replaced(answer="json")
     _check("answer", options.answer, settings.answer, lambda: options.extractor)
@@ -294,13 +293,6 @@ def _in_body(body: Mapping[str, Any]) -> dict[str, Any]:
             message = f'there is no "{shown}" in "suffice"; there are {", ".join(ClientOptions.model_fields)}'
             raise GatewayError(400, message, param=f"suffice.{shown}")
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _with(options: RequestOptions, wanted: Mapping[str, Any]) -> RequestOptions:
-    try:
-        return options.replaced(**wanted, wanted=frozenset(wanted), asked=True)
-    except OptionError as error:
-        raise GatewayError(400, f"suffice.{error}"[:300], param=f"suffice.{error.argument}") from None
 
 
 def _check(name: str, value: str, operators: str, read: Callable[[], object]) -> None:

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any
 
 from suffice.answers.normalise import normalise
@@ -39,7 +40,7 @@ class AssuredKind:
     def __init__(self, base: Calibration, risk: float | None) -> None:
         self._base = base
         self._risk = risk
-        self._promised: float | None = None
+        self.promised = inf
         """The score from which on answers were last promised to be right."""
         self.version: int | None = None
         """Of what is kept, when it was last read."""
@@ -49,7 +50,7 @@ class AssuredKind:
     def take_in(self, feedback: Feedback) -> None:
         """Learn from it: in a thread, and swapped in whole."""
         if feedback.broken > self.feedback.broken:
-            self._promised = None
+            self.promised = inf
         self._apply(feedback.applied_to(self._base))
         self.feedback = feedback
         metrics.RISK_EVIDENCE.set(feedback.promise.evidence if feedback.promise else 1.0)
@@ -57,12 +58,8 @@ class AssuredKind:
     def _apply(self, calibration: Calibration) -> None:
         threshold = None if self._risk is None else threshold_of(calibration, self._risk)
         if threshold is not None and threshold <= 1:
-            self._promised = calibration.score_at(threshold)
+            self.promised = calibration.score_at(threshold)
         self.in_force = calibration, threshold
-
-    def counts(self, score: float) -> bool:
-        """Whether an answer counts for or against the promise, even if labels no longer prove it."""
-        return self._promised is not None and score >= self._promised
 
     def summary(self) -> dict[str, Any]:
         """What is promised, and what feedback says of it."""
@@ -172,7 +169,8 @@ class Assurance:
         joined: list[Feedback] = []
 
         def change(kept: bytes | None) -> bytes:
-            counts = record["sure"] or kind.counts(record["score"])
+            # It counts for or against what was promised, even if labels no longer prove it.
+            counts = record["sure"] or record["score"] >= kind.promised
             joined.append(Feedback.read(kept).joined_by(record["score"], right, counts, self._settings.risk))
             return joined[-1].to_bytes()
 

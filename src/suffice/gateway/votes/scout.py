@@ -129,7 +129,7 @@ class Scout:
         return replace(scouted, response=timed, extractor=self._extractor.for_scout(timed) if self._may_vote else None)
 
     async def _whole(self) -> Scouted:
-        reply, has_signals = await self._open()
+        reply, has_signals = await self._server.handling_refused_signals(self._draw, self._send_once)
         body = b"".join([piece async for piece in pieces_of(reply)])
         headers = back(reply.raw_headers)
         plain = unpacked(body, reply.headers.get("content-encoding", ""))
@@ -144,11 +144,8 @@ class Scout:
         return Scouted(Passed(reply.status, headers, whole(body)), said)
 
     async def _streamed(self) -> Scouted:
-        """One whose reply streams: it is held for a while, to see whether there will be an answer in it.
-
-        So it may begin again where it breaks off, unless thoughts were told.
-        """
-        reply, has_signals = await self._open()
+        """Hold a stream while it may have an answer; it may begin again unless reasoning was passed on."""
+        reply, has_signals = await self._server.handling_refused_signals(self._draw, self._send_once)
         passed = Passed(reply.status, back(reply.raw_headers), pieces_of(reply))
         reader, strip = self._reader, without_logprobs if has_signals else bytes
         reasoning = ReasoningRelay(self._tell)
@@ -180,11 +177,8 @@ class Scout:
             response = None
         return Scouted(replace(passed, pieces=whole(body)), response, told=reasoning.told > 0)
 
-    async def _open(self) -> tuple[aiohttp.ClientResponse, bool]:
-        """Begin a reply; tell whether it has log probabilities that the client does not expect."""
-        return await self._server.handling_refused_signals(self._draw, self._send_once)
-
     async def _send_once(self, top: int | None) -> tuple[aiohttp.ClientResponse, bool]:
+        """Begin a reply; tell whether it has log probabilities that the client does not expect."""
         raw = self._parsed.raw
         if top is not None:
             asked = self._draw.fields
