@@ -7,6 +7,7 @@ import time
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from functools import cache
 from math import inf
 from typing import Any
 from urllib.parse import urlsplit
@@ -205,7 +206,7 @@ class Upstreams:
         known: Known = {}
         return Server(
             fleet or self.fleet,
-            lambda host: self.by_host[host].poster(request, known),
+            cache(lambda host: self.by_host[host].poster(request, known)),
             Limiter(min(settings.fan_out, settings.max_draws)),
             dialect,
             self._retry.for_patience(settings.patience if patience is None else patience),

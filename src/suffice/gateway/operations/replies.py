@@ -16,6 +16,7 @@ CHARACTERS = 4
 """Characters of a token, where the upstream does not count them."""
 
 _USAGE = re.compile(rb'"usage"\s*:\s*(?=\{)')
+_DECODER = json.JSONDecoder()
 
 
 class ReplyReader:
@@ -96,7 +97,7 @@ def _usage_in(body: bytearray) -> TokenUsage | None:
     for begins in _USAGE.finditer(body):
         try:
             text = body[begins.end() : begins.end() + (1 << 14)].decode(errors="replace")
-            told = token_usage({"usage": json.JSONDecoder().raw_decode(text)[0]}) or told
+            told = token_usage({"usage": _DECODER.raw_decode(text)[0]}) or told
         except (ValueError, RecursionError):
             continue
     return told

@@ -176,6 +176,7 @@ def _obstacle(parsed: ParsedRequest) -> str | None:
 
 
 _GAP = re.compile(r"[\s,:]*")
+_DECODER = json.JSONDecoder()
 
 ONCE = ("model", "n", "stream", "suffice")
 """By these a request is judged; an upstream might take another one of two."""
@@ -236,13 +237,12 @@ def with_members(body: bytes, members: Mapping[str, Any], without: str = "") -> 
     b'{"logprobs": true, "x" :1.50 }'
     """
     text = body.decode()
-    decoder = json.JSONDecoder()
     end = place = begin = _after_gap(text, text.index("{") + 1)
     inside = json.dumps(members)[1:-1] + ", " if members else ""
     while text[place] != "}":
         start = place
         name, place = scanstring(text, place + 1)
-        _, end = decoder.raw_decode(text, _after_gap(text, place))
+        _, end = _DECODER.raw_decode(text, _after_gap(text, place))
         place = _after_gap(text, end)
         if name != without and name not in members:
             inside += text[start:place]
