@@ -61,13 +61,8 @@ def thinking(request: dict[str, Any], number: int) -> Reply:
     """A scout that thinks, and others that think otherwise."""
     if request.get("stream"):
         pieces = [chunk(reasoning_content=thought) for thought in THOUGHTS]
-        said = [
-            chunk(role="assistant", content=""),
-            *pieces,
-            chunk(content="39"),
-            chunk(content="1"),
-            chunk(ends="stop"),
-        ]
+        digits = [chunk(content="39"), chunk(content="1")]
+        said = [chunk(role="assistant", content=""), *pieces, *digits, chunk(ends="stop")]
         return Reply(b"".join(said) + b"data: [DONE]\n\n", headers=EVENTS)
     told = completion(["391"] * request.get("n", 1))
     for choice in told["choices"]:

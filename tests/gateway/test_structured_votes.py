@@ -160,16 +160,8 @@ def test_never_an_object_that_breaks_its_schema() -> None:
         ],
         "required": ["country", "city"],
     }
-    given = [
-        ("CH", "Bern"),
-        ("FR", "Paris"),
-        ("CH", "Genf"),
-        ("FR", "Paris"),
-        ("CH", "Bern"),
-        ("FR", "Paris"),
-        ("CH", "Genf"),
-    ]
-    values: list[Any] = [{"country": country, "city": city} for country, city in given]
+    given = ["CH Bern", "FR Paris", "CH Genf", "FR Paris", "CH Bern", "FR Paris", "CH Genf"]
+    values: list[Any] = [dict(zip(("country", "city"), one.split(), strict=True)) for one in given]
     broken = [{"country": "CH", "city": "Paris"}] * 9
     form = {"type": "json_schema", "json_schema": {"name": "place", "schema": tied}}
     for answer in ({}, {"suffice": {"answer": "json"}}):
@@ -247,15 +239,11 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_json_has_no_vote(text: str) -> None:
+def test_hostile_json_has_no_vote_and_alone_it_is_no_answer(text: str) -> None:
     good = json.dumps(place("Bern"))
     told = voted([text, good], {"response_format": FITTING}, controller="sc:draws=4")
     assert told["value"] == place("Bern")
     assert sum(told["suffice"]["votes"].values()) == 2 and told["suffice"]["samples"] == 4
-
-
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_json_alone_is_no_answer(text: str) -> None:
     reply, upstream = answered(say(text), ASK | {"response_format": ANY}, vote="auto")
     assert "suffice" not in reply.json() and len(upstream.requests) == 1
     assert reply.json()["choices"][0]["message"]["content"] == text, "the first response is the reply"

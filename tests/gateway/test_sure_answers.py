@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-from helpers.commands import fails
 from helpers.gateways import ASK, behind, figures, gateway, logged, post
 from helpers.keys import key_file
 from helpers.labels import easy_and_hard
@@ -144,10 +143,6 @@ def test_calibrations_are_by_model_and_topic(file: str, upstream: FakeServer) ->
 def test_settings_that_say_nothing_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         Settings(**wrong).calibrations  # noqa: B018
-
-
-def test_the_command_line_says_what_is_missing() -> None:
-    assert "--risk needs a calibration" in fails("serve", "--upstream", "http://localhost:9/v1", "--risk", "0.05")
 
 
 def test_feedback_is_learned_from_once_for_each_reply(file: str, upstream: FakeServer) -> None:

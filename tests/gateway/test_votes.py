@@ -118,15 +118,10 @@ def test_a_named_extractor_makes_a_vote_of_json_answers() -> None:
 def tool_reply(request: dict[str, Any], arguments: list[str | None]) -> Reply:
     body = completion(["x"] * len(arguments), finish_reason="tool_calls")
     for choice, given in zip(body["choices"], arguments, strict=True):
-        if given is None:
-            choice["message"] = {"role": "assistant", "content": "I would rather talk."}
-        else:
-            call = {
-                "id": f"call_{choice['index']}",
-                "type": "function",
-                "function": {"name": "book", "arguments": given},
-            }
-            choice["message"] = {"role": "assistant", "content": None, "tool_calls": [call]}
+        function = {"name": "book", "arguments": given}
+        call = {"id": f"call_{choice['index']}", "type": "function", "function": function}
+        said = {"content": None, "tool_calls": [call]} if given else {"content": "I would rather talk."}
+        choice["message"] = {"role": "assistant", **said}
     return Reply(body)
 
 
