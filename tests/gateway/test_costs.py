@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from helpers.gateways import ASK, always, figures, gateway, post, under_way
+from helpers.gateways import ASK, always, answered, behind, figures, gateway, logged, post, under_way
 from helpers.live import boxed, until
 
 from suffice.gateway.operations.costs import MOST_GROUPS, MOST_MODELS, SpendingByGroup, model_label
@@ -21,16 +21,12 @@ def said(*answers: object) -> Script:
     return lambda request, number: list(islice(left, request.get("n", 1)))
 
 
-def lines_of(capfd: Any) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in capfd.readouterr().out.splitlines() if '"kind": "vote"' in line]
-
-
 def test_the_object_the_headers_the_log_and_the_metrics_tell_it(capfd: Any) -> None:
     with FakeServer(said(7, 42, 42, 42, 42)) as upstream, gateway(upstream, controller="sc:draws=5") as url:
         before = figures(url)
         reply = post(url, ASK)
         after = figures(url)
-    told, (line,) = reply.json()["suffice"], lines_of(capfd)
+    told, (line,) = reply.json()["suffice"], logged(capfd, kind="vote")
     assert told["over_one"] == {"samples": 4, "tokens": 40, "prompt_tokens": 0} and told["changed"]
     assert reply.headers["x-suffice-over-one"] == "4"
     assert (line["evidence"], line["over_one_samples"], line["over_one_tokens"]) == ("boxed", 4, 40) and line["changed"]
@@ -43,20 +39,14 @@ def test_the_object_the_headers_the_log_and_the_metrics_tell_it(capfd: Any) -> N
 
 
 def test_prompts_that_are_sent_again_are_told_beside() -> None:
-    with FakeServer(said(42, 42, 7)) as upstream, gateway(upstream, controller="asc") as url:
-        told = post(url, ASK).json()["suffice"]
+    told = answered(said(42, 42, 7), ASK, controller="asc").reply.json()["suffice"]
     assert not told["changed"]
     assert told["over_one"]["prompt_tokens"] == 5 * (told["rounds"] - 1) > 0
 
 
 @pytest.mark.parametrize(
     ("asked", "named"),
-    [
-        ({}, False),
-        ({"suffice": {}}, True),
-        ({"suffice": {"budget": 16}}, True),
-        ({"model": "fake+vote"}, True),
-    ],
+    [({}, False), ({"suffice": {}}, True), ({"suffice": {"budget": 16}}, True), ({"model": "fake+vote"}, True)],
 )
 @pytest.mark.parametrize("vote", ["auto", "always"])
 def test_saved_is_told_against_what_the_client_named_alone(vote: str, asked: Any, named: bool, capfd: Any) -> None:
@@ -65,7 +55,7 @@ def test_saved_is_told_against_what_the_client_named_alone(vote: str, asked: Any
     with FakeServer(always) as upstream, gateway(upstream, vote=vote) as url:
         told = post(url, ASK | asked).json()["suffice"]
         costs = httpx.get(f"{url}/v1/suffice/recent").json()["costs"]
-    (line,) = lines_of(capfd)
+    (line,) = logged(capfd, kind="vote")
     for one, names in ((told, ("samples_saved", "tokens_saved", "seconds_saved")), (line, ("samples_saved",))):
         assert [name in one for name in names] == [named] * len(names)
     assert bool(costs["savings"]) == named and costs["said"].startswith("+3.0 samples a request on 100 %")
@@ -107,10 +97,7 @@ def test_what_a_vote_took_counts_when_its_client_hangs_up() -> None:
 
 
 def test_audits_tell_how_often_one_response_agrees() -> None:
-    with (
-        FakeServer(said(7, 42, 42, 42)) as upstream,
-        gateway(upstream, controller="sc:draws=4", budget=8, audit=1) as url,
-    ):
+    with behind(said(7, 42, 42, 42), controller="sc:draws=4", budget=8, audit=1) as (_, url):
         for _ in range(2):
             post(url, ASK)
         told: dict[str, Any] = {"audits": 0}
@@ -124,8 +111,7 @@ def test_the_fields_of_an_object_change_where_one_of_them_does() -> None:
     left = cycle([41, 14, 14])
     objects = lambda request, number: [json.dumps({"total": one}) for one in islice(left, request.get("n", 1))]  # noqa: E731
     body = ASK | {"response_format": {"type": "json_object"}}
-    with FakeServer(objects) as upstream, gateway(upstream, controller="sc:draws=6") as url:
-        told = post(url, body).json()["suffice"]
+    told = answered(objects, body, controller="sc:draws=6").reply.json()["suffice"]
     assert told["fields"]["/total"]["value"] == 14 and told["changed"]
 
 
@@ -133,7 +119,7 @@ def test_models_and_groups_are_bounded_whatever_clients_name() -> None:
     costs = SpendingByGroup()
     for number in range(MOST_GROUPS + 9):
         costs.add({"kind": "relay", "status": 200, "model": f"odd-\ud800-{number}", "tokens": 1})
-    assert len(costs.groups) == MOST_GROUPS + 1 and costs.total()["requests"] == MOST_GROUPS + 9
+    assert len(costs.groups) == MOST_GROUPS + 1 and costs.total.requests == MOST_GROUPS + 9
     labels = {model_label(f"model {number}") for number in range(2 * MOST_MODELS)}
     assert len(labels) <= MOST_MODELS + 1 and "other" in labels
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from helpers.gateways import ASK, always, free_port, gateway, post
+from helpers.gateways import ASK, always, free_port, gateway, logged, post
 from helpers.keys import key_file
 from helpers.live import KEY
 
@@ -76,13 +76,13 @@ def test_no_error_names_the_upstream_s_address_or_its_key(
         url_behind = addresses.get(kind, server.base_url)
         with gateway(url_behind, retries=0, vote="auto") as url:
             replied = [post(url, body) for body in PATHS.values()]
-            page = httpx.get(f"{url}/v1/suffice/recent", trust_env=False).text
+            page = "".join(httpx.get(f"{url}/{where}").text for where in ("v1/suffice/recent", "metrics"))
     behind = url_behind.split("//")[1].removesuffix("/v1")
     for name, reply in zip(PATHS, replied, strict=True):
         assert reply.status_code in (500, 502), (name, reply.status_code)
         for hidden in (behind, "4321", "internal.invalid", KEY, str(port)):
             assert hidden not in reply.text + str(reply.headers) + page, name
-    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    lines = logged(capfd)
     assert {line["upstream"] for line in lines if line["path"].endswith("completions")} == {"upstream-1"}
     assert behind not in json.dumps(lines)
 
@@ -140,7 +140,7 @@ def test_a_relayed_stream_ends_at_the_deadline_with_an_error_event(
     assert reply.status_code == 200 and reply.content.startswith(EVENT + tail)
     last = reply.content.removeprefix(EVENT + tail)
     assert told in last and (not tail or last.startswith(b"\n\n")) and last.endswith(b"\n\n")
-    (line,) = map(json.loads, capfd.readouterr().out.splitlines())
+    (line,) = logged(capfd)
     assert (line["kind"], line["error"], line["upstream"]) == ("error", "timeout", "upstream-1")
 
 

@@ -2,8 +2,8 @@
 
 import json
 import signal
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import Popen
@@ -11,29 +11,11 @@ from typing import Any
 
 import httpx
 import pytest
-from helpers.gateways import ASK, refuses
+from helpers.gateways import ASK, post, refuses
 from helpers.live import until
 from helpers.serving import serving
 
 from suffice.testing import FakeServer, Reply, completion
-
-
-class DrawRequest(threading.Thread):
-    """A request under way."""
-
-    def __init__(self, url: str, body: dict[str, Any], path: str = "/v1/chat/completions") -> None:
-        super().__init__(daemon=True)
-        self._sent = url + path, body
-        self.start()
-
-    def run(self) -> None:
-        url, body = self._sent
-        self._reply = httpx.post(url, json=body, timeout=60, trust_env=False)
-
-    @property
-    def reply(self) -> httpx.Response:
-        self.join(60)
-        return self._reply
 
 
 def some_for_ever(request: dict[str, Any], number: int) -> Reply:
@@ -73,18 +55,16 @@ def test_sigterm_under_load_loses_no_request(workers: int, tmp_path: Path) -> No
                     lost.append(error)
 
     with (
+        ThreadPoolExecutor(9) as clients,
         FakeServer(some_for_ever, remember=False) as upstream,
         draining(upstream, tmp_path, "--workers", str(workers), unready=1) as (url, process),
     ):
-        slow = DrawRequest(url, {**ASK, "messages": SLOWLY})
-        asking = [threading.Thread(target=ask, args=(url,)) for _ in range(8)]
-        for thread in asking:
-            thread.start()
+        slow = clients.submit(post, url, {**ASK, "messages": SLOWLY})
+        asking = [clients.submit(ask, url) for _ in range(8)]
         assert until(lambda: upstream.in_flight > 0 and len(whole) > 40, 60)
         process.send_signal(signal.SIGTERM)
-        for thread in asking:
-            thread.join()
-        assert slow.reply.status_code == 200
+        wait(asking)
+        assert slow.result().status_code == 200
         assert process.wait(60) in (0, -signal.SIGTERM)
     assert set(whole) == {200} and not lost
 
@@ -106,19 +86,25 @@ def test_it_says_that_it_is_not_ready_while_it_answers_and_then_lets_nobody_in(t
 def test_what_can_not_end_in_time_has_an_error_in_its_shape_and_a_line_in_the_log(tmp_path: Path) -> None:
     log = list[str]()
     with (
+        ThreadPoolExecutor(4) as clients,
         FakeServer(some_for_ever) as upstream,
         draining(upstream, tmp_path, "--drain-seconds", "0.5", unready=0, log=log) as (url, process),
     ):
-        whole = DrawRequest(url, {**ASK, "messages": FOR_EVER})
-        messages = DrawRequest(url, {"model": "m", "max_tokens": 9, "messages": FOR_EVER}, "/v1/messages")
-        stream = DrawRequest(url, {**ASK, "messages": FOR_EVER, "stream": True})
-        relayed = DrawRequest(url, {"model": "m", "prompt": "for ever"}, "/v1/completions")
+        asked: dict[str, dict[str, Any]] = {
+            "chat/completions": {**ASK, "messages": FOR_EVER},
+            "messages": {**ASK, "max_tokens": 9, "messages": FOR_EVER},
+            "completions": {"model": "m", "prompt": "for ever"},
+        }
+        replies = [clients.submit(post, url, body, path) for path, body in asked.items()]
+        streamed = clients.submit(post, url, {**ASK, "messages": FOR_EVER, "stream": True})
         assert until(lambda: upstream.in_flight >= 10)
         process.send_signal(signal.SIGTERM)
-        assert whole.reply.status_code == messages.reply.status_code == relayed.reply.status_code == 503
-        assert whole.reply.json()["error"]["code"] == relayed.reply.json()["error"]["code"] == "shutting_down"
-        assert messages.reply.json()["type"] == "error"
-        assert stream.reply.status_code == 200 and '"shutting_down"' in stream.reply.text
+        whole, messages, relayed = (reply.result() for reply in replies)
+        stream = streamed.result()
+        assert whole.status_code == messages.status_code == relayed.status_code == 503
+        assert whole.json()["error"]["code"] == relayed.json()["error"]["code"] == "shutting_down"
+        assert messages.json()["type"] == "error"
+        assert stream.status_code == 200 and '"shutting_down"' in stream.text
         assert process.wait(60) in (0, -signal.SIGTERM)
         assert until(lambda: upstream.connections == 0)
     lines = [line for line in map(json.loads, filter(lambda one: one.startswith("{"), log)) if line["method"] == "POST"]

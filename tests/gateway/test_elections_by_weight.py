@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from helpers.gateways import ASK, MESSAGES, gateway, post
+from helpers.gateways import ASK, MESSAGES, answered, gateway, post
 from helpers.live import WEIGHTED, boxed, seven_then_42, surely_42
 
 from suffice import OptionError
@@ -17,7 +17,7 @@ from suffice.testing import FakeServer, Reply
 
 pytestmark = pytest.mark.usefixtures("quick")
 
-FIVE = {"controller": "sc:draws=5", "fan_out": 1}
+FIVE: Any = {"controller": "sc:draws=5", "fan_out": 1}
 NOTHING = "I cannot tell which one you mean, since there are many of them here."
 CHAT = {"model": "fake", "messages": [{"role": "user", "content": "Which one is it?"}]}
 """A request that a scout is sent for."""
@@ -122,11 +122,12 @@ def test_messages_have_no_log_probabilities_and_weigh_the_same() -> None:
 
 
 def test_objects_are_elected_field_by_field_whatever_the_operator_weighs() -> None:
-    with (
-        FakeServer(lambda request, number: '{"year": 1815}') as upstream,
-        gateway(upstream, elect=WEIGHTED, **FIVE) as url,
-    ):
-        told = post(url, ASK | {"response_format": {"type": "json_object"}}).json()["suffice"]
+    told = answered(
+        lambda request, number: '{"year": 1815}',
+        ASK | {"response_format": {"type": "json_object"}},
+        elect=WEIGHTED,
+        **FIVE,
+    ).reply.json()["suffice"]
     assert told["fields"]["/year"]["value"] == 1815 and "majority" not in told
 
 

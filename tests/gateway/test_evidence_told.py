@@ -1,12 +1,11 @@
 """What was taken for an answer is told, as are votes that were given up; and the model may be asked for its answer."""
 
-import json
 from typing import Any
 
 import httpx
 import openai
 import pytest
-from helpers.gateways import ASK, always, gateway, post
+from helpers.gateways import ASK, always, behind, figures, gateway, logged, post
 
 import suffice
 from suffice.testing import FakeServer
@@ -16,20 +15,13 @@ pytestmark = pytest.mark.usefixtures("quick")
 PROSE = "It depends on many things, and each of them would have to be looked at in turn before one could say."
 
 
-def figure(url: str, name: str, **labels: str) -> float:
-    """A figure of the gateway's, by its labels."""
-    shown = ",".join(f'{label}="{value}"' for label, value in sorted(labels.items()))
-    lines = httpx.get(f"{url}/metrics").text.splitlines()
-    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name}{{{shown}}}"))
-
-
 def test_evidence_is_in_the_object_the_log_and_the_metrics(capfd: Any) -> None:
-    with FakeServer(always) as upstream, gateway(upstream) as url:
-        before = figure(url, "suffice_votes_total", evidence="boxed", given_up="no")
+    votes = 'suffice_votes_total{evidence="boxed",given_up="no"}'
+    with behind(always) as (_, url):
+        before = figures(url).get(votes, 0)
         assert post(url, ASK).json()["suffice"]["evidence"] == "boxed"
-        assert figure(url, "suffice_votes_total", evidence="boxed", given_up="no") == before + 1
-    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines() if '"vote"' in line]
-    assert [(line["evidence"], line["given_up"]) for line in lines] == [("boxed", False)]
+        assert figures(url)[votes] == before + 1
+    assert [(line["evidence"], line["given_up"]) for line in logged(capfd, kind="vote")] == [("boxed", False)]
 
 
 def test_a_vote_that_was_given_up_is_told_as_such(capfd: Any) -> None:

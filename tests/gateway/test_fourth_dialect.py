@@ -14,13 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.responses import Response as Reply
 from starlette.routing import Route
 
-from suffice.live.dialects import (
-    DIALECTS,
-    ClientRequest,
-    Dialect,
-    FieldError,
-    register_dialect,
-)
+from suffice.live.dialects import DIALECTS, ClientRequest, Dialect, FieldError, register_dialect
 from suffice.live.dialects.base import event
 from suffice.live.dialects.sse import Delta, Ended, EventDecoder, Piece, data_of
 from suffice.response import Response

@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx
 import pytest
-from helpers.gateways import ASK, gateway, post
+from helpers.gateways import ASK, answered, behind, figures, logged, post
 from helpers.live import boxed
 
-from suffice.testing import FakeServer, Reply, completion
+from suffice.testing import Reply, completion
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -39,17 +39,15 @@ GIVEN_UP = {
 
 @pytest.mark.parametrize(("body", "script", "reason"), GIVEN_UP.values(), ids=GIVEN_UP.keys())
 def test_it_is_nowhere_counted_as_saved(body: Any, script: Any, reason: str, capfd: Any) -> None:
-    def figures() -> list[float]:
-        lines = httpx.get(f"{url}/metrics").text.splitlines()
-        names = ("suffice_samples_saved_total", "suffice_tokens_saved_total")
-        return [float(line.split()[-1]) for line in lines if line.startswith(names)]
+    def saved() -> list[float]:
+        return [figures(url)[f"suffice_{name}_saved_total"] for name in ("samples", "tokens")]
 
-    with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url:
-        before = figures()
+    with behind(script, vote="auto") as (_, url):
+        before = saved()
         reply = post(url, body)
-        assert figures() == before, "metrics"
+        assert saved() == before, "metrics"
         totals = httpx.get(f"{url}/v1/suffice/recent").json()["totals"]
-    line = next(json.loads(one) for one in capfd.readouterr().out.splitlines() if '"kind": "vote"' in one)
+    (line,) = logged(capfd, kind="vote")
     assert line["stop_reason"] == reason
     assert [one.get(name, 0) for one in (line, totals) for name in ("samples_saved", "tokens_saved")] == [0] * 4
     assert line["samples"] == totals["samples"] >= 1
@@ -58,16 +56,15 @@ def test_it_is_nowhere_counted_as_saved(body: Any, script: Any, reason: str, cap
 
 
 def test_a_scout_that_stands_alone_is_passed_back_as_it_was_said_and_headers_tell_what_it_took() -> None:
-    with FakeServer(said("2 + 3 = 5", PROSE)) as upstream, gateway(upstream, vote="auto") as url:
-        reply = post(url, ASK)
+    reply, _ = answered(said("2 + 3 = 5", PROSE), ASK, vote="auto")
     assert reply.json() == completion(["2 + 3 = 5"]), "its own usage, and no suffice object"
     told = {name: reply.headers[f"x-suffice-{name}"] for name in ("samples", "rounds", "tokens", "stop-reason")}
     assert told == {"samples": "4", "rounds": "2", "tokens": "40", "stop-reason": "no answer"}
 
 
 def test_a_stream_of_it_has_the_same_before_it_in_comments() -> None:
-    with FakeServer(said("2 + 3 = 5", PROSE), streams=True) as upstream, gateway(upstream, vote="auto") as url:
-        lines = post(url, ASK | {"stream": True}).text.splitlines()
+    reply, _ = answered(said("2 + 3 = 5", PROSE), ASK | {"stream": True}, streams=True, vote="auto")
+    lines = reply.text.splitlines()
     *_, last = (json.loads(line.removeprefix(": suffice ")) for line in lines if line.startswith(": suffice "))
     assert (last["draws"], last["tokens"]) == (4, 40)
     assert not any('"suffice"' in line for line in lines if line.startswith("data: "))
@@ -77,5 +74,5 @@ def test_a_vote_on_a_sum_goes_on_where_most_have_an_answer_though_no_two_the_sam
     five, six = "2 + 3 = 5", "2 + 3 = 6"
     first = {(five, five, PROSE, PROSE): None, (five, six, "2 + 3 = 7", PROSE): "5", (five, five, six, PROSE): "5"}
     for texts, elected in first.items():
-        with FakeServer(said(*texts, five)) as upstream, gateway(upstream, vote="auto") as url:
-            assert post(url, ASK).json().get("suffice", {}).get("answer") == elected
+        reply, _ = answered(said(*texts, five), ASK, vote="auto")
+        assert reply.json().get("suffice", {}).get("answer") == elected

@@ -136,6 +136,10 @@ def test_a_mean_of_samples_raises_the_price() -> None:
         ({"max_mean_samples": 99.0}, "max_mean_samples must be between 1 and the budget of 32"),
         ({"max_mean_samples": 8.0, "min_agreement": 90, "audit": 0.1}, "can't both be promised"),
         ({"max_mean_samples": 8.0, "controller": "asc"}, 'needs the controller plan, whose price it sets, not "asc"'),
+        ({"over_one": 0.0}, "above 0"),
+        ({"over_one": float("nan")}, "above 0"),
+        ({"over_one": 0.5, "controller": "asc"}, "needs the controller plan"),
+        ({"over_one": 0.5, "min_agreement": 99, "audit": 0.1}, "can't both be kept"),
     ],
 )
 def test_promises_that_can_t_be_kept_are_refused(settings: dict[str, Any], sentence: str) -> None:

@@ -2,17 +2,16 @@
 
 import asyncio
 import json
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anthropic
 import httpx
 import pytest
-from helpers.gateways import MESSAGES, always, gateway
+from helpers.gateways import MESSAGES, always, answered, behind, gateway, post
 from helpers.keys import key_file
 from helpers.live import boxed
 
@@ -30,16 +29,14 @@ def use(to: str, number: int) -> dict[str, Any]:
     return {"type": "tool_use", "id": f"toolu_{number}", "name": "book", "input": {"to": to}}
 
 
-def post(url: str, body: dict[str, Any], **options: Any) -> httpx.Response:
-    return httpx.post(f"{url}/v1/messages", json=body, timeout=60, trust_env=False, **options)
+ask = partial(post, path="messages")
 
 
 @contextmanager
 def asking(script: Any, streams: bool = False, **settings: Any) -> Iterator[tuple[FakeServer, anthropic.Anthropic]]:
     """An upstream, and the official client before a gateway to it."""
     with (
-        FakeServer(script, streams=streams) as upstream,
-        gateway(upstream, **settings) as url,
+        behind(script, streams=streams, **settings) as (upstream, url),
         anthropic.Anthropic(base_url=url, api_key="whatever", max_retries=0) as client,
     ):
         yield upstream, client
@@ -96,7 +93,7 @@ def test_the_async_client_and_its_heartbeats() -> None:
 
     with FakeServer(slow) as upstream, gateway(upstream, heartbeat_seconds=0.1) as url:
         assert asyncio.run(main(url)).content[0].text == boxed(42)
-        assert post(url, ASK | {"stream": True}).text.count(": waiting") >= 2
+        assert ask(url, ASK | {"stream": True}).text.count(": waiting") >= 2
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
@@ -115,68 +112,31 @@ def test_agents_vote_on_tools(streamed: bool) -> None:
     assert reply.model_dump()["suffice"]["votes"] == {'book({"to": "Oslo"})': 2, 'book({"to": "Rome"})': 1}
 
 
-NO_VOTE: dict[str, dict[str, Any]] = {
-    "server tools": {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
-    "mcp": {"mcp_servers": [{"type": "url", "url": "https://x.example"}]},
-    "container": {"container": "c_1"},
-    "tools": {"tools": TOOLS},
-    "output_config.format": {"output_config": {"format": {"type": "grammar"}}},
-    "off": {"suffice": {"controller": "off"}},
-}
-
-
-@pytest.mark.parametrize("why", NO_VOTE)
-def test_what_is_no_vote_is_passed_on_and_says_why(why: str) -> None:
-    with FakeServer(always) as upstream, gateway(upstream) as url:
-        reply = post(url, ASK | NO_VOTE[why])
-    assert (
-        reply.headers["x-suffice-no-vote"] == ("server tools" if why == "mcp" else why)
-        and "suffice" not in reply.json()
-    )
-    assert upstream.requests == [{name: value for name, value in (ASK | NO_VOTE[why]).items() if name != "suffice"}]
-
-
 def test_an_object_and_a_tool_s_input_are_elected_field_by_field() -> None:
     trips = [{"to": "Oslo", "day": 1}, {"to": "Rome", "day": 2}, {"to": "Oslo", "day": 3}, {"to": "Bern", "day": 2}]
     form = {"output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}}}
-    with FakeServer(lambda request, number: json.dumps(trips[number])) as upstream, gateway(upstream, **FOUR) as url:
-        reply = post(url, ASK | form).json()
+    reply = answered(lambda request, number: json.dumps(trips[number]), ASK | form, "messages", **FOUR).reply.json()
     assert json.loads(reply["content"][0]["text"]) in trips
     script = lambda request, number: Reply(message("Well.", use("", number) | {"input": trips[number]}))  # noqa: E731
-    with FakeServer(script) as upstream, gateway(upstream, **FOUR) as url:
-        reply = post(url, ASK | {"tools": TOOLS, "suffice": {"answer": "tool:fields"}}).json()
+    asked = ASK | {"tools": TOOLS, "suffice": {"answer": "tool:fields"}}
+    reply = answered(script, asked, "messages", **FOUR).reply.json()
     assert [block["type"] for block in reply["content"]] == ["text", "tool_use"]
     assert reply["content"][1]["input"] in trips
 
 
 def test_a_client_s_own_tool_of_anthropic_s_is_voted_on() -> None:
     tools = [{"type": "bash_20250124", "name": "bash"}]
-    upstream = FakeServer(lambda request, number: Reply(message(None, use("Oslo", 1))))
-    with upstream, gateway(upstream, controller="sc:draws=2") as url:
-        reply = post(url, ASK | {"tools": tools, "suffice": {"answer": "tool:name"}}).json()
+    script = lambda request, number: Reply(message(None, use("Oslo", 1)))  # noqa: E731
+    asked = ASK | {"tools": tools, "suffice": {"answer": "tool:name"}}
+    reply = answered(script, asked, "messages", controller="sc:draws=2").reply.json()
     assert reply["suffice"]["answer"] == "book"
-
-
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-def test_a_scout_shows_whether_there_is_anything_to_vote_on(streamed: bool) -> None:
-    content = [{"type": "text", "text": MESSAGES[0]["content"]}]
-    ask = ASK | {"messages": [{"role": "user", "content": content}], "stream": streamed}
-    with FakeServer(always, streams=True) as upstream, gateway(upstream, vote="auto") as url:
-        assert '"samples": 4' in post(url, ask).text and len(upstream.requests) == 4
-    story = "Once upon a time there was a fox who lived in a wood and slept. " * 12
-    with FakeServer(lambda request, number: story, streams=True) as upstream, gateway(upstream, vote="auto") as url:
-        reply = post(url, ask)
-        assert reply.headers["x-suffice-no-vote"] == "no answer" and len(upstream.requests) == 1
-        assert reply.headers["content-type"].startswith("text/event-stream" if streamed else "application/json")
-        poem = ask | {"messages": [{"role": "user", "content": "Write a poem on foxes."}]}
-        assert post(url, poem).headers["x-suffice-no-vote"] == "no answer"
 
 
 def test_results_of_tools_are_no_question() -> None:
     result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "7"}]}
     turns = [*MESSAGES, {"role": "assistant", "content": [use("Oslo", 1)]}, result]
     with FakeServer(always) as upstream, gateway(upstream, vote="auto") as url:
-        assert post(url, ASK | {"messages": turns}).json()["suffice"]["answer"] == "42"
+        assert ask(url, ASK | {"messages": turns}).json()["suffice"]["answer"] == "42"
         assert upstream.requests[0]["messages"] == turns
 
 
@@ -185,14 +145,14 @@ def test_errors_have_anthropic_s_shape(tmp_path: Path) -> None:
     fault = {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}, "request_id": "req_1"}
     with FakeServer(lambda request, number: Reply(fault, 529)) as upstream, gateway(upstream, **settings) as url:
         key = {"x-api-key": "sk-alice"}
-        assert (post(url, ASK, headers=key).status_code, post(url, ASK, headers=key).json()) == (529, fault)
+        assert (ask(url, ASK, headers=key).status_code, ask(url, ASK, headers=key).json()) == (529, fault)
         told = [
             (reply.status_code, reply.json()["type"], reply.json()["error"]["type"])
             for reply in (
-                post(url, ASK),
-                post(url, {"model": "fake"}, headers=key),
-                post(url, ASK | {"pad": "x" * 500}, headers=key),
-                post(url, ASK, headers={**key, "sec-fetch-site": "cross-site"}),
+                ask(url, ASK),
+                ask(url, {"model": "fake"}, headers=key),
+                ask(url, ASK | {"pad": "x" * 500}, headers=key),
+                ask(url, ASK, headers={**key, "sec-fetch-site": "cross-site"}),
                 httpx.post(f"{url}/v1/messages/count_tokens", json=ASK),
             )
         ]
@@ -209,13 +169,12 @@ def test_errors_have_anthropic_s_shape(tmp_path: Path) -> None:
         ):
             client.messages.create(**ASK)
     with gateway("http://127.0.0.1:9/v1", retries=0) as url:
-        assert post(url, ASK).json()["error"]["type"] == "api_error"
+        assert ask(url, ASK).json()["error"]["type"] == "api_error"
 
 
 def test_an_upstream_s_error_in_openai_s_shape_gets_anthropic_s() -> None:
     fault = Reply({"error": {"code": 400, "message": "no such model", "type": "x"}}, 400)
-    with FakeServer(lambda request, number: fault) as upstream, gateway(upstream) as url:
-        reply = post(url, ASK)
+    reply, _ = answered(lambda request, number: fault, ASK, "messages")
     assert reply.json() == {"type": "error", "error": {"type": "api_error", "message": "no such model"}}
 
 
@@ -229,16 +188,9 @@ def test_errors_in_a_stream_are_raised_by_the_client() -> None:
         list(client.messages.create(**ASK, stream=True))
 
 
-def test_curl_and_counting() -> None:
-    curl = shutil.which("curl")
-    if not curl:
-        pytest.skip("there is no curl here")
-    with FakeServer(always) as upstream, gateway(upstream) as url:
-        command = [curl, "-sS", f"{url}/v1/messages", "-H", "x-api-key: a", "-d", json.dumps(ASK)]
-        done = subprocess.run(command, capture_output=True, check=True)
-        assert json.loads(done.stdout)["content"][0]["text"] == boxed(42)
-        with anthropic.Anthropic(base_url=url, api_key="none") as client:
-            client.messages.count_tokens(model="fake", messages=MESSAGES)
+def test_tokens_are_counted_by_the_upstream() -> None:
+    with asking(always) as (upstream, client):
+        client.messages.count_tokens(model="fake", messages=MESSAGES)
         assert upstream.paths[-1] == "/v1/messages/count_tokens"
 
 

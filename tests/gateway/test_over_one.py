@@ -11,8 +11,6 @@ from helpers.live import boxed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice import OptionError
-from suffice.gateway import Settings
 from suffice.planning.promises import HOUR, ROOM, OverOneCap
 from suffice.testing import FakeServer
 
@@ -103,17 +101,3 @@ def test_it_holds_for_whatever_controller_a_client_names() -> None:
         told = [post(url, asked).json()["suffice"] for _ in range(3)]
     assert [one["samples"] for one in told] == [8, 1, 1]
     assert ["samples_saved" in one for one in told] == [True, False, False], "what it forbids is not saved"
-
-
-@pytest.mark.parametrize(
-    ("settings", "why"),
-    [
-        ({"over_one": 0.0}, "above 0"),
-        ({"over_one": float("nan")}, "above 0"),
-        ({"over_one": 0.5, "controller": "asc"}, "needs the controller plan"),
-        ({"over_one": 0.5, "min_agreement": 99, "audit": 0.1}, "can't both be kept"),
-    ],
-)
-def test_what_can_not_be_kept_is_refused(settings: dict[str, Any], why: str) -> None:
-    with pytest.raises(OptionError, match=why):
-        Settings(upstream="http://127.0.0.1:9/v1", **settings)

@@ -4,12 +4,13 @@ import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.browser import open_browser
-from helpers.gateways import ASK, free_port, gateway, post
+from helpers.gateways import ASK, behind, free_port, gateway, post
 from helpers.keys import key_file
 from selenium import webdriver
 from selenium.webdriver.common.by import By
@@ -28,6 +29,27 @@ PICTURES = os.environ.get("SUFFICE_PICTURES")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
     with open_browser(tmp_path_factory.mktemp("chromium")) as driver:
         yield driver
+
+
+@contextmanager
+def page_of(browser: webdriver.Chrome, script: Any, streams: bool = False, **settings: Any) -> Iterator[FakeServer]:
+    """The page of a gateway before a scripted server."""
+    with behind(script, streams=streams, **settings) as (upstream, url):
+        browser.get(url)
+        wait(browser, lambda _: text(browser, "model") == "fake")
+        yield upstream
+
+
+def ask(browser: webdriver.Chrome, question: str) -> None:
+    browser.find_element(By.ID, "question").send_keys(question + Keys.CONTROL + Keys.ENTER)
+
+
+def fits_a_phone(browser: webdriver.Chrome, name: str) -> None:
+    phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 360
+    picture(browser, name)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def script(request: dict[str, Any], number: int) -> Reply:
@@ -51,9 +73,7 @@ def picture(browser: webdriver.Chrome, name: str) -> None:
 
 def test_a_question_is_asked_by_keyboard_and_its_vote_watched(browser: webdriver.Chrome) -> None:
     browser.set_window_size(1000, 1100)
-    with FakeServer(script) as upstream, gateway(upstream) as url:
-        browser.get(url)
-        wait(browser, lambda _: text(browser, "model") == "fake")
+    with page_of(browser, script):
         assert browser.switch_to.active_element.get_attribute("id") == "question"
         browser.switch_to.active_element.send_keys("What is 25 + 38?" + Keys.CONTROL + Keys.ENTER)
         wait(browser, lambda _: browser.find_element(By.ID, "stop").is_enabled())
@@ -78,11 +98,7 @@ def test_a_question_is_asked_by_keyboard_and_its_vote_watched(browser: webdriver
         )
         picture(browser, "dark")
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-        phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= 360, "it fits a phone"
-        picture(browser, "phone")
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        fits_a_phone(browser, "phone")
     log: Any = browser
     assert not [entry for entry in log.get_log("browser") if "Content Security" in entry["message"]]
 
@@ -104,12 +120,10 @@ def objects(request: dict[str, Any], number: int) -> Reply:
 
 def test_an_object_s_fields_have_a_bar_each(browser: webdriver.Chrome) -> None:
     browser.set_window_size(1000, 1100)
-    with FakeServer(objects) as upstream, gateway(upstream, vote="auto", controller="esc:window=6") as url:
-        browser.get(url)
-        wait(browser, lambda _: text(browser, "model") == "fake")
+    with page_of(browser, objects, vote="auto", controller="esc:window=6") as upstream:
         browser.find_element(By.ID, "json").click()
         assert not browser.find_element(By.ID, "boxed").is_enabled()
-        browser.find_element(By.ID, "question").send_keys("Read this invoice." + Keys.CONTROL + Keys.ENTER)
+        ask(browser, "Read this invoice.")
         wait(browser, lambda _: browser.find_elements(By.CSS_SELECTOR, ".bar.field"))
         picture(browser, "fields-under-way")
         wait(browser, lambda _: "as it came" in text(browser, "outcome"))
@@ -122,19 +136,13 @@ def test_an_object_s_fields_have_a_bar_each(browser: webdriver.Chrome) -> None:
         assert shown["/total"].find_element(By.TAG_NAME, "code").text == "41.5"
         assert "sure" in shown["/total"].text and "not voted on" in shown["/why"].text
         picture(browser, "fields")
-        phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= 360, "it fits a phone"
-        picture(browser, "fields-phone")
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        fits_a_phone(browser, "fields-phone")
 
 
 def test_stopping_hangs_up(browser: webdriver.Chrome) -> None:
     slow = lambda request, number: Reply(completion(["1"]), delay=30)  # noqa: E731
-    with FakeServer(slow) as upstream, gateway(upstream) as url:
-        browser.get(url)
-        wait(browser, lambda _: text(browser, "model") == "fake")
-        browser.find_element(By.ID, "question").send_keys("Well?" + Keys.CONTROL + Keys.ENTER)
+    with page_of(browser, slow) as upstream:
+        ask(browser, "Well?")
         wait(browser, lambda _: upstream.requests)
         browser.find_element(By.ID, "question").send_keys(Keys.ESCAPE)
         wait(browser, lambda _: text(browser, "error") == "Stopped.")
@@ -147,11 +155,9 @@ def slowly(request: dict[str, Any], number: int) -> Reply:
 
 @pytest.mark.parametrize("vote, asked", [("always", 4), ("auto", 1)])
 def test_draws_in_flight_and_their_tokens_are_seen_at_once(browser: webdriver.Chrome, vote: str, asked: int) -> None:
-    with FakeServer(slowly, streams=True) as upstream, gateway(upstream, vote=vote) as url:
-        browser.get(url)
-        wait(browser, lambda _: text(browser, "model") == "fake")
+    with page_of(browser, slowly, streams=True, vote=vote) as upstream:
         browser.find_element(By.ID, "boxed").click()
-        browser.find_element(By.ID, "question").send_keys("Which of these is it?" + Keys.CONTROL + Keys.ENTER)
+        ask(browser, "Which of these is it?")
         wait(browser, lambda _: text(browser, "progress").startswith(f"asked {asked}, 0 in, "))
         early = int(text(browser, "progress").split()[4])
         wait(browser, lambda _: int(text(browser, "progress").split()[4]) > early)
@@ -162,11 +168,9 @@ def test_draws_in_flight_and_their_tokens_are_seen_at_once(browser: webdriver.Ch
 
 def test_a_reply_without_a_vote_is_shown_whole(browser: webdriver.Chrome) -> None:
     poem = "The moon is out,\nand so am I."
-    with FakeServer(lambda request, number: poem, streams=True) as upstream, gateway(upstream, vote="auto") as url:
-        browser.get(url)
-        wait(browser, lambda _: text(browser, "model") == "fake")
+    with page_of(browser, lambda request, number: poem, streams=True, vote="auto") as upstream:
         browser.find_element(By.ID, "boxed").click()
-        browser.find_element(By.ID, "question").send_keys("Write a poem." + Keys.CONTROL + Keys.ENTER)
+        ask(browser, "Write a poem.")
         wait(browser, lambda _: "so am I." in text(browser, "text"))
         assert text(browser, "progress").startswith("one sample, and no vote")
         assert len(upstream.requests) == 1
@@ -174,11 +178,9 @@ def test_a_reply_without_a_vote_is_shown_whole(browser: webdriver.Chrome) -> Non
 
 def test_a_vote_that_was_given_up_is_no_single_sample(browser: webdriver.Chrome) -> None:
     script = lambda request, number: "It has 42 leaves." if number == 0 else "Leaves, leaves, and leaves."  # noqa: E731
-    with FakeServer(script, streams=True) as upstream, gateway(upstream, vote="auto") as url:
-        browser.get(url)
-        wait(browser, lambda _: text(browser, "model") == "fake")
+    with page_of(browser, script, streams=True, vote="auto"):
         browser.find_element(By.ID, "boxed").click()
-        browser.find_element(By.ID, "question").send_keys("How many leaves are there?" + Keys.CONTROL + Keys.ENTER)
+        ask(browser, "How many leaves are there?")
         wait(browser, lambda _: "42 leaves" in text(browser, "text"))
         wait(browser, lambda _: text(browser, "progress") == "4 samples, and nothing to vote on")
 
@@ -187,7 +189,7 @@ def test_the_embedded_model_is_asked_with_worked_examples(browser: webdriver.Chr
     with FakeServer(script, models=["SmolLM2-135M-Instruct"]) as upstream, gateway(upstream) as url:
         browser.get(url)
         wait(browser, lambda _: text(browser, "model") == "SmolLM2-135M-Instruct")
-        browser.find_element(By.ID, "question").send_keys("What is $& + 38?" + Keys.CONTROL + Keys.ENTER)
+        ask(browser, "What is $& + 38?")
         wait(browser, lambda _: "63" in text(browser, "outcome"))
         asked = upstream.requests[0]
         assert [message["role"] for message in asked["messages"]] == ["user", "assistant"] * 3 + ["user"]
@@ -252,8 +254,6 @@ def test_requests_of_others_are_seen_under_way(browser: webdriver.Chrome) -> Non
 
 def test_errors_are_shown(browser: webdriver.Chrome) -> None:
     fault = Reply({"error": {"message": "the model is asleep"}}, 404)
-    with FakeServer(lambda request, number: fault) as upstream, gateway(upstream) as url:
-        browser.get(url)
-        wait(browser, lambda _: text(browser, "model") == "fake")
-        browser.find_element(By.ID, "question").send_keys("Well?" + Keys.CONTROL + Keys.ENTER)
+    with page_of(browser, lambda request, number: fault):
+        ask(browser, "Well?")
         wait(browser, lambda _: "the model is asleep" in text(browser, "error"))

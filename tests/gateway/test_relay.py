@@ -3,12 +3,13 @@
 import gzip
 import json
 import socket
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import openai
 import pytest
-from helpers.gateways import ASK, MESSAGES, always, gateway, post, under_way
+from helpers.gateways import ASK, MESSAGES, always, answered, behind, gateway, post, under_way
 from helpers.live import boxed, until
 
 from suffice.testing import FakeServer, Reply, completion
@@ -39,8 +40,11 @@ def test_what_is_no_vote_is_passed_on_byte_for_byte(case: str, streamed: bool) -
     reply = Reply(sse, headers={"content-type": "text/event-stream"}) if streamed else Reply(plain)
     body = ASK | PASSED_ON[case] | ({"stream": True} if streamed else {})
     raw = json.dumps(body, indent=3).encode()
-    with FakeServer(lambda request, number: reply) as upstream, gateway(upstream) as url:
-        answer = post(url, raw, headers={"content-type": "application/json", "x-suffice-budget": "5", "x-odd": "1"})
+    answer, upstream = answered(
+        lambda request, number: reply,
+        raw,
+        headers={"content-type": "application/json", "x-suffice-budget": "5", "x-odd": "1"},
+    )
     assert answer.content == reply.body
     assert answer.headers["x-suffice-no-vote"] == NO_VOTE.get(case, case)
     assert answer.headers["content-type"] == ("text/event-stream" if streamed else "application/json")
@@ -65,8 +69,7 @@ def test_the_upstream_s_errors_keep_their_status_and_words(status: int) -> None:
 
 
 def test_errors_in_another_shape_get_ours() -> None:
-    with FakeServer(lambda request, number: Reply(b"<html>", 503)) as upstream, gateway(upstream, retries=0) as url:
-        reply = post(url, ASK)
+    reply, _ = answered(lambda request, number: Reply(b"<html>", 503), ASK, retries=0)
     assert reply.status_code == 503 and "<html>" in reply.json()["error"]["message"]
 
 
@@ -155,8 +158,7 @@ def test_headers_queries_and_compressed_replies() -> None:
 def test_an_upstream_s_key_is_never_passed_on(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-upstream\n")
     fault = Reply({"error": {"message": "bad key sk-upstream"}}, 401)
-    with FakeServer(lambda request, number: fault) as upstream, gateway(upstream) as url:
-        reply = post(url, ASK)
+    reply, upstream = answered(lambda request, number: fault, ASK)
     assert reply.status_code == 401 and "sk-upstream" not in reply.text + capfd.readouterr().out
     assert upstream.headers[0]["authorization"] == "Bearer sk-upstream"
 
@@ -175,15 +177,13 @@ def test_what_a_client_proves_itself_with_stays_here(body: dict[str, Any]) -> No
 
 def test_the_upstream_s_wish_to_be_left_alone_is_passed_back() -> None:
     busy = Reply({"error": {"message": "busy"}}, 429, {"retry-after": "7", "x-internal": "1"})
-    with FakeServer(lambda request, number: busy) as upstream, gateway(upstream, retries=0) as url:
-        reply = post(url, ASK)
+    reply, _ = answered(lambda request, number: busy, ASK, retries=0)
     assert (reply.status_code, reply.headers["retry-after"]) == (429, "7") and "x-internal" not in reply.headers
 
 
 @pytest.mark.parametrize("body", [b"{}", b"nonsense", b'{"choices": []}'])
 def test_a_reply_that_is_none_is_the_upstream_s_fault(body: bytes) -> None:
-    with FakeServer(lambda request, number: Reply(body)) as upstream, gateway(upstream, retries=0) as url:
-        reply = post(url, ASK)
+    reply, _ = answered(lambda request, number: Reply(body), ASK, retries=0)
     assert (reply.status_code, reply.json()["error"]["code"]) == (502, "bad_reply")
     assert "nonsense" not in reply.text
 
@@ -197,10 +197,28 @@ def test_a_seed_is_one_draw_unless_a_vote_is_asked_for() -> None:
             assert "x-suffice-no-vote" not in post(url, ASK | {"seed": 7} | more).headers
 
 
-@pytest.mark.parametrize("number", [0, -1, "3", 1.5, True, [1]])
-@pytest.mark.parametrize("path", ["chat/completions", "completions"])
-def test_n_is_a_whole_number_from_1_on(path: str, number: object) -> None:
-    with FakeServer(always) as upstream, gateway(upstream) as url:
-        reply = httpx.post(f"{url}/v1/{path}", json=ASK | {"prompt": "hi", "n": number})
-        assert reply.status_code == 400 and reply.json()["error"]["param"] == "n" and not upstream.requests
-    assert reply.json()["error"]["message"].startswith('"n" must be a whole number, at least 1, not ')
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[FakeServer, str]]:
+    with behind(always, vote="auto") as both:
+        yield both
+
+
+ODD = ["0", "-1", '"3"', "1.5", "true", "[1]", "500.0", '"500"', '"5e2"', "1e400", "NaN", '1, "n": 500.0, "n": 1']
+LARGE = ["500", "9" * 400, '1, "n": 500, "n": 1']
+
+
+@pytest.mark.parametrize("number", ODD + LARGE)
+@pytest.mark.parametrize("path", ["chat/completions", "completions", "engines/x/completions"])
+def test_n_is_a_whole_number_from_1_on_and_under_the_limit(
+    shared: tuple[FakeServer, str], path: str, number: str
+) -> None:
+    upstream, url = shared
+    body = b'{"model": "fake", "prompt": "hi", "messages": [{"role": "user", "content": "hi"}], "n": %s}'
+    reply = post(url, body % number.encode(), path)
+    said = reply.json()["error"]
+    assert reply.status_code == 400
+    if "NaN" not in number and '"n"' not in number and number != "9" * 400:
+        wanted = '"n" may be 64 at most' if number in LARGE else '"n" must be a whole number, at least 1, not '
+        assert said["param"] == "n" and said["message"].startswith(wanted)
+    assert post(url, (body % b"1").replace(b'"n"', b'"best_of": 500, "n"'), path).status_code == 400
+    assert upstream.served == 0

@@ -1,13 +1,11 @@
 """When there is a vote: by the operator's word, by the client's, by the request, or by a scout."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
-import openai
 import pytest
-from helpers.gateways import gateway
+from helpers.gateways import gateway, logged, official
 from helpers.live import boxed, until
 
 from suffice.testing import FakeServer, Reply, completion
@@ -96,11 +94,7 @@ def test_what_is_passed_on_says_how_many_samples_it_took(fields: dict[str, Any],
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_scout_with_an_answer_is_the_first_draw_of_the_vote(stream: bool) -> None:
-    with (
-        FakeServer(lambda request, number: boxed(42), streams=True) as upstream,
-        gateway(upstream, vote="auto") as url,
-        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
-    ):
+    with official(lambda request, number: boxed(42), streams=True, vote="auto") as (upstream, client):
         if stream:
             chunks: list[Any] = list(client.chat.completions.create(model="fake", messages=QUESTION, stream=True))
             told = next(chunk.suffice for chunk in chunks if getattr(chunk, "suffice", None))
@@ -155,6 +149,5 @@ def test_the_access_log_and_headers_tell_the_certainty(capsys: pytest.CaptureFix
         metrics = httpx.get(f"{url}/metrics").text
     certainty = reply.json()["suffice"]["certainty"]
     assert reply.headers["x-suffice-certainty"] == f"{certainty:.4f}"
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
-    assert next(line for line in lines if line["kind"] == "vote")["certainty"] == certainty
+    assert logged(capsys, kind="vote")[0]["certainty"] == certainty
     assert "suffice_certainty_count" in metrics and 'suffice_scouts_total{vote="yes"}' in metrics

@@ -2,19 +2,22 @@
 
 import signal
 import socket
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import openai
 import pytest
-from helpers.commands import fails
+from helpers.commands import command, fails
 from helpers.gateways import ASK, post, refuses
 from helpers.keys import key_file
 from helpers.live import until
+from helpers.pages import ROOT
 from helpers.serving import serving
 
+from suffice.cli.command import declared
+from suffice.gateway import Settings
 from suffice.testing import FakeServer, Reply, completion
 
 
@@ -38,16 +41,14 @@ def test_settings_come_from_a_file_options_go_before_it_and_sigterm_lets_what_is
             headers["origin"] = "https://chat.example"
             reply = post(url, ASK, headers=headers)
             assert reply.headers["access-control-allow-origin"] == headers["origin"]
-            replies: list[int] = []
             body = {**ASK, "messages": [{"role": "user", "content": "What is 6 * 7, slowly?"}]}
-            asking = threading.Thread(target=lambda: replies.append(post(url, body, headers=headers).status_code))
-            asking.start()
-            assert until(lambda: upstream.in_flight > 0, 60)
-            process.send_signal(signal.SIGTERM)
-            assert until(lambda: refuses(url), 60)
-            asking.join()
+            with ThreadPoolExecutor(1) as clients:
+                asking = clients.submit(post, url, body, headers=headers)
+                assert until(lambda: upstream.in_flight > 0, 60)
+                process.send_signal(signal.SIGTERM)
+                assert until(lambda: refuses(url), 60)
             assert process.wait(60) in (0, -signal.SIGTERM)
-        assert replies == [200]
+        assert asking.result().status_code == 200
 
 
 def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
@@ -65,6 +66,7 @@ def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
     assert "--budget must be a whole number, at least 1" in fails("serve", *upstream, "--budget", "0")
     assert "--upstream nonsense" in fails("serve", "--upstream", "nonsense")
     assert "not both" in fails("serve", *upstream, "--gguf", config)
+    assert "--risk needs a calibration" in fails("serve", *upstream, "--risk", "0.05")
     assert "--port" in fails("serve", *upstream, "--port", "99999")
     assert "--drain-seconds" in fails("serve", *upstream, "--drain-seconds", "inf")
     assert "--forward-auth" in fails("serve", *upstream, "--forward-auth", "--keys", config)
@@ -83,6 +85,19 @@ def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         assert "can't be listened on" in fails("serve", *upstream, "--port", str(taken.getsockname()[1]))
+
+
+def test_each_setting_is_an_option_or_has_its_row_in_the_table_of_those_in_files_alone() -> None:
+    options = {option.name: option.help or "" for option in command("serve").params}
+    page = (ROOT / "docs/deploy.md").read_text()
+    for name, (_, given, about) in declared(Settings).items():
+        default = f"{given:g}" if isinstance(given, float) else str(given).lower()
+        if about["file_only"]:
+            shown = "" if given in (None, ()) else f"`{default}`"
+            assert f"| `{name}` | {shown} | {about['about']} |".replace("|  |", "| |") in page
+            assert name in options["config"]
+        else:
+            assert options[name].startswith(about["about"])
 
 
 @pytest.mark.slow

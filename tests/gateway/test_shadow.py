@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from helpers.corpus import PRINCIPLES, kinds
-from helpers.gateways import ASK, always, figures, gateway, post
+from helpers.gateways import ASK, BODIES, always, behind, figures, gateway, logged, post
 from helpers.live import boxed, until
 
 from suffice import get_controller
@@ -17,16 +17,6 @@ from suffice.testing import FakeServer, Reply, completion, message, response
 pytestmark = pytest.mark.usefixtures("quick")
 
 POEM: dict[str, Any] = {"model": "fake", "messages": [{"role": "user", "content": "Write a poem about the sea."}]}
-BODIES: dict[str, dict[str, Any]] = {
-    "chat/completions": ASK,
-    "responses": {"model": "fake", "input": "What is 6 * 7?"},
-    "messages": {**ASK, "max_tokens": 99},
-}
-
-
-def lines_of(capfd: Any) -> list[dict[str, Any]]:
-    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
-    return [line for line in lines if line["method"] == "POST"]
 
 
 @pytest.mark.parametrize("path", BODIES)
@@ -41,7 +31,7 @@ def test_the_client_has_the_upstream_s_bytes_and_the_log_what_auto_would_do(
             reply = httpx.post(f"{url}/v1/{path}", json=body)
         assert reply.content == plain and reply.headers["x-suffice-no-vote"] == "shadow"
         assert upstream.served == 2
-    (line,) = lines_of(capfd)
+    (line,) = logged(capfd, method="POST")
     assert (line["kind"], line["would_vote"], line["evidence"]) == ("relay", True, "boxed")
     assert line["expected_tokens"] == pytest.approx(10 * line["expected_samples"], abs=1) and line["tokens"] == 10
     assert 4 < line["expected_samples"] < 20
@@ -68,11 +58,11 @@ def test_it_foretells_a_vote_where_auto_holds_one(capfd: Any) -> None:
         for kind in corpus:
             post(url, {"model": "fake", "messages": kind.messages})
         assert upstream.served == len(corpus)
-    foretold = [line["would_vote"] for line in lines_of(capfd)]
+    foretold = [line["would_vote"] for line in logged(capfd, method="POST")]
     with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url:
         for kind in corpus:
             post(url, {"model": "fake", "messages": kind.messages})
-    held = [line["kind"] == "vote" for line in lines_of(capfd)]
+    held = [line["kind"] == "vote" for line in logged(capfd, method="POST")]
     assert foretold == held and 0 < sum(held) < len(held)
 
 
@@ -98,12 +88,9 @@ def test_it_knows_which_streams_auto_would_pass_on(
         name = "input" if path == "responses" else "messages"
         asked[name] = [{"role": "user", "content": r"What is 6 * 7? Put the answer in \boxed{}."}]
     for vote in ("shadow", "auto"):
-        with (
-            FakeServer(script, streams=True) as upstream,
-            gateway(upstream, vote=vote, hold_seconds=hold_seconds) as url,
-        ):
+        with behind(script, streams=True, vote=vote, hold_seconds=hold_seconds) as (_, url):
             httpx.post(f"{url}/v1/{path}", json=asked, timeout=60)
-    shadow, auto = lines_of(capfd)
+    shadow, auto = logged(capfd, method="POST")
     assert shadow["would_vote"] == (auto["kind"] == "vote") == slot
     assert (shadow["expected_samples"] > 1) == slot
 
@@ -143,24 +130,21 @@ def test_what_votes_took_before_is_what_they_will_take(tmp_path: Path) -> None:
 
 def test_a_model_alone_may_be_in_the_shadow_and_no_forecast_is_made_up(capfd: Any) -> None:
     policy = [{"model": "fake", "vote": "shadow", "budget": 8}]
-    with FakeServer(always) as upstream, gateway(upstream, vote="off", policy=policy) as url:
+    with behind(always, vote="off", policy=policy) as (_, url):
 
         def foretold() -> bool:
             post(url, ASK)
             return bool(httpx.get(f"{url}/v1/suffice/recent").json()["costs"]["shadow"])
 
         assert until(foretold)
-    told = [line["would_vote"] for line in lines_of(capfd) if "would_vote" in line]
+    told = [line["would_vote"] for line in logged(capfd, method="POST") if "would_vote" in line]
     assert all(told) and told
 
 
 def test_a_reply_that_can_not_be_read_is_passed_on_and_nothing_is_foretold(capfd: Any) -> None:
-    with (
-        FakeServer(lambda request, number: boxed("x" * (1 << 20))) as upstream,
-        gateway(upstream, vote="shadow") as url,
-    ):
+    with behind(lambda request, number: boxed("x" * (1 << 20)), vote="shadow") as (_, url):
         assert len(post(url, ASK).content) > 1 << 20
-    assert "would_vote" not in lines_of(capfd)[0]
+    assert "would_vote" not in logged(capfd, method="POST")[0]
 
 
 def test_dearer_draws_and_doubtful_answers_take_fewer() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from helpers.gateways import ASK, gateway, post
+from helpers.gateways import ASK, answered, gateway, post
 from helpers.live import boxed, until
 
 from suffice.gateway import Settings
@@ -30,8 +30,7 @@ def slow_after_the_first(request: dict[str, Any], number: int) -> Reply:
     ids=["operator", "request", "policy"],
 )
 def test_the_leader_goes_back_when_patience_ends(settings: dict[str, Any], wish: dict[str, Any]) -> None:
-    with FakeServer(slow_after_the_first) as upstream, gateway(upstream, vote="auto", **settings) as url:
-        reply = post(url, ASK | wish)
+    reply, _ = answered(slow_after_the_first, ASK | wish, vote="auto", **settings)
     told = reply.json()["suffice"]
     assert (told["answer"], told["stop_reason"], told["samples"]) == ("42", "patience", 1)
     assert reply.headers["x-suffice-stop-reason"] == "patience" and told["certainty"] is not None

@@ -8,7 +8,7 @@ import anthropic
 import httpx
 import openai
 import pytest
-from helpers.gateways import gateway
+from helpers.gateways import behind, gateway, logged, official
 from helpers.labels import easy_and_hard
 from helpers.live import until
 
@@ -61,13 +61,8 @@ def thinking(request: dict[str, Any], number: int) -> Reply:
     """A scout that thinks, and others that think otherwise."""
     if request.get("stream"):
         pieces = [chunk(reasoning_content=thought) for thought in THOUGHTS]
-        said = [
-            chunk(role="assistant", content=""),
-            *pieces,
-            chunk(content="39"),
-            chunk(content="1"),
-            chunk(ends="stop"),
-        ]
+        digits = [chunk(content="39"), chunk(content="1")]
+        said = [chunk(role="assistant", content=""), *pieces, *digits, chunk(ends="stop")]
         return Reply(b"".join(said) + b"data: [DONE]\n\n", headers=EVENTS)
     told = completion(["391"] * request.get("n", 1))
     for choice in told["choices"]:
@@ -83,11 +78,7 @@ def test_the_thoughts_of_a_scout_pass_as_they_come(field: str) -> None:
         kind = EVENTS if isinstance(reply.body, bytes) else {"content-type": "application/json"}
         return Reply(body.replace(b"reasoning_content", field.encode()), headers=kind)
 
-    with (
-        FakeServer(script) as upstream,
-        gateway(upstream, vote="auto") as url,
-        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
-    ):
+    with behind(script, vote="auto") as (_, url), openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client:
         chunks = list(client.chat.completions.create(model="fake", messages=SUM, stream=True))
         with ask(url, SUM) as reply:
             raw = reply.read()
@@ -182,9 +173,7 @@ def test_reasoning_items_pass_as_they_come() -> None:
         return Reply(reasoning_stream(told), headers=EVENTS) if request.get("stream") else Reply(told)
 
     with (
-        FakeServer(script) as upstream,
-        gateway(upstream, vote="auto") as url,
-        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
+        official(script, vote="auto") as (upstream, client),
         client.responses.stream(model="fake", input="What is 17 * 23?") as stream,
     ):
         events: list[Any] = list(stream)
@@ -228,7 +217,7 @@ def test_clients_raise_where_a_stream_is_cut(path: str, vote: str, capfd: pytest
             with pytest.raises(openai.APIError), client:
                 list(create(**asked))
     assert b"Apple" in raw and b'"unreachable"' in raw and not any(end in raw for end in ENDS)
-    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    lines = logged(capfd)
     assert [line["error"] for line in lines] == ["unreachable"] * 2 and lines[0]["tokens"] > 20
 
 
@@ -275,9 +264,7 @@ def test_a_stream_that_began_with_thoughts_keeps_its_ids(path: str, tmp_path: Pa
 def test_the_openai_client_takes_a_stream_whose_scout_was_outvoted() -> None:
     script = lambda request, number: outvoted("responses", request, number)  # noqa: E731
     with (
-        FakeServer(script) as upstream,
-        gateway(upstream, vote="auto") as url,
-        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
+        official(script, vote="auto") as (_, client),
         client.responses.stream(model="fake", input="What is 17 * 23?") as stream,
     ):
         final = stream.get_final_response()

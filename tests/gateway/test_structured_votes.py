@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from itertools import cycle
 from typing import Any
 
-import openai
 import pytest
-from helpers.gateways import ASK, MESSAGES, gateway, post
+from helpers.gateways import ASK, MESSAGES, answered, gateway, official, post
 
 from suffice.testing import FakeServer, Reply, completion
 
@@ -35,8 +34,7 @@ def place(city: Any, zip_code: Any = 3011, **more: Any) -> dict[str, Any]:
 
 def voted(values: Sequence[Any], body: dict[str, Any], **settings: Any) -> dict[str, Any]:
     """The reply to a request, with what its message says read as JSON."""
-    with FakeServer(say(*values)) as upstream, gateway(upstream, **{"vote": "auto", **settings}) as url:
-        reply = post(url, ASK | body)
+    reply, upstream = answered(say(*values), ASK | body, **{"vote": "auto", **settings})
     assert reply.status_code == 200, reply.text
     told: dict[str, Any] = reply.json()
     content = told["choices"][0]["message"].get("content")
@@ -46,11 +44,7 @@ def voted(values: Sequence[Any], body: dict[str, Any], **settings: Any) -> dict[
 @pytest.mark.parametrize("form", [ANY, FITTING], ids=["json_object", "json_schema"])
 def test_a_response_format_is_voted_on_and_the_reply_is_a_normal_completion(form: dict[str, Any]) -> None:
     values = [place("Bern"), place("Thun"), place("Bern"), place("Bern", 3011.0)]
-    with (
-        FakeServer(say(*values)) as upstream,
-        gateway(upstream, vote="auto", controller="sc:draws=4") as url,
-        openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client,
-    ):
+    with official(say(*values), vote="auto", controller="sc:draws=4") as (upstream, client):
         reply: Any = client.chat.completions.create(model="fake", messages=MESSAGES, response_format=form)  # type: ignore[call-overload]
     assert json.loads(reply.choices[0].message.content) == place("Bern")
     assert upstream.requests[0]["response_format"] == form
@@ -81,8 +75,7 @@ def test_an_object_that_nobody_said_comes_back_only_where_it_is_asked_for(asked_
 
 def test_one_of_the_responses_comes_as_it_came() -> None:
     spelled = '{ "zip": 3011,\n  "city": "Bern" }'
-    with FakeServer(say(spelled)) as upstream, gateway(upstream, vote="auto") as url:
-        reply = post(url, ASK | {"response_format": ANY}).json()
+    reply = answered(say(spelled), ASK | {"response_format": ANY}, vote="auto").reply.json()
     assert reply["choices"][0]["message"]["content"] == spelled
     assert reply["suffice"]["composed"] is False
     assert reply["suffice"]["stop_reason"] == "controller", "that JSON repeats to the letter is no sign of a copy"
@@ -92,11 +85,13 @@ def test_one_of_the_responses_comes_as_it_came() -> None:
 def test_a_scout_that_is_an_object_is_voted_on(streamed: bool) -> None:
     body = ASK | {"messages": [{"role": "user", "content": "Extract the address: 3011 Bern, Rathausgasse 1."}]}
     values = [place("Bern", note="a"), place("Bern", note="b")]
-    with (
-        FakeServer(say(*values), streams=True) as upstream,
-        gateway(upstream, vote="auto", controller="sc:draws=5") as url,
-    ):
-        reply = post(url, body | {"stream": streamed, "suffice": {"ignore": ["/note"]}})
+    reply, _ = answered(
+        say(*values),
+        body | {"stream": streamed, "suffice": {"ignore": ["/note"]}},
+        streams=True,
+        vote="auto",
+        controller="sc:draws=5",
+    )
     told = reply.json() if not streamed else last_told(reply.text)
     assert told["suffice"]["samples"] == 5
     assert {"/city", "/zip"} <= set(told["suffice"]["fields"])
@@ -135,8 +130,7 @@ def test_fields_are_compared_as_the_client_says() -> None:
     "wish", [{"compare": {"/city": "strict"}}, {"compare": {"city": "loose"}}, {"compare": []}, {"ignore": "/note"}]
 )
 def test_a_comparison_that_means_nothing_is_refused(wish: dict[str, Any]) -> None:
-    with FakeServer(say("{}")) as upstream, gateway(upstream, vote="auto") as url:
-        reply = post(url, ASK | {"suffice": wish})
+    reply, upstream = answered(say("{}"), ASK | {"suffice": wish}, vote="auto")
     assert reply.status_code == 400 and reply.json()["error"]["param"] == f"suffice.{next(iter(wish))}"
     assert upstream.served == 0
 
@@ -150,8 +144,7 @@ def test_free_text_does_not_hold_up_the_vote() -> None:
             for draw in range(request.get("n", 1))
         ]
 
-    with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url:
-        told = post(url, ASK | {"response_format": ANY}).json()["suffice"]
+    told = answered(script, ASK | {"response_format": ANY}, vote="auto").reply.json()["suffice"]
     assert told["stop_reason"] == "controller" and told["samples"] < 10
     assert told["fields"]["/why"]["confidence"] is None and told["fields"]["/city"]["confidence"] > 0.9
     assert told["confidence"] > 0.9
@@ -167,16 +160,8 @@ def test_never_an_object_that_breaks_its_schema() -> None:
         ],
         "required": ["country", "city"],
     }
-    given = [
-        ("CH", "Bern"),
-        ("FR", "Paris"),
-        ("CH", "Genf"),
-        ("FR", "Paris"),
-        ("CH", "Bern"),
-        ("FR", "Paris"),
-        ("CH", "Genf"),
-    ]
-    values: list[Any] = [{"country": country, "city": city} for country, city in given]
+    given = ["CH Bern", "FR Paris", "CH Genf", "FR Paris", "CH Bern", "FR Paris", "CH Genf"]
+    values: list[Any] = [dict(zip(("country", "city"), one.split(), strict=True)) for one in given]
     broken = [{"country": "CH", "city": "Paris"}] * 9
     form = {"type": "json_schema", "json_schema": {"name": "place", "schema": tied}}
     for answer in ({}, {"suffice": {"answer": "json"}}):
@@ -224,8 +209,7 @@ def test_tool_calls_are_elected_field_by_field(streamed: bool) -> None:
     given = [("Bern", 1), ("Thun", 7), ("Bern", 2), ("Chur", 7), ("Bern", "7"), ("Bern", "7"), ("Wil", 7)]
     script = calling(*({"city": city, "days": days} for city, days in given))
     body = ASK | {"tools": TOOLS, "stream": streamed, "suffice": {"answer": "tool:fields"}}
-    with FakeServer(script) as upstream, gateway(upstream, controller="sc:draws=7") as url:
-        reply = post(url, body)
+    reply, _ = answered(script, body, controller="sc:draws=7")
     told = last_told(reply.text) if streamed else reply.json()
     if streamed:
         chunks = [json.loads(line[6:]) for line in reply.text.splitlines() if line.startswith("data: {")]
@@ -255,18 +239,12 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_json_has_no_vote(text: str) -> None:
+def test_hostile_json_has_no_vote_and_alone_it_is_no_answer(text: str) -> None:
     good = json.dumps(place("Bern"))
-    with FakeServer(say(text, good)) as upstream, gateway(upstream, vote="auto", controller="sc:draws=4") as url:
-        told = post(url, ASK | {"response_format": FITTING}).json()
-    assert json.loads(told["choices"][0]["message"]["content"]) == place("Bern")
+    told = voted([text, good], {"response_format": FITTING}, controller="sc:draws=4")
+    assert told["value"] == place("Bern")
     assert sum(told["suffice"]["votes"].values()) == 2 and told["suffice"]["samples"] == 4
-
-
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_json_alone_is_no_answer(text: str) -> None:
-    with FakeServer(say(text)) as upstream, gateway(upstream, vote="auto") as url:
-        reply = post(url, ASK | {"response_format": ANY})
+    reply, upstream = answered(say(text), ASK | {"response_format": ANY}, vote="auto")
     assert "suffice" not in reply.json() and len(upstream.requests) == 1
     assert reply.json()["choices"][0]["message"]["content"] == text, "the first response is the reply"
 
@@ -275,8 +253,7 @@ def test_made_up_data_goes_back_as_it_came() -> None:
     people = [
         {"name": name, "age": age, "city": city} for name, age, city in zip("ABCDE", range(5), "VWXYZ", strict=True)
     ]
-    with FakeServer(say(*people)) as upstream, gateway(upstream, vote="auto") as url:
-        reply = post(url, ASK | {"response_format": ANY})
+    reply, upstream = answered(say(*people), ASK | {"response_format": ANY}, vote="auto")
     assert "suffice" not in reply.json() and json.loads(reply.json()["choices"][0]["message"]["content"]) == people[0]
     assert sum(request.get("n", 1) for request in upstream.requests) == 4
 
@@ -292,8 +269,9 @@ def test_a_hostile_schema_does_no_harm(depth: int) -> None:
 
 def test_a_stream_tells_how_the_fields_stand() -> None:
     values = [place("Bern"), place("Thun"), *[place("Bern")] * 30]
-    with FakeServer(say(*values)) as upstream, gateway(upstream, vote="auto", controller="sc:draws=4") as url:
-        text = post(url, ASK | {"response_format": FITTING, "stream": True}).text
+    text = answered(
+        say(*values), ASK | {"response_format": FITTING, "stream": True}, vote="auto", controller="sc:draws=4"
+    ).reply.text
     moments = [json.loads(line[10:]) for line in text.splitlines() if line.startswith(": suffice ")]
     assert moments[-1]["fields"] == {"/city": {'"Bern"': 3, '"Thun"': 1}, "/zip": {"3011": 4}}
     assert moments[-1]["confidence"] == pytest.approx(last_told(text)["suffice"]["confidence"])

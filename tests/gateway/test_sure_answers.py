@@ -9,8 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from helpers.commands import fails
-from helpers.gateways import ASK, figures, gateway, post
+from helpers.gateways import ASK, behind, figures, gateway, logged, post
 from helpers.keys import key_file
 from helpers.labels import easy_and_hard
 from helpers.live import boxed
@@ -71,7 +70,7 @@ def test_a_reply_tells_it_and_so_do_log_and_figures(
     told = reply.json()["suffice"]
     assert 0.9 < told["right"] < 1 and told["sure"] is True
     assert reply.headers["x-suffice-sure"] == "yes" and float(reply.headers["x-suffice-right"]) > 0.9
-    line = next(one for one in map(json.loads, capsys.readouterr().out.splitlines()) if one["kind"] == "vote")
+    line = next(iter(logged(capsys, kind="vote")))
     assert (line["right"], line["sure"]) == (told["right"], True)
     for name in ("suffice_right_count", 'suffice_sure_total{sure="yes"}'):
         assert after[name] == before.get(name, 0) + 1
@@ -103,10 +102,7 @@ def test_an_error_names_the_reply_that_it_keeps_back(path: str, streamed: bool, 
 
     asked = {**ASK, "suffice": {"controller": "sc:draws=6"}, "stream": streamed}
     asked |= {"input": ASK["messages"]} if path == "responses" else {"max_tokens": 99}
-    with (
-        FakeServer(script) as server,
-        gateway(server, right=file, risk=0.1, unsure="error", heartbeat_seconds=0.1) as url,
-    ):
+    with behind(script, right=file, risk=0.1, unsure="error", heartbeat_seconds=0.1) as (_, url):
         reply = httpx.post(f"{url}/v1/{path}", json=asked, timeout=60)
         lines = [line[5:] for line in reply.text.splitlines() if line.startswith("data: {")]
         error = (json.loads(lines[-1]) if streamed else reply.json())["error"]
@@ -147,10 +143,6 @@ def test_calibrations_are_by_model_and_topic(file: str, upstream: FakeServer) ->
 def test_settings_that_say_nothing_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         Settings(**wrong).calibrations  # noqa: B018
-
-
-def test_the_command_line_says_what_is_missing() -> None:
-    assert "--risk needs a calibration" in fails("serve", "--upstream", "http://localhost:9/v1", "--risk", "0.05")
 
 
 def test_feedback_is_learned_from_once_for_each_reply(file: str, upstream: FakeServer) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from helpers.gateways import ASK, gateway, post
+from helpers.gateways import BODIES, gateway, logged, post
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,16 +20,6 @@ pytestmark = pytest.mark.usefixtures("quick")
 POEM: dict[str, Any] = {"model": "fake", "messages": [{"role": "user", "content": "Explain how rain comes about."}]}
 PROSE = "Water rises, cools and falls, as it has for a long while."
 
-BODIES: dict[str, dict[str, Any]] = {
-    "chat/completions": ASK,
-    "responses": {"model": "fake", "input": "What is 6 * 7?"},
-    "messages": {**ASK, "max_tokens": 99},
-}
-
-
-def lines_of(capfd: Any) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
-
 
 @pytest.mark.parametrize("path", BODIES)
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
@@ -40,7 +30,7 @@ def test_scouts_and_relays_are_counted_and_pass_byte_for_byte(path: str, streame
         plain = httpx.post(f"{upstream.base_url}/{path}", json=body).content
         with gateway(upstream, vote=vote) as url:
             assert httpx.post(f"{url}/v1/{path}", json=body).content == plain
-    line = lines_of(capfd)[0]
+    line = logged(capfd)[0]
     assert (line["samples"], line["prompt_tokens"], line["tokens"]) == (1, 5, 10)
     assert "usage_estimated" not in line and "over_one_samples" not in line
 
@@ -52,7 +42,7 @@ def test_what_nobody_counts_is_estimated_and_said_so(capfd: Any) -> None:
         assert post(url, POEM | {"n": 2, "stream": True}).content == silent.body
         assert httpx.post(f"{url}/v1/moderations", json={"input": "a" * 400}).status_code == 200
         assert httpx.get(f"{url}/v1/models").status_code == 200
-    relayed, *others = lines_of(capfd)
+    relayed, *others = logged(capfd)
     assert relayed["tokens"] == 20 and relayed["usage_estimated"] is True
     assert [line["tokens"] for line in others] == [0, 0], "what generates nothing is not guessed at"
 
@@ -63,7 +53,7 @@ def test_a_reply_that_is_packed_all_the_same_is_passed_back_as_it_is(capfd: Any)
     with FakeServer(script) as upstream, gateway(upstream, vote="off") as url:
         assert post(url, POEM).json()["choices"][0]["message"]["content"] == PROSE
         assert upstream.headers[0]["accept-encoding"] == "identity"
-    assert lines_of(capfd)[0]["usage_estimated"] is True
+    assert logged(capfd)[0]["usage_estimated"] is True
 
 
 MESSAGE_BEGUN = (
@@ -77,7 +67,7 @@ def test_a_message_that_is_left_counts_a_token_an_event(capfd: Any) -> None:
     begun = Reply((MESSAGE_BEGUN + MESSAGE_DELTA * 60).encode(), headers={"content-type": "text/event-stream"})
     with FakeServer(lambda request, number: begun) as upstream, gateway(upstream, vote="off") as url:
         httpx.post(f"{url}/v1/messages", json=POEM | {"stream": True})
-    line = lines_of(capfd)[0]
+    line = logged(capfd)[0]
     assert (line["prompt_tokens"], line["tokens"], line["usage_estimated"]) == (7, 61, True)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from helpers.gateways import ASK, always, gateway, post
 
-from suffice.gateway.fleet.upstreams import Encoder
+from suffice.gateway.fleet.upstreams import Known, encoded
 from suffice.testing import FakeServer, Reply
 
 IMAGE = "data:image/png;base64," + "QUJD" * 100_000
@@ -33,11 +33,12 @@ def test_a_long_body_reaches_the_upstream_whole_by_every_course() -> None:
 
 
 def test_draws_share_what_is_long_in_them() -> None:
-    encoder, body = Encoder(), vision("QUJD" * 1_000_000)
-    encoder.pieces(body)
+    known: Known = {}
+    body = vision("QUJD" * 1_000_000)
+    encoded(body, known)
     tracemalloc.start()
     try:
-        draws = [encoder.pieces({**body, "seed": number}) for number in range(32)]
+        draws = [encoded({**body, "seed": number}, known) for number in range(32)]
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -78,13 +78,12 @@ def test_weights_keys_and_models_are_by_upstream(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("body", [ASK, ASK | {"stream": True}, ASK | {"n": 2}], ids=["vote", "streamed", "relay"])
 @pytest.mark.parametrize("vote", ["always", "auto"])
 def test_nobody_notices_an_upstream_that_is_down_or_refuses_us(body: dict[str, Any], vote: str) -> None:
-    with FakeServer(always) as gone:
-        pass
+    gone = f"http://127.0.0.1:{free_port()}/v1"
     refuses = lambda request, number: Reply({"error": {"message": "no such key"}}, 401)  # noqa: E731
     with (
         FakeServer(always, streams=True) as good,
         FakeServer(refuses, models=[]) as closed,
-        gateway([gone.base_url, closed.base_url, good.base_url], retries=0, vote=vote) as url,
+        gateway([gone, closed.base_url, good.base_url], retries=0, vote=vote) as url,
     ):
         for _ in range(6):
             reply = post(url, body)
@@ -118,16 +117,6 @@ def test_ready_means_that_one_of_them_lets_us_in(models: list[list[str]], ready:
     ):
         assert httpx.get(f"{url}/readyz").status_code == ready
         assert httpx.get(f"{url}/v1/models").status_code == (200 if ready == 200 else 401)
-
-
-def test_no_error_names_a_host() -> None:
-    with gateway(["http://127.0.0.1:9/v1", "http://localhost:9/v1"], retries=0) as url:
-        for body in (ASK, ASK | {"n": 2}):
-            reply = post(url, body)
-            assert reply.status_code == 502
-            assert not any(name in reply.text for name in ("127.0.0.1", "localhost", ":9", "ssl"))
-        told = httpx.get(f"{url}/v1/suffice/recent").text + httpx.get(f"{url}/metrics").text
-        assert "127.0.0.1" not in told and "localhost" not in told
 
 
 def test_a_pause_that_outlasts_the_deadline_is_told_at_once() -> None:
@@ -233,13 +222,12 @@ def test_base_urls_of_the_command_line_are_shared_out(tmp_path: Path, monkeypatc
     monkeypatch.setenv("OTHER_KEY", "sk-other")
     questions = tmp_path / "questions.jsonl"
     questions.write_text("".join(f'{{"id": "{number}", "question": "question {number}"}}\n' for number in range(6)))
-    with FakeServer(always) as gone:
-        pass
+    gone = f"http://127.0.0.1:{free_port()}/v1"
     with FakeServer(always) as one, FakeServer(always) as other:
         where = ["--base-url", one.base_url, "--base-url", f"{other.base_url} key_env=OTHER_KEY"]
         works("run", questions, "--out", tmp_path / "out.jsonl", *where, "--controller", "sc:draws=4")
         works("collect", questions, "--out", tmp_path / "pool.jsonl", *where, "--samples", "4")
-        assert "42" in works("ask", "What is 6 * 7?", *where, "--base-url", gone.base_url, "--controller", "sc:draws=4")
+        assert "42" in works("ask", "What is 6 * 7?", *where, "--base-url", gone, "--controller", "sc:draws=4")
     assert one.served and other.served
     first, second = asked(one), asked(other)
     assert {"Bearer sk-other"} == {headers["authorization"] for headers in other.headers}

@@ -2,15 +2,12 @@
 
 import asyncio
 import json
-import re
-import shutil
-import subprocess
 from typing import Any
 
 import httpx
 import openai
 import pytest
-from helpers.gateways import ASK, MESSAGES, always, gateway, post, under_way
+from helpers.gateways import ASK, MESSAGES, always, answered, behind, figures, gateway, official, post, under_way
 from helpers.live import boxed, until
 
 from suffice.testing import FakeServer, Reply, completion
@@ -21,11 +18,7 @@ pytestmark = pytest.mark.usefixtures("quick")
 def test_the_official_client_gets_a_normal_completion() -> None:
     texts = [boxed(7), boxed(42), boxed(42), "Could you say more?", boxed(42), boxed(42), boxed(42), boxed(42)]
     script = lambda request, number: [texts.pop(0) for _ in range(request.get("n", 1))]  # noqa: E731
-    with (
-        FakeServer(script) as upstream,
-        gateway(upstream, controller="esc:window=4") as url,
-        openai.OpenAI(base_url=f"{url}/v1", api_key="whatever") as client,
-    ):
+    with official(script, controller="esc:window=4") as (upstream, client):
         raw = client.chat.completions.with_raw_response.create(
             model="fake",
             messages=MESSAGES,
@@ -83,8 +76,7 @@ def test_the_async_client_streams() -> None:
 
 def test_a_stream_has_heartbeats_and_standings_while_rounds_run() -> None:
     slow = lambda request, number: Reply(completion([boxed(42)] * request.get("n", 1)), delay=0.5)  # noqa: E731
-    with FakeServer(slow) as upstream, gateway(upstream, heartbeat_seconds=0.1) as url:
-        lines = post(url, ASK | {"stream": True}).text.split("\n\n")
+    lines = answered(slow, ASK | {"stream": True}, heartbeat_seconds=0.1).reply.text.split("\n\n")
     assert lines.count(": waiting") >= 2
     standings = [json.loads(line.removeprefix(": suffice ")) for line in lines if line.startswith(": suffice ")]
     assert standings[-1]["decision"] == 0 and standings[-1]["votes"] == {"42": 4}
@@ -96,34 +88,24 @@ def test_a_stream_has_heartbeats_and_standings_while_rounds_run() -> None:
 @pytest.mark.parametrize(("heartbeat", "status"), [(60, 404), (0.1, 200)])
 def test_an_error_before_a_stream_has_its_status_and_after_it_an_event(heartbeat: float, status: int) -> None:
     fault = {"error": {"message": "no such model", "type": "x", "param": None, "code": None}}
-    with (
-        FakeServer(lambda request, number: Reply(fault, 404, delay=0.5)) as upstream,
-        gateway(upstream, heartbeat_seconds=heartbeat) as url,
-    ):
-        answer = post(url, ASK | {"stream": True})
+    answer, _ = answered(
+        lambda request, number: Reply(fault, 404, delay=0.5), ASK | {"stream": True}, heartbeat_seconds=heartbeat
+    )
     assert answer.status_code == status
     assert json.loads(answer.text.split("data: ")[-1]) == fault
 
 
-def test_curl() -> None:
-    curl = shutil.which("curl")
-    if not curl:
-        pytest.skip("there is no curl here")
-    with FakeServer(always) as upstream, gateway(upstream) as url:
-        command = [curl, "-sS", f"{url}/v1/chat/completions", "-d", json.dumps(ASK)]
-        done = subprocess.run(command, capture_output=True, check=True)
-    assert json.loads(done.stdout)["choices"][0]["message"]["content"] == boxed(42)
-
-
 @pytest.mark.slow
-def test_langchain() -> None:
+@pytest.mark.parametrize("path", ["chat/completions", "responses"])
+def test_langchain(path: str) -> None:
     from langchain_openai import ChatOpenAI
 
-    with FakeServer(always) as upstream, gateway(upstream) as url, httpx.Client() as http:
+    with behind(always) as (upstream, url), httpx.Client() as http:
         options: Any = {"base_url": f"{url}/v1", "api_key": "none", "http_client": http}
-        model = ChatOpenAI(model="fake", **options)
-        assert model.invoke("What is 6 * 7?").content == boxed(42)
-        assert "".join(str(chunk.content) for chunk in model.stream("What is 6 * 7?")) == boxed(42)
+        model = ChatOpenAI(model="fake", use_responses_api=path == "responses", **options)
+        assert model.invoke("What is 6 * 7?").text == boxed(42)
+        assert "".join(str(chunk.text) for chunk in model.stream("What is 6 * 7?")) == boxed(42)
+    assert set(upstream.paths) == {f"/v1/{path}"}
 
 
 def test_a_named_extractor_makes_a_vote_of_json_answers() -> None:
@@ -136,15 +118,10 @@ def test_a_named_extractor_makes_a_vote_of_json_answers() -> None:
 def tool_reply(request: dict[str, Any], arguments: list[str | None]) -> Reply:
     body = completion(["x"] * len(arguments), finish_reason="tool_calls")
     for choice, given in zip(body["choices"], arguments, strict=True):
-        if given is None:
-            choice["message"] = {"role": "assistant", "content": "I would rather talk."}
-        else:
-            call = {
-                "id": f"call_{choice['index']}",
-                "type": "function",
-                "function": {"name": "book", "arguments": given},
-            }
-            choice["message"] = {"role": "assistant", "content": None, "tool_calls": [call]}
+        function = {"name": "book", "arguments": given}
+        call = {"id": f"call_{choice['index']}", "type": "function", "function": function}
+        said = {"content": None, "tool_calls": [call]} if given else {"content": "I would rather talk."}
+        choice["message"] = {"role": "assistant", **said}
     return Reply(body)
 
 
@@ -181,34 +158,29 @@ def test_a_vote_that_lost_draws_still_answers() -> None:
     def script(request: dict[str, Any], number: int) -> Any:
         return boxed(42) if number == 0 else Reply(b"", 403)
 
-    with FakeServer(script) as upstream, gateway(upstream, controller="esc:window=2", answer="regex:(never)") as url:
-        reply = post(url, ASK)
+    reply, _ = answered(script, ASK, controller="esc:window=2", answer="regex:(never)")
     assert reply.status_code == 200 and reply.json()["suffice"]["stop_reason"] == "failed"
     assert reply.json()["choices"][0]["message"]["content"] == boxed(42)
 
 
 def test_a_deadline_answers_with_what_there_is() -> None:
     script = lambda request, number: Reply(completion([boxed(42)] * 2), delay=0 if number == 0 else 200)  # noqa: E731
-    with FakeServer(script) as upstream, gateway(upstream, controller="esc:window=2", answer="regex:(never)") as url:
-        reply = post(url, ASK | {"suffice": {"deadline_seconds": 2}})
+    reply, _ = answered(
+        script, ASK | {"suffice": {"deadline_seconds": 2}}, controller="esc:window=2", answer="regex:(never)"
+    )
     assert reply.json()["suffice"]["stop_reason"] == reply.headers["x-suffice-stop-reason"] == "deadline"
-
-
-def cancellations(url: str) -> float:
-    (line,) = re.findall(r"^suffice_cancellations_total (.*)$", httpx.get(f"{url}/metrics").text, re.MULTILINE)
-    return float(line)
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 def test_a_client_that_hangs_up_cancels_its_draws(streamed: bool) -> None:
     slow = lambda request, number: Reply(completion([boxed(1)]), delay=200)  # noqa: E731
     with FakeServer(slow) as upstream, gateway(upstream, controller="sc:draws=3", fan_out=1) as url:
-        before = cancellations(url)
+        before = figures(url)["suffice_cancellations_total"]
         with under_way(url, ASK | {"stream": streamed}, upstream):
             pass
         assert until(lambda: upstream.hung_up == 1 and upstream.in_flight == 0)
         assert until(lambda: upstream.connections == 0)
-        assert until(lambda: cancellations(url) == before + 1)
+        assert until(lambda: figures(url)["suffice_cancellations_total"] == before + 1)
         assert until(lambda: httpx.get(f"{url}/v1/suffice/recent").json()["recent"][0]["kind"] == "cancelled")
 
 
@@ -222,8 +194,7 @@ def test_odd_usage_is_summed_as_far_as_it_goes() -> None:
     def script(request: dict[str, Any], number: int) -> Reply:
         return Reply(completion([boxed(42)]) | {"usage": usages[number % 3]})
 
-    with FakeServer(script) as upstream, gateway(upstream, controller="sc:draws=3") as url:
-        usage = post(url, ASK).json()["usage"]
+    usage = answered(script, ASK, controller="sc:draws=3").reply.json()["usage"]
     assert usage["prompt_tokens_details"] == {"cached_tokens": 7} and usage["total_tokens"] == 45
 
 

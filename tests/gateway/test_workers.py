@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,20 +118,12 @@ def test_they_drain_together_and_send_what_they_traced(started: Started) -> None
     url = started.url
     for _ in range(4):
         assert post(url, ASK, headers=started.ann | SENT).status_code == 200
-    statuses: list[int] = []
-
-    def ask() -> None:
-        statuses.append(post(url, FOR_EVER, headers=started.ann).status_code)
-
-    asking = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in asking:
-        thread.start()
-    assert until(lambda: started.upstream.in_flight == 12, 60)
-    started.process.send_signal(signal.SIGTERM)
-    assert until(lambda: _ends(url), 60)
-    for thread in asking:
-        thread.join()
-    assert statuses == [503] * 4
+    with ThreadPoolExecutor(4) as clients:
+        asking = [clients.submit(post, url, FOR_EVER, headers=started.ann) for _ in range(4)]
+        assert until(lambda: started.upstream.in_flight == 12, 60)
+        started.process.send_signal(signal.SIGTERM)
+        assert until(lambda: _ends(url), 60)
+    assert [one.result().status_code for one in asking] == [503] * 4
     assert started.process.wait(60) == 0
     got: list[dict[str, Any]] = []
     while sum(span["name"] == "vote fake" for span in got) < 4:

@@ -10,17 +10,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 from itertools import cycle
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
+import openai
+import pytest
 import uvicorn
 
 from helpers.live import until
 from suffice.gateway import Gateway, Settings
-from suffice.testing import FakeServer
+from suffice.testing import FakeServer, Script
 
 MESSAGES: Any = [{"role": "user", "content": "What is 6 * 7?"}]
 ASK: dict[str, Any] = {"model": "fake", "messages": MESSAGES}
+BODIES: dict[str, dict[str, Any]] = {
+    "chat/completions": ASK,
+    "responses": {"model": "fake", "input": "What is 6 * 7?"},
+    "messages": {**ASK, "max_tokens": 99},
+}
+"""The same request in each dialect, by its path."""
 
 
 def always(request: dict[str, Any], number: int) -> str:
@@ -92,9 +100,51 @@ def running(app: Any, port: int) -> Iterator[str]:
         thread.join(20)
 
 
-def post(url: str, body: Any, **options: Any) -> httpx.Response:
+def post(url: str, body: Any, path: str = "chat/completions", **options: Any) -> httpx.Response:
     content = {"content": body} if isinstance(body, bytes) else {"json": body}
-    return httpx.post(f"{url}/v1/chat/completions", **content, timeout=60, trust_env=False, **options)
+    return httpx.post(f"{url}/v1/{path}", **content, timeout=60, trust_env=False, **options)
+
+
+@contextmanager
+def behind(script: Script, *, streams: bool = False, **settings: Any) -> Iterator[tuple[FakeServer, str]]:
+    """A scripted server, and the URL of a gateway before it."""
+    with FakeServer(script, streams=streams) as upstream, gateway(upstream, **settings) as url:
+        yield upstream, url
+
+
+@contextmanager
+def official(script: Script, *, streams: bool = False, **settings: Any) -> Iterator[tuple[FakeServer, openai.OpenAI]]:
+    """A scripted server, and OpenAI's client of a gateway before it."""
+    with (
+        behind(script, streams=streams, **settings) as (upstream, url),
+        openai.OpenAI(base_url=f"{url}/v1", api_key="whatever", max_retries=0) as client,
+    ):
+        yield upstream, client
+
+
+class Answered(NamedTuple):
+    reply: httpx.Response
+    upstream: FakeServer
+
+
+def answered(
+    script: Script,
+    body: Any = ASK,
+    path: str = "chat/completions",
+    *,
+    streams: bool = False,
+    headers: dict[str, str] | None = None,
+    **settings: Any,
+) -> Answered:
+    """The reply to one request, and the scripted server behind the gateway that it went to."""
+    with behind(script, streams=streams, **settings) as (upstream, url):
+        return Answered(post(url, body, path, headers=headers), upstream)
+
+
+def logged(capture: pytest.CaptureFixture[str], **facts: object) -> list[dict[str, Any]]:
+    """The lines of the access log since the last look, those with these facts."""
+    lines = [json.loads(line) for line in capture.readouterr().out.splitlines() if line.startswith("{")]
+    return [line for line in lines if facts.items() <= line.items()]
 
 
 def figures(url: str) -> dict[str, float]:

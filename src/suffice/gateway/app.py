@@ -8,11 +8,9 @@ from functools import partial
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -38,7 +36,7 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD")
 
 
 class Gateway:
-    """One process of the gateway: it keeps counts, and nothing that an answer depends on."""
+    """One process of the gateway. It keeps counts, and nothing that an answer depends on."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -51,43 +49,48 @@ class Gateway:
         self.app = Starlette(
             routes=[
                 *(
-                    self._asking(f"/v1{route}", partial(self._pipeline.answer, one), ["POST"], one)
+                    self._guarded(f"/v1{route}", partial(self._pipeline.answer, one), ["POST"], one)
                     for one in DIALECTS.values()
                     for route in one.routes
                 ),
-                self._asking("/v1/suffice/recent", self._tell_recent, ["GET"]),
-                self._asking("/v1/suffice/audits", self._tell_audits, ["GET"]),
-                self._asking("/v1/suffice/feedback", self._take_feedback, ["POST"]),
+                self._guarded("/v1/suffice/recent", self._tell_recent, ["GET"]),
+                self._guarded("/v1/suffice/audits", self._tell_audits, ["GET"]),
+                self._guarded("/v1/suffice/feedback", self._take_feedback, ["POST"]),
                 *(
-                    self._asking(f"/v1{route}{{rest:path}}", self._relay, _METHODS, one)
+                    self._guarded(f"/v1{route}{{rest:path}}", self._relay, _METHODS, one)
                     for one in DIALECTS.values()
                     for route in one.routes
                 ),
-                *(self._asking(f"/{top}/{{path:path}}", self._relay, _METHODS) for top in ("v1", "openai")),
+                *(self._guarded(f"/{top}/{{path:path}}", self._relay, _METHODS) for top in ("v1", "openai")),
                 self._open("/healthz", self._say_ok),
                 self._open("/readyz", self._ready),
                 self._open("/metrics", _tell_metrics),
                 *(self._open(f"/{name}", _page(name, kind)) for name, kind in _PAGE.items()),
                 self._open("/{path:path}", _not_found, _METHODS),
             ],
-            middleware=[Middleware(CORSMiddleware, **_cors(settings))] if settings.cors_origins else [],
             lifespan=self._lifespan,
         )
         self.app.router.redirect_slashes = False
+        if settings.cors_origins:  # pages of these sites may send and read all, with a key but no cookies
+            self.app.add_middleware(
+                CORSMiddleware,
+                allow_origins=settings.cors_origins,
+                allow_methods=_METHODS,
+                allow_headers=["*"],
+                expose_headers=["*"],
+            )
 
     def _open(self, path: str, handler: Handler, methods: Sequence[str] = ("GET",)) -> Route:
-        """A route that is open to all."""
         return Route(path, self._door.guard(handler, kind=OPEN), methods=list(methods))
 
-    def _asking(self, path: str, handler: Handler, methods: Sequence[str], dialect: Dialect = CHAT) -> Route:
-        """A route for those who may ask."""
+    def _guarded(self, path: str, handler: Handler, methods: Sequence[str], dialect: Dialect = CHAT) -> Route:
         return Route(path, self._door.guard(handler, dialect=dialect), methods=list(methods))
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        with self._door.draining():
-            async with traces(self._settings), self._pipeline.open():
-                yield
+        self._door.drain_at_sigterm()
+        async with traces(self._settings), self._pipeline.open():
+            yield
 
     async def _relay(self, exchange: Exchange) -> Response:
         """Pass on whatever is no question to answer."""
@@ -162,29 +165,15 @@ def _deployment(path: str) -> str | None:
     return named[1] if named else None
 
 
-def _cors(settings: Settings) -> dict[str, Any]:
-    """What web pages of the named sites may send and read: all, with a key but no cookies."""
-    return {
-        "allow_origins": settings.cors_origins,
-        "allow_methods": _METHODS,
-        "allow_headers": ["*"],
-        "expose_headers": ["*"],
-    }
-
-
 async def _tell_metrics(exchange: Exchange) -> Response:
     return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
 
-def _prompts() -> dict[str, Any]:
-    """What the page asks models with: some by name, and all others."""
-    plain = {"": {"messages": get_prompt("paper")}}
-    return plain | {model: {"messages": get_prompt(prompt), **more} for model, (prompt, more) in SUITED.items()}
-
-
 def _page(name: str, kind: str) -> Handler:
     content = (files("suffice.gateway") / "page" / (name or "page.html")).read_text(encoding="utf-8")
-    content = content.replace("{{prompts}}", escape(json.dumps(_prompts())))
+    suited = {model: {"messages": get_prompt(prompt), **more} for model, (prompt, more) in SUITED.items()}
+    prompts = {"": {"messages": get_prompt("paper")}, **suited}
+    content = content.replace("{{prompts}}", escape(json.dumps(prompts)))
     policy = (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; "
         "form-action 'self'; frame-ancestors 'none'"

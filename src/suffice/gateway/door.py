@@ -1,6 +1,7 @@
 """The door: every request comes in by it, and leaves by it with a reply in its shape and a line in the log."""
 
 import asyncio
+import hmac
 import json
 import re
 import signal
@@ -8,7 +9,7 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -17,14 +18,17 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
-from suffice.gateway.access import KeyRing
+from suffice.errors import OptionError
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.exchange import CutError, Exchange, Identified, NoReply
+from suffice.gateway.keys import digest_of, read_keys
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import SpendingByGroup
 from suffice.gateway.operations.traces import begin_span
 from suffice.gateway.settings import LOOPBACK, Settings
 from suffice.live.dialects import CHAT, Dialect
+from suffice.live.tracing import TRACING, UNTRACED
+from suffice.paths import WatchedFile
 from suffice.planning.promises import OverOneCap
 
 
@@ -50,48 +54,41 @@ async def body_of(request: Request, settings: Settings) -> bytes:
 Handler = Callable[[Exchange], Awaitable[Response]]
 
 RECENT = 100
-"""So many requests are remembered for the page."""
+"""The number of requests that the page lists."""
 
 
 class AccessLog:
     """Requests under way and the last ones that ended, and their totals."""
 
-    def __init__(self, workers: int, cap: OverOneCap | None = None) -> None:
+    def __init__(self, workers: int, cap: OverOneCap | None) -> None:
         self._workers = workers
         self._begun = time.time()
-        self._under_way: set[Exchange] = set()
+        self.under_way: set[Exchange] = set()
         self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
         self._requests = 0
         self._costs = SpendingByGroup(cap)
 
-    def begin(self, exchange: Exchange) -> None:
-        """Add a request to those under way."""
-        self._under_way.add(exchange)
-
     def end(self, exchange: Exchange, status: int) -> None:
         """Write the line of a request whose reply has been sent."""
-        self._under_way.remove(exchange)
+        self.under_way.remove(exchange)
         log = exchange.log(status)
         line = log.to_json()
         metrics.REQUESTS.labels(log.kind).inc()
         if log.is_of_a_model:
-            self._count(line)
+            self._recent.appendleft(line)
+            self._requests += 1
+            if log.key:
+                metrics.KEY_REQUESTS.labels(log.key).inc()
+            self._costs.add(line)
         with suppress(OSError, ValueError):  # nobody reads the log: no reason to fail
             sys.stdout.write(json.dumps(line | log.texts) + "\n")
             sys.stdout.flush()
 
-    def _count(self, entry: dict[str, Any]) -> None:
-        self._recent.appendleft(entry)
-        self._requests += 1
-        if entry.get("key"):
-            metrics.KEY_REQUESTS.labels(entry["key"]).inc()
-        self._costs.add(entry)
-
     def summary(self, caller: str | None) -> dict[str, Any]:
-        """Return sums over all requests, and no text of any; if keys are asked for, only the caller's are listed."""
-        under_way = [told for told in map(_on_the_way, self._under_way) if told]
+        """Return sums over all requests, and list them without texts: with keys, the caller's alone."""
+        under_way = [told for told in map(_on_the_way, self.under_way) if told]
         return {
-            "totals": self._costs.total() | {"requests": self._requests},
+            "totals": self._costs.total.to_json() | {"requests": self._requests},
             "costs": self._costs.summary(caller),
             "under_way": [one for one in under_way if caller in (None, one["key"])][:RECENT],
             "recent": [one for one in self._recent if caller in (None, one.get("key"))],
@@ -111,7 +108,7 @@ def _on_the_way(exchange: Exchange) -> dict[str, Any] | None:
 
 
 OPEN = "other"
-"""The kind of requests that are answered whoever asks: pages, health and figures."""
+"""The kind of requests that need no key: pages, health and figures."""
 
 
 class Door:
@@ -125,27 +122,23 @@ class Door:
         self.is_draining = False
         self._ending = False
 
-    @contextmanager
-    def draining(self) -> Iterator[None]:
+    def drain_at_sigterm(self) -> None:
         """At SIGTERM, say that it is not ready for `unready_seconds`, and let uvicorn shut down then.
 
         What is under way `drain_seconds` after the signal is answered with an error.
         """
-        shut_down = signal.getsignal(signal.SIGTERM)
-        loop = asyncio.get_running_loop()
+        shut_down, loop = signal.getsignal(signal.SIGTERM), asyncio.get_running_loop()
+        seconds = self._settings.drain_seconds
+        unready_seconds = min(self._settings.unready_seconds, seconds)
 
         def drain(sig: int, frame: FrameType | None) -> None:
             if callable(shut_down) and not self.is_draining:
                 self.is_draining = True
-                settings = self._settings
-                loop.call_soon_threadsafe(loop.call_later, settings.drain_seconds, self.end)
-                loop.call_soon_threadsafe(
-                    loop.call_later, min(settings.unready_seconds, settings.drain_seconds), shut_down, sig, None
-                )
+                loop.call_soon_threadsafe(loop.call_later, seconds, self.end)
+                loop.call_soon_threadsafe(loop.call_later, unready_seconds, shut_down, sig, None)
 
         with suppress(ValueError):  # in a thread, as in tests
             signal.signal(signal.SIGTERM, drain)
-        yield
 
     def end(self) -> None:
         """Answer whatever is under way with an error, and whatever comes now."""
@@ -159,9 +152,9 @@ class Door:
         """Answer requests of a kind by a handler, whatever happens to it."""
 
         async def handle(request: Request) -> Response:
-            span = begin_span(request)
+            span = begin_span(request) if TRACING.tracer else UNTRACED
             exchange = Exchange(request, kind)
-            self._log.begin(exchange)
+            self._log.under_way.add(exchange)
 
             def sent(status: int) -> None:
                 self._log.end(exchange, status)
@@ -199,7 +192,7 @@ class Door:
             return self._taken(error, exchange).response(dialect)
 
     def _taken(self, error: Exception, exchange: Exchange) -> GatewayError:
-        """An error as one of ours, which is in the line; what nobody foresaw is told on the standard error alone."""
+        """Note an error and return it for the client; an unforeseen one is printed, and told as a 500."""
         if not isinstance(error, GatewayError):
             traceback.print_exception(error)
             exchange.add(NoReply("error", type(error).__name__))
@@ -209,7 +202,7 @@ class Door:
         return error
 
     def _check_origin(self, request: Request) -> None:
-        """Refuse web pages of sites that are not named, and, where there is no key, what is meant for another host."""
+        """Refuse web pages of unnamed sites and, without keys, requests for another host."""
         named = {"*", request.headers.get("origin", "")} & set(self._settings.cors_origins)
         if request.headers.get("sec-fetch-site") in ("cross-site", "same-site") and not named:
             message = "requests of other web sites are not answered, unless cors_origins names them"
@@ -225,7 +218,7 @@ class Door:
             raise GatewayError(403, message, kind="permission_error", code="unknown_host")
 
     def _check_key(self, exchange: Exchange) -> None:
-        """Refuse a request without a key, if keys are asked for; else note whose it is."""
+        """Refuse a request without a valid key, if there are keys; note the key's name."""
         if self._keys is None:
             return
         key = self._keys.name_of(exchange.request.headers)
@@ -237,7 +230,7 @@ class Door:
     async def _stream(
         self, pieces: Any, response: Response, exchange: Exchange, dialect: Dialect, sent: Callable[[int], None]
     ) -> AsyncGenerator[Any, None]:
-        """The pieces of a stream; an error is an event of it, if it has events at all."""
+        """Yield the pieces of a stream; an error becomes its last event, if it has events."""
         has_events = response.headers.get("content-type", "").startswith("text/event-stream")
         try:
             async with aclosing(pieces):
@@ -259,38 +252,70 @@ class Door:
 
     @contextmanager
     def _until_end(self) -> Iterator[None]:
-        """What the present task does here ends in an error of ours where there is no more time for it."""
+        """Answer what is done in here with a 503 once the gateway ends."""
         task = asyncio.current_task()
         assert task  # noqa: S101
         self._under_way.add(task)
         try:
             if self._ending:
-                raise _ended()
+                raise asyncio.CancelledError
             yield
         except asyncio.CancelledError:
             if not self._ending:
                 raise
             task.uncancel()
-            raise _ended() from None
+            message = "the gateway is shutting down: ask again"  # another one, or the next one here
+            again = {"retry-after": "1"}
+            raise GatewayError(503, message, kind="server_error", code="shutting_down", headers=again) from None
         finally:
             self._under_way.discard(task)
 
 
+class KeyRing:
+    """The keys in force, read again when their file changes. A broken file changes nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = WatchedFile(path)
+        self._keys = read_keys(path)
+
+    def name_of(self, headers: Mapping[str, str]) -> str | None:
+        """Return the name of a request's key, None if it has none. Compare in constant time."""
+        if self._file.has_changed():
+            self._read_again()
+        digests = [digest_of(secret) for secret in _presented(headers)]
+        matches = [key.name for key in self._keys for digest in digests if hmac.compare_digest(digest, key.sha256)]
+        return matches[0] if matches else None
+
+    def _read_again(self) -> None:
+        try:
+            self._keys = read_keys(self._path)
+        except OptionError as error:
+            metrics.KEY_RELOADS.labels("refused").inc()
+            print(f"suffice: {error}; the old keys stay in force", file=sys.stderr, flush=True)
+        else:
+            metrics.KEY_RELOADS.labels("taken").inc()
+
+
+KEY_HEADERS = ("x-api-key", "api-key")
+"""Headers with the key of Anthropic's and Azure's clients; others send Authorization: Bearer."""
+
+
+def _presented(headers: Mapping[str, str]) -> list[str]:
+    """Return the secrets in a request's headers."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return [token.strip() if scheme.lower() == "bearer" else "", *(headers.get(name, "") for name in KEY_HEADERS)]
+
+
 def _host(request: Request) -> str:
-    """The machine that a request is meant for, as it says itself; without the port."""
+    """Return the request's Host, without the port."""
     given = request.headers.get("host") or LOOPBACK[0]
     named = re.fullmatch(r"(?:\[([^\]]*)\]|([^\[\]:@/]*))(?::\d*)?", given)
     return (named[1] or named[2]).lower() if named else given
 
 
-def _ended() -> GatewayError:
-    """There is no more time: another gateway, or the next one here, may have it."""
-    message = "the gateway is shutting down: ask again"
-    return GatewayError(503, message, kind="server_error", code="shutting_down", headers={"retry-after": "1"})
-
-
 class Places:
-    """Limit the requests of this process that are answered at once, and those that wait."""
+    """Limits the requests of this process that are answered at once, and those that wait."""
 
     def __init__(self, places: int, queue: int) -> None:
         self._free = asyncio.Semaphore(places)
@@ -299,22 +324,23 @@ class Places:
 
     @asynccontextmanager
     async def hold(self, seconds: float) -> AsyncIterator[float]:
-        """Wait for a place, and have it in here; the moment by which there must be a reply, so many seconds from now.
+        """Wait for a place, and keep it in here, with the deadline for the reply.
 
-        GatewayError where too many wait, or the time is over before a place is free.
+        GatewayError if too many wait, or no place is free before the deadline.
         """
         if self._free.locked() and self._waiting >= self._queue:
             message = "too many requests are waiting"
             raise GatewayError(429, message, kind="rate_limit_error", headers={"retry-after": "1"})
         ends = time.monotonic() + seconds
-        self._wait(1)
+        self._waiting += 1
         try:
-            async with asyncio.timeout(seconds):
-                await self._free.acquire()
+            with metrics.QUEUED.track_inprogress():
+                async with asyncio.timeout(seconds):
+                    await self._free.acquire()
         except TimeoutError:
             raise GatewayError(504, "no place was free before the deadline", kind="timeout_error") from None
         finally:
-            self._wait(-1)
+            self._waiting -= 1
         try:
             yield ends
         finally:
@@ -323,7 +349,3 @@ class Places:
     def is_crowded(self) -> bool:
         """Whether any request waits."""
         return self._waiting > 0
-
-    def _wait(self, more: int) -> None:
-        self._waiting += more
-        metrics.QUEUED.inc(more)

@@ -30,19 +30,18 @@ class GatewayError(Exception):
         self._body: dict[str, Any] | None = json.loads(body) if body else None
 
     def payload(self, dialect: Dialect) -> dict[str, Any]:
-        """The error as the dialect has it; the upstream's own where it sent one in that shape."""
+        """Return the upstream's own error if the dialect knows its shape, else ours in the dialect's."""
         told = dialect.error(*self._told)
         if self._body and told.get("type") in (None, self._body.get("type")):
             return self._body
         return {**told, "error": {**told["error"], **self._reply}}
 
     def response(self, dialect: Dialect) -> Response:
-        """The error as a reply."""
         return Response(as_json(self.payload(dialect)), self.status, self.headers, "application/json")
 
 
 def from_upstream(cause: Exception | None, message: str) -> GatewayError:
-    """What became of the upstream, as an error of ours: its own status and words where it had any."""
+    """Return the error for a client: the upstream's status and words, if it sent any."""
     if isinstance(cause, StatusError) and cause.status < 400:
         return GatewayError(502, REDIRECTED, kind="upstream_error", code="redirected")
     if isinstance(cause, StatusError):
@@ -57,7 +56,7 @@ def from_upstream(cause: Exception | None, message: str) -> GatewayError:
 
 
 def message_in(body: bytes) -> str | None:
-    """What an error says where OpenAI and Anthropic have it; None where it has nothing there."""
+    """Return the message of an error in OpenAI's or Anthropic's shape; None if there is none."""
     try:
         message = json.loads(body)["error"]["message"]
     except (ValueError, LookupError, TypeError, RecursionError):

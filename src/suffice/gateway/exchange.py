@@ -1,8 +1,7 @@
-"""What happens to a request.
+"""What happens to a request: facts, as they become known, and the log line that is built from them.
 
-Facts, in the order in which they become known, with the log line built from them; and what becomes of it, as one
-sequence of events: how its vote stands, again and again, and then its end. The end is what the vote elected, or what an
-upstream said, passed back as it is; a GatewayError where there is neither.
+And what becomes of it, as a sequence of events: how its vote stands, again and again, and its end, which is what the
+vote elected, what an upstream said, or a GatewayError.
 """
 
 import asyncio
@@ -123,7 +122,7 @@ class Exchange:
         return under_way.progress() if under_way else None
 
     def log(self, status: int | None = None) -> "RequestLog":
-        """Build the log line of the request, which was answered with this status; None if it is under way."""
+        """Build the log line; without a status while the request is under way."""
         voting, ended = self.last(VoteBegun), self.last(NoReply)
         return RequestLog(
             time=round(time.time(), 3),
@@ -170,7 +169,7 @@ class RequestLog:
         return self.method == "POST" and self.path.startswith("/v1/") and not self.path.startswith("/v1/suffice/")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the line as one flat object, without the questions, answers and errors: those are its `texts`."""
+        """Return the line as one flat object, without its `texts`."""
         plain = {"time": self.time, "method": self.method, "path": self.path, "status": self.status}
         line: dict[str, Any] = {**plain, "seconds": self.seconds, "kind": self.kind}
         if self.asked:
@@ -183,8 +182,12 @@ class RequestLog:
             line["no_vote"] = self.not_voted.why
         if self.voting:
             line |= {"controller": self.voting.controller, "budget": self.voting.budget}
-        if self.counted:
-            line |= self._tokens(self.counted)
+        if counted := self.counted:
+            if counted.prompt_tokens + counted.tokens:
+                line["samples"] = self.asked.samples if self.asked else 1
+            line |= {"prompt_tokens": counted.prompt_tokens, "tokens": counted.tokens}
+            if counted.estimated:
+                line["usage_estimated"] = True
         if self.voted:
             line |= _vote(self.voted.outcome)
         if self.foretold:
@@ -193,19 +196,13 @@ class RequestLog:
 
     @property
     def texts(self) -> dict[str, Any]:
-        """What the line has of questions, answers and errors."""
+        """The question, the answer and the error."""
         told: dict[str, Any] = {}
         if self.voted and self.voted.question is not None:
             told = {"question": self.voted.question, "answer": self.voted.outcome.answer}
         if self.ended and self.ended.error is not None:
             told["error"] = self.ended.error
         return told
-
-    def _tokens(self, counted: Counted) -> dict[str, Any]:
-        samples = self.asked.samples if self.asked else 1
-        line: dict[str, Any] = {"samples": samples} if counted.prompt_tokens + counted.tokens else {}
-        line |= {"prompt_tokens": counted.prompt_tokens, "tokens": counted.tokens}
-        return line | ({"usage_estimated": True} if counted.estimated else {})
 
 
 def _vote(outcome: Outcome) -> dict[str, Any]:
@@ -238,7 +235,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Thought:
-    """A piece of what the model thinks before it says anything: it goes on as the upstream sent it."""
+    """A piece of the model's reasoning, passed on as the upstream sent it."""
 
     piece: bytes
     events: int
@@ -263,28 +260,17 @@ class Passed:
     told: Mapping[str, str] = field(default_factory=dict)
     """Headers of ours."""
 
-    @property
-    def is_stream(self) -> bool:
-        """Whether it is a stream of events that can be read."""
-        headers = dict(self.headers)
-        return headers.get(b"content-type", b"").startswith(b"text/event-stream") and b"content-encoding" not in headers
-
-    @property
-    def has_open_end(self) -> bool:
-        """Whether its length is not told, so that an event may be added."""
-        return b"content-length" not in dict(self.headers)
-
 
 Event = Standing | Thought | Elected | Passed
 Events = AsyncGenerator[Event, None]
 
 
 class CutError(Exception):
-    """A reply that has begun and can't be ended: the connection is closed, and nobody takes it for whole."""
+    """A reply that has begun breaks off: the connection is closed, so that nobody takes it for whole."""
 
 
 class Upcoming(Generic[T]):
-    """The items of an async generator, each of which may be waited for a while, as long as the client is there."""
+    """Waits for the items of an async generator, for some time each, while the client is there."""
 
     def __init__(self, items: AsyncGenerator[T, None], request: Request | None = None) -> None:
         self.ended = False
@@ -302,7 +288,7 @@ class Upcoming(Generic[T]):
         return [task for task in (self._next, self._leaving) if task]
 
     async def next(self, seconds: float = math.inf) -> T | None:
-        """Return the next item; None if it has not come in time, there is none, or the client hangs up meanwhile."""
+        """Return the next item; None after the timeout, at the end, or when the client hangs up."""
         self._next = self._next or asyncio.ensure_future(anext(self._items, None))
         timeout = None if seconds == math.inf else max(0.0, seconds)
         await asyncio.wait(self._tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -313,7 +299,7 @@ class Upcoming(Generic[T]):
         return item
 
     async def rest(self, begun: T) -> AsyncGenerator[T, None]:
-        """Yield `begun` and all that is still to come, without a task for each item, then close."""
+        """Yield `begun` and the remaining items, without a task for each, then close."""
         try:
             yield begun
             if self._next and (item := await self.next()) is not None:
@@ -340,7 +326,7 @@ async def _left(request: Request) -> None:
 
 
 async def end(*tasks: asyncio.Future[Any]) -> None:
-    """Cancel tasks and wait for their end; whoever is cancelled meanwhile does not disturb them."""
+    """Cancel tasks and wait for their end, which being cancelled meanwhile does not disturb."""
     for task in tasks:
         task.cancel()
     if tasks:
@@ -348,7 +334,7 @@ async def end(*tasks: asyncio.Future[Any]) -> None:
 
 
 async def until_done(queue: asyncio.Queue[T | None], task: asyncio.Task[Any]) -> AsyncGenerator[T, None]:
-    """Yield what is put into a queue until a task is done, then raise what it raised; whoever leaves ends the task."""
+    """Yield the items of a queue until a task is done, and raise what it raised. Closing cancels it."""
     task.add_done_callback(lambda _: queue.put_nowait(None))
     try:
         while (item := await queue.get()) is not None:

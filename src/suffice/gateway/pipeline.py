@@ -41,8 +41,7 @@ from suffice.gateway.requests.options import Policies
 from suffice.gateway.requests.parse import ParsedRequest, Route, as_panel, as_voter, parse, route_of
 from suffice.gateway.settings import Settings
 from suffice.gateway.votes.learning import ONCE, Learning
-from suffice.gateway.votes.scout import Scout, Scouted
-from suffice.gateway.votes.shadow import Shadow
+from suffice.gateway.votes.scout import Scout, Scouted, Shadow
 from suffice.live import Moment, Outcome
 from suffice.live.dialects import Dialect
 from suffice.live.servers.server import Server
@@ -67,11 +66,11 @@ class Pipeline:
         self.upstreams: Upstreams  # these while it is open: what they need belongs to an event loop
         self.learning: Learning
         self.assurance: Assurance | None = None
-        """What says how probable it is that answers are right, where there is a calibration."""
+        """The calibrations in force, if there are any."""
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Answer requests in here, by what was learned before, and keep what is learned."""
+        """Answer requests in here; load what was learned before, and keep what is learned."""
         async with AsyncExitStack() as closing:
             self.upstreams = Upstreams(self.settings)
             closing.push_async_callback(self.upstreams.close)
@@ -104,7 +103,7 @@ class Pipeline:
         return await render_whole(events, exchange.request)
 
     async def draw(self, parsed: ParsedRequest, route: Route, exchange: Exchange) -> Events:
-        """What becomes of a request; it has a place until the end, and until what is passed back has passed."""
+        """Yield what becomes of a request. It keeps its place until the reply has been sent."""
         async with self.places.hold(parsed.options.deadline_seconds) as ends:
             if route.kind == "relay" and not parsed.panel:
                 yield await self._relay(parsed, route, exchange, ends)
@@ -137,7 +136,7 @@ class Pipeline:
     async def _scout(
         self, parsed: ParsedRequest, route: Route, server: Server, exchange: Exchange, tell: Callable[[Thought], None]
     ) -> Scouted:
-        """What a single draw brings; of a panel that of its first voter, or where its server is dead, of the next."""
+        """Send a single draw; of a panel to the first voter, and if its server is dead, to the next."""
         hold = self._hold_seconds if route.kind == "scout" else None
         if parsed.panel is None:
             return await Scout(parsed, server, self.upstreams, exchange, tell, hold).send()
@@ -162,7 +161,7 @@ class Pipeline:
 
     @property
     def _hold_seconds(self) -> float:
-        """How long streams are held; an operator who says what answers look like wants votes, however long it takes."""
+        """The longest that a stream is held: for ever, if the operator says what answers look like."""
         return self.settings.hold_seconds if self.settings.answer == "auto" else math.inf
 
     def _alone(self, parsed: ParsedRequest, route: Route, scouted: Scouted, exchange: Exchange) -> Passed:
@@ -175,7 +174,7 @@ class Pipeline:
     async def _vote(
         self, parsed: ParsedRequest, route: Route, server: Server, exchange: Exchange, scouted: Scouted | None
     ) -> Events:
-        """Yield how a vote stands, where that is told, and what it came to. A scout counts as its first draw."""
+        """Yield how a vote stands, for streams, and its end. A scout counts as its first draw."""
         options = parsed.options
         key = self.learning.key(parsed.client.model, options.topic)
         controller = self.learning.controller(key, options.voting.controller, options.budget, options.learn)
@@ -225,7 +224,7 @@ class Pipeline:
     async def _hold(
         self, vote: Vote, scout: Sample | None, parsed: ParsedRequest, server: Server, exchange: Exchange
     ) -> Outcome:
-        """Hold a vote to its end; whatever that is, it is measured and logged."""
+        """Hold a vote to its end, which is measured and logged in any case."""
         metrics.IN_PROGRESS.inc()
         outcome: Outcome | None = None
         try:
@@ -266,7 +265,7 @@ def _seed(parsed: ParsedRequest) -> int | None:
 
 
 def _unsure(reply: str, risk: float | None, told: dict[str, str]) -> GatewayError:
-    """What is said instead of an answer that is not sure enough; feedback may name it all the same."""
+    """Return the error instead of an answer that is not sure enough, with an id for feedback."""
     message = f"the answer is not sure enough for a risk of {risk:g}: ask elsewhere"
     return GatewayError(422, message, code="unsure", headers={**told, "x-suffice-reply": reply}, reply=reply)
 

@@ -18,7 +18,7 @@ from suffice.live import Moment, Outcome
 from suffice.live.dialects.base import as_json, usage_of_all
 
 TICK, WATCHED_TICK = 1.0, 0.25
-"""How many seconds the stream of a vote has nothing to say at most, and how often whoever watches is told."""
+"""Seconds between two events of a vote's stream at most, and for a client that watches."""
 
 QUICK = 0.05
 """A vote that ends within so many seconds has its headers in a stream too."""
@@ -30,7 +30,7 @@ _STREAM = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
 async def render_whole(events: Events, request: Request) -> Response:
-    """The reply when it is whole; one that is passed back is sent on as it arrives."""
+    """Return the elected reply, or stream the one that is passed back."""
     coming = Upcoming(events, request)
     try:
         while isinstance(event := await coming.next(), Standing | Thought):
@@ -80,7 +80,7 @@ async def render_stream(events: Events, exchange: Exchange, parsed: ParsedReques
 async def _told(
     begun: list[Event | None], coming: Upcoming[Event], exchange: Exchange, parsed: ParsedRequest, heartbeat: float
 ) -> AsyncGenerator[bytes, None]:
-    """What has begun and what is yet to come, as a stream; where nothing comes for a heartbeat, it says so."""
+    """Stream the events that there are, then those to come; after a silent heartbeat, a comment."""
     waiting, thoughts = deque(begun), 0
     try:
         while True:
@@ -109,7 +109,7 @@ async def _told(
 
 
 class RelayedResponse(StreamingResponse):
-    """A reply that is passed back as it arrives; where it is cut, the connection is."""
+    """A reply that is passed back as it arrives. If it is cut, the connection is closed."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass it back."""
@@ -161,7 +161,7 @@ def _comment(facts: Mapping[str, Any]) -> bytes:
 
 
 def reply_of(parsed: ParsedRequest, outcome: Outcome) -> dict[str, Any]:
-    """What a vote came to, in the client's dialect: what the elected response says, and how it was elected."""
+    """Return the elected response as a reply in the client's dialect, with the facts of the vote."""
     dialect = parsed.dialect
     chosen = outcome.response or outcome.responses[0]
     if outcome.composed:

@@ -29,7 +29,7 @@ SETTINGS = "SUFFICE_GATEWAY"
 """The variable by which workers get their settings; there is no secret among them."""
 
 KEEP_ALIVE_SECONDS = 75
-"""Longer than clients and proxies keep idle connections, so that they close them first."""
+"""Longer than clients and proxies keep idle connections: they close them first."""
 
 FLUSH_SECONDS = 1
 """Time to send the last replies after `drain_seconds`."""
@@ -41,7 +41,7 @@ BACKLOG = 4096
 
 
 class DrainingServer(uvicorn.Server):
-    """uvicorn's server, which at its end answers whoever has connected: else their connections would be reset."""
+    """uvicorn's server; at its end it answers those who have connected, instead of a reset."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept the connections that wait, then no more, and give them time to send their request."""
@@ -70,7 +70,6 @@ class Worker(multiprocess.Process):
 
     @property
     def server(self) -> uvicorn.Server:
-        """The server of the worker's process."""
         self._server = self._server or DrainingServer(self.config)
         return self._server
 
@@ -79,10 +78,9 @@ multiprocess.Process = Worker  # type: ignore[misc]  # uvicorn has no option for
 
 
 class Workers(multiprocess.Multiprocess):
-    """uvicorn's workers. At the end the parent stops listening, so that no connection waits for nobody."""
+    """uvicorn's workers. At the end the parent stops listening: nobody would answer."""
 
     def terminate_all(self) -> None:
-        """End the workers."""
         super().terminate_all()
         for one in self.sockets:
             one.close()

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -32,7 +33,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class ClientPolicy(Options):
-    """What a key, a model or both of them change; None where it says nothing. Names may be patterns, as `qwen*`.
+    """The settings of a key, a model or both; None leaves one as it is. Names may be patterns: `qwen*`.
 
     >>> ClientPolicy(model="qwen*", budget=8).fits("ann", "qwen3"), ClientPolicy(key="bob").fits("ann", "qwen3")
     (True, False)
@@ -68,11 +69,6 @@ _FOR = ("key", "model")
 
 
 def read_policies(given: Any) -> tuple[ClientPolicy, ...]:
-    """Read policies that are tables.
-
-    >>> read_policies([{"model": "qwen*", "vote": "shadow"}])[0].changes
-    {'vote': 'shadow'}
-    """
     if not isinstance(given, Sequence) or not all(isinstance(one, Mapping | ClientPolicy) for one in given):
         raise OptionError("must be tables: [[policy]]", "policy")
     return tuple(one if isinstance(one, ClientPolicy) else _policy(one) for one in given)
@@ -249,7 +245,7 @@ class Settings(Options):
 
     @cached_property
     def calibrations(self) -> "Sequence[AppliedCalibration]":
-        """What says how probable it is that an answer is right, each for a model and a topic, or for all."""
+        """The calibrations, each for a model and a topic, or for all."""
         given = self.right if isinstance(self.right, list | tuple) else [{"file": self.right}] if self.right else []
         return [_calibration(one) for one in given]
 
@@ -262,14 +258,9 @@ class Settings(Options):
         own = ["budget", "answer", "elect", "signals", "deadline_seconds", "patience", "retries", "timeout_seconds"]
         return Sampling(**votes, **{name: getattr(self, name) for name in own})
 
-    @cached_property
-    def most_draws(self) -> int:
-        """The largest budget that a request may have."""
-        return self.max_budget or self.budget
-
     @property
     def targets(self) -> tuple[Target, ...]:
-        """The upstreams, and those of voters that have their own, for these alone."""
+        """The upstreams, then those of single voters."""
         read = read_targets(self.upstream, "upstream")
         voters = self.voters.voters if self.voters else ()
         apart = (voter.target for voter in voters if voter.target)
@@ -314,11 +305,10 @@ def _calibration(given: Any) -> AppliedCalibration:
 
 def _check_folder(folder: Path) -> None:
     """Refuse a folder that nothing can be kept in."""
-    try:
+    writable = False
+    with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK)
-    except OSError:
-        writable = False
     if not writable:
         raise OptionError(f"{folder}: nothing can be kept there; name another folder", "state")
 

@@ -96,21 +96,21 @@ def _asked(controller: Controller, tally: Tally) -> int:
 
 
 def _check_decision(controller: Controller, tally: Tally) -> None:
+    def refuse(holds: bool, rule: str) -> None:
+        if holds:
+            raise _fault(controller, rule, tally)
+
     before = _seen(tally)
     asked = _asked(controller, tally)
-    if _seen(tally) != before:
-        raise _fault(controller, "must leave the tally as it is, and changed it", tally)
-    if (again := _asked(controller, tally)) != asked:
-        raise _fault(controller, f"must decide the same again, and asked for {asked} and then {again}", tally)
-    if (other := _asked(controller, _renamed(tally))) != asked:
-        rule = "must not depend on what answers are called"
-        raise _fault(controller, f"{rule}: with other names it asked for {other} instead of {asked}", tally)
+    refuse(_seen(tally) != before, "must leave the tally as it is, and changed it")
+    again = _asked(controller, tally)
+    refuse(again != asked, f"must decide the same again, and asked for {asked} and then {again}")
+    other = _asked(controller, _renamed(tally))
+    rule = "must not depend on what answers are called: with other names it asked for"
+    refuse(other != asked, f"{rule} {other} instead of {asked}")
     if isinstance(controller, ArrayController):
         (arrays,) = controller.next_rounds(Tallies.of(tally)).tolist()
-        if arrays != asked:
-            raise _fault(
-                controller, f"must decide alike by arrays, which asked for {arrays}, and alone: {asked}", tally
-            )
+        refuse(arrays != asked, f"must decide alike by arrays, which asked for {arrays}, and alone: {asked}")
 
 
 def _check_replay(controller: Controller, pool: Pool) -> None:
@@ -138,9 +138,8 @@ def _check_saved(controller: SavedController, pool: Pool) -> None:
             run(one.for_question(question_random(SEED, question.id)), question.answers) for one in (controller, loaded)
         )
         if before.round_ends != after.round_ends:
-            raise _fault(
-                controller, f"must decide the same once saved and loaded, and its file drew {after.draws}", before
-            )
+            rule = f"must decide the same once saved and loaded, and its file drew {after.draws}"
+            raise _fault(controller, rule, before)
 
 
 def _seen(tally: Tally) -> Any:

@@ -82,16 +82,16 @@ def message(text: str | None, *blocks: dict[str, Any], tokens: int = 10, prompt_
 
 def reply_at(path: str, texts: Sequence[str | None]) -> dict[str, Any]:
     """What a server replies at a path, which says the texts."""
-    if _ends(path, "/responses"):
+    if path.endswith("/responses"):
         return response(texts[0])
-    return message(texts[0]) if _ends(path, "/messages") else completion(texts)
+    return message(texts[0]) if path.endswith("/messages") else completion(texts)
 
 
 def stream_at(path: str, reply: dict[str, Any]) -> Stream:
     """The same as a stream: of a chat completion, its first choice."""
-    if _ends(path, "/responses"):
+    if path.endswith("/responses"):
         return _response_stream(reply)
-    return _message_stream(reply) if _ends(path, "/messages") else _chat_stream(reply)
+    return _message_stream(reply) if path.endswith("/messages") else _chat_stream(reply)
 
 
 def with_logprobs(
@@ -113,10 +113,6 @@ def with_logprobs(
         for part in item.get("content", ()):
             part["logprobs"] = tokens(part["text"])
     return reply
-
-
-def _ends(path: str, end: str) -> bool:
-    return path.partition("?")[0].endswith(end)
 
 
 def _words(text: str | None) -> list[str]:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from suffice.testing.replies import reply_at, stream_at, with_logprobs
+from suffice.testing.replies import Stream, reply_at, stream_at, with_logprobs
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,10 @@ class FakeServer(AbstractContextManager["FakeServer"]):
             writer.write(_http(Reply({"object": "list", "data": models}) if models else Reply({}, 401)))
             return True
         path = head[0].split()[1]
-        request = _object(body) if headers.get("content-type", "application/json") == "application/json" else {}
+        request: dict[str, Any] = {}
+        with suppress(ValueError, RecursionError):
+            request = json.loads(body)
+        request = request if isinstance(request, dict) else {}
         number = self.served
         self.served += 1
         if self._remember:
@@ -147,38 +150,43 @@ class FakeServer(AbstractContextManager["FakeServer"]):
         self.in_flight += draws
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
+            where, _, _ = path.partition("?")
             reply = self._script(request, number)
             if isinstance(reply, str):
                 reply = [reply] * draws
             if not isinstance(reply, Reply):
-                reply = Reply(with_logprobs(reply_at(path, reply), request, self._logprob))
+                reply = Reply(with_logprobs(reply_at(where, reply), request, self._logprob))
             if self._streams and request.get("stream") and isinstance(reply.body, dict) and reply.status == 200:
-                return await self._stream(reader, writer, reply, path)
-            if await _left(reader, reply.delay):
-                self.hung_up += 1
-                return False
-            return await self._send(writer, reply)
+                return await self._stream(reader, writer, reply, stream_at(where, reply.body))
+            return not await self._left(reader, reply.delay) and await self._send(writer, reply)
         finally:
             self.in_flight -= draws
 
     async def _stream(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, reply: Reply, path: str
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, reply: Reply, stream: Stream
     ) -> bool:
         """Send the first choice word by word, which takes as long as the reply's delay, and then the usage."""
-        assert isinstance(reply.body, dict)  # noqa: S101
-        before, pieces, after = stream_at(path, reply.body)
+        before, pieces, after = stream
         writer.write(b"HTTP/1.1 200 -\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
         writer.write(before)
         for place, piece in enumerate(pieces):
             if reply.dropped and place >= len(pieces) // 2:
                 return False
-            if await _left(reader, reply.delay / len(pieces)):
-                self.hung_up += 1
+            if await self._left(reader, reply.delay / len(pieces)):
                 return False
             writer.write(piece)
             self.generated += 1
         writer.write(after)
         await writer.drain()
+        return False
+
+    async def _left(self, reader: asyncio.StreamReader, delay: float) -> bool:
+        """Wait, and tell whether the client went away meanwhile."""
+        if delay > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(reader.read(1), delay)
+                self.hung_up += 1
+                return True
         return False
 
     async def _send(self, writer: asyncio.StreamWriter, reply: Reply) -> bool:
@@ -195,23 +203,6 @@ class FakeServer(AbstractContextManager["FakeServer"]):
         writer.write(data[: len(data) // 2] if reply.dropped else data)
         await writer.drain()
         return not reply.dropped
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    with suppress(ValueError, RecursionError):
-        read = json.loads(body)
-        return read if isinstance(read, dict) else {}
-    return {}
-
-
-async def _left(reader: asyncio.StreamReader, delay: float) -> bool:
-    """Wait, and tell whether the client went away meanwhile."""
-    if delay <= 0:
-        return False
-    with suppress(TimeoutError):
-        await asyncio.wait_for(reader.read(1), delay)
-        return True
-    return False
 
 
 def _http(reply: Reply) -> bytes:

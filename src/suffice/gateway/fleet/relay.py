@@ -14,6 +14,7 @@ from suffice.gateway.fleet.upstreams import REDIRECTS, Upstreams, pieces_of
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.replies import ReplyReader
 from suffice.live.dialects import CHAT, Dialect
+from suffice.live.servers.hosts import Fleet
 from suffice.live.servers.retry import PausedError, StatusError, TooLongError
 from suffice.live.servers.server import DrawError
 from suffice.live.tracing import TRACING, UNTRACED, Span
@@ -35,7 +36,7 @@ async def relay(
     Without a model it goes to the first upstream: it may be about something that only that one keeps.
     """
     dialect = CHAT if dialect is None and path.endswith("/completions") else dialect
-    fleet = upstreams.first if model is None else None
+    fleet = Fleet(upstreams.fleet.hosts[:1]) if model is None else None
     server = upstreams.server(exchange.request, CHAT, model, ends, fleet=fleet)
     span = TRACING.begin("relay", {"model": model and model[:200]}, role="relay")
     span.set({"url.path": path[:200]})
@@ -54,19 +55,16 @@ async def relay(
         cause = error.cause
         if not isinstance(cause, StatusError) or isinstance(cause, PausedError) or cause.status in REDIRECTS:
             raise from_upstream(cause, str(error)) from None
-        return _error_passed_back(cause)
+        # It goes back as the upstream told it, less its key and its address.
+        left_out = ("content-length", "content-encoding")
+        told = [(name.encode(), text.encode("latin-1")) for name, text in cause.headers.items() if name not in left_out]
+        length = (b"content-length", b"%d" % len(cause.body))
+        return Passed(cause.status, [length, *back(told)], whole(cause.body))
     finally:
         metrics.RETRIES.inc(server.question.retried)
     span.replied(reply.status)
     passed = Passed(reply.status, back(reply.raw_headers), pieces_of(reply, bounded=False))
     return replace(passed, pieces=in_time(passed, seconds, exchange, dialect, span))
-
-
-def _error_passed_back(error: StatusError) -> Passed:
-    """Return an error as the upstream told it, without its key and its address."""
-    left_out = ("content-length", "content-encoding")
-    told = [(name.encode(), value.encode("latin-1")) for name, value in error.headers.items() if name not in left_out]
-    return Passed(error.status, [(b"content-length", b"%d" % len(error.body)), *back(told)], whole(error.body))
 
 
 async def whole(body: bytes) -> AsyncGenerator[bytes, None]:
@@ -89,8 +87,10 @@ async def in_time(
     A stream that is late, breaks off or ends before its response does has an error event at its end, in the dialect;
     where it can't have one the connection is cut.
     """
-    streamed = dialect if passed.is_stream else None
-    telling = streamed if passed.has_open_end else None
+    headers = dict(passed.headers)
+    has_events = headers.get(b"content-type", b"").startswith(b"text/event-stream")
+    streamed = dialect if has_events and b"content-encoding" not in headers else None
+    telling = streamed if b"content-length" not in headers else None
     reader = ReplyReader(streamed)
     try:
         async with aclosing(passed.pieces):
@@ -105,7 +105,7 @@ async def in_time(
         exchange.add(NoReply("error", error.brief))
         if telling is None:
             raise CutError from None
-        yield (b"" if reader.is_between else b"\n\n") + telling.error_event(error.payload(telling))
+        yield (b"\n\n" if reader.decoder.rest else b"") + telling.error_event(error.payload(telling))
     finally:
         usage, estimated = reader.usage(estimate=dialect is not None)
         exchange.add(Counted(usage.prompt or 0, usage.completion or 0, estimated))

@@ -1,4 +1,4 @@
-"""The upstreams: which of them a request goes to, and how it is sent there with its key, draws for votes above all."""
+"""The upstreams: which one gets a request, and how it is sent there."""
 
 import asyncio
 import json
@@ -7,6 +7,7 @@ import time
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from functools import cache
 from math import inf
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from yarl import URL
 
+from suffice.gateway.door import KEY_HEADERS
 from suffice.gateway.errors import REDIRECTED, message_in
 from suffice.gateway.operations import metrics
 from suffice.gateway.settings import LOOPBACK, Settings
@@ -38,14 +40,13 @@ _NOT_PASSED_ON = {
 }  # fmt: skip
 
 REDIRECTS = (301, 302, 303, 307, 308)
-"""Statuses with which an upstream names another address, which is nobody's business."""
 
 PROBE_SECONDS = 5.0
 
 SLACK_SECONDS = 0.05  # after a deadline: whoever waits for the beginning of a reply reports it first
 
 WATCH_SECONDS = 0.1
-"""How often it is seen to that those who are set aside are probed in time."""
+"""Seconds between two looks at the upstreams that are set aside."""
 
 
 class Upstream:
@@ -63,7 +64,7 @@ class Upstream:
         self._settings = settings
         self._in_flight = metrics.UPSTREAM_IN_FLIGHT.labels(name)
 
-    def poster(self, request: Request, encoder: "Encoder") -> Post:
+    def poster(self, request: Request, known: "Known") -> Post:
         """Sends draws, with what the client sent along."""
         headers = self._headers(request.headers)
         headers["content-type"], headers["accept-encoding"] = "application/json", "identity"
@@ -76,7 +77,7 @@ class Upstream:
             metrics.IN_FLIGHT.inc(draws)
             self._in_flight.inc(draws)
             try:
-                reply = await self._send("POST", self._url(path, request), encoder.pieces(draw), headers)
+                reply = await self._send("POST", self._url(path, request), encoded(draw, known), headers)
                 encoding = reply.headers.get("content-encoding", "")
                 async with aclosing(pieces_of(reply)) as chunks:
                     async for chunk in chunks:
@@ -93,7 +94,7 @@ class Upstream:
         return post
 
     async def models(self) -> tuple[int, dict[str, Any]]:
-        """What it says when it is asked for its models: the status, and the object if it is one; 0 for no reply."""
+        """Ask for its models: the status, 0 for no reply, and the object, if it is one."""
         limit = aiohttp.ClientTimeout(total=PROBE_SECONDS)
         headers = self._headers()
         headers["accept-encoding"] = "identity"
@@ -107,12 +108,9 @@ class Upstream:
     async def open(
         self, request: Request, path: str, content: bytes, ends: float, *, plain: bool = False
     ) -> aiohttp.ClientResponse:
-        """Send a request on as it is, and wait for the beginning of the reply; `plain` where it must not be packed.
+        """Send a request on as it is; return the reply when it begins, which is `plain` if it must not be compressed.
 
-        The reply can be read until the deadline.
-
-        Raises:
-            StatusError: If the reply is an error, or names another address.
+        An error, or the address of another server, raises a StatusError. The body can be read until the deadline.
         """
         headers = self._headers(request.headers)
         if plain:
@@ -137,15 +135,12 @@ class Upstream:
         body = b"".join([piece async for piece in pieces_of(reply)])
         if reply.status < 400:
             raise StatusError(reply.status, REDIRECTED, {})
-        clean = self._clean(unpacked(body, reply.headers.get("content-encoding", "")))
+        words = unpacked(body, reply.headers.get("content-encoding", "")).decode("utf-8", "surrogateescape")
+        without = self._address.sub(self.host.name, masked(words, self.key))  # our key and our address
+        clean = without.encode("utf-8", "surrogateescape")
         shown = clean[:200].decode(errors="replace")
         told = {name.lower(): value for name, value in reply.headers.items()}
         raise StatusError(reply.status, message_in(clean) or f"status {reply.status}: {shown}", told, clean)
-
-    def _clean(self, body: bytes) -> bytes:
-        """The upstream's own words, without its key and its address."""
-        text = masked(body.decode("utf-8", "surrogateescape"), self.key)
-        return self._address.sub(self.host.name, text).encode("utf-8", "surrogateescape")
 
     def _url(self, path: str, request: Request) -> URL:
         base, query = self._base_url, request.scope["query_string"].decode()
@@ -154,7 +149,7 @@ class Upstream:
         return URL(f"{base}{path}" + (f"?{query}" if query else ""), encoded=True)
 
     def _headers(self, headers: Headers | None = None) -> CIMultiDict[str]:
-        """What is sent along, repeated headers and all, with the upstream's own key."""
+        """Return the client's headers, also repeated ones, with the upstream's key."""
         headers = headers or Headers()
         named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
         kept = CIMultiDict(
@@ -183,7 +178,6 @@ class Upstreams:
         ]
         self.by_host = {one.host: one for one in upstreams}
         self.fleet = Fleet(list(self.by_host))
-        self.first = Fleet(self.fleet.hosts[:1])
         self._retry = RetryPolicy(settings.retries, interactive=True)
         self._watching = asyncio.create_task(self._watch())
 
@@ -213,10 +207,10 @@ class Upstreams:
     ) -> Server:
         """The upstreams, or some of them, as one question draws from them."""
         settings = self._settings
-        encoder = Encoder()
+        known: Known = {}
         return Server(
             fleet or self.fleet,
-            lambda host: self.by_host[host].poster(request, encoder),
+            cache(lambda host: self.by_host[host].poster(request, known)),
             Limiter(min(settings.fan_out, settings.max_draws)),
             dialect,
             self._retry.for_patience(settings.patience if patience is None else patience),
@@ -240,7 +234,7 @@ class Upstreams:
                 task.cancel()
 
     async def models(self) -> Response | None:
-        """All models of all upstreams that answer; None where one alone can tell, or none does."""
+        """List the models of all upstreams; None if there is one upstream, or none answers."""
         panel = self._settings.voters
         if len(self.by_host) == 1 and not panel:
             return None
@@ -258,7 +252,7 @@ class Upstreams:
         return Response(as_json({"object": "list", "data": list(union.values())}), media_type="application/json")
 
     def summary(self) -> list[dict[str, Any]]:
-        """How the upstreams stand, by number: their addresses are nobody's business."""
+        """Return the state of the upstreams, by number: clients see no addresses."""
         return [{"name": host.name, "healthy": not host.is_aside, "in_flight": host.load} for host in self.by_host]
 
     async def _watch(self) -> None:
@@ -272,7 +266,7 @@ class Upstreams:
 
     @staticmethod
     async def _probe(upstream: Upstream) -> None:
-        """Whether an upstream is there again; one that has no list of models says so all the same."""
+        """Try an upstream that is set aside; to have no list of models is an answer too."""
         status, _ = await upstream.models()
         if 0 < status < 500 and status not in (401, 403, 429):
             upstream.host.take_back()
@@ -280,20 +274,17 @@ class Upstreams:
             upstream.host.set_aside()
 
 
-_KEY_HEADERS = ("x-api-key", "api-key")
-
-
 def _credentials(headers: Mapping[str, str], key: str, forward: bool) -> dict[str, str]:
-    """What the upstream is shown: its own key where the client put one, or the client's where that is passed on."""
+    """Put the upstream's key where the client's was, or with `forward` the client's own."""
     if forward:
-        return {name: headers[name] for name in ("authorization", *_KEY_HEADERS) if name in headers}
+        return {name: headers[name] for name in ("authorization", *KEY_HEADERS) if name in headers}
     anthropic = {"x-api-key"} if "anthropic-version" in headers else set()
-    places = [name for name in _KEY_HEADERS if name in headers or name in anthropic]
+    places = [name for name in KEY_HEADERS if name in headers or name in anthropic]
     return {"authorization": f"Bearer {key}", **dict.fromkeys(places, key)}
 
 
 def _data(pieces: Sequence[bytes], headers: CIMultiDict[str]) -> tuple[Any, CIMultiDict[str]]:
-    """What is sent, and with which headers: what is long goes out slice by slice, and says how long it is."""
+    """Return the body and its headers; a long body is sent in slices, with its length."""
     length = sum(map(len, pieces))
     if length <= SLICE:
         return b"".join(pieces), headers
@@ -303,7 +294,7 @@ def _data(pieces: Sequence[bytes], headers: CIMultiDict[str]) -> tuple[Any, CIMu
 
 
 def _address(base_url: str) -> re.Pattern[str]:
-    """How a text may name an upstream: with its port, or by a name that is no common word."""
+    """Match the address of an upstream: with its port, or by a name that is no common word."""
     parts = urlsplit(base_url)
     host = parts.hostname or ""
     shown = f"[{host}]" if ":" in host else host
@@ -313,7 +304,7 @@ def _address(base_url: str) -> re.Pattern[str]:
 
 
 def our_error(error: Exception) -> Exception:
-    """What the HTTP library raised, as an error of ours; it names no host, for clients are told."""
+    """Return an error of aiohttp as one of ours, which names no host."""
     if isinstance(error, asyncio.TimeoutError):
         return TimeoutError("no reply in time")
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -322,7 +313,7 @@ def our_error(error: Exception) -> Exception:
 
 
 async def pieces_of(reply: aiohttp.ClientResponse, *, bounded: bool = True) -> AsyncGenerator[bytes, None]:
-    """The body as it arrives, if it is not too long; whoever stops reading hangs up."""
+    """Yield the body as it arrives, if it is not too long; to stop reading closes the connection."""
     size = 0
     try:
         async for chunk in reply.content.iter_any():
@@ -337,7 +328,7 @@ async def pieces_of(reply: aiohttp.ClientResponse, *, bounded: bool = True) -> A
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:
-    """The body of a server that compresses though it was asked not to."""
+    """Unpack the body of a server that compresses though it was asked not to."""
     try:
         return zlib.decompress(body, 47) if encoding.strip().lower() in ("gzip", "deflate") else body
     except zlib.error:
@@ -345,38 +336,34 @@ def unpacked(body: bytes, encoding: str) -> bytes:
 
 
 SLICE = 1 << 16
-"""A long body is sent in pieces of so many bytes, so that no connection keeps a copy of the whole."""
+"""Bytes of a piece of a long body: no connection keeps a copy of the whole."""
 
 
-class Encoder:
-    """Encodes requests that differ in little, a number of draws or a seed, and shares the rest between them.
+Known = dict[str, tuple[Any, bytes]]
+"""Members of a request by name: the value, and its JSON."""
 
-    >>> encoder, messages = Encoder(), [{"role": "user", "content": "What is 6 * 7?"}]
-    >>> first, second = (encoder.pieces({"messages": messages, "n": draws}) for draws in (4, 8))
+
+def encoded(body: Mapping[str, Any], known: Known) -> list[bytes]:
+    """Encode an object in pieces. Draws of a question differ in little, as in a seed: they share what is known.
+
+    >>> known, messages = {}, [{"role": "user", "content": "What is 6 * 7?"}]
+    >>> first, second = (encoded({"messages": messages, "n": draws}, known) for draws in (4, 8))
     >>> b"".join(second)
     b'{"messages": [{"role": "user", "content": "What is 6 * 7?"}], "n": 8}'
     >>> first[1] is second[1]
     True
     """
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[Any, bytes]] = {}
-
-    def pieces(self, body: Mapping[str, Any]) -> list[bytes]:
-        """The bytes of an object, in pieces."""
-        pieces = []
-        before = b"{"
-        for name, value in body.items():
-            known = self._known.get(name)
-            if known is None or known[0] is not value:
-                known = self._known[name] = value, json.dumps(value).encode()
-            pieces += [before + json.dumps(name).encode() + b": ", known[1]]
-            before = b", "
-        return [*pieces, b"}" if body else b"{}"]
+    pieces = []
+    before = b"{"
+    for name, value in body.items():
+        if name not in known or known[name][0] is not value:
+            known[name] = value, json.dumps(value).encode()
+        pieces += [before + json.dumps(name).encode() + b": ", known[name][1]]
+        before = b", "
+    return [*pieces, b"}" if body else b"{}"]
 
 
 async def _sent(pieces: Sequence[bytes]) -> AsyncIterator[memoryview]:
-    """The same bytes, in slices that are short, for whoever sends them one after the other."""
     for piece in pieces:
         view = memoryview(piece)
         for start in range(0, len(view), SLICE):

@@ -1,4 +1,4 @@
-"""The tokens of requests, and what votes take over one response, by model, key and evidence."""
+"""The tokens of requests, and those over one response, by model, key and evidence."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -11,17 +11,12 @@ from suffice.live.outcome import with_prompts
 from suffice.planning.promises import OverOneCap
 
 MOST_GROUPS = 200
-"""So many models, keys and kinds are told apart; clients may name any number of models."""
+"""The most groups that are told apart: clients may name any number of models."""
 
 
 @dataclass(frozen=True)
 class Spending:
-    """What some requests took, in the words of their lines in the log.
-
-    >>> Spending(requests=1, tokens=10) + Spending(requests=1, votes=1, tokens=40, over_one_tokens=30)
-    ... # doctest: +ELLIPSIS
-    Spending(requests=2, votes=1, changed=0, samples=0, tokens=50, over_one_samples=0, over_one_tokens=30, ...)
-    """
+    """What some requests took, in the words of their lines in the log."""
 
     requests: int = 0
     votes: int = 0
@@ -39,7 +34,7 @@ class Spending:
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> "Spending":
-        """Of one request; a vote is one whether or not its client stayed for the answer."""
+        """Read a line of the log; a cancelled vote is a vote too."""
         told = {name: entry[name] for name in _NAMES if entry.get(name) is not None}
         return cls(**{**told, "requests": 1, "votes": int("over_one_samples" in entry)})
 
@@ -47,14 +42,17 @@ class Spending:
         return Spending(*map(add, _numbers(self), _numbers(other)))
 
     @property
+    def most_tokens_over_one(self) -> int:
+        """The tokens over one response; in the shadow, those expected."""
+        return max(self.over_one_tokens, self.expected_tokens - self.tokens)
+
+    @property
     def once_tokens(self) -> int:
         """What one response to each would have taken."""
         return self.tokens - self.over_one_tokens
 
-    @property
-    def most_tokens_over_one(self) -> int:
-        """What was spent over one response, or would be where they are in the shadow."""
-        return max(self.over_one_tokens, self.expected_tokens - self.tokens)
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "once_tokens": self.once_tokens}
 
     def __str__(self) -> str:
         """What it cost and what it brought, in a sentence.
@@ -115,12 +113,12 @@ class SpendingByGroup:
     cap: OverOneCap | None = None
     groups: dict[Group, Spending] = field(default_factory=dict)
     asked_for: Spending = field(default_factory=Spending)
-    """What votes took that clients asked for, or named a budget for: what is saved is saved of that."""
+    """Votes that clients asked for, or named a budget for: only these save anything."""
     shadowed: Spending = field(default_factory=Spending)
     """What requests in the shadow took, and would have taken."""
 
     def add(self, entry: Mapping[str, Any]) -> None:
-        """Count a request that took tokens, or a vote where nobody tells them, by its line in the log."""
+        """Count a request that took tokens, or a vote, by its line in the log."""
         if not (entry.get("tokens") or entry.get("over_one_samples")):
             return
         spent = Spending.of(entry)
@@ -137,21 +135,25 @@ class SpendingByGroup:
         if "would_vote" in entry:
             self.shadowed += spent
 
-    def total(self) -> dict[str, Any]:
-        """All of it."""
-        return _told(sum(self.groups.values(), start=Spending()))
+    @property
+    def total(self) -> Spending:
+        return sum(self.groups.values(), start=Spending())
 
     def summary(self, caller: str | None) -> dict[str, Any]:
-        """Return it in sentences, and by group, the dearest first: if keys are asked for, the caller's own groups."""
-        groups = {group: spent for group, spent in self.groups.items() if caller in (None, group[1])}
-        dearest = sorted(groups, key=lambda group: groups[group].most_tokens_over_one, reverse=True)
+        """Return sentences, and the groups, the dearest first: with keys, the caller's alone."""
+        own = [(group, spent) for group, spent in self.groups.items() if caller in (None, group[1])]
+        own.sort(key=lambda row: row[1].most_tokens_over_one, reverse=True)
         rows = [
-            {"model": model, "key": key, "evidence": evidence, **_told(groups[model, key, evidence])}
-            for model, key, evidence in dearest
+            {"model": model, "key": key, "evidence": evidence, **spent.to_json()}
+            for (model, key, evidence), spent in own
         ]
-        said = str(sum(self.groups.values(), start=Spending()))
-        sentences = {"said": said, "savings": self.asked_for.savings, "shadow": self.shadowed.foretold}
-        return {**sentences, "cap": _of_cap(self.cap) if self.cap else "", "groups": rows}
+        return {
+            "said": str(self.total),
+            "savings": self.asked_for.savings,
+            "shadow": self.shadowed.foretold,
+            "cap": _of_cap(self.cap) if self.cap else "",
+            "groups": rows,
+        }
 
 
 def _of_cap(cap: OverOneCap) -> str:
@@ -165,7 +167,7 @@ _models: set[str] = set()
 
 
 def model_label(model: str | None) -> str:
-    """A model's name as a label; clients may name any number of them, of which the first have their own."""
+    """Return a model's label; after the first `MOST_MODELS` names it is "other"."""
     name = (model or "")[:100].encode(errors="replace").decode()
     if len(_models) < MOST_MODELS:
         _models.add(name)
@@ -173,7 +175,6 @@ def model_label(model: str | None) -> str:
 
 
 def _measure(entry: Mapping[str, Any], spent: Spending) -> None:
-    """Tell Prometheus what a request took over one response, or, in the shadow, would have."""
     evidence, model = entry.get("evidence") or "none", model_label(entry.get("model"))
     if key := entry.get("key"):
         metrics.KEY_SAMPLES.labels(key).inc(spent.samples)
@@ -192,12 +193,8 @@ def _measure(entry: Mapping[str, Any], spent: Spending) -> None:
         metrics.SHADOW_OVER_ONE_TOKENS.labels(evidence, model).inc(spent.expected_tokens - spent.tokens)
 
 
-def _told(spent: Spending) -> dict[str, Any]:
-    return {**asdict(spent), "once_tokens": spent.once_tokens}
-
-
 def measure(outcome: Outcome) -> None:
-    """Tell Prometheus of a vote that has ended; of one that a client left, what it took."""
+    """Observe a vote that has ended; of a cancelled one, its tokens alone."""
     metrics.TOKENS.labels("prompt").inc(outcome.prompt_tokens)
     metrics.TOKENS.labels("completion").inc(outcome.completion_tokens)
     if outcome.stop_reason == "cancelled":

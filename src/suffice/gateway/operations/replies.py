@@ -16,20 +16,18 @@ CHARACTERS = 4
 """Characters of a token, where the upstream does not count them."""
 
 _USAGE = re.compile(rb'"usage"\s*:\s*(?=\{)')
+_DECODER = json.JSONDecoder()
 
 
 class ReplyReader:
-    """Reads a reply as it passes.
+    """Reads a reply as it passes; with a dialect, it is a stream of events.
 
-    Of a stream only the first and the last events are decoded; each of the others counts as a token.
-
-    Args:
-        dialect: The dialect of a stream of events; None for any other reply.
+    Of these only the first and the last are decoded, and each of the others counts as a token.
     """
 
     def __init__(self, dialect: Dialect | None) -> None:
         self._dialect = dialect
-        self._decoder = EventDecoder()
+        self.decoder = EventDecoder()
         self._events = 0
         self._first: list[bytes] = []
         self._last: deque[bytes] = deque(maxlen=EDGE)
@@ -37,23 +35,17 @@ class ReplyReader:
         self._body = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Take in what has arrived."""
         self._size += len(data)
         if self._dialect is None:
             self._body += data if self._size <= MAX_BODY_BYTES else b""
             return
-        events = self._decoder.feed(data)
+        events = self.decoder.feed(data)
         if self._events < EDGE:
             self._first += events[: EDGE - self._events]
             self._last += islice(events, EDGE - self._events, None)
         else:
             self._last += events
         self._events += len(events)
-
-    @property
-    def is_between(self) -> bool:
-        """Whether no event is half through."""
-        return not self._decoder.rest
 
     @property
     def is_cut(self) -> bool:
@@ -100,12 +92,12 @@ class ReplyReader:
 
 
 def _usage_in(body: bytearray) -> TokenUsage | None:
-    """The last usage in a whole reply. Within a string its quotes would have a backslash."""
+    """Return the last usage in a whole reply. Within a string its quotes would have a backslash."""
     told = None
     for begins in _USAGE.finditer(body):
         try:
             text = body[begins.end() : begins.end() + (1 << 14)].decode(errors="replace")
-            told = token_usage({"usage": json.JSONDecoder().raw_decode(text)[0]}) or told
+            told = token_usage({"usage": _DECODER.raw_decode(text)[0]}) or told
         except (ValueError, RecursionError):
             continue
     return told

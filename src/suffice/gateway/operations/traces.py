@@ -18,13 +18,13 @@ ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 """OpenTelemetry's own variables by which a collector is named."""
 
 FLUSH_SECONDS = 5.0
-"""So long the end waits for what is still to be sent."""
+"""The longest that the end waits for what is still to be sent."""
 
 _PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 
 def wanted(settings: Settings) -> bool:
-    """Whether there are traces: where the operator asks for them, or where a collector is named."""
+    """Whether there are traces: the operator asks for them, or a collector is named."""
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or not (settings.otel or _named()):
         return False
     obstacle = _obstacle()
@@ -39,7 +39,6 @@ def ignored(settings: Settings) -> str | None:
 
 
 def _named() -> bool:
-    """Whether a collector is named."""
     return os.environ.get("OTEL_TRACES_EXPORTER") != "none" and any(os.environ.get(name) for name in ENDPOINTS)
 
 
@@ -55,7 +54,7 @@ def _obstacle() -> str | None:
 
 
 def exporter() -> Any:
-    """What sends spans to the collector; OpenTelemetry's own variables say where that is, and all else."""
+    """Make the exporter, which OpenTelemetry's own variables configure."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
     return OTLPSpanExporter()
@@ -63,7 +62,7 @@ def exporter() -> Any:
 
 @asynccontextmanager
 async def traces(settings: Settings) -> AsyncIterator[None]:
-    """Traces while the gateway runs; they are sent from a thread, and what can't be sent is lost, never waited for."""
+    """Send traces in here, from a thread; what can't be sent is lost, never waited for."""
     if not wanted(settings):
         yield
         return
@@ -87,9 +86,9 @@ async def traces(settings: Settings) -> AsyncIterator[None]:
 
 
 def begin_span(request: Request) -> Span:
-    """A span for a request to a model, as a part of what the client says it is a part of; none for any other."""
+    """Begin the span of a request to a model, within the client's trace; none for other requests."""
     path = request.scope["path"]
-    if not TRACING.tracer or not path.startswith(("/v1/", "/openai/")) or path.startswith("/v1/suffice/"):
+    if not path.startswith(("/v1/", "/openai/")) or path.startswith("/v1/suffice/"):
         return UNTRACED
     from opentelemetry import propagate
     from opentelemetry.context import Context, attach

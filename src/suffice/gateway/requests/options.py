@@ -1,4 +1,4 @@
-"""What holds for a request, by its key and its model, and what it may ask for within that."""
+"""The options of a request: the operator's, by key and model, and the client's within them."""
 
 import json
 import sys
@@ -45,8 +45,8 @@ class InForce:
         return self.limited(RequestOptions(**chosen))
 
     def limited(self, options: "RequestOptions") -> "RequestOptions":
-        """Cut options to what the operator and the policy allow; a key is the topic where none is named."""
-        most = self.settings.most_draws
+        """Cut options to what the operator and the policy allow; the default topic is the key."""
+        most = self.settings.max_budget or self.settings.budget
         limits = {
             "budget": min(options.budget, most, self.max_samples or most),
             "deadline_seconds": min(options.deadline_seconds, self.settings.deadline_seconds),
@@ -66,7 +66,6 @@ class Policies:
         self._known = lru_cache(maxsize=1000)(self._merged)
 
     def of(self, key: str | None, model: str | None) -> InForce:
-        """What holds for a request: a policy of the file, or what the operator set for all."""
         if self._file and self._file.has_changed():
             self._read_again()
         return self._known(key, model)
@@ -130,24 +129,23 @@ class ClientOptions(Options):
     topic: Name = ""
     """The kind of request: what is learned is learned for each."""
     watch: bool = False
-    """Whether a stream tells of the vote from the start, draws arriving and all, as our page wants it."""
+    """Whether a stream tells of the vote from the start, token by token, as for our page."""
     elect: Name = "majority"
 
 
 class RequestOptions(ClientOptions):
-    """How one request is answered: by what its client says, and by what the operator set."""
+    """The options of one request: the client's, or else the operator's."""
 
     signals: bool = False
     json_schema: Schema | None = None
     """What an object must be like."""
     asked: bool = False
-    """Whether the request says anything to us at all; and then whether a vote was asked for, by whomever."""
+    """Whether the request has any; later, whether a vote was asked for."""
     wanted: frozenset[str] = frozenset()
     """What the request names of all this."""
 
     @cached_property
     def extractor(self) -> Extractor:
-        """What finds the answer."""
         chosen = self.applied_to(_extractor(self.answer))
         structure = chosen.structure
         return replace(structure, allows=self.json_schema.allows) if self.json_schema and structure else chosen
@@ -159,7 +157,6 @@ class RequestOptions(ClientOptions):
 
     @cached_property
     def voting(self) -> Voting:
-        """How the vote is held."""
         return Voting(
             _controller(self.controller),
             self.extractor,
@@ -168,7 +165,7 @@ class RequestOptions(ClientOptions):
             self.asked,
             streamed=self.watch,
             signals=self.signals,
-            election=None if self.extractor.structure else _election(self.elect),
+            election=None if self.extractor.structure else _election(self.elect, _extractor("auto")),
             patience=self.patience,
         )
 
@@ -184,21 +181,20 @@ def _schema(text: str) -> Schema | None:
 
 _extractor: Callable[[str], Extractor] = lru_cache(maxsize=256)(get_extractor)
 _controller: Callable[[str], Controller] = lru_cache(maxsize=256)(get_controller)
-
-
-@lru_cache(maxsize=256)
-def _election(name: str) -> Election | None:
-    return election_of(name, get_extractor("auto"))
+_election: Callable[[str, Extractor], Election | None] = lru_cache(maxsize=256)(election_of)
 
 
 def read_options(
     in_force: InForce, client: ClientRequest, body: Mapping[str, Any], headers: Mapping[str, str]
 ) -> RequestOptions:
-    """What a request asks for in its `suffice` object or its headers, within what holds for it."""
+    """Read the `suffice` object and the headers of a request, within what holds for it."""
     settings, options = in_force.settings, in_force.options
     wanted = _in_headers(headers) | _in_body(body)
     if wanted or body.get("suffice") is not None:
-        options = in_force.limited(_with(options, wanted))
+        try:
+            options = in_force.limited(options.replaced(**wanted, wanted=frozenset(wanted), asked=True))
+        except OptionError as error:
+            raise GatewayError(400, f"suffice.{error}"[:300], param=f"suffice.{error.argument}") from None
     if client.schema is not None and options.answer == "auto":
         options = options.replaced(answer="json")
     _check("answer", options.answer, settings.answer, lambda: options.extractor)
@@ -221,7 +217,7 @@ _NUMBERS = ("n", "best_of")
 
 
 def samples_asked(raw: bytes, body: Mapping[str, Any]) -> int:
-    """Return the number of responses that a request asks for, the largest one where it is there repeatedly.
+    """Return the number of responses that a request asks for; the largest, if it is there repeatedly.
 
     >>> [samples_asked(b'{"n": 2, "n": 1}', {"n": 1}), samples_asked(b"", {"model": "m"})]
     [2, 1]
@@ -249,7 +245,6 @@ def relayed_body(raw: bytes) -> dict[str, Any]:
 
 
 def check_samples(samples: int, in_force: InForce) -> None:
-    """Refuse a request for more responses than the operator, or a policy, allows."""
     if samples > in_force.settings.fan_out:
         raise GatewayError(400, f'"n" may be {in_force.settings.fan_out} at most here', param="n")
     if in_force.max_samples and samples > in_force.max_samples:
@@ -300,16 +295,8 @@ def _in_body(body: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _with(options: RequestOptions, wanted: Mapping[str, Any]) -> RequestOptions:
-    """Return options with those that a request names; refuse what these can't be."""
-    try:
-        return options.replaced(**wanted, wanted=frozenset(wanted), asked=True)
-    except OptionError as error:
-        raise GatewayError(400, f"suffice.{error}"[:300], param=f"suffice.{error.argument}") from None
-
-
 def _check(name: str, value: str, operators: str, read: Callable[[], object]) -> None:
-    """Refuse what can't be read; and files of this machine, unless the operator named them."""
+    """Refuse an unreadable value, and files that the operator did not name."""
     if value == operators:
         return
     try:

@@ -1,4 +1,4 @@
-"""From the bytes of a request to what it asks for: read once, in whichever dialect, and immutable from then on."""
+"""Read a request of any dialect, once, into an immutable value, and choose its route."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ class ParsedRequest:
 
     @property
     def named(self) -> bool:
-        """Whether the client names a budget, or asks for a vote: what is saved is told against that alone."""
+        """Whether the client names a budget or asks for a vote; only then are savings told."""
         return self.options.asked or self.suffix == "+vote"
 
     @property
@@ -69,7 +69,7 @@ class ParsedRequest:
 
 
 async def parse(policies: Policies, dialect: Dialect, exchange: Exchange, raw: bytes) -> ParsedRequest:
-    """Read a request; GatewayError where it can't be read, or asks for more than it may."""
+    """Read a request; GatewayError if it can't be read, or asks for too much."""
     body = json_object(raw)
     client = dialect.client_request(body, exchange.request.path_params)
     model, suffix = split_model(client.model)
@@ -105,7 +105,7 @@ class Route:
     kind: Literal["vote", "scout", "relay"]
     why: str = ""
     asked: bool = True
-    """Whether somebody asked for a vote; where it is only what the request says, weak evidence is none."""
+    """Whether somebody asked for a vote; if not, weak evidence does not count."""
 
 
 VOTE = Route("vote")
@@ -113,7 +113,7 @@ AUTO = get_extractor("auto")
 
 
 def route_of(parsed: ParsedRequest) -> Route:
-    """The route of a request, by what the operator says of votes, what the client asks for, and what it asks."""
+    """Choose the route by the operator's `vote`, the client's options and the question."""
     vote, options, client = parsed.vote, parsed.options, parsed.client
     if vote == "off" or options.controller == "off":
         return Route("relay", "off")
@@ -176,6 +176,7 @@ def _obstacle(parsed: ParsedRequest) -> str | None:
 
 
 _GAP = re.compile(r"[\s,:]*")
+_DECODER = json.JSONDecoder()
 
 ONCE = ("model", "n", "stream", "suffice")
 """By these a request is judged; an upstream might take another one of two."""
@@ -185,7 +186,7 @@ DEEPEST = 100
 
 
 def json_object(raw: bytes) -> dict[str, Any]:
-    """The object that a body is; what others might read otherwise than we do is refused."""
+    """Return the object in a body; refuse what other parsers might read otherwise."""
     named: list[str] = []
 
     def member_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -199,8 +200,6 @@ def json_object(raw: bytes) -> dict[str, Any]:
         body = json.loads(text, object_pairs_hook=member_names, parse_constant=_no_constant, parse_float=_finite)
     except UnicodeError:
         raise GatewayError(400, "the body must be JSON in UTF-8, without a byte order mark") from None
-    except _ConstantError as error:
-        raise GatewayError(400, str(error)) from None
     except (ValueError, RecursionError):
         raise GatewayError(400, "the body is not JSON") from None
     if not isinstance(body, dict):
@@ -212,16 +211,12 @@ def json_object(raw: bytes) -> dict[str, Any]:
     return body
 
 
-class _ConstantError(ValueError):
-    """A number that JSON does not have."""
-
-
 def _no_constant(name: str) -> Any:
-    raise _ConstantError(f"the body has {name} in it, which is not JSON")
+    raise GatewayError(400, f"the body has {name} in it, which is not JSON")
 
 
 def _finite(text: str) -> float:
-    """A number; one that is too large is the largest there is, since infinity could not be sent on."""
+    """Return a number; an infinite one, which could not be sent on, as the largest."""
     return max(-sys.float_info.max, min(sys.float_info.max, float(text)))
 
 
@@ -242,13 +237,12 @@ def with_members(body: bytes, members: Mapping[str, Any], without: str = "") -> 
     b'{"logprobs": true, "x" :1.50 }'
     """
     text = body.decode()
-    decoder = json.JSONDecoder()
     end = place = begin = _after_gap(text, text.index("{") + 1)
     inside = json.dumps(members)[1:-1] + ", " if members else ""
     while text[place] != "}":
         start = place
         name, place = scanstring(text, place + 1)
-        _, end = decoder.raw_decode(text, _after_gap(text, place))
+        _, end = _DECODER.raw_decode(text, _after_gap(text, place))
         place = _after_gap(text, end)
         if name != without and name not in members:
             inside += text[start:place]

@@ -1,7 +1,8 @@
-"""Audits while the gateway serves: votes are drawn to their end when nobody else needs the room, and written down."""
+"""Audits while the gateway serves: votes are drawn to the full budget while there is room, and logged."""
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from functools import partial
@@ -26,9 +27,12 @@ LOOK_SECONDS = 0.05
 
 FILE = "audits.jsonl"
 
+MOST_BYTES = 4 << 20
+"""The most that is read of the file: its end."""
+
 
 class AuditedVote(NamedTuple):
-    """A vote that has ended, and what is done when its audit is over, whatever became of that."""
+    """A vote that has ended; `over` is called when its audit is, whatever became of it."""
 
     vote: Vote
     server: Server
@@ -44,7 +48,7 @@ class AuditedVote(NamedTuple):
         return not host.is_aside and 2 * host.load <= host.limiter.limit
 
     async def audit(self, ready: Callable[[], Awaitable[None]]) -> Audit | None:
-        """Draw the rest of the budget, a few draws whenever it is ready; None where it can't be had."""
+        """Draw the rest of the budget, a few draws whenever it is `ready`; None if draws fail."""
         try:
             full = await draw_rest(self.vote, ready)
         except SufficeError:
@@ -53,13 +57,13 @@ class AuditedVote(NamedTuple):
 
 
 class Auditor:
-    """Draws votes to the full budget after their stop, at the lowest priority: only while there is room to spare."""
+    """Draws votes to the full budget after their stop, at the lowest priority: while there is room."""
 
     def __init__(self, done: Callable[[Audit], Awaitable[None]], is_crowded: Callable[[], bool]) -> None:
         self.pending = 0
-        """How many are under way or wait."""
+        """The number of audits that are under way or wait."""
         self.dropped = 0
-        """How many could not be had: there was no time for them, or draws failed."""
+        """The number of audits that were not made: too many waited, or draws failed."""
         self._done = done
         self._is_crowded = is_crowded
         self._places = asyncio.Semaphore(AT_ONCE)
@@ -99,23 +103,33 @@ class Auditor:
 
 
 class AuditLog:
-    """The audits of all workers, a line each, in the one order that all of them see."""
+    """The audits of all workers, a line each: all see them in one order."""
 
     def __init__(self, state: FileState) -> None:
         self._state = state
         self._read = 0
 
     def append(self, audit: Audit) -> None:
-        self._state.append(FILE, json.dumps(asdict(audit)).encode())
+        path = self._state.path(FILE)
+        path.touch(0o600)
+        with path.open("ab", buffering=0) as file:
+            file.write(json.dumps(asdict(audit)).encode() + b"\n")
 
     def news(self) -> list[Audit]:
-        """What was written since the last time, by whomever."""
-        lines, self._read = self._state.lines(FILE, self._read)
-        return [audit for line in lines if (audit := _audit(line))]
+        """Return what any worker wrote since the last time."""
+        try:
+            with self._state.path(FILE).open("rb") as file:
+                start = max(self._read, file.seek(0, os.SEEK_END) - MOST_BYTES)
+                file.seek(start)
+                whole, end, _ = file.read().rpartition(b"\n")  # what is after it is still being written
+        except FileNotFoundError:
+            return []
+        self._read = start + len(whole + end)
+        return [audit for line in whole.split(b"\n") if (audit := _audit(line))]
 
 
 def _audit(line: bytes) -> Audit | None:
-    """An audit as it was written; None for what a crash left of one."""
+    """Read an audit; None if a crash left half of it."""
     try:
         return Audit.read(json.loads(line))
     except (ValueError, TypeError):

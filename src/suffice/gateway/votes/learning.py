@@ -42,16 +42,16 @@ from suffice.tally import IntArray, Tally
 T = TypeVar("T")
 
 MOST_KINDS = 64
-"""So many models and topics are learned of; the one that was not asked for longest makes room."""
+"""Cache size (LRU) in models and topics."""
 
 MOST_PLANS = 4
-"""So many settings of a kind, prices and budget, have a learned plan; others are planned without."""
+"""The most settings of a kind, prices and budget, with a learned plan; others have none."""
 
 SYNC_SECONDS = 2.0
-"""So long it takes at most until another worker, and the disk, know what was learned here."""
+"""Seconds until other workers, and the disk, have what was learned here."""
 
 MOST_AUDITS = 20_000
-"""So many are remembered, the last ones."""
+"""The most audits that are remembered."""
 
 ONCE = get_controller("once")
 
@@ -59,7 +59,7 @@ EPISODES = 400
 
 _REPEATS = (CONCENTRATIONS[:, None] < 2) & (DISCOUNTS < 0.6)
 TYPICAL = Prior(tuple((_REPEATS / _REPEATS.sum()).ravel().tolist()))
-"""Questions on which two of three responses agree, in the mean: as on the corpora of traffic and on school sums."""
+"""Questions on which two of three responses agree in the mean, as in the corpora of traffic and on GSM8K."""
 
 Setting = tuple[Plan, int]
 """Who decides, within what budget."""
@@ -76,11 +76,11 @@ class TrafficKey:
         self.agreement = AgreementPromise(settings.min_agreement / 100) if settings.min_agreement else None
         self.samples = SamplesPromise(settings.max_mean_samples, settings.budget) if settings.max_mean_samples else None
         self.kept = (0, 0)
-        """How much was learned, and what version was kept, when it was last synchronised."""
+        """Votes seen, and version of the file, when it was last synchronised."""
         self.plans: dict[Setting, Plan] = {}
         """The plans in force, by what was asked for."""
         self.made: dict[tuple[Setting, float], Plan] = {}
-        """Those by what was learned last, at every price that there was since: prices come back."""
+        """Plans by what was learned last, at every price so far: prices come back."""
 
     @property
     def factor(self) -> float:
@@ -97,7 +97,7 @@ def priced(base: Plan, factor: float) -> Plan:
 
 
 class Keeper:
-    """A thread for what takes a while; now and then the disk and other workers are let know what there is."""
+    """A thread for slow work, and the sharing with the disk and other workers, now and then."""
 
     def __init__(self, thread: str, share: Callable[[], Awaitable[None]], trouble: str) -> None:
         self._thread = ThreadPoolExecutor(1, thread)
@@ -145,7 +145,7 @@ class Keeper:
 
 
 class Learning:
-    """Who decides on the votes of each kind, by what was learned from those before."""
+    """Chooses the controller of each kind's votes, by what was learned from those before."""
 
     def __init__(
         self, settings: Settings, state: FileState | None, is_crowded: Callable[[], bool], cap: OverOneCap | None
@@ -188,7 +188,7 @@ class Learning:
         return kind
 
     def controller(self, kind: TrafficKey, chosen: Controller, budget: int, learn: bool) -> Controller:
-        """Who decides on a vote: for plans, the plan of its kind that is ready, at the prices in force."""
+        """Return a vote's controller: for plans, the learned one that is ready, at the prices in force."""
         if self.cap and self.cap.exhausted:
             return ONCE
         if not isinstance(chosen, Plan) or chosen.prior != UNIVERSAL:
@@ -201,7 +201,7 @@ class Learning:
         return ready if learn or ready.prior == UNIVERSAL else chosen
 
     def forecast(self, kind: TrafficKey, chosen: Controller, budget: int, *, certain: bool) -> float | None:
-        """How many samples a vote will likely take: as those before, if there were enough, or as typical questions do.
+        """Forecast the samples of a vote, by those before it, or else by typical questions.
 
         Until that is worked out for its setting, it is another setting's; None where there is none yet.
         """
@@ -215,12 +215,12 @@ class Learning:
         return known[certain] if known else None
 
     def _foretell(self, setting: tuple[Controller, int]) -> None:
-        """Work the forecasts of a setting out, without and with a certain answer; in the planner's thread."""
+        """Forecast for a setting, without and with a certain answer; in the planner's thread."""
         certain, uncertain = (foretell(*setting, certain=certain) for certain in (True, False))
         self._forecasts[setting] = uncertain, certain
 
     def ended(self, kind: TrafficKey, vote: Vote, server: Server, outcome: Outcome, learn: bool) -> None:
-        """Learn from a vote that has ended, and perhaps audit it; one that was given up ended by its tally too."""
+        """Learn from a vote that its tally has ended, and perhaps audit it."""
         cut_short = outcome.stop_reason in CUT_SHORT and outcome.samples > 0
         if outcome.stop_reason not in SETTLED and not outcome.given_up and not cut_short:
             return
@@ -251,7 +251,7 @@ class Learning:
             self._keeper.submit(self._plan, kind)
 
     def _plan(self, kind: TrafficKey) -> None:
-        """Make the plans of a kind, in the planner's thread; each is swapped in when it is ready."""
+        """Make the plans of a kind, in the planner's thread; each is used when it is ready."""
         try:
             if self._settings.learn and kind.learner.due:
                 kind.made.clear()
@@ -281,7 +281,7 @@ class Learning:
             self._take_in(await self._keeper.aside(self._log.news))
 
     def _sync_kind(self, kind: TrafficKey) -> None:
-        """Keep what was learned of a kind, and take in what other workers have, where there is any news."""
+        """Exchange what was learned of a kind with the file, if there is news."""
         if self._state is None or not self._settings.learn:
             return
         name = kept_in("learned", kind.model, kind.topic)
@@ -293,7 +293,7 @@ class Learning:
             self._keeper.complain(f"what was learned can't be kept: {error}")
 
     async def _audited(self, audit: Audit) -> None:
-        """Take an audit in, where the file's order puts it: it is the same for all workers."""
+        """Take an audit in, in the order of the file, which is the same for all workers."""
         metrics.AUDITS.labels("yes" if audit.agreed else "no").inc()
         metrics.AUDITS_ONCE.labels("yes" if audit.once_agreed else "no").inc()
         if self._log is None:

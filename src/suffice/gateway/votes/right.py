@@ -1,4 +1,4 @@
-"""How probable it is that answers are right, by model and topic; it learns from feedback, which all workers share.
+"""The probability that answers are right, by model and topic, learned from feedback that all workers share.
 
 Replies are remembered by their ids in a few files of bounded length, and so is what is said of them; no text is.
 """
@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any
 
 from suffice.answers.normalise import normalise
@@ -25,21 +26,21 @@ from suffice.planning.feedback import Feedback
 from suffice.planning.right import Calibration
 
 MOST_KINDS = 64
-"""So many models and topics are known of at once; of the one that was not asked for longest the files remain."""
+"""Cache size (LRU) in models and topics. Evicted entries stay on disk."""
 
 BUCKETS, EACH = 64, 256
-"""Replies are remembered in so many files, so many in each: the last ones."""
+"""The number of files with replies, and of replies in each: the last ones."""
 
 Record = dict[str, Any]
 
 
 class AssuredKind:
-    """Requests that are alike, for one model under one topic: what was said of their answers, and what follows."""
+    """Requests that are alike, for one model under one topic: their feedback, and what follows from it."""
 
     def __init__(self, base: Calibration, risk: float | None) -> None:
         self._base = base
         self._risk = risk
-        self._promised: float | None = None
+        self.promised = inf
         """The score from which on answers were last promised to be right."""
         self.version: int | None = None
         """Of what is kept, when it was last read."""
@@ -49,7 +50,7 @@ class AssuredKind:
     def take_in(self, feedback: Feedback) -> None:
         """Learn from it: in a thread, and swapped in whole."""
         if feedback.broken > self.feedback.broken:
-            self._promised = None
+            self.promised = inf
         self._apply(feedback.applied_to(self._base))
         self.feedback = feedback
         metrics.RISK_EVIDENCE.set(feedback.promise.evidence if feedback.promise else 1.0)
@@ -57,12 +58,8 @@ class AssuredKind:
     def _apply(self, calibration: Calibration) -> None:
         threshold = None if self._risk is None else threshold_of(calibration, self._risk)
         if threshold is not None and threshold <= 1:
-            self._promised = calibration.score_at(threshold)
+            self.promised = calibration.score_at(threshold)
         self.in_force = calibration, threshold
-
-    def counts(self, score: float) -> bool:
-        """Whether an answer counts for or against the promise, be it that labels no longer prove it."""
-        return self._promised is not None and score >= self._promised
 
     def summary(self) -> dict[str, Any]:
         """What is promised, and what feedback says of it."""
@@ -93,7 +90,7 @@ class Assurance:
         self.keeper = Keeper("suffice-right", self._share, "feedback can't be kept")
 
     async def _kind(self, model: str | None, topic: str) -> AssuredKind | None:
-        """What is known of a kind of request, with what was kept of it; None where no calibration is for it."""
+        """Return the kind of a request, with its kept feedback; None if no calibration fits."""
         name = (model or "", topic)
         kind = self._kinds.get(name)
         if kind is None:
@@ -110,19 +107,19 @@ class Assurance:
         return kind
 
     async def begin(self, model: str | None, topic: str) -> "AssuredVote | None":
-        """What a vote that begins now is told by; None where no calibration is for it."""
+        """Begin a vote with the calibration in force; None if none fits."""
         kind = await self._kind(model, topic)
         return AssuredVote(self, model or "", topic, *kind.in_force) if kind else None
 
     def remember(self, reply: str, record: Record) -> None:
-        """Know a reply when feedback comes for it."""
+        """Remember a reply, for feedback."""
         self._replies[reply] = record
         self._replies.move_to_end(reply)
         if len(self._replies) > BUCKETS * EACH:
             self._replies.popitem(last=False)
 
     async def take(self, caller: str, told: Any) -> dict[str, Any]:
-        """Take in what a client says of a reply; GatewayError where it is nothing, or not the client's to say."""
+        """Take in feedback on a reply; GatewayError if it is malformed, or on no reply of the caller's."""
         reply, right, gold = _read(told)
         name = _remembered_as(caller, reply)
         record = await self.keeper.aside(self._claim, name)
@@ -153,7 +150,7 @@ class Assurance:
             self._memory[name] = changed
 
     def _claim(self, reply: str) -> Record | None:
-        """What is remembered of a reply, and whether something was said of it before; from now on something was."""
+        """Return what is remembered of a reply, as it was before this feedback."""
         self._keep_replies()
         claimed: list[Record] = []
 
@@ -168,11 +165,12 @@ class Assurance:
         return claimed[-1] if claimed else None
 
     def _learn(self, kind: AssuredKind, record: Record, right: bool) -> None:
-        """Let feedback join what its kind has, at whichever worker."""
+        """Add feedback to that of its kind, which all workers share."""
         joined: list[Feedback] = []
 
         def change(kept: bytes | None) -> bytes:
-            counts = record["sure"] or kind.counts(record["score"])
+            # It counts for or against what was promised, even if labels no longer prove it.
+            counts = record["sure"] or record["score"] >= kind.promised
             joined.append(Feedback.read(kept).joined_by(record["score"], right, counts, self._settings.risk))
             return joined[-1].to_bytes()
 
@@ -223,7 +221,7 @@ class AssuredVote:
     threshold: float | None
 
     def remember(self, reply: str, caller: str, outcome: Outcome) -> None:
-        """Know its reply when feedback comes for it, from whoever asked."""
+        """Remember its reply, for feedback from the caller."""
         if outcome.right is not None:
             score = self.calibration.score_at(outcome.right)
             about = {"model": self.model, "topic": self.topic}
@@ -232,7 +230,7 @@ class AssuredVote:
 
 
 def _read(told: Any) -> tuple[str, bool | None, str]:
-    """The reply's id, and whether it is right or what would be."""
+    """Return the reply's id, and whether it is right, or the right answer."""
     if not isinstance(told, Mapping) or not isinstance(told.get("id"), str):
         raise GatewayError(400, '"id" must be the id of a reply', param="id")
     right, gold = told.get("right"), told.get("gold")
@@ -248,12 +246,12 @@ def _read(told: Any) -> tuple[str, bool | None, str]:
 
 
 def _remembered_as(caller: str, reply: str) -> str:
-    """The name of a reply among those of all callers: upstreams may repeat their ids."""
+    """Return the name of a reply among all callers': upstreams may repeat ids."""
     return f"{caller}\n{reply}"
 
 
 def _mark(answer: str | None) -> str:
-    """What is remembered of an answer: enough to tell whether another is the same."""
+    """Return a digest of an answer, to tell whether another is the same."""
     return hashlib.sha256(((answer and normalise(answer)) or answer or "").encode()).hexdigest()[:32]
 
 

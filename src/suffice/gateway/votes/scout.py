@@ -1,6 +1,7 @@
 """The scout: a first single draw, just as the client asked for it, that shows whether there is anything to vote on.
 
-Where it gives no answer it is the reply, byte for byte; where it does, the vote goes on from there.
+Where it gives no answer it is the reply, byte for byte; where it does, the vote goes on from there. In the shadow a
+reply that goes by tells the same, at no cost upstream.
 """
 
 import asyncio
@@ -9,16 +10,18 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import aiohttp
 
-from suffice.answers import Extractor
+from suffice.answers import Evidence, Extractor
 from suffice.gateway.errors import from_upstream
-from suffice.gateway.exchange import DrawBegun, Exchange, Passed, SentTo, Thought, Upcoming
+from suffice.gateway.exchange import Counted, DrawBegun, Exchange, Foretold, Passed, SentTo, Thought, Upcoming
 from suffice.gateway.fleet.relay import back, whole
 from suffice.gateway.fleet.upstreams import Upstreams, pieces_of, unpacked
 from suffice.gateway.operations import metrics
-from suffice.gateway.requests.parse import ParsedRequest, with_members
+from suffice.gateway.requests.parse import ParsedRequest, route_of, with_members
+from suffice.gateway.votes.learning import Learning
 from suffice.live import Progress
 from suffice.live.dialects import MalformedError
 from suffice.live.dialects.base import UNREADABLE, StreamReader, as_json
@@ -28,21 +31,25 @@ from suffice.live.servers.retry import TooLongError
 from suffice.live.servers.server import DrawError, Server
 from suffice.live.signals import silenced
 from suffice.live.tracing import TRACING
+from suffice.live.vote import COMPLETE_WITHOUT
 from suffice.response import Response
 
+MOST_BYTES = 1 << 20
+"""A reply that is longer is not looked at: it is no answer."""
+
 MOST_HELD = 64
-"""So many tokens of a stream are held at most."""
+"""The most tokens of a stream that are held."""
 
 
 class Hold:
-    """How long a stream is held, to see whether there will be an answer in it: for so many seconds of saying it."""
+    """Limits how long a stream is held, to see whether it has an answer: `seconds` from its first word."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.ends = math.inf
 
     def is_over(self, said: int) -> bool:
-        """Whether it is passed on now that so many tokens are said; those of thoughts are not."""
+        """Whether to pass it on after so many tokens, without those of reasoning."""
         now = time.monotonic()
         if said and self.ends == math.inf:
             self.ends = now + self.seconds
@@ -51,7 +58,7 @@ class Hold:
 
 @dataclass(frozen=True)
 class Scouted:
-    """What a scout brought: something to vote on, or what is to be passed back as it is."""
+    """The result of a scout: a response to vote on, or a reply to pass back."""
 
     passed: Passed
     """It as the reply."""
@@ -93,7 +100,7 @@ class Scout:
         self._reader = StreamReader(server.dialect, signals)
 
     async def send(self) -> Scouted:
-        """What it brings, whole or, where the client wants a stream, held until it is known what it will be."""
+        """Send it, and read the reply: the whole, or of a stream as much as shows whether to vote."""
         server, reader = self._server, self._reader
         self._exchange.add(DrawBegun(lambda: Progress(1, 0, reader.generated)))
         span = TRACING.begin("chat", self._parsed.fields, server.dialect, role="scout" if self._may_vote else "once")
@@ -122,8 +129,7 @@ class Scout:
         return replace(scouted, response=timed, extractor=self._extractor.for_scout(timed) if self._may_vote else None)
 
     async def _whole(self) -> Scouted:
-        """One whose reply comes whole."""
-        reply, has_signals = await self._open()
+        reply, has_signals = await self._server.handling_refused_signals(self._draw, self._send_once)
         body = b"".join([piece async for piece in pieces_of(reply)])
         headers = back(reply.raw_headers)
         plain = unpacked(body, reply.headers.get("content-encoding", ""))
@@ -138,11 +144,8 @@ class Scout:
         return Scouted(Passed(reply.status, headers, whole(body)), said)
 
     async def _streamed(self) -> Scouted:
-        """One whose reply streams: it is held for a while, to see whether there will be an answer in it.
-
-        So it may begin again where it breaks off, unless thoughts were told.
-        """
-        reply, has_signals = await self._open()
+        """Hold a stream while it may have an answer; it may begin again unless reasoning was passed on."""
+        reply, has_signals = await self._server.handling_refused_signals(self._draw, self._send_once)
         passed = Passed(reply.status, back(reply.raw_headers), pieces_of(reply))
         reader, strip = self._reader, without_logprobs if has_signals else bytes
         reasoning = ReasoningRelay(self._tell)
@@ -161,13 +164,10 @@ class Scout:
             if not pieces.ended:
                 stream = pieces.rest(bytes(reasoning.held + reader.decoder.rest))
                 return Scouted(replace(passed, pieces=_stripped(stream) if has_signals else stream))
-        except (ConnectionError, TimeoutError, TooLongError) as error:
+        except BaseException as error:
             await pieces.close()
-            if reasoning.told:
+            if reasoning.told and isinstance(error, ConnectionError | TimeoutError | TooLongError):
                 raise from_upstream(error, str(error)) from None
-            raise
-        except BaseException:
-            await pieces.close()
             raise
         left = bytes(reader.decoder.rest)
         body = bytes(reasoning.held) + strip(left)
@@ -178,11 +178,8 @@ class Scout:
             response = None
         return Scouted(replace(passed, pieces=whole(body)), response, told=reasoning.told > 0)
 
-    async def _open(self) -> tuple[aiohttp.ClientResponse, bool]:
-        """The beginning of the reply, and whether there are log probabilities in it that the client does not expect."""
-        return await self._server.handling_refused_signals(self._draw, self._send_once)
-
     async def _send_once(self, top: int | None) -> tuple[aiohttp.ClientResponse, bool]:
+        """Begin a reply; tell whether it has log probabilities that the client does not expect."""
         raw = self._parsed.raw
         if top is not None:
             asked = self._draw.fields
@@ -194,7 +191,7 @@ class Scout:
 
 
 class ReasoningRelay:
-    """Passes reasoning on as it arrives, with the events before and between; holds all from the first word on."""
+    """Passes reasoning on as it arrives, with the events around it; holds all from the first word on."""
 
     def __init__(self, tell: Callable[[Thought], None]) -> None:
         self.held = bytearray()
@@ -221,7 +218,6 @@ class ReasoningRelay:
 
 
 async def _stripped(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """A stream, event by event, without log probabilities."""
     decoder = EventDecoder()
     async with aclosing(pieces):
         async for piece in pieces:
@@ -230,10 +226,78 @@ async def _stripped(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes
 
 
 def without_logprobs(event: bytes) -> bytes:
-    """An event as if nobody had asked for log probabilities; as it is where it has none."""
+    """Remove log probabilities from an event."""
     if b"logprobs" not in event:
         return event
     lines = event.split(b"\n")
     with suppress(*UNREADABLE):
         lines = [b"data: " + as_json(silenced(line[5:])) if line.startswith(b"data:") else line for line in lines]
     return b"\n".join(lines)
+
+
+class Shadow:
+    """Looks at the reply to one request as it goes by."""
+
+    def __init__(self, parsed: ParsedRequest, learning: Learning, exchange: Exchange, hold: float) -> None:
+        self._parsed = parsed
+        self._learning = learning
+        self._exchange = exchange
+        self._size = 0
+        self._reader = StreamReader(parsed.dialect)
+        self._hold = Hold(hold)
+        self._passed_on = False
+        """Whether a scout's stream would have been passed on before its end."""
+
+    async def over(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """Yield the pieces of the reply, then note what `auto` would have done."""
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    self._size += len(piece)
+                    if self._size <= MOST_BYTES:
+                        self._reader.feed(piece)
+                        self._passed_on |= self._hold.is_over(self._reader.said)
+                    yield piece
+        finally:
+            self._judge()
+
+    def _judge(self) -> None:
+        response, counted = self._read(), self._exchange.last(Counted)
+        if response is None or not counted or not counted.tokens:
+            return
+        evidence, samples = self._foretold(response)
+        if samples is not None:
+            kind = evidence.kind if evidence else None
+            expected = round(samples, 2), round(samples * counted.tokens)
+            self._exchange.add(Foretold(samples > 1, kind, *expected))
+
+    def _read(self) -> Response | None:
+        if not self._size or self._size > MOST_BYTES:
+            return None
+        try:
+            return self._reader.responses()[0]
+        except MalformedError:
+            return None
+
+    def _foretold(self, response: Response) -> tuple[Evidence | None, float | None]:
+        """What shows its answer, and how many samples a vote on it would likely take; 1 where there would be none.
+
+        None where that is not worked out yet.
+        """
+        parsed, options = self._parsed, self._parsed.options
+        route = route_of(replace(parsed, vote="auto"))
+        if route.kind == "relay" or parsed.client.mistake or (route.kind == "scout" and self._passed_on):
+            return None, 1.0
+        asked = route.kind == "vote" and route.asked
+        extractor: Any = options.extractor.for_request(
+            parsed.messages, asked=asked, most_tokens=most_tokens(parsed.fields)
+        )
+        extractor = extractor.for_scout(response) if route.kind == "scout" else extractor
+        if extractor is None:
+            return None, 1.0
+        evidence = extractor.evidence(response)
+        if evidence is None:
+            return None, float(COMPLETE_WITHOUT)
+        kind = self._learning.key(parsed.client.model, options.topic)
+        certain = asked or evidence.certain
+        return evidence, self._learning.forecast(kind, options.voting.controller, options.budget, certain=certain)
