@@ -13,8 +13,7 @@ from suffice.report.style import looks
 from suffice.training.setting import Setting
 
 PENALTIES = (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)
-ROUND_PENALTY = 0.01
-"""What a round costs in the second sweep of learned controllers."""
+ROUND_PENALTY = 0.01  # in the second sweep of learned controllers
 
 THRESHOLDS = (0.6, 0.65, 0.75, 0.8, 0.87, 0.9, 0.92, 0.95, 0.98, 0.99)
 WINDOWS = (2, 3, 4, 5, 7)
@@ -59,7 +58,6 @@ def scaling(bench: Bench) -> Page:
 
 
 def draw_penalties(bench: Bench) -> list[float]:
-    """The paper's penalties, and the bench's own."""
     return sorted({*PENALTIES, bench.setting.penalties.draw})
 
 
