@@ -122,21 +122,21 @@ def curves_plot(rows: Sequence[Row], labels: Mapping[str, str] = LABELS) -> Sect
         points: dict[str, Sequence[Point]] = {}
         for method in methods:
             own = [row for row in every if (row["pool"], row["method"]) == (pool, method)]
-            spreads = any(row["seeds"] > 1 for row in own)
-            points[labels[method] + " (± s.d. over seeds)" * spreads] = [_point(row, spreads) for row in own]
+            several = any(row["seeds"] > 1 for row in own)
+            points[labels[method] + " (± s.d. over seeds)" * several] = [_point(row, several) for row in own]
         panels.append(panel(pool, points, line=True, styles=[styles[method] for method in methods]))
     note = "Up and to the left is better; point at a mark to read it."
     return plot("", list(COSTS.values()), list(QUALITIES.values()), panels, note, spread=len(FIGURES))
 
 
-def _point(row: Row, spreads: bool) -> Point:
+def _point(row: Row, several: bool) -> Point:
     def column(name: str) -> float | None:
         figure: float | None = row.get(name)
         return figure / 1000 if figure and "tokens" in name else figure
 
     metrics = (*COSTS, *QUALITIES)
     deviations = [column(f"{metric}_std") or 0.0 for metric in metrics]
-    return [row["parameter"], *map(column, metrics), *deviations * spreads]
+    return [row["parameter"], *map(column, metrics), *deviations * several]
 
 
 def _means(rows: Sequence[Row]) -> list[Row]:
