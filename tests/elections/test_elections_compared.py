@@ -33,10 +33,6 @@ def page(bench: Bench) -> Page:
     return elections(bench)
 
 
-def names(page: Page, pool: str) -> set[str]:
-    return {row["election"] for row in page.rows if row["pool"] == pool}
-
-
 def line(page: Page, start: str, after: str = "") -> list[str]:
     """The cells of the first line of a table, below these words, that starts so."""
     lines = page.text[page.text.index(after) :].splitlines()
@@ -44,7 +40,7 @@ def line(page: Page, start: str, after: str = "") -> list[str]:
 
 
 def test_each_pool_has_the_elections_that_it_has_signals_for(page: Page) -> None:
-    signals, tokens = names(page, SMALL), names(page, LARGE)
+    signals, tokens = ({row["election"] for row in page.rows if row["pool"] == pool} for pool in (SMALL, LARGE))
     assert {"majority", "weighted:signal=tail,strength=0.4", "deepconf:signal=tail,keep=10"} <= signals
     assert {f"learned from {who}, by gold" for who in ("the same model", "another model")} <= signals
     assert tokens < signals and all("length" in name or "learned" in name or name == "majority" for name in tokens)

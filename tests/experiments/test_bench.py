@@ -1,4 +1,4 @@
-"""Which pools train for which, which controllers are found again, and what is said before it starts."""
+"""Which pools train for which, which controllers are found again, what rows are, and what keeps to a budget."""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from helpers.pools import make_pool
-from helpers.toys import put, shrink, sweeps
+from helpers.toys import budgets, put, shrink, sweeps
 
-from suffice import OptionError, Penalties, Pool, PoolError
+from suffice import OptionError, Penalties, Pool, PoolError, evaluate, load_pool
 from suffice.experiments import EXPERIMENTS, Bench
 from suffice.experiments.bench import job_key
+from suffice.experiments.budgets import SLACK, WAYS, budgets_jobs, kept, kept_row
 from suffice.experiments.main import LEARNED, seeds_gaps
+from suffice.report.markdown import Row
 from suffice.training.setting import Setting, TrainingJob
 
 
@@ -83,8 +85,6 @@ def test_what_is_missing_is_counted_each_controller_once(tmp_path: Path) -> None
     own = bench(tmp_path, test=(ALPHA[1], pool("alpha__three")))
     jobs = own.jobs({LEARNED: {}}).values()
     assert (len(jobs), len(own.missing(jobs))) == (4, 2), "both pools share theirs"
-    put(tmp_path / "controllers", jobs)
-    assert not own.missing(jobs)
 
 
 def test_rows_and_curves_are_means_over_seeds_with_deviations_and_pairs_have_intervals(
@@ -163,3 +163,47 @@ def test_all_that_lasts_after_training_has_a_bar_that_comes_to_its_end(
     others = {"elections": {"elections"}, "budgets": {*replays, "penalties for budgets"}, "panel": {"replay of two"}}
     assert told.keys() == others.get(name, replays)
     assert list(told.values()) == pytest.approx([1] * len(told))
+
+
+def part(name: str) -> Pool:
+    """Every twelfth question of a real pool."""
+    whole = load_pool("qwen2.5-coder-1.5b__gsm8k")
+    return replace(whole, name=name, questions=whole.questions[::12])
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+    """Plans on their own training pool, by budget the one that is searched for and the best fixed one."""
+    own = bench(
+        tmp_path_factory.mktemp("r"), train=(part("model__train"),), test=(part("model__test"),), seeds=1, repeats=100
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(budgets, "GRID", ((8.0, 2.5), (16.0, 8.0), (6.0, 1.1)))
+        put(own.out / "controllers", budgets_jobs(own).values())
+        return [row for row in kept(own) if row["way"] in WAYS[2:]]
+
+
+def test_plans_keep_to_budgets_on_the_pool_that_they_are_settled_on(found: list[Row]) -> None:
+    for row in found[:4]:
+        assert row["samples"] <= row["samples_limit"] * (1 + SLACK)
+        assert row["rounds"] <= row["rounds_limit"] * (1 + SLACK)
+        assert row["kept"] == 1
+
+
+def test_the_dual_search_agrees_at_least_as_often_as_the_best_fixed_penalties(found: list[Row]) -> None:
+    for dual, fixed in zip(found[0:4:2], found[1:4:2], strict=True):
+        assert (dual["way"], fixed["way"], dual["rounds_limit"]) == (*WAYS[2:], fixed["rounds_limit"])
+        assert dual["agreement"] >= fixed["agreement"] - 0.5
+
+
+def test_a_budget_that_nobody_can_keep_is_missed_by_as_little_as_can_be(found: list[Row]) -> None:
+    *_, fixed = found
+    assert (fixed["samples_limit"], fixed["rounds_limit"], fixed["kept"]) == (6.0, 1.1, 0)
+    assert fixed["rounds"] == min(row["rounds"] for row in found if row["way"] == fixed["way"])
+
+
+def test_seeds_are_counted_one_by_one() -> None:
+    (result,) = evaluate(part("model__test"), "once", repeats=1)
+    over = replace(result, rounds=1.06)
+    row = kept_row((1.0, 1.0), WAYS[0], "model__test", [[result], [over], [result]])
+    assert (row["seeds"], row["kept"]) == (3, 2)

@@ -19,11 +19,6 @@ def test_no_two_look_alike() -> None:
     assert len(looks([f"file:{number}" for number in range(50)])) == 50
 
 
-def numbers(svg: str) -> list[float]:
-    """What stands at the axes."""
-    return [float(text) for text in re.findall(r">(−?\d+(?:\.\d+)?)</text>", svg) if text[0].isdigit()]
-
-
 def test_pictures_have_an_svg_beside_them_with_no_ground_of_its_own(tmp_path: Path) -> None:
     figures = {"sc": {"samples": 32.0, "rounds": 1.0, "agreement": 100.0, "agreement_independent": 90.0}}
     figures["plan"] = {"samples": 10.3, "rounds": 1.9, "agreement": 99.7, "agreement_independent": 90.0}
@@ -37,13 +32,11 @@ def test_pictures_have_an_svg_beside_them_with_no_ground_of_its_own(tmp_path: Pa
 
 def test_half_a_point_is_no_cliff_and_log_axes_have_plain_numbers(tmp_path: Path) -> None:
     costs = {"pool": "pool", "parameter": "", "seeds": 1, "rounds": 3.0, "samples": 20.0, "accuracy": 50.0}
-    rows = [
-        {**costs, "method": "esc", "agreement": 99.9},
-        {**costs, "method": "plan", "rounds": 30.0, "agreement": 99.4},
-    ]
-    draw_plots(by_axes(curves_plot(rows), ("rounds",), "agreement", ["pool"]), tmp_path / "main.png")
+    esc = {**costs, "method": "esc", "agreement": 99.9}
+    plan = {**costs, "method": "plan", "rounds": 30.0, "agreement": 99.4}
+    draw_plots(by_axes(curves_plot([esc, plan]), ("rounds",), "agreement", ["pool"]), tmp_path / "main.png")
     svg = (tmp_path / "main.svg").read_text()
-    shown = numbers(svg)
+    shown = [float(text) for text in re.findall(r">(\d+(?:\.\d+)?)</text>", svg)]
     assert {5, 10, 20} <= set(shown) and "10^" not in svg
     agreement = [one for one in shown if one > 80]
     assert max(agreement) - min(agreement) >= 8 and all(low < high for low, high in pairwise(agreement))

@@ -67,10 +67,10 @@ def test_a_report_tells_what_the_command_measured(evaluated: Path) -> None:
     assert "numpy" in dict(section(evaluated, "Versions")["facts"])
 
 
-def test_large_pools_are_cut_with_a_word(tmp_path: Path) -> None:
-    pool, report = tmp_path / "large.jsonl", tmp_path / "large.html"
+def test_large_pools_are_cut_with_a_word(tmp_path: Path, write_pool: Write) -> None:
+    report = tmp_path / "large.html"
     line = {"gold": None, "answers": ["x" * 500, "y"], "tokens": None, "question": "why? " * 500}
-    pool.write_text("".join(json.dumps({"id": str(number), **line}) + "\n" for number in range(2100)))
+    pool = write_pool(*({"id": str(number), **line} for number in range(2100)))
     works("evaluate", pool, "--controller", "sc", "--budget", "2", "--repeats", "1", "--report", report)
     votes = section(report, "Each question's votes")
     assert len(votes["questions"]) == 2000 and "These are 2,000 of 2,100" in votes["note"]
@@ -139,10 +139,7 @@ def find_all(where: Any, selector: str) -> Any:
 
 def cells(browser: Any) -> list[str]:
     """The first column of the first table."""
-    found: list[str] = browser.execute_script(
-        "return [...document.querySelector('table').tBodies[0].rows].map((row) => row.cells[0].innerText)"
-    )
-    return found
+    return [cell.text for cell in find_all(find(browser, "table"), "tbody td:first-child")]
 
 
 @pytest.mark.slow
@@ -200,6 +197,14 @@ def place(browser: Any, element: Any) -> dict[str, float]:
     return found
 
 
+def stays(browser: Any, cell: str, axis: str, side: str) -> bool:
+    """Whether the first cell of the first table stays where it is when the table is scrolled."""
+    table = find(browser, ".scroll")
+    before = place(browser, find(table, cell))[axis]
+    assert browser.execute_script(f"return (arguments[0].scroll{side} = 999, arguments[0].scroll{side})", table) > 100
+    return place(browser, find(table, cell))[axis] == before
+
+
 @pytest.fixture
 def phone(browser: Any) -> Iterator[Any]:
     size = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}
@@ -228,12 +233,7 @@ def test_a_report_on_a_phone(phone: Any, evaluated: Path) -> None:
     assert until(lambda: find_all(question, "progress")), "its votes are drawn when it opens"
     assert place(phone, find(question, "progress"))["width"] > 250
 
-    table = find(phone, ".scroll")
-    first = find(table, "td")
-    before = place(phone, first)["x"]
-    phone.execute_script("arguments[0].scrollTo(999, 0)", table)
-    assert phone.execute_script("return arguments[0].scrollLeft", table) > 100
-    assert place(phone, first)["x"] == before, "whose figures these are stays in sight"
+    assert stays(phone, "td", "x", "Left"), "whose figures these are stays in sight"
 
 
 @pytest.mark.slow
@@ -244,11 +244,7 @@ def test_long_tables_and_large_numbers(browser: Any, advised: tuple[Path, str]) 
     cut = "return [...arguments[0].querySelectorAll('td *')].filter((one) => one.scrollWidth > one.clientWidth).length"
     assert browser.execute_script(cut, table) == 0, "no name is cut"
     assert place(browser, table)["height"] < 900
-    head = find(table, "th")
-    before = place(browser, head)["y"]
-    browser.execute_script("arguments[0].scrollTo(0, 999)", table)
-    assert browser.execute_script("return arguments[0].scrollTop", table) > 100
-    assert place(browser, head)["y"] == before, "the headings stay"
+    assert stays(browser, "th", "y", "Top"), "the headings stay"
 
     texts = find_all(browser, ".plot svg text")
     (name,) = (text for text in texts if text.text == "tokens spent")
@@ -286,9 +282,8 @@ return [...document.querySelectorAll("body *:not(script)")].filter((one) => writ
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_all_text_can_be_read(browser: Any, evaluated: Path, scheme: str) -> None:
-    browser.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    )
+    wanted = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", wanted)
     browser.get(evaluated.as_uri())
     find(browser, ".legend button").click()
     find(browser, "details.question").click()

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 Training = tuple[Pool, ...]
 
-Jobs = Mapping[tuple[str, Any, int], TrainingJob]
-"""By test pool, kind and seed."""
-
+Jobs = Mapping[tuple[str, Any, int], TrainingJob]  # by test pool, kind and seed
 Measured = Mapping[str, Mapping[Any, Sequence[Result]]]
 """By test pool and kind: a result, or one a seed."""
 
@@ -53,8 +51,8 @@ def by_model(pools: Sequence[Pool]) -> dict[str, list[Pool]]:
 class Bench:
     """Pools to train and test on, how, and where.
 
-    Trained controllers are looked for in all folders of `cache`, and new ones kept in the first; by default they are in
-    `out`. Without an executor all cores are used where it is worth it.
+    Controllers are looked for in all folders of `cache`, by default one in `out`, and new ones kept in the first.
+    Without an executor all cores are used where it is worth it.
     """
 
     train: Training
@@ -62,7 +60,7 @@ class Bench:
     out: Path
     leave_one_out: bool = settings.setting(False, "Train for each test pool on the same model's others.")
     setting: Setting = Setting()
-    """What controllers are trained for, and where an experiment doesn't change it, measured by."""
+    """What controllers are trained for and measured by, where an experiment doesn't change it."""
     preset: str = settings.setting(TrainingJob.preset, "How PPO is run.", "fast|paper")
     steps: int = settings.setting(TrainingJob.steps, "Decisions to learn from, for each controller.")
     seeds: int = settings.setting(5, "How many controllers rows and curves are means of.")
@@ -74,7 +72,7 @@ class Bench:
     warn: Callable[[str], None] = lambda message: None
     cache: Sequence[Path] = ()
     prices: Mapping[str, float] = field(default_factory=dict)
-    """Of models, for a million tokens: a panel's experiment has them for voters."""
+    """Of a panel's models, for a million tokens."""
     value: float | None = None
     """What a right answer is worth to a panel, in the money of the prices."""
     executor: Executor | None = None
@@ -89,7 +87,7 @@ class Bench:
 
     @property
     def changes(self) -> list[str]:
-        """What of the setting is not the paper's, in words."""
+        """What of the setting is not the paper's."""
         own, paper = (
             {
                 "penalty for a draw": setting.penalties.draw,
@@ -107,11 +105,10 @@ class Bench:
         return self.cache or [self.out / "controllers"]
 
     def bar(self, title: str, total: float) -> AbstractContextManager[Callable[..., None]]:
-        """Show how far work is, other than training."""
         return progress_bar(title, total, self.executor)
 
     def check(self, allow_overlap: bool) -> None:
-        """Refuse what can't be run, and training on the questions of a test."""
+        """Refuse what can't be run, and training on a test's questions."""
         for name in ("seeds", "repeats", "steps"):
             whole_number(name, getattr(self, name))
         check_keep(self.keep)
@@ -133,7 +130,7 @@ class Bench:
                         _check_overlap(other, pool)
 
     def training_for(self, tested: Pool, model: str | None = None) -> Training:
-        """Those of this model; else those of the tested one, or all where there are none of it."""
+        """Those of this model; else of the tested one, or all where it has none."""
         if self.leave_one_out:
             model = model or model_of(tested)
             return tuple(p for p in self.test if model_of(p) == model and benchmark_of(p) != benchmark_of(tested))
@@ -152,12 +149,12 @@ class Bench:
         means: tuple[float | None, float | None] = (None, None),
         **changes: Any,
     ) -> TrainingJob:
-        """Train for a test pool, maybe on another model; for `means` of samples and rounds penalties are found."""
+        """Train for a test pool, maybe on another model; `means` are of samples and rounds."""
         training, setting = self.training_for(tested, model), replace(self.setting, **changes)
         return TrainingJob(training, setting, self.preset, self.steps, self.seed + seed, *means)
 
     def jobs(self, kinds: Mapping[Any, Mapping[str, Any]], seeds: int | None = None) -> Jobs:
-        """Trainings for every test pool, kind and seed; kinds have arguments of `job`."""
+        """By kinds, which have arguments of `job`, for every test pool and seed."""
         return {
             (pool.name, kind, seed): self.job(pool, seed, **how)
             for pool in self.test
@@ -193,7 +190,6 @@ class Bench:
                         self.warn(f"{_named(jobs[number])} learned nothing: it is no better than {rule}")
 
     def _find(self, job: TrainingJob) -> LearnedController | None:
-        """The controller of a job from an earlier run, where there is a whole one."""
         for folder in self._folders:
             try:
                 return cast(LearnedController, load_controller(_path(folder, job, self.keep)))
@@ -260,7 +256,7 @@ def _named(job: TrainingJob) -> str:
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment of `suffice reproduce`: what it shows, and the trainings it needs."""
+    """An experiment of `suffice reproduce`, and the trainings that it needs."""
 
     title: str
     run: Callable[[Bench], Page]

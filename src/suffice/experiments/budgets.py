@@ -23,8 +23,7 @@ GRID = ((12.0, 3.5), (12.0, 6.0), (16.0, 4.5), (16.0, 8.0), (20.0, 5.5), (20.0, 
 FIXED_PENALTIES = tuple(Penalties(draw, round_) for draw, round_ in product(PENALTIES, (0.0, ROUND_PENALTY)))
 """Those of `scaling`: the best for a budget is chosen among them."""
 
-SLACK = 0.05
-"""A mean may be over its budget by this share."""
+SLACK = 0.05  # a mean may be over its budget by this share
 
 WAYS = ("PPO-Lagrangian", "PPO, best fixed", "plan, dual search", "plan, best fixed")
 FIGURES = ("samples", "rounds", "agreement", "accuracy")
@@ -32,8 +31,7 @@ FIGURES = ("samples", "rounds", "agreement", "accuracy")
 MARKS = ((BLACK, "s"), (BLUE, "o"), (SKY, "^"), (RED, "*"), (ORANGE, "v"))
 """Of the limits and the ways: what learns in blues, what plans in reds."""
 
-Limits = tuple[float, float]
-"""The most samples and the most rounds on average."""
+Limits = tuple[float, float]  # the most samples and the most rounds on average
 
 
 def budgets_jobs(bench: Bench) -> Jobs:
@@ -55,7 +53,7 @@ def budgets(bench: Bench) -> Page:
         heads = ["mean" if name == model else name.removeprefix(f"{model}__") for name in columns]
         lines = []
         for limits, way in product(sorted(_grid(bench)), WAYS):
-            own = [row for row in rows if (_limits(row), row["way"]) == (limits, way)]
+            own = [row for row in rows if (row["samples_limit"], row["rounds_limit"], row["way"]) == (*limits, way)]
             cells = [_kept_cell(row) for name in columns for row in own if row["pool"] == name]
             among = f" of {own[0]['among']}" if own[0]["among"] else ""
             seeds = str(own[0]["seeds"]) if "PPO" in way else ""
@@ -141,10 +139,6 @@ def _grid(bench: Bench) -> list[Limits]:
     return [(samples * bench.budget / DEFAULT_BUDGET, rounds) for samples, rounds in GRID]
 
 
-def _limits(row: Row) -> Limits:
-    return row["samples_limit"], row["rounds_limit"]
-
-
 def _kept_cell(row: Row) -> str:
     samples, rounds, agreement = (cell(row, metric) for metric in FIGURES[:3])
     seeds = f" ({row['kept']} of {row['seeds']})" if row["seeds"] > 1 else ""
@@ -159,14 +153,15 @@ def _plotted(rows: Sequence[Row]) -> Section:
         points: dict[str, Sequence[Point]] = {"the limits": [["", 1, 0, 1], ["", 1, 1, 1], ["", 0, 1, 1]]}
         for way in WAYS:
             own = [row for row in rows if (row["pool"], row["way"]) == (pool, way)]
-            points[way] = [_point(row, *_limits(row)) for row in own]
+            points[way] = list(map(_point, own))
         panels.append(panel(pool, points, "the limits", MARKS))
     x = Axis("samples, as a share of their limit", 2, zero=True)
     y = Axis("rounds, as a share of theirs", 2, zero=True)
     return plot("", [x], [y], panels, sizes=3)
 
 
-def _point(row: Row, samples: float, rounds: float) -> Point:
+def _point(row: Row) -> Point:
+    samples, rounds = row["samples_limit"], row["rounds_limit"]
     return [f"{samples:g} samples in {rounds:g} rounds", row["samples"] / samples, row["rounds"] / rounds, samples]
 
 

@@ -108,7 +108,6 @@ def _elected(bench: Bench) -> list[ElectionResult]:
 
 
 def _stops(bench: Bench, training: Sequence[Pool]) -> dict[str, Controller]:
-    """The full budget, the plan, and a plan that takes half of the budget on the training pools."""
     half = meet(Plan(), bench.budget, training, bench.budget / 2, None, None).controller
     return {
         f"SC@{bench.budget}": get_controller(f"sc:draws={bench.budget}"),

@@ -14,7 +14,6 @@ def explain_jobs(bench: Bench) -> Jobs:
 
 
 def explain(bench: Bench) -> Page:
-    """What the learned controller draws for each question."""
     rows: list[Row] = []
     lines, panels = [], []
     for pool, measured in zip(bench.test, bench.measure(explain_jobs(bench), {}).values(), strict=True):

@@ -16,8 +16,7 @@ from suffice.report.markdown import Page, Row, cell, gap_columns, gap_text, mark
 from suffice.training.setting import TARGETS
 
 LEARNED = "RL-guided"
-LEARNED_METHODS = (LEARNED, *TARGETS)
-"""Those that are trained, here and in the ablation."""
+LEARNED_METHODS = (LEARNED, *TARGETS)  # here and in the ablation
 SAMPLES = {"accuracy": "acc. %", "rounds": "rounds", "samples": "samples"}
 TOKENS = {"accuracy": "acc. %", "sequential_tokens": "seq. tokens", "total_tokens": "total tokens"}
 METHODS_OF_ROWS = {"ASC": "asc", "ESC": "esc", LEARNED: "rl"}
@@ -35,7 +34,7 @@ def main(bench: Bench) -> Page:
     base = next(iter(rules))
     measured = bench.measure(main_jobs(bench), rules)
     rows = method_rows(measured)
-    tables = [f"{table}\n" for columns in (SAMPLES, TOKENS) for table in paper_tables(bench.test, rows, columns, base)]
+    tables = [*paper_tables(bench.test, rows, SAMPLES, base), *paper_tables(bench.test, rows, TOKENS, base)]
     points = [{**row, "method": METHODS_OF_ROWS.get(row["method"], "sc"), "parameter": ""} for row in rows]
     reward = ""
     if bench.budget <= EXACT_BUDGET:
@@ -52,12 +51,11 @@ def main(bench: Bench) -> Page:
     section = curves_plot(points)
     drawn = by_axes(section, ("rounds", "samples"), "agreement", [pool.name for pool in bench.test])
     differences, gaps = gaps_table(measured, [(LEARNED, rule) for rule in rules], bench.test)
-    text = "\n".join(tables) + f"{reward}{differences}{pictures(['main.png'])}"
+    text = "\n\n".join(tables) + f"\n{reward}{differences}{pictures(['main.png'])}"
     return Page(text, rows, gaps, [section], {"main.png": drawn})
 
 
 def method_rows(measured: Measured) -> list[Row]:
-    """A row a pool and method: means over the seeds."""
     return [
         {"pool": pool, "method": method, **spreads([[one] for one in results], results[0].by_question)}
         for pool, methods in measured.items()
@@ -81,9 +79,10 @@ def paper_tables(pools: Sequence[Pool], rows: Sequence[Row], columns: Mapping[st
             cells = [cell(row, metric) for row in own for metric in columns]
             for metric in columns:
                 value, against = (spread([row[metric] for row in some])[0] for some in (own, by_method[base]))
-                changes = metric != "accuracy" and method != base and value is not None and against
-                change = f" ({100 * ((value or 0) / (against or 1) - 1):+.0f} %)" if changes else ""
-                cells.append(text_of(value, metric) + change)
+                text = text_of(value, metric)
+                if metric != "accuracy" and method != base and value is not None and against:
+                    text += f" ({100 * (value / against - 1):+.0f} %)"
+                cells.append(text)
             lines.append([method, seeds, *cells])
         tables.append(f"**{model}**\n\n" + markdown_table(["", "seeds", *heads], lines))
     return tables

@@ -28,7 +28,7 @@ def write_page(name: str, page: Page, bench: Bench) -> None:
 
 
 def _how(name: str, bench: Bench) -> str:
-    """The setting in a sentence: where it is the paper's, in few words."""
+    """The setting in a sentence."""
     how = f"on {names_of(bench.train)}"
     if bench.leave_one_out:
         how = "for each, on the same model's other benchmarks"
@@ -73,18 +73,15 @@ def _sentence(rows: Sequence[Mapping[str, Any]]) -> str:
 def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Section:
     """All columns that have figures, a panel a pool."""
     shown = [key for key in rows[0] if any(row[key] is not None for row in rows)]
-    columns = [_column(key, [row[key] for row in rows]) for key in shown]
+    places = {"reward": 4, "entropy": 4, "penalty_draw": 4, "seeds": 0}
+    columns = []
+    for key in shown:
+        label = key.replace("_std", " ±").replace("_", " ")
+        is_figure = any(isinstance(row[key], int | float) for row in rows)
+        columns.append(figures(label, places.get(key, 2)) if is_figure else words(label))
     lines = {"": list(rows)}
     for row in rows:
         if "pool" in row:
             lines.setdefault(row["pool"], []).append(row)
     panels = [{"name": name, "rows": [[row[key] for key in shown] for row in some]} for name, some in lines.items()]
     return table(f"{title}: the figures", columns, panels)
-
-
-def _column(key: str, cells: Sequence[str | float | None]) -> Section:
-    label = key.replace("_std", " ±").replace("_", " ")
-    if not any(isinstance(cell, int | float) for cell in cells):
-        return words(label)
-    places = {"reward": 4, "entropy": 4, "penalty_draw": 4, "seeds": 0}
-    return figures(label, places.get(key, 2))

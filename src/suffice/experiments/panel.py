@@ -14,7 +14,7 @@ from suffice.report.panels import panel_plot, pictured
 from suffice.tally import DEFAULT_BUDGET
 
 VALUES = (0.2, 0.5, 1, 2, 3, 5, 7, 10, 20, 50)
-"""What an answer is worth by default: full votes of the dearest voter, on the training questions."""
+"""What an answer is worth by default: full votes of the dearest voter."""
 
 
 def price_in_name(model: str) -> float | None:
@@ -28,7 +28,7 @@ def price_in_name(model: str) -> float | None:
 
 
 def panels(bench: Bench) -> dict[str, PanelComparison]:
-    """A panel for each benchmark on which two or more models with a price answered the same questions."""
+    """A panel for each benchmark on which models with a price answered the same questions."""
     found = {}
     for benchmark in dict.fromkeys(map(benchmark_of, bench.test)):
         pools = {model_of(pool): pool for pool in bench.test if benchmark_of(pool) == benchmark}
@@ -81,7 +81,7 @@ def panel(bench: Bench) -> Page:
 
 
 def _text(benchmark: str, compared: PanelComparison) -> str:
-    """Full votes alone, and the panel's controllers beside the best alone for the money."""
+    """Full votes alone, and controllers beside the best alone for the money."""
     base, lines = compared.baseline, []
     for one in compared.results:
         if one.voter and one.controller != "sc":

@@ -13,8 +13,7 @@ from suffice.report.style import looks
 from suffice.training.setting import Setting
 
 PENALTIES = (0.001, 0.005, 0.0075, 0.015, 0.02, 0.03)
-ROUND_PENALTY = 0.01
-"""What a round costs in the second sweep of learned controllers."""
+ROUND_PENALTY = 0.01  # in the second sweep of learned controllers
 
 THRESHOLDS = (0.6, 0.65, 0.75, 0.8, 0.87, 0.9, 0.92, 0.95, 0.98, 0.99)
 WINDOWS = (2, 3, 4, 5, 7)
@@ -59,7 +58,6 @@ def scaling(bench: Bench) -> Page:
 
 
 def draw_penalties(bench: Bench) -> list[float]:
-    """The paper's penalties, and the bench's own."""
     return sorted({*PENALTIES, bench.setting.penalties.draw})
 
 
@@ -124,21 +122,21 @@ def curves_plot(rows: Sequence[Row], labels: Mapping[str, str] = LABELS) -> Sect
         points: dict[str, Sequence[Point]] = {}
         for method in methods:
             own = [row for row in every if (row["pool"], row["method"]) == (pool, method)]
-            spreads = any(row["seeds"] > 1 for row in own)
-            points[labels[method] + " (± s.d. over seeds)" * spreads] = [_point(row, spreads) for row in own]
+            several = any(row["seeds"] > 1 for row in own)
+            points[labels[method] + " (± s.d. over seeds)" * several] = [_point(row, several) for row in own]
         panels.append(panel(pool, points, line=True, styles=[styles[method] for method in methods]))
     note = "Up and to the left is better; point at a mark to read it."
     return plot("", list(COSTS.values()), list(QUALITIES.values()), panels, note, spread=len(FIGURES))
 
 
-def _point(row: Row, spreads: bool) -> Point:
+def _point(row: Row, several: bool) -> Point:
     def column(name: str) -> float | None:
         figure: float | None = row.get(name)
         return figure / 1000 if figure and "tokens" in name else figure
 
     metrics = (*COSTS, *QUALITIES)
     deviations = [column(f"{metric}_std") or 0.0 for metric in metrics]
-    return [row["parameter"], *map(column, metrics), *deviations * spreads]
+    return [row["parameter"], *map(column, metrics), *deviations * several]
 
 
 def _means(rows: Sequence[Row]) -> list[Row]:

@@ -19,7 +19,6 @@ def transfer_jobs(bench: Bench) -> Jobs:
 
 
 def transfer(bench: Bench) -> Page:
-    """Figure 5, and how controllers of other models differ from the tested model's own."""
     if not (jobs := transfer_jobs(bench)):
         return Page("Skipped: it needs pools of two models, named MODEL__BENCHMARK, and there are of one only.", [])
     measured = bench.measure(jobs, {})

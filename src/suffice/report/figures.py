@@ -35,8 +35,7 @@ STYLE: Any = {
 }
 pyplot.rcParams.update(STYLE)
 
-MOST_MARKS = 24
-"""A line of more points than this has no marks on it."""
+MOST_MARKS = 24  # a line of more points has no marks on it
 
 WIDTH = 10.0
 ROW_HEIGHT = 3.6
@@ -105,19 +104,15 @@ def _draw_series(axes: Axes, series: Section, plot: Section) -> None:
         axes.plot(*columns, linewidth=1.4, **style)
         spread = plot["spread"]
         if spread and points and len(points[0]) > y + spread:
-            _draw_spread(axes, np.array(points)[:, [x, y, x + spread, y + spread]], series["colour"])
+            across, up, wide, high = np.array(points)[:, [x, y, x + spread, y + spread]].astype(float).T
+            bars = {"ecolor": series["colour"], "elinewidth": 0.8, "alpha": 0.6}
+            axes.fill_between(across, up - high, up + high, color=series["colour"], alpha=0.18, linewidth=0)
+            axes.errorbar(across, up, xerr=wide, yerr=high, fmt="none", **bars)
         return
     if series["line"]:
         axes.plot(*columns, color=series["colour"], linewidth=1)
     large = 160 if series["marker"] == "*" else 22
     axes.scatter(*columns, [8 + 3 * point[sizes] for point in points] if sizes else large, alpha=0.8, **style)
-
-
-def _draw_spread(axes: Axes, points: Any, colour: str) -> None:
-    """Draw a band and bars of one standard deviation."""
-    x, y, wide, high = points.astype(float).T
-    axes.fill_between(x, y - high, y + high, color=colour, alpha=0.18, linewidth=0)
-    axes.errorbar(x, y, xerr=wide, yerr=high, fmt="none", ecolor=colour, elinewidth=0.8, alpha=0.6)
 
 
 def _finish_plot(axes: Axes, plot: Section, title: str) -> None:

@@ -21,8 +21,7 @@ PACKAGES = ("suffice", "numpy", "scipy", "torch", "stable-baselines3", "openai")
 Section = dict[str, Any]
 """A part of the page, as its script reads it: `kind` is table, plot, questions or facts."""
 
-Point = Sequence[str | float | None]
-"""A label, and figures in the order of a plot's axes."""
+Point = Sequence[str | float | None]  # a label, and figures in the order of a plot's axes
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from rich.text import Text
 from suffice.report.html import Section, figures, table, words
 from suffice.report.markdown import shown
 
-AVERAGE = "average"
-"""The block that a report shows where no pool is chosen."""
+AVERAGE = "average"  # the block that a report shows where no pool is chosen
 
 
 class Columns:

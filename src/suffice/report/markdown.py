@@ -8,8 +8,7 @@ from suffice.replay import Difference, Result, mean_over_pools
 from suffice.replay.evaluate import spread
 from suffice.report.html import Section
 
-Row = dict[str, Any]
-"""A line of a table, by its columns."""
+Row = dict[str, Any]  # a line of a table, by its columns
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def cell(row: Row, metric: str) -> str:
 
 
 def spreads(runs: Sequence[Sequence[Result]], metrics: Iterable[str]) -> Row:
-    """Means and standard deviations over seeds, of each seed's mean over pools."""
+    """Means and deviations over seeds, of each seed's mean over pools."""
     row: Row = {"seeds": len(runs)}
     for metric in metrics:
         row[metric], row[f"{metric}_std"] = spread([mean_over_pools(run, metric) for run in runs])

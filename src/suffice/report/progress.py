@@ -4,7 +4,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -47,9 +48,8 @@ def progress_bar(title: str, total: float | None, cluster: Any = None) -> Iterat
             bar.stop()
 
 
-def waiting(title: str) -> AbstractContextManager[object]:
-    """The same for work that can't tell how far it is."""
-    return progress_bar(title, None)
+waiting = partial(progress_bar, total=None)
+"""The same for work that can't tell how far it is."""
 
 
 @contextmanager

@@ -35,8 +35,7 @@ BY_QUESTION = {
     "accuracy": figures("accuracy %", 2),
 }
 
-WINDOWS = 8
-"""A learning curve's points are running means over this part of the questions."""
+WINDOWS = 8  # a learning curve's points are means over an eighth of the questions
 
 
 def evaluation_report(comparisons: Sequence[Comparison], pools: Sequence[Pool], settings: Mapping[str, Any]) -> Report:

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 WIDTH = 32
 
-HARD = 0.5
-"""Below this certainty a question is called hard."""
-SURE = 0.95
-"""From this confidence on a field is shown as settled."""
+HARD = 0.5  # below this certainty a question is called hard
+SURE = 0.95  # from this confidence on a field is shown as settled
 MOST_ANSWERS = 8
 MOST_FIELDS = 20
 LONGEST = 40
