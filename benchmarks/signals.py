@@ -148,7 +148,7 @@ def played(model: PPO, states: FloatArray) -> tuple[IntArray, IntArray]:
     running = np.arange(len(states))
     while running.size:
         actions, _ = model.predict(states[running, draws[running]], deterministic=True)
-        asked = np.minimum(SETTING.draws_by_action[actions], SETTING.budget - draws[running])
+        asked = np.minimum(np.array([0, *SETTING.actions])[actions], SETTING.budget - draws[running])
         running, asked = running[asked > 0], asked[asked > 0]
         draws[running] += asked
         rounds[running] += 1

@@ -156,7 +156,7 @@ class Runs:
         self.first, self.budget = setting.first, setting.budget
         self.draws = np.full(self.right.shape[:2], self.first)
         self.costs = np.array([[env.penalties.draw, env.penalties.round] for env in envs], np.float32)
-        self.asks = setting.draws_by_action
+        self.asks = np.array([0, *setting.actions])
         self.places = np.indices(self.draws.shape)
 
     def _collect(self) -> Rollout:

@@ -60,6 +60,7 @@ class SavedController(ArrayController):
 
 
 K = TypeVar("K", bound=type[SavedController])
+C = TypeVar("C", bound=type[Controller])
 T = TypeVar("T")
 
 _kinds: dict[str, type[SavedController]] = {}
@@ -151,9 +152,6 @@ def load_tensors(
         return make(tensors, card)
     except (SafetensorError, *BROKEN):
         raise error(f"{path}: this is not a whole {what}; make one with {command}") from None
-
-
-C = TypeVar("C", bound=type[Controller])
 
 
 _registry = Registry[Controller]("controller", "suffice.controllers", ControllerError, classes_of(Controller, "decide"))

@@ -120,8 +120,10 @@ class Learner:
 
         Each is of traffic half of which is of that band, against what is expected.
         """
-        likely = likelihoods(parts)
-        self._evidence += np.log((1 + BANDS @ likely / (likely @ self._expected)) / 2)
+        if parts not in self._surprises:
+            likely = likelihoods(parts)
+            self._surprises[parts] = np.log((1 + BANDS @ likely / (likely @ self._expected)) / 2)
+        self._evidence += self._surprises[parts]
         self._run += 1
         over = self._evidence <= 0
         self._evidence[over] = self._run[over] = 0
@@ -137,6 +139,7 @@ class Learner:
     def _expect(self, prior: Prior) -> None:
         """Test the traffic against this prior from now on."""
         self._expected: FloatArray = np.array(prior.weights)
+        self._surprises: dict[Partition, FloatArray] = {}
         self._evidence: FloatArray = np.zeros(len(BANDS))
         self._run: IntArray = np.zeros(len(BANDS), int)
 

@@ -53,7 +53,7 @@ class SamplingEnv(gymnasium.Env[FloatArray, np.int64]):
         return self._observation(), {}
 
     def step(self, action: np.int64) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
-        asked = min(int(self.setting.draws_by_action[action]), self.tally.left)
+        asked = min((0, *self.setting.actions)[action], self.tally.left)
         reward = 0.0
         if asked:
             reward -= self.setting.penalties.round + self.setting.penalties.draw * asked
@@ -79,7 +79,7 @@ class SamplingVecEnv(VecEnv):
         """What draws and rounds cost now: training for means changes it on the way."""
         self.render_mode = None
         self._supply = supply
-        self._draws_by_action = self.setting.draws_by_action
+        self._draws_by_action = np.array([0, *self.setting.actions])
         self._infos: list[dict[str, Any]] = [{} for _ in range(copies)]
         actions = gymnasium.spaces.Discrete(len(self._draws_by_action))
         super().__init__(copies, observation_space(self.setting), actions)

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from suffice import settings
 from suffice.errors import OptionError, PoolError, whole_number
 from suffice.penalties import Penalties
 from suffice.pools import Pool, get_pools
-from suffice.tally import DEFAULT_BUDGET, IntArray
+from suffice.tally import DEFAULT_BUDGET
 
 TARGETS = ("running", "full", "gold")
 KEPT = ("best", "last")
@@ -45,11 +43,6 @@ class Setting:
             whole_number("actions", action)
         if not self.actions or len(set(self.actions)) < len(self.actions):
             raise OptionError(f"must be different numbers of draws, not {self.actions}", "actions")
-
-    @property
-    def draws_by_action(self) -> IntArray:
-        """The number of draws of each action; action 0 stops."""
-        return np.array([0, *self.actions])
 
     def check(self, pools: Sequence[Pool]) -> None:
         """Refuse pools that this process can't be played on."""
