@@ -162,6 +162,8 @@ def test_weights_are_kept_in_a_file_with_their_card(tmp_path: Path) -> None:
 
 def test_a_file_that_holds_no_weights_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "mine.safetensors"
+    with pytest.raises(OptionError, match=r"mine\.safetensors: there is no such file of weights"):
+        load_weights(path)
     save_controller(Plan(penalty_draw=0.01, actions=(1, 4)), path)
     with pytest.raises(OptionError, match="holds a controller, not weights"):
         get_election(f"file:{path}")
