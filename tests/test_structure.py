@@ -182,17 +182,7 @@ WITHIN = {
         "requests": {"door", "exchange", "errors", "operations", "settings"},
         "votes": {"exchange", "requests", "fleet", "errors", "operations", "settings"},
         "render": {"exchange", "requests", "errors"},
-        "pipeline": {
-            "requests",
-            "votes",
-            "render",
-            "fleet",
-            "door",
-            "exchange",
-            "errors",
-            "operations",
-            "settings",
-        },
+        "pipeline": {"requests", "votes", "render", "fleet", "door", "exchange", "errors", "operations", "settings"},
         "app": {
             "pipeline",
             "render",

@@ -21,16 +21,11 @@ from functools import lru_cache
 from typing import Any
 
 SECONDS = 1.0  # of processor time for a task
-
-LONGEST = 8.0  # times that, elapsed: a busy machine gives a share
-
+LONGEST = 8.0  # elapsed time, in processor times: a busy machine gives a share
 MEMORY = 1 << 30  # bytes of address space
-
-STUCK_SECONDS = 60.0  # to load on a busy machine
-
+STUCK_SECONDS = 60.0  # for a process to load, on a busy machine
 LARGE = 256 << 20  # bytes: a process that took more is replaced
-
-DONE, REPLACE = 0, 3  # exit codes
+DONE, REPLACE = 0, 3  # exit codes of the child
 
 
 class KillableWorker:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -109,17 +110,8 @@ def test_an_answer_that_was_too_slow_twice_is_compared_as_written_and_others_by_
 
 
 def test_a_vote_compares_for_so_long_and_then_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 0.0
-    monkeypatch.setattr("suffice.answers.keys.time.monotonic", lambda: now)
-    keys, patience = Keys(), list[float | None]()
-    for number in range(32):
-        finding = keys.finding(f"x+{number}1")
-        try:
-            comparison = next(finding)
-            while True:
-                patience.append(comparison.patience)
-                now += 1.0
-                comparison = finding.send(None)
-        except StopIteration as key:
-            assert key.value == f"x+{number}1"
+    monkeypatch.setattr("suffice.answers.keys.time.monotonic", count().__next__)  # a second a slow comparison
+    keys, answers = Keys(), [f"x+{number}1" for number in range(32)]
+    patience = [one.patience for answer in answers for one in compared(keys, answer, set(answers))]
     assert patience == [None, *(BUDGET - spent for spent in range(int(BUDGET)))]
+    assert list(map(keys.key, answers)) == answers

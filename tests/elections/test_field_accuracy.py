@@ -13,9 +13,8 @@ GOLD: dict[str, Any] = {
 
 
 def wrong(answer: Any, gold: Any = GOLD, *responses: Any, **options: Any) -> list[str]:
-    return [
-        pointer for pointer, right in field_accuracy(answer, gold, responses, **options).fields.items() if not right
-    ]
+    judged = field_accuracy(answer, gold, responses, **options).fields
+    return [pointer for pointer, right in judged.items() if not right]
 
 
 def test_every_field_of_gold_is_judged() -> None:

@@ -4,11 +4,12 @@ import json
 import random
 from typing import Any
 
+from helpers.tallies import at, elect_fields, field_tallies
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from suffice.answers.fields import FieldComparison
-from suffice.elections import FieldElection, FieldTallies, field_accuracy
+from suffice.elections import field_accuracy
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 SCALARS = st.sampled_from(
@@ -23,39 +24,23 @@ OBJECTS = st.dictionaries(NAMES, VALUES, min_size=1, max_size=3)
 ANSWERS = st.lists(OBJECTS, min_size=1, max_size=7)
 
 
-def elect(answers: list[Any], **options: Any) -> FieldElection:
-    tallies = FieldTallies(**options)
-    for answer in answers:
-        tallies = tallies.joined_by(answer)
-    elected = tallies.elect()
-    assert elected is not None
-    return elected
-
-
 def form(answer: Any) -> str | None:
     part = FieldComparison().part(answer)
     return part.form if part else None
 
 
-@given(VALUES)
-def test_one_response_elects_itself(answer: Any) -> None:
-    assume(answer is not None)
-    elected = elect([answer])
-    assert elected.value == answer
-    assert elected.response == 0
-
-
-@given(OBJECTS, st.integers(2, 6))
+@given(VALUES, st.integers(1, 6))
 def test_equal_responses_elect_what_they_are(answer: Any, times: int) -> None:
-    elected = elect([answer] * times)
-    assert elected.value == answer
+    assume(answer is not None)
+    elected = elect_fields(*[answer] * times)
+    assert (elected.value, elected.response) == (answer, 0)
     assert all(field.share == 1 for field in elected.fields.values())
 
 
 @given(OBJECTS, ANSWERS)
 @example({"a": "a long text " * 5}, [{"a": None}])
 def test_what_most_responses_are_is_elected(answer: Any, others: list[Any]) -> None:
-    elected = elect([*others, *[answer] * (len(others) + 1)])
+    elected = elect_fields(*others, *[answer] * (len(others) + 1))
     assert form(elected.value) == form(answer) or not field_accuracy(elected.value, answer).fields
 
 
@@ -69,7 +54,7 @@ def reordered(value: Any, chance: random.Random) -> Any:
 
 @given(ANSWERS, st.randoms(use_true_random=False))
 def test_the_order_of_keys_changes_nothing(answers: list[Any], chance: random.Random) -> None:
-    elected, again = elect(answers), elect([reordered(answer, chance) for answer in answers])
+    elected, again = elect_fields(*answers), elect_fields(*(reordered(answer, chance) for answer in answers))
     assert elected.value == again.value
     assert elected.response == again.response
     assert {pointer: field.choice for pointer, field in elected.fields.items()} == {
@@ -90,19 +75,9 @@ def as_set(rows: list[Any]) -> list[str]:
 @given(st.lists(ROWS, min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_the_order_of_elements_changes_nothing_but_the_order(lists: list[Any], chance: random.Random) -> None:
     shuffled = [chance.sample(rows, len(rows)) for rows in lists]
-    elected, again = elect([{"r": rows} for rows in lists]), elect([{"r": rows} for rows in shuffled])
+    elected, again = (elect_fields(*({"r": rows} for rows in all_)) for all_ in (lists, shuffled))
     assert as_set(elected.value["r"]) == as_set(again.value["r"])
     assert elected.composed == again.composed
-
-
-@given(ANSWERS)
-def test_an_elected_field_has_the_most_votes_unless_a_response_was_fallen_back_on(answers: list[Any]) -> None:
-    elected = elect(answers)
-    if elected.composed:
-        assert all(field.leads for field in elected.fields.values() if field.kind == "voted")
-    for field in elected.fields.values():
-        assert 1 <= field.votes <= field.tally.draws == len(answers)
-        assert 0 < field.share <= 1
 
 
 def has_at_most_two_scalars_alike(value: Any) -> bool:
@@ -114,40 +89,26 @@ def has_at_most_two_scalars_alike(value: Any) -> bool:
     ANSWERS, st.sampled_from([has_at_most_two_scalars_alike, lambda value: len(value) != 2, lambda value: "a" in value])
 )
 def test_the_result_is_allowed_whenever_any_response_is(answers: list[Any], allows: Any) -> None:
-    tallies = FieldTallies(allows=allows)
-    for answer in answers:
-        tallies = tallies.joined_by(answer)
-    elected = tallies.elect()
+    elected = field_tallies(*answers, allows=allows).elect()
     assert (elected is not None) == any(map(allows, answers))
     assert elected is None or allows(elected.value)
 
 
 @given(ANSWERS)
-def test_fields_say_what_the_elected_object_holds(answers: list[Any]) -> None:
-    elected = elect(answers)
+def test_a_response_is_given_as_it_came_and_fields_say_what_it_holds(answers: list[Any]) -> None:
+    elected = elect_fields(*answers)
+    assert elected.response is not None and elected.value is answers[elected.response]
     for pointer, field in elected.fields.items():
-        place: Any = elected.value
-        for name in pointer.split("/")[1:]:
-            place = place[int(name)] if isinstance(place, list) else place[name]
-        assert repr(place) == repr(field.value)
-
-
-@given(ANSWERS)
-def test_a_response_is_given_as_it_came_or_differs_from_all(answers: list[Any]) -> None:
-    elected = elect(answers)
-    if elected.response is None:
-        assert all(answer != elected.value for answer in answers)
-    else:
-        assert elected.value is answers[elected.response]
+        assert repr(at(elected.value, pointer)) == repr(field.value)
+        assert 1 <= field.votes <= field.tally.draws == len(answers)
+        assert 0 < field.share <= 1
 
 
 @given(ANSWERS)
 def test_tallies_have_all_draws(answers: list[Any]) -> None:
-    tallies = FieldTallies()
-    for number, answer in enumerate([None, *answers]):
-        tallies = tallies.joined_by(answer)
-        assert {tally.draws for tally in tallies.tallies.values()} == {number + 1}
-        assert tallies.whole.draws == number + 1
+    for number in range(len(answers)):
+        tallies = field_tallies(None, *answers[:number])
+        assert {tally.draws for tally in (*tallies.tallies.values(), tallies.whole)} == {number + 1}
 
 
 @given(OBJECTS, OBJECTS)

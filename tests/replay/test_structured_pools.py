@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import works
+from helpers.tallies import field_tallies
 
 import suffice
-from suffice.elections import FieldTallies, field_accuracy
+from suffice.elections import field_accuracy
 from suffice.executors import get_executor
 from suffice.replay.evaluate import METRICS
 
@@ -53,10 +54,7 @@ def test_the_full_budget_s_figures_are_those_of_an_election(write_pool: Write) -
     (result,) = suffice.evaluate(pool, "sc", budget=12, repeats=3)
     expected = []
     for number in range(4):
-        tallies = FieldTallies(12)
-        for answer in responses(number):
-            tallies = tallies.joined_by(answer)
-        election = tallies.elect()
+        election = field_tallies(*responses(number), budget=12).elect()
         expected.append(field_accuracy(election and election.value, GOLD, responses(number)))
     assert result.accuracy == pytest.approx(100 * np.mean([one.whole for one in expected]))
     assert result.field_accuracy == pytest.approx(100 * np.mean([one.share for one in expected]))

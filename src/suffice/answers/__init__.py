@@ -13,11 +13,12 @@ from suffice.answers.extractor import (
     Kind,
     Read,
     TextExtractor,
+    answer_key,
     extractor_names,
     get_extractor,
     register_extractor,
 )
-from suffice.answers.keys import Keys, answer_key
+from suffice.answers.keys import Keys
 from suffice.answers.normalise import normalise
 from suffice.answers.reader import has_answer, wants_answer
 from suffice.answers.structure import Structure, ToolExtractor

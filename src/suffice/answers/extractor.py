@@ -6,12 +6,12 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from suffice.answers.keys import Keys
 from suffice.errors import OptionError
 from suffice.registry import Registry
 from suffice.response import Response
 
 if TYPE_CHECKING:
-    from suffice.answers.keys import Keys
     from suffice.answers.structure import Structure
 
 Read = Callable[[str], str | None]
@@ -106,10 +106,8 @@ class Extractor(ABC):
         """Whether a response that has begun like this can have no answer any more."""
         return False
 
-    def keys(self) -> "Keys":
+    def keys(self) -> Keys:
         """What tells which answers to one question are the same; another equality is another `Keys`."""
-        from suffice.answers.keys import Keys
-
         return Keys(self.exact)
 
     def ignoring(self, names: Iterable[str]) -> "Extractor":
@@ -196,3 +194,12 @@ def get_extractor(answer: str | Extractor | Read) -> Extractor:
     if isinstance(answer, Extractor):
         return answer
     return TextExtractor(answer) if callable(answer) else EXTRACTORS.get(answer)
+
+
+def answer_key(text: str, answer: str | Extractor | Read = "auto") -> str | None:
+    r"""The key of the answer in one response's text, or None.
+
+    >>> answer_key(r"It is \boxed{\dfrac{1}{2}}."), answer_key("I don't know.")
+    ('0.5', None)
+    """
+    return Keys().key(get_extractor(answer)(text))

@@ -18,13 +18,9 @@ from suffice.answers.prose import FENCE
 from suffice.errors import OptionError
 
 LONGEST = 1_000_000  # characters of a text
-
 DEEPEST = 64  # objects and lists within one another
-
 MOST_VALUES = 10_000  # values within a value
-
 MOST_BITS = 4_000  # of a whole number
-
 _MOST_BROKEN = 200  # fences and objects that are no JSON: each takes its time
 
 _OBJECT = re.compile(r'\{(?=\s*["}])')
@@ -112,7 +108,6 @@ def _last_object(text: str) -> Any:
 
 
 OBJECT, LIST = "{}", "[]"  # keys of those that have parts
-
 MOST_MARKS = 30  # in a row: normalising takes quadratic time
 
 _MOST_WORDS = 12

@@ -126,8 +126,7 @@ _NO_LETTER = re.compile(
 """What follows an article, and what denies an option."""
 _AROUND = " \t\"'“”‘’`*[](){}<>.:;,"  # characters around a label
 _PAUSE = re.compile(r"[,.!:;，。、！：؛،।\n]|\s[–—-]\s|[–—]")
-_MOST_WORDS = 3
-_AFTER = 3  # words that may follow the last label in its sentence
+_MOST_WORDS, _AFTER = 3, 3  # of a label, and after the last one
 
 
 def lettered(asked: str, numbered: bool = True) -> dict[str, str]:

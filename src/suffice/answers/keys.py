@@ -11,14 +11,11 @@ from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 
-from suffice.answers.extractor import Extractor, Read, get_extractor
 from suffice.answers.normalise import normalise, structure
 from suffice.killable import SECONDS, KillableWorker
 
 MOMENT = 0.25  # seconds of processor time in the quick lane: ten times what common answers take
-
 BUDGET = 8.0  # seconds of a vote in the slow lane, waiting and starts of workers included
-
 STRIKES = 2  # comparisons that were too slow, after which an answer is compared as written
 
 
@@ -67,15 +64,6 @@ DEEPEST_FORMULA = 12  # beyond, formulas are compared as written
 _NUMBER = re.compile(r"-?\d+(?:\.\d+|/0*[1-9]\d*)?")
 _NO_FORMULA = re.compile(r"\d+(?:-\d+)+|\d+[^\W\d_]\d+")  # dates, telephone numbers, 3R2
 _HUGE = re.compile(r"\^\{?[^{}^]*\^|\^\{?-?\d{4,}|\d{3,}\s*!|!\s*!|\d{60,}")
-
-
-def answer_key(text: str, answer: str | Extractor | Read = "auto") -> str | None:
-    r"""The key of the answer in one response's text, or None.
-
-    >>> answer_key(r"It is \boxed{\dfrac{1}{2}}."), answer_key("I don't know.")
-    ('0.5', None)
-    """
-    return Keys().key(get_extractor(answer)(text))
 
 
 class Keys:
@@ -177,14 +165,9 @@ def _may_equal_others(form: str) -> bool:
     for character in form[:LONGEST_FORMULA]:
         depth += (character in "([{") - (character in ")]}")
         deepest = max(deepest, depth)
-    formula = any(character.isdecimal() or character in "\\^=<>+*/-" for character in form)
-    return (
-        formula
-        and len(form) <= LONGEST_FORMULA
-        and deepest <= DEEPEST_FORMULA
-        and not _HUGE.search(form)
-        and not _NO_FORMULA.fullmatch(form)
-    )
+    if len(form) > LONGEST_FORMULA or deepest > DEEPEST_FORMULA or _HUGE.search(form) or _NO_FORMULA.fullmatch(form):
+        return False
+    return any(character.isdecimal() or character in "\\^=<>+*/-" for character in form)
 
 
 def _comparable(a: str, b: str) -> bool:

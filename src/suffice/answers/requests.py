@@ -12,7 +12,7 @@ from typing import Any
 
 from suffice.answers.forms import Slot, defined, labels, lettered, offered, slots_in
 from suffice.answers.prose import bounded, clocks, in_digits, numbers, sentences, without_fences
-from suffice.answers.words import WORDS, Words, folded
+from suffice.answers.words import WORDS, folded
 
 Messages = Sequence[Mapping[str, Any]]
 
@@ -24,6 +24,8 @@ _SUM = re.compile(
 )
 _PARTS = re.compile(r"[,;:，、；：—–]\s*|\s(?:and|und|et|y|e|и)\s")
 LINE_LABEL = re.compile(r"^[>*# \t]*[^\W\d_][\w ]{0,20}[:：](?!\S*//)", re.M)
+_CHOOSE = ("sorts", "outputs")
+_TELL = (*_CHOOSE, "writes", "open", "texts")
 _MOST_SENTENCES, _SENTENCE = 6, 400
 _MOST_WORDS_OF_A_SUM = 15
 _FOLLOWS = 12
@@ -87,10 +89,10 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
     frame = [*(one[:_SENTENCE] for one in sentences(without_fences(told))[:40]), *own]
     slots = slots_in(told, asked)
     letters = lettered(asked, any(map(is_asking, own))) or lettered(told, numbered=False)
-    asking = [one for one in frame if is_asking(one) or _begins(one, WORDS["questions"], 1) or _chooses(one, 4)]
+    asking = [one for one in frame if is_asking(one) or _begins(one, 1, ["questions"]) or _begins(one, 4, _CHOOSE)]
     asking += [one for one in frame if offered(one) and one not in asking]
     found = frozenset(numbers(asked))
-    counted = any(WORDS["how_many"].occur_in(folded(one)) or _begins(one, WORDS["computes"], 4) for one in frame)
+    counted = any(WORDS["how_many"].occur_in(folded(one)) or _begins(one, 4, ["computes"]) for one in frame)
     another = bool(found and numbers(shown[-400:])) and len(asked.split()) < _FOLLOWS
     counted = counted or another
     sums = [one for one in sentences(in_digits(without_fences(asked))) if len(one.split()) <= _MOST_WORDS_OF_A_SUM]
@@ -129,7 +131,7 @@ def _read(told: str, asked: str, before: str, shown: str) -> Request:
         labels_of_lines=frozenset(map(folded, LINE_LABEL.findall(f"{told}\n{asked}"))),
         times=frozenset(clocks(asked)) if asking else frozenset(),
         continental={"the", "is", "of", "a", "how", "what"}.isdisjoint(folded(f"{told} {asked}").split()),
-        only=bool(shots) or any(WORDS["only"].occur_in(folded(one)) and _chooses(one, 3) for one in frame),
+        only=bool(shots) or any(WORDS["only"].occur_in(folded(one)) and _begins(one, 3, _CHOOSE) for one in frame),
         json='":' in told + asked or any(" json " in folded(one) for one in frame),
     )
 
@@ -145,13 +147,10 @@ def _closes(sentence: str) -> bool:
     return told or bool(offered(sentence))
 
 
-def _chooses(sentence: str, first: int) -> bool:
-    return _begins(sentence, WORDS["sorts"], first) or _begins(sentence, WORDS["outputs"], first)
-
-
-def _begins(sentence: str, table: Words, first: int) -> bool:
-    """Whether a sentence, or a part of it, begins with such a word."""
-    return any(table.open(_without_fillers(part), first) for part in _PARTS.split(sentence))
+def _begins(sentence: str, first: int, tables: Sequence[str]) -> bool:
+    """Whether a sentence, or a part of it, begins with a word of some tables."""
+    parts = [_without_fillers(part) for part in _PARTS.split(sentence)]
+    return any(WORDS[table].open(part, first) for table in tables for part in parts)
 
 
 def _without_fillers(part: str) -> str:
@@ -161,21 +160,18 @@ def _without_fillers(part: str) -> str:
     return f" {' '.join(said)} "
 
 
-_TELL = (WORDS["sorts"], WORDS["outputs"], WORDS["writes"], WORDS["open"], WORDS["texts"])
-
-
 def _own(asked: str) -> list[str]:
     """Return the user's instructions, without their material."""
     parts = [one for one in without_fences(asked).split("\n\n") if one.strip()] or [""]
     first, last = sentences(parts[0]), sentences(parts[-1]) if len(parts) > 1 else []
     if len(first) > 2 * _MOST_SENTENCES:
         first = first[:_MOST_SENTENCES] + first[-_MOST_SENTENCES:]
-    if any(is_asking(one) or _chooses(one, 3) for one in first):  # what comes after is what it speaks of
+    if any(is_asking(one) or _begins(one, 3, _CHOOSE) for one in first):  # what comes after is what it speaks of
         last = [one for one in last if (is_asking(one) and not _makes_text(one)) or WORDS["only"].occur_in(folded(one))]
-    elif LINE_LABEL.match(parts[0]) and last and not any(_begins(parts[0], table, 3) for table in _TELL):
+    elif LINE_LABEL.match(parts[0]) and last and not _begins(parts[0], 3, _TELL):
         first = []
     own = [one[:_SENTENCE] for one in [*first, *last[-_MOST_SENTENCES:]]]
-    told = [one for one in own if is_asking(one) or any(_begins(one, table, 3) for table in _TELL)]
+    told = [one for one in own if is_asking(one) or _begins(one, 3, _TELL)]
     return [one for one in own if one in told or not LINE_LABEL.match(one)] or own
 
 

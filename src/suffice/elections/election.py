@@ -15,9 +15,7 @@ from suffice.registry import Registry, classes_of
 from suffice.tally import NONE, FloatArray, IntArray
 
 LENGTH = "length"  # the signal of all responses with tokens
-
 TIED = 1e-9  # share: sums that differ by less depend on their order
-
 STEEPEST = 300  # exponent of a weight that is all or nothing; sums stay finite
 
 
@@ -74,13 +72,11 @@ def check_signals(election: Election, pool: Pool) -> None:
     """Refuse a pool that the election has nothing to weigh with in."""
     if election.signals and any(question.structured for question in pool.questions):
         raise PoolError(f"{pool.name} has structured answers, which are elected field by field and not by weight")
-    there = signals_in(pool)
+    there = sorted(signals_in(pool))
+    known = ", ".join(there) or "none"
     for name in election.signals:
         if name not in there:
-            raise PoolError(
-                f'{pool.name} has no signal "{name}", which the election needs: it has '
-                f"{', '.join(sorted(there)) or 'none'}"
-            )
+            raise PoolError(f'{pool.name} has no signal "{name}", which the election needs: it has {known}')
 
 
 def signals_in(pool: Pool) -> set[str]:

@@ -1,7 +1,4 @@
-"""Elections of structured answers: every field has a tally of its own.
-
-The rules are told in docs/structure.md.
-"""
+"""Elections of structured answers, where every field has a tally of its own: docs/structure.md has the rules."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +16,6 @@ from suffice.elections.points import Kind, Point, Points
 from suffice.tally import DEFAULT_BUDGET, Tally
 
 CLEAR = 0.95  # probability that the first whole answer beats the second
-
-
 SEVERAL = 4  # draws after which a field that never repeats is not waited for
 
 

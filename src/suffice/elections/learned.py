@@ -14,11 +14,8 @@ from suffice.pools import Pool, Question
 from suffice.tally import FloatArray, IntArray
 
 KIND = "weights"
-
 RIDGE = 1.0  # weighs as much as one response, and keeps strengths finite
-
-ROUNDS = 50
-NEAR = 1e-9
+ROUNDS, NEAR = 50, 1e-9
 
 
 @dataclass(frozen=True)
@@ -42,14 +39,6 @@ def save_weights(weights: LearnedWeights, path: str | Path) -> None:
 
 
 def load_weights(path: str | Path) -> LearnedWeights:
-    """Read a file of weights.
-
-    >>> load_weights("no-such-file.safetensors")
-    Traceback (most recent call last):
-    ...
-    suffice.errors.OptionError: no-such-file.safetensors: there is no such file of weights
-    """
-
     def make(tensors: dict[str, FloatArray], card: dict[str, Any]) -> LearnedWeights:
         if card["kind"] != KIND:
             raise OptionError(f"{path}: this file holds a controller, not weights; make those with suffice weigh")

@@ -12,13 +12,9 @@ import scipy
 from suffice.answers.fields import LIST, MISSING, OBJECT, Part
 
 LONGEST = 100  # elements; longer lists are compared whole
-
-MOST_SLOTS = 2 * LONGEST  # what comes later is left out
-
+MOST_SLOTS = 2 * LONGEST  # of all lists; elements that come later are left out
 MOST_TELLING = 16  # paths that tell elements apart
-
 ALIKE = 0.3  # with 1 for equal: less is another element
-
 
 Places = list[int | None]  # a slot: where its element is in each response's list
 

@@ -12,7 +12,6 @@ from suffice.elections.lists import LONGEST, align, elements_at, in_order
 from suffice.tally import Tally
 
 LONG_TEXT = 40  # characters from which a string may be free text
-
 ENOUGH = 4  # strings of words that are free text if different
 
 Kind = Literal["voted", "text", "ignored"]
