@@ -1,4 +1,4 @@
-"""The interface: tasks are run, and yield their results as they are done. The executors of one machine."""
+"""The interface, and the executors of one machine."""
 
 import multiprocessing
 import os
@@ -68,7 +68,7 @@ AnyExecutor = str | Executor
 
 
 register_executor = _registry.register
-"""Make a class of executors usable by name; its parameters are the arguments of its constructor."""
+"""Make a class of executors usable by name, with the parameters of its constructor."""
 
 
 def get_executor(executor: AnyExecutor) -> Executor:
@@ -106,7 +106,7 @@ class Processes(Executor):
         queue, stop = spawn.Queue(), spawn.Event()
         pool = ProcessPoolExecutor(min(len(tasks), self.workers), spawn, _begin_worker, (queue, stop))
         try:
-            # Processes inherit this: they leave interrupts to the parent, which tells them to stop.
+            # Processes inherit this: the parent hears interrupts, and tells them to stop.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 numbers = {pool.submit(_work, number, *task): number for number, task in enumerate(tasks)}

@@ -25,7 +25,7 @@ PLAIN = (str, bytes, int, float, bool, type(None))
 
 
 def connect(address: str = "auto") -> Any:
-    """Import `ray`, connected to a cluster: the one it is connected to already, or that at the address."""
+    """Import `ray`, and connect it to the cluster at the address unless it is connected."""
     try:
         ray = importlib.import_module("ray")
     except ModuleNotFoundError:
@@ -48,14 +48,14 @@ def connect(address: str = "auto") -> Any:
 
 @register_executor("ray")
 class Ray(Executor):
-    """Runs tasks on a Ray cluster: `auto` is the one at hand or at RAY_ADDRESS, `local` one that is begun here."""
+    """Runs tasks on a Ray cluster: `auto` is the one at hand or at RAY_ADDRESS, `local` a new one here."""
 
     def __init__(self, address: str = "auto") -> None:
         self._ray = connect(address)
         self._remote = self._ray.remote(max_retries=RETRIES)(_work)
         self._runs = 0
-        # The queue is on this process's node: it can't die alone there. It needs a byte, since what needs nothing may
-        # be sent to a node that has just died.
+        # The queue is on this process's node, where it can't die alone. It needs a byte: what needs nothing may go to a
+        # node that has just died.
         here = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             self._ray.get_runtime_context().get_node_id(), soft=False
         )
