@@ -57,7 +57,7 @@ class Executor(ABC):
     def run(self, tasks: Sequence[Task[R]], watch: Watch = ignore) -> Iterator[tuple[int, R]]:
         """Run tasks; the result of each comes with its number as it is done.
 
-        An interrupt stops those that have begun, by their link, with what they have; no other begins.
+        An interrupt stops those that have begun, with what they have, and no other begins.
         """
 
 
@@ -93,7 +93,7 @@ _stop: Any = None
 
 @register_executor("processes")
 class Processes(Executor):
-    """Runs tasks in processes of their own; here where there is one alone, or where they can't be sent."""
+    """Runs tasks in processes of their own, or here where one is alone or can't be sent."""
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = (os.cpu_count() or 1) if workers is None else whole_number("workers", workers)
