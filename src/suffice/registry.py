@@ -6,7 +6,6 @@ What is registered here comes first; what other packages offer as entry points i
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import EntryPoints, entry_points
@@ -17,13 +16,6 @@ from suffice.settings import read_arguments
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-@dataclass(frozen=True)
-class _Entry(Generic[T]):
-    registered: Any
-    make: Callable[..., T]
-    rest: str
 
 
 class Registry(Generic[T]):
@@ -39,7 +31,10 @@ class Registry(Generic[T]):
         self.group = group
         self._error = error
         self._adopt = adopt or (lambda registered: registered)
-        self._entries: dict[str, _Entry[T]] = {}
+        self._makers: dict[str, Callable[..., T]] = {}
+        self._homes: dict[str, tuple[str, str]] = {}
+        """Where what is registered was defined: its module, and its name there."""
+        self._rests: dict[str, str] = {}
 
     def register(self, name: str, rest: str = "") -> Callable[[R], R]:
         """Make a class or function usable by name.
@@ -56,40 +51,41 @@ class Registry(Generic[T]):
                 make: Any = registered if rest else self._adopt(registered)
             except ValueError as error:
                 raise self._error(f'"{name}" {error}') from None
-            taken = self._entries.get(name)
-            if taken and _home(taken.registered) != _home(registered):  # a module that is loaded again may come again
-                where = _home(taken.registered)[0]
+            kind: Any = registered if hasattr(registered, "__qualname__") else type(registered)
+            home = kind.__module__, kind.__qualname__
+            if self._homes.setdefault(name, home) != home:  # a module that is loaded again may come again
+                where = self._homes[name][0]
                 raise self._error(f'there is already {some} "{name}", in {where}: choose another name')
-            self._entries[name] = _Entry(registered, make, rest)
+            self._makers[name] = make
+            if rest:
+                self._rests[name] = rest
             return registered
 
         return add
 
     def names(self) -> list[str]:
         """What can be asked for by name, sorted; packages are not loaded for it."""
-        whole = {name for name, entry in self._entries.items() if entry.rest}
-        return sorted((self._entries.keys() | self._plugins.names) - whole)
+        return sorted((self._makers.keys() | self._plugins.names) - self._rests.keys())
 
     def forms(self) -> list[str]:
         """The names, and what takes a text after its name."""
-        return [*self.names(), *(f"{name}:{entry.rest}" for name, entry in self._entries.items() if entry.rest)]
+        return [*self.names(), *(f"{name}:{rest}" for name, rest in self._rests.items())]
 
     def get(self, spec: str) -> T:
         """What a string describes, newly made."""
         name, _, settings = spec.partition(":")
-        if name not in self._entries:
+        if name not in self._makers:
             self._load(name)
-        entry = self._entries[name]
-        if entry.rest:
+        make = self._makers[name]
+        if rest := self._rests.get(name):
             given = [settings] if settings else []
             try:
-                inspect.signature(entry.make).bind(*given)
+                inspect.signature(make).bind(*given)
             except TypeError:
-                message = f'{self.kind} "{spec}": {entry.rest} must be given, as in {name}:{entry.rest}'
-                raise self._error(message) from None
-            return entry.make(*given)
+                raise self._error(f'{self.kind} "{spec}": {rest} must be given, as in {name}:{rest}') from None
+            return make(*given)
         try:
-            return entry.make(**read_arguments(entry.make, settings))
+            return make(**read_arguments(make, settings))
         except (SufficeError, TypeError, ValueError) as error:
             raise self._error(f'{self.kind} "{spec}": {error}') from None
 
@@ -124,8 +120,3 @@ def classes_of(base: type, method: str) -> Callable[[Any], Any]:
         raise ValueError(f"must be a class of {base.__name__} with a {method} method")
 
     return adopt
-
-
-def _home(registered: Any) -> tuple[str, str]:
-    kind = registered if hasattr(registered, "__qualname__") else type(registered)
-    return kind.__module__, kind.__qualname__

@@ -1,11 +1,11 @@
 """Audits in a batch: some questions are drawn to the full budget, to compare."""
 
-import json
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from helpers.batches import read_lines, url, write_lines
 from helpers.commands import fails, suffice
 
 from suffice.testing import FakeServer
@@ -19,15 +19,14 @@ def split(request: dict[str, Any], number: int) -> list[str]:
 
 
 def test_a_share_of_the_questions_is_drawn_to_the_full_budget_and_compared(tmp_path: Path) -> None:
-    questions, out = tmp_path / "q.jsonl", tmp_path / "a.jsonl"
+    out = tmp_path / "a.jsonl"
     lines = [{"id": f"q{number}", "question": f"Which is number {number}?", "gold": "7"} for number in range(20)]
-    questions.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    questions = write_lines(tmp_path / "q.jsonl", lines)
     with FakeServer(split) as server:
-        options = ["--out", str(out), "--base-url", server.base_url, "--budget", "16", "--controller", "asc"]
-        options += ["--audit", "0.5"]
+        options = ["--out", str(out), *url(server), "--budget", "16", "--controller", "asc", "--audit", "0.5"]
         done = suffice("run", questions, *options)
         assert done.returncode == 0, done.stderr
-        told = [json.loads(line) for line in out.read_text().splitlines()]
+        told = read_lines(out)
         audited = [line["audit"] for line in told if "audit" in line]
         assert 3 <= len(audited) < 18
         assert all(one["samples_full"] == 16 >= one["samples"] for one in audited)

@@ -4,7 +4,6 @@ import signal
 import subprocess
 import time
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -289,28 +288,28 @@ def test_bad_questions_get_one_sentence(tmp_path: Path, content: str, complaint:
 
 def test_bad_options_get_one_sentence(questions: Path, tmp_path: Path) -> None:
     out, url = tmp_path / "out.jsonl", "http://127.0.0.1:9/v1"
-    bad: list[tuple[str, Callable[[], list[str | Path]]]] = [
-        ("No such file", lambda: ["run", tmp_path / "none.jsonl", "--out", out]),
-        ("--base-url", lambda: ["run", questions, "--out", out, "--base-url", "nonsense"]),
-        ("can't be reached", lambda: ["run", questions, "--out", out, "--base-url", url]),
-        ("--max-cost needs a price", lambda: ["run", questions, "--out", out, "--max-cost", "1"]),
-        ("unknown controller", lambda: ["run", questions, "--out", out, "--controller", "nonsense"]),
-        ("unknown extractor", lambda: ["collect", questions, "--out", out, "--answer", "nonsense"]),
-        ("{question}", lambda: ["collect", questions, "--out", out, "--prompt", "nonsense"]),
-        ("concurrency", lambda: ["collect", questions, "--out", out, "--concurrency", "0"]),
-        ("--max-tokens must be a whole number", lambda: ["run", questions, "--out", out, "--max-tokens", "0"]),
-        ("--temperature must be a number, at least 0", lambda: ["ask", "?", "--temperature", "-3"]),
-        ("--samples", lambda: ["collect", questions, "--out", out, "--samples", "0"]),
-        ("can't be written", lambda: ["collect", questions, "--out", tmp_path / "no" / "out.jsonl"]),
-        ("no such file", lambda: ["ask", "?", "--gguf", tmp_path / "none.gguf"]),
-        ("can't be loaded", lambda: ["ask", "?", "--gguf", questions]),
-        ("empty", lambda: ["ask", " "]),
-        ("--budget", lambda: ["run", questions, "--out", out, "--budget", "0"]),
-        ("can't be written", lambda: ["run", questions, "--out", "."]),
-        ("--base-url x: it must", lambda: ["ask", "?", "--base-url", "ftp://me:secret@x"]),
+    bad: list[tuple[str, list[str | Path]]] = [
+        ("No such file", ["run", tmp_path / "none.jsonl", "--out", out]),
+        ("--base-url", ["run", questions, "--out", out, "--base-url", "nonsense"]),
+        ("can't be reached", ["run", questions, "--out", out, "--base-url", url]),
+        ("--max-cost needs a price", ["run", questions, "--out", out, "--max-cost", "1"]),
+        ("unknown controller", ["run", questions, "--out", out, "--controller", "nonsense"]),
+        ("unknown extractor", ["collect", questions, "--out", out, "--answer", "nonsense"]),
+        ("{question}", ["collect", questions, "--out", out, "--prompt", "nonsense"]),
+        ("concurrency", ["collect", questions, "--out", out, "--concurrency", "0"]),
+        ("--max-tokens must be a whole number", ["run", questions, "--out", out, "--max-tokens", "0"]),
+        ("--temperature must be a number, at least 0", ["ask", "?", "--temperature", "-3"]),
+        ("--samples", ["collect", questions, "--out", out, "--samples", "0"]),
+        ("can't be written", ["collect", questions, "--out", tmp_path / "no" / "out.jsonl"]),
+        ("no such file", ["ask", "?", "--gguf", tmp_path / "none.gguf"]),
+        ("can't be loaded", ["ask", "?", "--gguf", questions]),
+        ("empty", ["ask", " "]),
+        ("--budget", ["run", questions, "--out", out, "--budget", "0"]),
+        ("can't be written", ["run", questions, "--out", "."]),
+        ("--base-url x: it must", ["ask", "?", "--base-url", "ftp://me:secret@x"]),
     ]
-    for complaint, call in bad:
-        assert complaint in fails(*call())
+    for complaint, command in bad:
+        assert complaint in fails(*command)
     assert not out.exists()
 
 

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.batches import write_lines
 from helpers.commands import fails, suffice
 
 from suffice.testing import FakeServer
 
 
 def write(path: Path, *questions: tuple[str, str]) -> Path:
-    path.write_text("".join(json.dumps({"id": name, "question": text}) + "\n" for name, text in questions))
-    return path
+    return write_lines(path, ({"id": name, "question": text} for name, text in questions))
 
 
 FIRST = [("a", "What is 1 + 1?"), ("b", "What is 2 + 2?")]

@@ -8,6 +8,7 @@ from typing import Any
 
 import anthropic
 import pytest
+from helpers.batches import read_lines, sums, url
 from helpers.commands import works
 from helpers.live import QUESTION, ask_async, ask_sync, boxed
 from hypothesis import given, settings
@@ -146,12 +147,9 @@ def number_in(text: str) -> int:
 
 
 def collected(server: FakeServer, folder: Path, *options: str) -> list[dict[str, Any]]:
-    questions, out = folder / "questions.jsonl", folder / "pool.jsonl"
-    questions.write_text(
-        "".join(f'{{"id": "q{n}", "question": "What is {n} + 1?", "gold": {n + 1}}}\n' for n in (1, 2))
-    )
-    works("collect", questions, "--out", out, "--samples", "3", "--base-url", server.base_url, *options)
-    return [json.loads(line) for line in out.read_text().splitlines()]
+    out = folder / "pool.jsonl"
+    works("collect", sums(folder, 2), "--out", out, "--samples", "3", *url(server), *options)
+    return read_lines(out)
 
 
 def test_a_collected_pool_and_its_journal_keep_the_signals(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import anthropic
 import pytest
+from helpers.batches import read_lines, write_lines
 from helpers.commands import fails, suffice, works
 from helpers.labels import easy_and_hard
 from helpers.live import QUESTION, WEIGHTED, Ask, ask_sync, boxed, seven_then_42, surely_42
@@ -119,12 +120,11 @@ def test_run_writes_it_beside_what_gold_says_and_ends_with_the_coverage(file: Pa
         {"id": f"q{place}", "question": "easy", "gold": 42 if place else 7} for place in range(4)
     ]
     asked += [{"id": "hard", "question": "hard", "gold": None}]
-    questions, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
-    questions.write_text("".join(json.dumps(one) + "\n" for one in asked))
+    questions, out = write_lines(tmp_path / "questions.jsonl", asked), tmp_path / "out.jsonl"
     with FakeServer(script) as server:
         options = ["--controller", "sc:draws=8", "--base-url", server.base_url, "--concurrency", "1"]
         said = works("run", questions, "--out", out, *options, "--right", file, "--risk", "0.1")
-    lines = {line["id"]: line for line in map(json.loads, out.read_text().splitlines())}
+    lines = {line["id"]: line for line in read_lines(out)}
     assert [lines[f"q{place}"]["graded"] for place in range(4)] == [False, True, True, True]
     assert all(0.5 < lines[f"q{place}"]["right"] < 1 and lines[f"q{place}"]["sure"] for place in range(4))
     assert lines["hard"]["graded"] is None and lines["hard"]["sure"] is False

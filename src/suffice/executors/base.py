@@ -1,4 +1,4 @@
-"""The interface: tasks are run, and yield their results as they are done. The executors of one machine."""
+"""The interface, and the executors of one machine."""
 
 import multiprocessing
 import os
@@ -57,7 +57,7 @@ class Executor(ABC):
     def run(self, tasks: Sequence[Task[R]], watch: Watch = ignore) -> Iterator[tuple[int, R]]:
         """Run tasks; the result of each comes with its number as it is done.
 
-        An interrupt stops those that have begun, by their link, with what they have; no other begins.
+        An interrupt stops those that have begun, with what they have, and no other begins.
         """
 
 
@@ -68,7 +68,7 @@ AnyExecutor = str | Executor
 
 
 register_executor = _registry.register
-"""Make a class of executors usable by name; its parameters are the arguments of its constructor."""
+"""Make a class of executors usable by name, with the parameters of its constructor."""
 
 
 def get_executor(executor: AnyExecutor) -> Executor:
@@ -93,7 +93,7 @@ _stop: Any = None
 
 @register_executor("processes")
 class Processes(Executor):
-    """Runs tasks in processes of their own; here where there is one alone, or where they can't be sent."""
+    """Runs tasks in processes of their own, or here where one is alone or can't be sent."""
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = (os.cpu_count() or 1) if workers is None else whole_number("workers", workers)
@@ -106,7 +106,7 @@ class Processes(Executor):
         queue, stop = spawn.Queue(), spawn.Event()
         pool = ProcessPoolExecutor(min(len(tasks), self.workers), spawn, _begin_worker, (queue, stop))
         try:
-            # Processes inherit this: they leave interrupts to the parent, which tells them to stop.
+            # Processes inherit this: the parent hears interrupts, and tells them to stop.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 numbers = {pool.submit(_work, number, *task): number for number, task in enumerate(tasks)}

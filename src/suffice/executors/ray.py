@@ -7,7 +7,6 @@ import signal
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from itertools import count
 from typing import Any
 
 from suffice.errors import OptionError, SufficeError, missing
@@ -25,7 +24,7 @@ PLAIN = (str, bytes, int, float, bool, type(None))
 
 
 def connect(address: str = "auto") -> Any:
-    """Import `ray`, connected to a cluster: the one it is connected to already, or that at the address."""
+    """Import `ray`, and connect it to the cluster at the address unless it is connected."""
     try:
         ray = importlib.import_module("ray")
     except ModuleNotFoundError:
@@ -48,32 +47,31 @@ def connect(address: str = "auto") -> Any:
 
 @register_executor("ray")
 class Ray(Executor):
-    """Runs tasks on a Ray cluster: `auto` is the one at hand or at RAY_ADDRESS, `local` one that is begun here."""
+    """Runs tasks on a Ray cluster: `auto` is the one at hand or at RAY_ADDRESS, `local` a new one here."""
 
     def __init__(self, address: str = "auto") -> None:
         self._ray = connect(address)
         self._remote = self._ray.remote(max_retries=RETRIES)(_work)
         self._runs = 0
-        # The queue is on this process's node: it can't die alone there. It needs a byte, since what needs nothing may
-        # be sent to a node that has just died.
-        here = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-            self._ray.get_runtime_context().get_node_id(), soft=False
-        )
+        # On this process's node it can't die alone.
+        # Without a byte to need it might be sent to a node that has just died.
+        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        here = affinity(self._ray.get_runtime_context().get_node_id(), soft=False)
         options = {"num_cpus": 0, "memory": 1, "scheduling_strategy": here}
-        self._told = importlib.import_module("ray.util.queue").Queue(actor_options=options)
+        self._queue = importlib.import_module("ray.util.queue").Queue(actor_options=options)
         self._count(in_flight=0)
 
     def run(self, tasks: Sequence[Task[R]], watch: Watch = ignore) -> Iterator[tuple[int, R]]:
         ray, errors = self._ray, self._ray.exceptions
         self._runs += 1
-        messages = _Messages(self._told, self._runs, watch)
+        messages = _Messages(self._queue, self._runs, watch)
         running, waiting, looked = dict[Any, int](), deque(enumerate(_shared(ray, tasks))), 0.0
         try:
             while running or waiting:
                 try:
                     while len(running) < QUEUED_EACH * self.workers and waiting:
                         number, (function, arguments) = waiting.popleft()
-                        sent = self._remote.remote(self._told, self._runs, number, function, *arguments)
+                        sent = self._remote.remote(self._queue, self._runs, number, function, *arguments)
                         running[sent] = number
                     if time.monotonic() - looked >= LISTEN_SECONDS:
                         self._count(len(running))
@@ -84,15 +82,16 @@ class Ray(Executor):
                         done, _ = ray.wait(list(running), num_returns=len(running), timeout=0)
                 except KeyboardInterrupt:
                     waiting.clear()
-                    for reference in running:
+                    for reference in reversed(running):  # first those that have not begun
                         ray.cancel(reference)
                     continue
                 for reference in done:
                     number = running.pop(reference)
                     try:
-                        result = ray.get(reference)
+                        told, result = ray.get(reference)
                     except errors.TaskCancelledError:
                         continue
+                    messages.waiting.extend((self._runs, number, *one) for one in enumerate(told))
                     yield number, result
             messages.pass_on()
             self._count(in_flight=0)
@@ -121,30 +120,36 @@ def _shared(ray: Any, tasks: Sequence[Task[Any]]) -> list[Task[Any]]:
 
 
 class _Messages:
-    """Passes on what the tasks of a run tell: nothing twice, though a task may be begun again."""
+    """Passes on what tasks tell once, though it comes by the queue and with results."""
 
-    def __init__(self, told: Any, run: int, watch: Watch) -> None:
-        self._told = told
+    def __init__(self, queue: Any, run: int, watch: Watch) -> None:
+        self.waiting: deque[tuple[int, int, int, Any]] = deque()
+        self._queue = queue
         self._run = run
         self._watch = watch
-        self._waiting: deque[tuple[int, int, int, Any]] = deque()
         self._heard: Counter[int] = Counter()  # by task
 
     def pass_on(self) -> None:
-        self._waiting.extend(self._told.get_nowait_batch(self._told.qsize()))
-        while self._waiting:  # of which an interrupt loses none
-            run, number, place, message = self._waiting.popleft()
-            if run == self._run and place == self._heard[number]:
-                self._heard[number] += 1
+        self.waiting.extend(self._queue.get_nowait_batch(self._queue.qsize()))
+        while self.waiting:  # of which an interrupt loses none
+            run, number, place, message = self.waiting.popleft()
+            if run == self._run and place >= self._heard[number]:
+                self._heard[number] = place + 1
                 self._watch(number, message)
 
 
-def _work(told: Any, run: int, number: int, function: Any, *arguments: Any) -> Any:
-    """Run one task, on some node."""
-    places = count()
-    link = Link(lambda message: told.put_nowait((run, number, next(places), message)))
-    before = signal.signal(signal.SIGINT, lambda *received: link.stop.set())  # which is how Ray cancels it
+def _work(queue: Any, run: int, number: int, function: Any, *arguments: Any) -> tuple[list[Any], Any]:
+    """Run one task, on some node; return what it told, and its result."""
+    told: list[Any] = []
+
+    def tell(message: Any) -> None:
+        # To wait for it would free the core, and another task would begin.
+        queue.actor.put_nowait.remote((run, number, len(told), message))
+        told.append(message)
+
+    link = Link(tell)
+    before = signal.signal(signal.SIGINT, lambda *received: link.stop.set())  # Ray cancels by it
     try:
-        return function(*arguments, link)
+        return told, function(*arguments, link)
     finally:
         signal.signal(signal.SIGINT, before)

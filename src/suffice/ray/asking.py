@@ -93,12 +93,11 @@ class ask:  # noqa: N801 - it is used as a function is
         self._server: Server | None = None
 
     async def __call__(self, batch: Any) -> AsyncIterator[Any]:
-        """The batch with the columns added, in the format it has: a dict of arrays, or a table of pandas or Arrow."""
+        """The batch with the columns added: a dict of arrays, or a table of pandas or Arrow, as it came."""
         names = list(batch) if isinstance(batch, Mapping) else list(getattr(batch, "column_names", batch))
         if self._question not in names:
             raise OptionError(f'must be one of {", ".join(names)}, not "{self._question}"', "question")
-        taken = sorted(set(names) & set(self._columns.values()))
-        if taken:
+        if taken := sorted(set(names) & set(self._columns.values())):
             raise OptionError(f"must be given: there is a column {taken[0]} already", "prefix")
         column = batch[self._question]
         rows = await self._ask_all(column.to_pylist() if hasattr(column, "to_pylist") else list(column))
@@ -111,7 +110,7 @@ class ask:  # noqa: N801 - it is used as a function is
         self._clients, self._server = [], None
 
     async def _ask_all(self, questions: Sequence[Any]) -> list[dict[str, Any]]:
-        """The rows of all questions in their order; so many are under way that the servers are never idle."""
+        """The rows of all questions in their order, so many at once that no server is idle."""
         server = self._server = self._server or self._open()
         under_way = asyncio.Semaphore(self._sampling.concurrency)
 
@@ -137,10 +136,9 @@ class ask:  # noqa: N801 - it is used as a function is
             messages = _messages(question, self._prompt)
             random = question_random(0, str(question))
             vote = self._sampling.voting.begin(server, {**self._fields, "messages": messages}, random)
-            outcome = await vote.outcome(self._sampling.deadline_seconds)
-            error = None if outcome.samples else "no response before the deadline"
-            if error and self._strict:
-                raise SampleError(error, outcome)
+            outcome, error = await vote.outcome(self._sampling.deadline_seconds), None
+            if not outcome.samples:
+                raise SampleError("no response before the deadline", outcome)
         except (OptionError, SampleError) as failed:
             if self._strict:
                 raise
@@ -155,10 +153,9 @@ def _messages(question: Any, prompt: Messages) -> Messages:
     """A question as it is sent: a text in the prompt's place for it, or the messages that it is."""
     if isinstance(question, str) and question.strip():
         return put(str(question), prompt)
-    if isinstance(question, list | tuple | np.ndarray) and len(question):
-        messages = list(question)
-        if all(isinstance(one, Mapping) for one in messages):
-            return [dict(one) for one in messages]
+    is_list = isinstance(question, list | tuple | np.ndarray) and len(question) > 0
+    if is_list and all(isinstance(one, Mapping) for one in question):
+        return [dict(one) for one in question]
     raise OptionError("must be a text, or a list of messages", "question")
 
 

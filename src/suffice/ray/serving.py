@@ -46,13 +46,13 @@ def deployment(settings: "Settings | Mapping[str, Any]") -> Any:
     @serve.ingress(begin)
     class Replica:
         async def check_health(self) -> None:
-            """Answer as long as requests are: that the upstream is down is no reason to start another replica."""
+            """Answer, whether the upstream does or not: another replica would not help."""
 
     return Replica.bind()  # type: ignore[attr-defined]
 
 
 def settings_of(given: "Settings | Mapping[str, Any]") -> "Settings":
-    """The gateway's settings, which may be a mapping, also of a command line, where all are texts."""
+    """The gateway's settings; those of a command line are all texts."""
     from suffice.gateway.settings import Settings
     from suffice.options import read_texts
 
@@ -87,7 +87,7 @@ def _gateway(given: dict[str, Any], modules: list[str]) -> "Gateway":
 
 
 def share_node(name: str) -> Path:
-    """Let the replicas of a node share figures; return the folder for what is learned where no state is named."""
+    """Let the replicas of a node share figures; return a folder for what is learned."""
     mark = hashlib.sha256(name.encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"suffice-{mark}"
     folder.mkdir(mode=0o700, exist_ok=True)
