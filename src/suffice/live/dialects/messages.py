@@ -30,8 +30,6 @@ _KINDS = {
 
 
 class _MessagesDialect(base.Dialect):
-    """`POST /messages`."""
-
     name = "messages"
     routes = ("/messages",)
     tells_signals = False
