@@ -52,7 +52,6 @@ class Draws(ABC):
 
     @property
     def unfinished(self) -> Unfinished:
-        """What was generated that is in no response."""
         return Unfinished()
 
     @property
@@ -80,7 +79,6 @@ class Draws(ABC):
         return task
 
     async def next(self) -> Response | Failure:
-        """Take the next draw that arrives."""
         arrived = await self._arrived.get()
         if isinstance(arrived, Exception):
             raise arrived

@@ -191,7 +191,6 @@ class Vote:
             return outcome
 
     async def _draw(self, deadline_seconds: float | None) -> str:
-        """Draw to the end, and return the stop reason."""
         self._limit = limit = TimeLimit(deadline_seconds, self._voting.patience)
         budget, flow = self.tally.budget, self._voting.flow
         try:
@@ -299,7 +298,6 @@ class Vote:
 
     @property
     def is_last_round(self) -> bool:
-        """Whether there is time for one round at most."""
         return self._limit is not None and self._limit.is_last_round(self.responses)
 
     async def _field_tallies(self) -> Mapping[str, Tally]:

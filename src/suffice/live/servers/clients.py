@@ -122,7 +122,6 @@ def _our_errors(package: Any) -> Iterator[None]:
 
 
 def is_async(client: Any) -> bool:
-    """Whether a client's requests are awaited."""
     return kind_of(client)[1].startswith("Async")
 
 

@@ -80,7 +80,6 @@ class Gate:
         self._wake(self._waiting[:1])
 
     def grant(self) -> None:
-        """Count a request that the server took."""
         now = time.monotonic()
         self._count(0.0)
         self._window += MORE
@@ -139,7 +138,6 @@ class Limiter:
 
     @asynccontextmanager
     async def hold(self, draws: int) -> AsyncIterator[None]:
-        """Wait for places for so many draws, and hold them."""
         taken = 0
         try:
             if draws:
