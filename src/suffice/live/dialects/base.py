@@ -125,10 +125,7 @@ class ClientRequest:
 
 
 class Dialect(ABC):
-    """The shape of requests, replies, streams and errors, for servers and for clients of the gateway.
-
-    The fields of a question are those that all its requests have; the model is always among them.
-    """
+    """The shape of requests, replies, streams and errors; `fields` are those of all requests of a question."""
 
     name: ClassVar[str]
     routes: ClassVar[tuple[str, ...]]
