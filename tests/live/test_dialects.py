@@ -9,15 +9,18 @@ from contextlib import suppress
 from typing import Any
 
 import anthropic
+import numpy as np
 import openai
 import pytest
-from helpers.live import KEY, QUESTION, boxed
+from helpers.live import KEY, QUESTION, WEIGHTED, boxed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import suffice
+from suffice import Calibration
 from suffice.live.dialects import DIALECTS, Dialect, MalformedError
 from suffice.live.dialects.base import StreamReader, usage_of_all
+from suffice.planning.right import SignalScale
 from suffice.testing import FakeServer, Reply, completion, message, response
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -250,6 +253,17 @@ def test_what_a_client_does_not_speak_is_refused() -> None:
         with pytest.raises(suffice.OptionError, match="the client must be one of"):
             suffice.sample("a client", QUESTION, model="fake")
     assert server.requests == []
+
+
+SIGNALLED = Calibration(0.0, 1.0, np.array([0.0, 1.0]), np.array([0, 1]), SignalScale("logprob", -1.0, 0.5))
+
+
+@pytest.mark.parametrize(("name", "value"), [("signals", True), ("elect", WEIGHTED), ("right", SIGNALLED)])
+def test_messages_has_no_log_probabilities_and_says_so(name: str, value: Any) -> None:
+    assert [name for name, dialect in DIALECTS.items() if not dialect.tells_signals] == ["messages"]
+    client = anthropic.Anthropic(base_url="http://127.0.0.1:9", api_key=KEY)
+    with pytest.raises(suffice.OptionError, match=f"{name} can't be had: Messages tells no log probabilities"):
+        suffice.sample(client, QUESTION, model="fake", max_tokens=9, **{name: value})
 
 
 def test_anthropic_is_not_loaded_for_others() -> None:
