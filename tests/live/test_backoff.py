@@ -37,9 +37,14 @@ def only(answer: object) -> Callable[[dict[str, Any], int], Any]:
 class Clock:
     """Time that passes when it is told to."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 1000.0
-        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+    now = 1000.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic", lambda: clock.now)
+    return clock
 
 
 def test_a_greedy_request_whose_n_is_refused_leaves_others_theirs() -> None:
@@ -54,8 +59,7 @@ def test_a_greedy_request_whose_n_is_refused_leaves_others_theirs() -> None:
     assert server.requests[-1]["n"] == 4, "its prompt is computed once"
 
 
-def test_what_is_learned_of_n_is_by_model_and_kind_and_expires(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
+def test_what_is_learned_of_n_is_by_model_and_kind_and_expires(clock: Clock) -> None:
     known = ServerCapabilities()
     plain, greedy = DrawRequest({"model": "a"}), DrawRequest({"model": "a", "temperature": 0})
     known.learn_most(greedy, 1, GREEDY)
@@ -148,10 +152,7 @@ async def test_a_new_server_is_not_asked_by_everybody_at_once(monkeypatch: pytes
 
 
 @awaited
-async def test_the_pace_is_four_fifths_of_what_was_granted_however_much_that_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    clock = Clock(monkeypatch)
+async def test_the_pace_is_four_fifths_of_what_was_granted_however_much_that_was(clock: Clock) -> None:
     gate = Gate()
     for _ in range(1000):  # more than are remembered
         clock.now += 1 / 500
@@ -174,8 +175,7 @@ async def test_the_pace_is_four_fifths_of_what_was_granted_however_much_that_was
 
 
 @awaited
-async def test_a_mishap_now_and_then_sets_no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
+async def test_a_mishap_now_and_then_sets_no_pace(clock: Clock) -> None:
     gate = Gate()
     for number in range(200):
         started = await gate.enter(0)
@@ -188,10 +188,9 @@ async def test_a_mishap_now_and_then_sets_no_pace(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(("taken", "pauses"), [([0], True), ([0, 2], False), ([0, 3], False)])
 @awaited
 async def test_one_that_was_taken_between_refusals_shows_that_they_were_chance(
-    taken: list[int], pauses: bool, monkeypatch: pytest.MonkeyPatch
+    taken: list[int], pauses: bool, clock: Clock
 ) -> None:
     """Of the requests in order: what was taken before the refused ones shows nothing."""
-    clock = Clock(monkeypatch)
     gate = Gate()
     for place in range(len(taken) + live_gate.IN_A_ROW):
         started = await gate.enter(0)
@@ -203,8 +202,7 @@ async def test_one_that_was_taken_between_refusals_shows_that_they_were_chance(
 
 
 @awaited
-async def test_where_refusals_are_chance_a_pace_that_was_taken_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
+async def test_where_refusals_are_chance_a_pace_that_was_taken_is_kept(clock: Clock) -> None:
     gate, begun = Gate(), clock.now
     for number in range(200):
         entering = asyncio.create_task(gate.enter(0))
@@ -249,10 +247,7 @@ def test_a_question_goes_only_where_its_model_is() -> None:
     assert Fleet([one]).choose("c") is one, "it will say so itself"
 
 
-def test_the_circuit_breaker_opens_after_failures_in_a_row_and_closes_little_by_little(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    clock = Clock(monkeypatch)
+def test_the_circuit_breaker_opens_after_failures_in_a_row_and_closes_little_by_little(clock: Clock) -> None:
     host, other = Host(), Host()
     fleet = Fleet([host, other])
     for _ in range(FAILURES - 1):
@@ -308,8 +303,8 @@ def test_a_server_that_is_gone_is_noticed_by_nobody() -> None:
 @pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 502, 503])
 def test_what_one_server_refuses_another_may_do(status: int) -> None:
     refusal = Reply({"error": {"message": "not here"}}, status)
-    with FakeServer(lambda request, number: refusal) as bad, FakeServer(only(42)) as good:
-        assert ask_async(bad, good, controller="sc:draws=2", retries=1).votes == {"42": 2}
+    outcome = ask_async(lambda request, number: refusal, only(42), controller="sc:draws=2", retries=1)
+    assert outcome.votes == {"42": 2}
 
 
 def test_a_refusal_of_the_request_itself_is_not_tried_elsewhere() -> None:

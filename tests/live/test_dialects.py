@@ -9,15 +9,18 @@ from contextlib import suppress
 from typing import Any
 
 import anthropic
+import numpy as np
 import openai
 import pytest
-from helpers.live import KEY, QUESTION, boxed
+from helpers.live import KEY, QUESTION, WEIGHTED, boxed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import suffice
+from suffice import Calibration
 from suffice.live.dialects import DIALECTS, Dialect, MalformedError
 from suffice.live.dialects.base import StreamReader, usage_of_all
+from suffice.planning.right import SignalScale
 from suffice.testing import FakeServer, Reply, completion, message, response
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -47,9 +50,9 @@ def test_a_reply_is_read_and_its_stream_says_the_same(name: str) -> None:
     reader = StreamReader(dialect)
     for event in (b": a comment\n\n", *dialect.events(told, False)):
         reader.feed(event)
-    (streamed,) = reader.responses()
-    assert streamed == suffice.Response(**{**vars(read), "tokens": 20, "prompt_tokens": 10})
-    assert streamed.reply == told
+    (joined,) = reader.responses()
+    assert joined == suffice.Response(**{**vars(read), "tokens": 20, "prompt_tokens": 10})
+    assert joined.reply == told
     assert reader.text == "It is 42." and reader.streamed and (reader.generated, reader.said) == (3, 2)
 
 
@@ -78,22 +81,26 @@ def test_what_the_cache_gave_is_part_of_the_prompt() -> None:
     assert told["usage"] == usage
 
 
+def streamed(*deltas: dict[str, Any]) -> StreamReader:
+    """The reader of a chat completion's stream."""
+    chunks = [{"choices": [{"delta": delta}]} for delta in deltas] + [{"choices": [{"finish_reason": "stop"}]}]
+    reader = StreamReader(DIALECTS["chat"])
+    for chunk in chunks:
+        reader.feed(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+    return reader
+
+
 PARTS = [{"type": "thinking", "thinking": [{"type": "text", "text": "6 * 7"}]}, {"type": "text", "text": "42"}]
 
 
 def test_content_in_parts_is_read_like_text() -> None:
     body = completion([None])
     body["choices"][0]["message"]["content"] = PARTS
-    chat = DIALECTS["chat"]
-    (whole,) = chat.read(json.dumps(body).encode(), 1)
-    deltas: list[dict[str, Any]] = [{"content": [part]} for part in PARTS] + [{"content": "!"}]
-    chunks = [{"choices": [{"delta": delta}]} for delta in deltas] + [{"choices": [{"finish_reason": "stop"}]}]
-    stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
-    reader = StreamReader(chat)
-    reader.feed(stream)
-    (streamed,) = reader.responses()
+    (whole,) = DIALECTS["chat"].read(json.dumps(body).encode(), 1)
+    reader = streamed(*({"content": [part]} for part in PARTS), {"content": "!"})
+    (joined,) = reader.responses()
     assert (whole.text, whole.reasoning) == ("42", "6 * 7")
-    assert (streamed.text, streamed.reasoning, reader.text) == ("42!", "6 * 7", "42!")
+    assert (joined.text, joined.reasoning, reader.text) == ("42!", "6 * 7", "42!")
 
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
@@ -102,11 +109,7 @@ def test_thoughts_are_read_by_either_name(field: str) -> None:
     body["choices"][0]["message"][field] = "6 * 7"
     (read,) = DIALECTS["chat"].read(json.dumps(body).encode(), 1)
     assert read.reasoning == "6 * 7"
-    chunks = [{"choices": [{"delta": {field: "6 * 7"}}]}, {"choices": [{"finish_reason": "stop", "delta": {}}]}]
-    stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
-    reader = StreamReader(DIALECTS["chat"])
-    reader.feed(stream)
-    assert reader.responses()[0].reasoning == "6 * 7"
+    assert streamed({field: "6 * 7"}).responses()[0].reasoning == "6 * 7"
 
 
 # --- whatever a server sends
@@ -243,13 +246,24 @@ def test_what_a_client_does_not_speak_is_refused() -> None:
         for client, api in (("OpenAI", "messages"), ("Anthropic", "chat"), ("AsyncAnthropic", "responses")):
             with pytest.raises(suffice.OptionError, match=r"^api must be .* with this client"):
                 ask(server, client, api=api)
-        with pytest.raises(suffice.OptionError, match="an AsyncAnthropic is awaited"):
+        with pytest.raises(suffice.OptionError, match="an AsyncAnthropic is awaited: use asample"):
             suffice.sample(anthropic.AsyncAnthropic(api_key=KEY), QUESTION, model="fake", max_tokens=9)
         with pytest.raises(suffice.OptionError, match="max_tokens must be given"):
             suffice.sample(anthropic.Anthropic(api_key=KEY), QUESTION, model="fake")
         with pytest.raises(suffice.OptionError, match="the client must be one of"):
             suffice.sample("a client", QUESTION, model="fake")
     assert server.requests == []
+
+
+SIGNALLED = Calibration(0.0, 1.0, np.array([0.0, 1.0]), np.array([0, 1]), SignalScale("logprob", -1.0, 0.5))
+
+
+@pytest.mark.parametrize(("name", "value"), [("signals", True), ("elect", WEIGHTED), ("right", SIGNALLED)])
+def test_messages_has_no_log_probabilities_and_says_so(name: str, value: Any) -> None:
+    assert [name for name, dialect in DIALECTS.items() if not dialect.tells_signals] == ["messages"]
+    client = anthropic.Anthropic(base_url="http://127.0.0.1:9", api_key=KEY)
+    with pytest.raises(suffice.OptionError, match=f"{name} can't be had: Messages tells no log probabilities"):
+        suffice.sample(client, QUESTION, model="fake", max_tokens=9, **{name: value})
 
 
 def test_anthropic_is_not_loaded_for_others() -> None:

@@ -18,6 +18,7 @@ def cut_off(text: str | None, draws: int) -> Reply:
 def test_four_complete_responses_without_an_answer_end_a_vote(ask: Ask, controller: str) -> None:
     outcome = ask(lambda request, number: NONE, controller=controller)
     assert (outcome.answer, outcome.samples, outcome.stop_reason) == (None, 4, "no answer")
+    assert (outcome.votes, outcome.share) == ({}, 0)
     assert outcome.response is not None and outcome.response.text == NONE
     assert (outcome.confidence, outcome.certainty) == (0.0, None)
     assert (outcome.samples_saved, outcome.to_json()["tokens_saved"]) == (0, 0), "it was given up"

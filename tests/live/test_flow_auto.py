@@ -7,7 +7,7 @@ from typing import Any
 import openai
 import pytest
 from helpers.commands import fails, works
-from helpers.live import QUESTION, awaited, boxed, said, until
+from helpers.live import QUESTION, ask_async, awaited, boxed, said, until
 
 import suffice
 from suffice.gateway import Settings
@@ -18,15 +18,6 @@ from suffice.testing import FakeServer, Reply
 pytestmark = pytest.mark.usefixtures("quick")
 
 
-def ask(server: FakeServer, questions: int = 1, **options: Any) -> list[suffice.Outcome]:
-    async def main() -> list[suffice.Outcome]:
-        async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client:
-            asking = (suffice.asample(client, QUESTION, model="fake", flow="auto", **options) for _ in range(questions))
-            return await asyncio.gather(*asking)
-
-    return asyncio.run(main())
-
-
 def test_an_idle_server_has_extra_draws_each_of_which_can_be_ended() -> None:
     def script(request: dict[str, Any], number: int) -> Reply:
         late = not first and request["seed"] >= 4
@@ -34,10 +25,10 @@ def test_an_idle_server_has_extra_draws_each_of_which_can_be_ended() -> None:
 
     first = True
     with FakeServer(script, streams=True) as server:
-        (outcome,) = ask(server, seed=0)
+        outcome = ask_async(server, flow="auto", seed=0)
         assert outcome.launched == 4 and [request["n"] for request in server.requests] == [4], "nothing is known yet"
         first = False
-        (outcome,) = ask(server, seed=0)
+        outcome = ask_async(server, flow="auto", seed=0)
         assert until(lambda: server.connections == 0)
     assert outcome.answer == "42" and outcome.samples == 4 and outcome.stop_reason == "controller"
     assert outcome.launched == 8, "twice as many as were seen"
@@ -45,13 +36,16 @@ def test_an_idle_server_has_extra_draws_each_of_which_can_be_ended() -> None:
     assert not outcome.runs_on
 
 
-def test_a_busy_server_is_asked_in_rounds() -> None:
+@awaited
+async def test_a_busy_server_is_asked_in_rounds() -> None:
     def script(request: dict[str, Any], number: int) -> Reply:
         return said(42, request.get("n", 1), delay=0.2)
 
     suffice.get_controller("plan").next_round(suffice.Tally())  # so that all decide at once
     with FakeServer(script, streams=True) as server:
-        outcomes = ask(server, questions=24)
+        async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client:
+            asking = (suffice.asample(client, QUESTION, model="fake", flow="auto") for _ in range(24))
+            outcomes = await asyncio.gather(*asking)
     assert {outcome.answer for outcome in outcomes} == {"42"}
     rounds = [outcome for outcome in outcomes if outcome.launched == 4]
     assert len(rounds) >= 20

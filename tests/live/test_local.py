@@ -36,10 +36,11 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([SUFFICE, *arguments], capture_output=True, text=True, env=environment)
 
 
-def test_the_real_model_is_asked_just_enough_times(local: suffice.LocalServer) -> None:
+@pytest.mark.parametrize("flow", [None, pytest.param(suffice.Flow(extra=2), marks=pytest.mark.slow)])
+def test_the_real_model_is_asked_just_enough_times(local: suffice.LocalServer, flow: suffice.Flow | None) -> None:
     with openai.OpenAI(base_url=local.base_url, api_key="none") as client:
-        outcome = suffice.sample(client, EASY, model=local.model, max_tokens=64, seed=1, temperature=0.8)
-    assert outcome.answer == "8"
+        outcome = suffice.sample(client, EASY, model=local.model, max_tokens=64, seed=1, temperature=0.8, flow=flow)
+    assert outcome.answer == "8" and not (flow and outcome.runs_on)
     assert outcome.response is not None and "8" in (outcome.response.text or "")
     assert 0 < outcome.samples <= 32 and sum(outcome.by_round) == outcome.samples
     assert outcome.tokens >= 5 * outcome.samples, "tokens are counted for every choice"
@@ -76,14 +77,6 @@ async def test_in_flow_cancelled_draws_free_their_slots(local: suffice.LocalServ
             await task
     assert moments[-1].outcome and moments[-1].outcome.launched >= 4
     assert until(lambda: busy_slots(local) == 0)
-
-
-@pytest.mark.slow
-def test_flow_on_the_real_model(local: suffice.LocalServer) -> None:
-    with openai.OpenAI(base_url=local.base_url, api_key="none") as client:
-        outcome = suffice.sample(client, EASY, model=local.model, max_tokens=64, seed=1, flow=suffice.Flow(extra=2))
-    assert outcome.answer == "8" and not outcome.runs_on
-    assert outcome.tokens >= 5 * outcome.samples
 
 
 def test_ask_needs_no_key_and_no_network() -> None:

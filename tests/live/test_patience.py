@@ -47,11 +47,6 @@ def test_the_last_round_is_larger_and_what_arrives_in_time_counts() -> None:
     assert outcome.over_one.samples == 3 + 2 * asked and outcome.over_one.prompt_tokens == prompt * 2 * asked
 
 
-def test_a_patience_below_0_is_refused() -> None:
-    with pytest.raises(suffice.OptionError, match="patience must be a number, at least 0"):
-        suffice.Sampling(patience=-1)
-
-
 def test_a_deadline_that_comes_first_is_one() -> None:
     script = lambda request, number: said(number, request.get("n", 1), delay=0.0 if number == 0 else 300.0)  # noqa: E731
     outcome = ask_async(script, controller="asc", patience=1000, deadline_seconds=1.5)

@@ -75,17 +75,13 @@ def test_draws_without_an_answer_are_none(ask: Ask) -> None:
         {"message": {"content": f"<think>{boxed(4)}"}, "finish_reason": "length"},
         {"message": {"content": "", "reasoning_content": boxed(6)}, "finish_reason": "length"},
         {"message": {"content": "no number", "reasoning_content": boxed(7)}, "finish_reason": "stop"},
+        {"message": {"content": rf"hm {boxed(8)}? no.</think> The answer is 9."}, "finish_reason": "stop"},
     ]
-    outcome = ask(lambda request, number: Reply({"choices": choices}), controller="sc:draws=8")
-    assert [response.answer for response in outcome.responses] == [None, None, None, "3", "5", None, None, None]
-    assert outcome.responses[3].reasoning == boxed(2) and outcome.responses[4].reasoning == boxed(4)
-    assert outcome.samples == 8 and outcome.completion_tokens == 0
-
-
-def test_no_answer_at_all_is_none_with_a_response_that_says_so(ask: Ask) -> None:
-    outcome = ask(lambda request, number: "I don't know", controller="sc:draws=3")
-    assert (outcome.answer, outcome.votes, outcome.share) == (None, {}, 0)
-    assert outcome.response is not None and outcome.response.text == "I don't know"
+    outcome = ask(lambda request, number: Reply({"choices": choices}), controller="sc:draws=9")
+    assert [response.answer for response in outcome.responses] == [None, None, None, "3", "5", None, None, None, "9"]
+    thoughts = [outcome.responses[place].reasoning for place in (3, 4, 8)]
+    assert thoughts == [boxed(2), boxed(4), f"hm {boxed(8)}? no."], "some leave out where they begin"
+    assert outcome.samples == 9 and outcome.completion_tokens == 0
 
 
 def test_tokens_of_a_request_for_many_are_shared_out(ask: Ask) -> None:
@@ -194,11 +190,6 @@ def test_a_mistake_in_the_request_is_raised_as_it_is(ask: Ask) -> None:
             ask(server, controller="nonsense")
 
 
-def test_thoughts_without_a_beginning_are_thoughts(ask: Ask) -> None:
-    outcome = ask(lambda request, number: r"hm \boxed{3}? no.</think> The answer is 5.", controller="sc:draws=2")
-    assert outcome.answer == "5" and outcome.responses[0].reasoning == r"hm \boxed{3}? no."
-
-
 def test_a_deadline_holds_while_a_confidence_is_prepared(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, may_end = threading.Event(), threading.Event()
 
@@ -215,13 +206,6 @@ def test_a_deadline_holds_while_a_confidence_is_prepared(ask: Ask, monkeypatch: 
     finally:
         may_end.set()
     assert outcome.stop_reason == "deadline" and begun.is_set()
-
-
-def test_the_wrong_kind_of_client_is_refused() -> None:
-    with pytest.raises(suffice.OptionError, match="asample"):
-        suffice.sample(openai.AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="x"), QUESTION, model="fake")
-    with pytest.raises(suffice.OptionError, match="openai package"):
-        suffice.sample(object(), QUESTION, model="fake")
 
 
 def test_a_question_that_failed_is_told_and_ends_with_1() -> None:

@@ -6,16 +6,14 @@ import random
 from pathlib import Path
 from typing import Any
 
-import anthropic
 import pytest
 from helpers.batches import read_lines, sums, url
 from helpers.commands import works
-from helpers.live import QUESTION, ask_async, ask_sync, boxed
+from helpers.live import ask_async, ask_sync, boxed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import suffice
-from suffice.live.dialects import DIALECTS
 from suffice.live.signals import Token, load, signals_of
 from suffice.testing import FakeServer, Reply, completion
 
@@ -133,13 +131,6 @@ def test_an_error_of_another_kind_is_the_same_with_signals() -> None:
         with pytest.raises(suffice.SampleError):
             ask_sync(server, controller="sc:draws=1", signals=True)
     assert server.requests[first]["top_logprobs"] == 20, "which says nothing of log probabilities"
-
-
-def test_messages_have_none_and_say_so() -> None:
-    refused = pytest.raises(suffice.OptionError, match="signals can't be had: Messages tells no log probabilities")
-    with anthropic.Anthropic(base_url="http://127.0.0.1:9", api_key="none") as client, refused:
-        suffice.sample(client, QUESTION, model="fake", max_tokens=9, signals=True)
-    assert [name for name, dialect in DIALECTS.items() if not dialect.tells_signals] == ["messages"]
 
 
 def number_in(text: str) -> int:

@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import anthropic
 import pytest
 from helpers.batches import read_lines, write_lines
 from helpers.commands import fails, suffice, works
 from helpers.labels import easy_and_hard
 from helpers.live import QUESTION, WEIGHTED, Ask, ask_sync, boxed, seven_then_42, surely_42
 
-from suffice import Calibration, OptionError, Sampling, Tally, calibrate, sample
+from suffice import Calibration, OptionError, Sampling, Tally, calibrate
 from suffice.planning.right import SignalScale
 from suffice.testing import FakeServer
 
@@ -79,9 +78,6 @@ def test_a_signal_that_was_learned_from_is_asked_for_and_counts() -> None:
     tally = Tally()
     tally.add_round(["42"] * outcome.samples)
     assert outcome.right == known.right(tally, -0.1) != known.right(tally)
-    with pytest.raises(OptionError, match="right can't be had: Messages tells no log probabilities"):
-        client = anthropic.Anthropic(api_key="none")
-        sample(client, QUESTION, model="fake", max_tokens=9, right=known)
 
 
 def test_a_risk_without_a_calibration_is_refused() -> None:

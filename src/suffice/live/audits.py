@@ -47,10 +47,7 @@ def agrees(early: Outcome, full: Outcome) -> bool:
 
 
 async def draw_rest(vote: Vote, ready: Callable[[], Awaitable[None]] | None = None, at_once: int = 8) -> Outcome | None:
-    """Draw what is left of the budget after the stop, a few draws whenever it is ready.
-
-    The outcome of the full budget; None where it could not be drawn.
-    """
+    """Draw the rest of the budget, a few draws whenever it is ready; return its outcome, None if that failed."""
     try:
         while vote.tally.left:
             if ready:

@@ -123,7 +123,6 @@ class Ballot:
 
     @property
     def evidence(self) -> Kind | None:
-        """What showed most answers; None where there are none."""
         kinds = Counter(one.kind for one in self._seen)
         return kinds.most_common(1)[0][0] if kinds else None
 
@@ -192,7 +191,6 @@ class Ballot:
         )
 
     def _right(self, tally: Tally, givers: Sequence[Response]) -> float | None:
-        """Return the probability that the majority is right, by the calibration."""
         if self._calibration is None:
             return None
         name = self._calibration.signal.name if self._calibration.signal else ""

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -52,7 +52,6 @@ class Draws(ABC):
 
     @property
     def unfinished(self) -> Unfinished:
-        """What was generated that is in no response."""
         return Unfinished()
 
     @property
@@ -67,20 +66,22 @@ class Draws(ABC):
 
     @abstractmethod
     def launch(self, draws: int, tally: Tally, *, single: bool = False, streamed: bool = False) -> list[int]:
-        """Start draws; return their numbers.
+        """Start draws; `single` ones arrive alone, and `streamed` ones can be cancelled. Return their numbers."""
 
-        `single` ones arrive each for itself, and `streamed` ones can surely be cancelled. Panels choose by the tally.
-        """
+    def _begin(self, draws: int, work: Callable[..., Awaitable[Any]], *arguments: Any) -> asyncio.Task[None]:
+        async def bring() -> None:
+            try:
+                await work(*arguments)
+            except Exception as error:  # a mistake in the request, or in this program
+                self._arrived.put_nowait(error)
 
-    def _begin(self, work: Coroutine[Any, Any, None], draws: int) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(bring())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         self._in_flight += draws
         return task
 
     async def next(self) -> Response | Failure:
-        """Take the next draw that arrives."""
         arrived = await self._arrived.get()
         if isinstance(arrived, Exception):
             raise arrived
@@ -133,7 +134,7 @@ class ServerDraws(Draws):
         for number in numbers:
             self._spans[number] = TRACING.begin("chat", common.fields, self._server.dialect, role="draw", draw=number)
         request = replace(common, single=common.single or single, streamed=common.streamed or streamed)
-        task = self._begin(self._start(numbers, request), draws)
+        task = self._begin(draws, self._draw, numbers, request)
         # These count at once: whoever decides in the same moment must know of them.
         pace = self._server.capabilities.pace
         pace.add(draws)
@@ -146,12 +147,6 @@ class ServerDraws(Draws):
             span.failed(asyncio.CancelledError(), "")
             span.end()
         self._spans.clear()
-
-    async def _start(self, numbers: list[int], request: DrawRequest) -> None:
-        try:
-            await self._draw(numbers, request)
-        except Exception as error:  # a mistake in the request, or in this program
-            self._arrived.put_nowait(error)
 
     async def _draw(self, numbers: list[int], request: DrawRequest) -> bool:
         """Draw these numbers; return whether any could be had."""

@@ -67,5 +67,4 @@ def suited(model: str) -> tuple[str, dict[str, Any]]:
 
 
 def put(question: str, prompt: Messages) -> Messages:
-    """Return the messages with the question in its place."""
     return [{**message, "content": message["content"].replace("{question}", question)} for message in prompt]

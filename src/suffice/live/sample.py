@@ -199,10 +199,7 @@ def parse(
 
 
 async def vote_on(ask: Ask, question: str, sampling: Sampling) -> Outcome:
-    """Vote on what a coroutine function answers, which has no log probabilities and retries by itself.
-
-    Answers are read in the light of the question.
-    """
+    """Vote on what a coroutine function says to a question; it retries by itself, and has no log probabilities."""
     if sampling.voting.wants_signals:
         raise OptionError("can't be had: the model tells no log probabilities", "signals")
     extractor = sampling.extractor.for_request([{"role": "user", "content": question}])
@@ -228,7 +225,7 @@ class CalledDraws(Draws):
     def launch(self, draws: int, tally: Tally, *, single: bool = True, streamed: bool = False) -> list[int]:
         numbers = list(islice(self._numbers, draws))
         for number in numbers:
-            self._begin(self._draw(number), 1)
+            self._begin(1, self._draw, number)
         return numbers
 
     async def _draw(self, number: int) -> None:

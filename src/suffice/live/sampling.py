@@ -143,7 +143,6 @@ NEVER = 2.0  # a threshold that nothing reaches: where none keeps the risk, noth
 
 
 def get_calibration(right: "str | Path | Calibration") -> "Calibration":
-    """Return a calibration, or that of a file."""
     from suffice.planning.right import load_calibration  # where none is used, nothing of it is loaded
 
     return load_calibration(right) if isinstance(right, str | Path) else right

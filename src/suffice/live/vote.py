@@ -67,15 +67,9 @@ class Voting:
         through: Callable[[Draws], Draws] = lambda draws: draws,
         numbers: Iterator[int] | None = None,
     ) -> "Vote":
-        """Begin a vote on what a server says to a request.
+        """Begin a vote on what a server says to requests with these fields.
 
-        Args:
-            server: Who is asked.
-            fields: The fields that all its requests have.
-            random: Decides where the controller leaves it to chance.
-            watch: Is told of every response and every decision.
-            through: Wraps the draws in others, as a journal does, which keeps each response before it counts.
-            numbers: Those of the draws; from 0 on by default.
+        `through` wraps the draws in others, as a journal does, which keeps each response before it counts.
         """
         streamed = self.streamed or (self.flow is not None and not self.flow.is_auto)
         request = DrawRequest(fields, streamed, signals=self.wants_signals)
@@ -112,27 +106,20 @@ class TimeLimit:
     def __init__(self, deadline_seconds: float | None, patience: float) -> None:
         self.timeout = asyncio.timeout(deadline_seconds)
         self._patience = patience
-        self._patience_ends = inf
-
-    @property
-    def reached(self) -> str | None:
-        """The stop reason of a vote that ran out of time."""
-        if not self.timeout.expired():
-            return None
-        return "patience" if self.timeout.when() == self._patience_ends else "deadline"
+        self.patience_ends = inf
 
     def begin_patience(self, responses: Sequence[Response]) -> None:
         """Limit the vote to a multiple of the seconds that its first response took."""
-        if self._patience and responses and self._patience_ends == inf:
+        if self._patience and responses and self.patience_ends == inf:
             seconds = max(SHORTEST_PATIENCE, self._patience * responses[0].seconds)
-            self._patience_ends = asyncio.get_running_loop().time() + seconds
-            self.timeout.reschedule(min(self._patience_ends, self.timeout.when() or inf))
+            self.patience_ends = asyncio.get_running_loop().time() + seconds
+            self.timeout.reschedule(min(self.patience_ends, self.timeout.when() or inf))
 
     def is_last_round(self, responses: Sequence[Response]) -> bool:
         """Return whether patience leaves time for one more round at most."""
-        if self._patience_ends == inf:
+        if self.patience_ends == inf:
             return False
-        left = self._patience_ends - asyncio.get_running_loop().time()
+        left = self.patience_ends - asyncio.get_running_loop().time()
         return left // (ROUND * max(max(one.seconds for one in responses), MOMENT)) <= 1
 
 
@@ -191,7 +178,6 @@ class Vote:
             return outcome
 
     async def _draw(self, deadline_seconds: float | None) -> str:
-        """Draw to the end, and return the stop reason."""
         self._limit = limit = TimeLimit(deadline_seconds, self._voting.patience)
         budget, flow = self.tally.budget, self._voting.flow
         try:
@@ -202,9 +188,9 @@ class Vote:
                 broken_off, _ = await asyncio.gather(drawing, preparing)
                 return broken_off or ("controller" if self.tally.left else "budget")
         except TimeoutError:
-            if not limit.reached:
+            if not limit.timeout.expired():
                 raise
-            return limit.reached
+            return "patience" if limit.timeout.when() == limit.patience_ends else "deadline"
         finally:
             self._limit = None  # an audit has all the time that it takes
             await self.draws.close()
@@ -299,7 +285,6 @@ class Vote:
 
     @property
     def is_last_round(self) -> bool:
-        """Whether there is time for one round at most."""
         return self._limit is not None and self._limit.is_last_round(self.responses)
 
     async def _field_tallies(self) -> Mapping[str, Tally]:

@@ -192,23 +192,18 @@ class PanelDraws(Draws):
             numbers += self._draws[name].launch(some, tally, single=single, streamed=streamed)
             self._awaited += some
             for _ in range(some):
-                self._begin(self._take(name), 1)
+                self._begin(1, self._take, name)
         return numbers
 
     async def _take(self, name: str) -> None:
-        try:
-            self._arrived.put_nowait(await self._counted(name))
-        except Exception as error:  # a mistake in the request, or in this program: whoever waits must know
-            self._arrived.put_nowait(error)
-
-    async def _counted(self, name: str) -> Response | Failure:
         arrived = await self._draws[name].next()
         self._awaited -= 1
         if isinstance(arrived, Failure):
-            return await self._failed(arrived, name)
+            self._arrived.put_nowait(await self._failed(arrived, name))
+            return
         self._nothing_yet = False
         self._places[name] += 1
-        return self._panel.counted(arrived, name, self._places[name] - 1)
+        self._arrived.put_nowait(self._panel.counted(arrived, name, self._places[name] - 1))
 
     async def _failed(self, failure: Failure, name: str) -> Failure:
         """Leave the voter out; where a round brings nothing, others are asked in its place, if there are any."""

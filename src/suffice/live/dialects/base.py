@@ -125,10 +125,7 @@ class ClientRequest:
 
 
 class Dialect(ABC):
-    """The shape of requests, replies, streams and errors, for servers and for clients of the gateway.
-
-    The fields of a question are those that all its requests have; the model is always among them.
-    """
+    """The shape of requests, replies, streams and errors; `fields` are those of all requests of a question."""
 
     name: ClassVar[str]
     routes: ClassVar[tuple[str, ...]]
@@ -151,7 +148,6 @@ class Dialect(ABC):
         """Return what was said before, as messages with role and content."""
 
     def request(self, fields: Mapping[str, Any], draws: int, streamed: bool) -> dict[str, Any]:
-        """Return the body of a request for so many draws."""
         return {**fields, "stream": True} if streamed else {**fields}
 
     def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
@@ -204,7 +200,6 @@ class Dialect(ABC):
         return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
     def error_event(self, error: dict[str, Any]) -> bytes:
-        """Return an error as the last event of a stream."""
         return event(error, error.get("type"))
 
 
@@ -261,7 +256,6 @@ def as_json(payload: Any) -> bytes:
 
 
 def event(payload: Mapping[str, Any], name: str | None = None) -> bytes:
-    """An event of a stream, with a name where the dialect gives them names."""
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + as_json(payload) + b"\n\n"
 
 
@@ -338,7 +332,6 @@ def only_response(reply: dict[str, Any], text: str, thoughts: str, calls: list[A
 
 
 def usage_of_all(responses: Sequence[Response]) -> dict[str, Any]:
-    """The usage of all requests, summed field by field."""
     replies = {id(response.reply): response.reply for response in responses}.values()
     return reduce(_added, map(usage_of, replies), {})
 

@@ -12,8 +12,6 @@ from suffice.response import Response
 
 
 class _ChatDialect(base.Dialect):
-    """`POST /chat/completions`."""
-
     name = "chat"
     routes = ("/chat/completions",)
     takes_n = True

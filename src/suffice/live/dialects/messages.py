@@ -30,8 +30,6 @@ _KINDS = {
 
 
 class _MessagesDialect(base.Dialect):
-    """`POST /messages`."""
-
     name = "messages"
     routes = ("/messages",)
     tells_signals = False
@@ -156,7 +154,6 @@ def _is_result(content: Any) -> bool:
 
 
 def _call(block: dict[str, Any]) -> dict[str, Any]:
-    """A call as a chat completion's message has it."""
     function = {"name": block.get("name"), "arguments": json.dumps(block.get("input") or {}, ensure_ascii=False)}
     return {"id": block.get("id"), "type": "function", "function": function}
 

@@ -21,8 +21,6 @@ LOGPROBS = "message.output_text.logprobs"
 
 
 class _ResponsesDialect(base.Dialect):
-    """`POST /responses`."""
-
     name = "responses"
     routes = ("/responses",)
     limit = "max_output_tokens"

@@ -75,8 +75,7 @@ def poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
     quick = client.with_options(max_retries=0, timeout=timeout)
     resource = quick.chat.completions if dialect is CHAT else getattr(quick, dialect.name)
     create: Any = resource.with_streaming_response.create
-    if dialect is not CHAT:
-        create = _with_extras(create)
+    known = set(inspect.signature(create).parameters)
 
     def post_blocking(request: dict[str, Any], feed: Callable[[bytes], object]) -> None:
         with _our_errors(package), create(**request) as reply:
@@ -88,6 +87,11 @@ def poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
     async def post(path: str, request: dict[str, Any], feed: Callable[[bytes], object]) -> None:
         # Here, for threads do not know what is current.
         request = {**request, "extra_headers": TRACING.passed_on(dict(request.get("extra_headers") or {}))}
+        if dialect is not CHAT:
+            # Fields that the client does not know, as a seed, are sent all the same.
+            extra = {name: value for name, value in request.items() if name not in known}
+            request = {name: value for name, value in request.items() if name in known}
+            request["extra_body"] = {**extra, **(request.get("extra_body") or {})}
         if executor:
             await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request, feed)
             return
@@ -97,18 +101,6 @@ def poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
                     feed(chunk)
 
     return post
-
-
-def _with_extras(create: Any) -> Any:
-    """Let a client send fields that it does not know, as a seed."""
-    known = set(inspect.signature(create).parameters)
-
-    def sent(**request: Any) -> Any:
-        extra = {name: value for name, value in request.items() if name not in known}
-        body = {**extra, **(request.get("extra_body") or {})}
-        return create(**{name: value for name, value in request.items() if name in known} | {"extra_body": body})
-
-    return sent
 
 
 @contextmanager
@@ -130,7 +122,6 @@ def _our_errors(package: Any) -> Iterator[None]:
 
 
 def is_async(client: Any) -> bool:
-    """Whether a client's requests are awaited."""
     return kind_of(client)[1].startswith("Async")
 
 

@@ -80,9 +80,8 @@ class Gate:
         self._wake(self._waiting[:1])
 
     def grant(self) -> None:
-        """Count a request that the server took."""
         now = time.monotonic()
-        self._count(0.0)
+        self._refused_share -= self._refused_share / REMEMBERED
         self._window += MORE
         if self._pace < inf:
             growth = 1.0 if self._pace < self._known_pace else 0.1
@@ -94,7 +93,7 @@ class Gate:
     def refuse(self, started: float, asked: float = 0.0) -> bool:
         """Count a refused request that started then, and the pause it was told; return whether all wait now."""
         now = time.monotonic()
-        self._count(1.0)
+        self._refused_share += (1.0 - self._refused_share) / REMEMBERED
         if started in self._taken:
             self._taken.remove(started)
         sure = started - (now - started)  # whoever is under way for twice as long was taken
@@ -111,9 +110,6 @@ class Gate:
             self._paused_until = max(self._paused_until, now + min(wait, LONGEST_PAUSE))
         self._wake(self._waiting)
         return news and more == 0
-
-    def _count(self, refused: float) -> None:
-        self._refused_share += (refused - self._refused_share) / REMEMBERED
 
     def _slow_down(self, now: float, news: bool) -> None:
         # Those that were sent before a pause and are refused now show how few were taken then.
@@ -139,7 +135,6 @@ class Limiter:
 
     @asynccontextmanager
     async def hold(self, draws: int) -> AsyncIterator[None]:
-        """Wait for places for so many draws, and hold them."""
         taken = 0
         try:
             if draws:

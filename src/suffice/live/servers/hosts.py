@@ -132,7 +132,6 @@ class ServerCapabilities:
     _told: set[str] = field(default_factory=set)
 
     def most_at_once(self, request: DrawRequest) -> int:
-        """Return the most responses that it gives for one such request."""
         most: int = min(self._recall("most", name, maxsize) for name in (request.model, request.kind))
         return most
 
@@ -151,7 +150,6 @@ class ServerCapabilities:
         self._remember("top_logprobs", _of_signals(request), top)
 
     def warn_once(self, model: str, message: str) -> None:
-        """Warn of what a model at this server does not do."""
         if model not in self._told and len(self._told) < MOST_LEARNED:
             self._told.add(model)
             warnings.warn(message, stacklevel=2)
@@ -160,7 +158,6 @@ class ServerCapabilities:
         self._remember("absent", model, True)
 
     def lacks(self, model: str | None) -> bool:
-        """Return whether it did not have this model a moment ago."""
         return bool(self._recall("absent", model or "", False))
 
     def _recall(self, topic: str, name: str, default: Any) -> Any:

@@ -88,7 +88,6 @@ class Server:
         return self.host.capabilities
 
     def most_at_once(self, request: DrawRequest) -> int:
-        """Return the most draws of one request."""
         if request.single or request.streamed or not self.dialect.takes_n:
             return 1
         if self.exact_usage and self.capabilities.counts_first is not False:
