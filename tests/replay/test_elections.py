@@ -11,7 +11,6 @@ from suffice import Flow, Pool, PoolError, Question, compare, evaluate, get_cont
 from suffice.elections import get_election
 from suffice.pools import draw_episodes
 from suffice.replay.run import replay
-from suffice.tally import NONE
 
 POOL = "qwen2.5-coder-0.5b__gsm8k"
 ELECT = "weighted:signal=tail,strength=1"
@@ -44,11 +43,11 @@ def test_it_is_as_electing_one_by_one_from_the_draws_that_count(flow: Flow | Non
     (episodes,) = draw_episodes(pool, 32, 5, 0)
     election, controller = get_election(ELECT), get_controller("asc")
     outcomes = replay(episodes, controller, flow)
-    elected, counted = outcomes.elected(episodes, election).answer, outcomes.counted(episodes)
+    elected = outcomes.elected(election).answer
     assert (elected != outcomes.answer).any(), "else this shows nothing"
-    for row, draws in enumerate(counted):
-        drawn = episodes.orders[row // 5, draws[draws != NONE], row % 5]
-        assert len(drawn) == outcomes.samples[row]
+    for row, samples in enumerate(outcomes.samples):
+        drawn = outcomes.episodes.orders[row // 5, :samples, row % 5]
+        assert len({*drawn}) == samples
         question = episodes.question(row)
         signals = {name: values[drawn] for name, values in question.signal_values.items()}
         assert elected[row] == election.elect(question.codes[drawn], signals, question.lengths[drawn])

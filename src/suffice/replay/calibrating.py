@@ -13,7 +13,7 @@ from suffice.elections.learned import common_signals
 from suffice.errors import OptionError, PoolError, whole_number
 from suffice.planning import certainties
 from suffice.planning.right import FEWEST, SIGNALS, Calibration, SignalScale, learn, score
-from suffice.pools import AnyPool, Episodes, Pool, Question, draw_episodes, get_pools
+from suffice.pools import AnyPool, Pool, Question, draw_episodes, get_pools
 from suffice.replay.evaluate import concatenated, row_means
 from suffice.replay.run import Outcomes, replay
 from suffice.tally import DEFAULT_BUDGET, FloatArray, IntArray
@@ -119,7 +119,7 @@ def labelled_votes(
     decides = get_controller(controller)
     signals = [name for name in common_signals(pools) if name in SIGNALS]
     parts = [
-        _votes(episodes, replay(episodes, decides), signals)
+        _votes(replay(episodes, decides), signals)
         for episodes in draw_episodes(Pool(names, tuple(labelled)), budget, REPEATS, seed)
     ]
     joined: dict[str, Any] = {name: values.reshape(-1, REPEATS) for name, values in concatenated(parts).items()}
@@ -147,14 +147,14 @@ def _chosen(labelled: Sequence[Question], questions: int | Iterable[str], seed: 
     return [question for question in labelled if question.id in named]
 
 
-def _votes(episodes: Episodes, outcomes: Outcomes, signals: Sequence[str]) -> dict[str, Any]:
-    tallies = outcomes.tallies(episodes)
-    givers = (outcomes.counted(episodes) >= 0) & (episodes.answers == outcomes.answer[:, None])
+def _votes(outcomes: Outcomes, signals: Sequence[str]) -> dict[str, Any]:
+    episodes, tallies = outcomes.episodes, outcomes.tallies()
+    givers = outcomes.counted & (episodes.answers == outcomes.answer[:, None])
     found = {
         "leader": tallies.top(1)[:, 0],
         "draws": outcomes.samples,
         "none": outcomes.samples - tallies.votes.sum(axis=1),
-        "truths": outcomes.right(episodes),
+        "truths": outcomes.right,
         "certainties": np.nan_to_num(certainties(tallies)),
     }
     return found | {name: row_means(np.where(givers, episodes.signal(name), np.nan)) for name in signals}

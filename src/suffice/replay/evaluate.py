@@ -274,11 +274,11 @@ def _measures(episodes: Episodes, variants: Sequence[Variant], setting: Replay, 
     for variant in variants:
         link.check()
         outcomes = replay(episodes, variant.controller, variant.flow, setting.slots)
-        prior, tallies, certainty = prior_of(variant.controller), outcomes.tallies(episodes), unknown.copy()
+        prior, tallies, certainty = prior_of(variant.controller), outcomes.tallies(), unknown.copy()
         if setting.confidence:
-            certainty[certain] = certainties(outcomes.tallies(episodes, certain), prior)
+            certainty[certain] = certainties(outcomes.tallies(certain), prior)
         yield {
-            "accuracy": outcomes.elected(episodes, variant.election).right(episodes),
+            "accuracy": outcomes.elected(variant.election).right,
             "field_accuracy": unknown,
             "agreement": outcomes.answer == episodes.standings.reference,
             "agreement_independent": np.where(np.isnan(second), np.nan, outcomes.answer == second),

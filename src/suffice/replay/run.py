@@ -3,16 +3,14 @@
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.controllers import ArrayController, Controller, question_random
-from suffice.elections import LENGTH, Election, Majority
+from suffice.elections import Election, Majority
 from suffice.flow import Flow
 from suffice.pools import Episodes
-from suffice.tally import NONE, FloatArray, IntArray, Standings, Tallies, Tally
+from suffice.tally import NONE, FloatArray, IntArray, Tallies, Tally
 
 CERTAINTY_REPEATS = 10
 """Certainties are worked out for so many repeats of a question: each takes as long as a thousand decisions."""
@@ -28,6 +26,8 @@ Measures = dict[str, FloatArray]
 class Outcomes:
     """How each episode ended: the code of its answer, and what it took."""
 
+    episodes: Episodes
+    """Their draws in the order in which they count."""
     answer: IntArray
     rounds: IntArray
     samples: IntArray
@@ -35,42 +35,29 @@ class Outcomes:
     sequential_tokens: IntArray
     launched: IntArray
     """How many draws were started."""
-    order: IntArray | None = None
-    """The draws of each episode in the order in which they count, then NONE; as started where it is None."""
 
-    def right(self, episodes: Episodes) -> FloatArray:
+    @property
+    def right(self) -> FloatArray:
         """Whether each answer is the gold one; NaN where that is not known."""
-        return np.where(episodes.gold == NONE, np.nan, self.answer == episodes.gold)
+        return np.where(self.episodes.gold == NONE, np.nan, self.answer == self.episodes.gold)
 
-    def counted(self, episodes: Episodes) -> IntArray:
-        """The draws that count, in their order, then NONE."""
-        if self.order is not None:
-            return self.order
-        draws = np.arange(episodes.answers.shape[1])
-        return np.where(draws < self.samples[:, None], draws, NONE)
+    @property
+    def counted(self) -> np.ndarray:
+        """Whether a draw counts, at [row, draw]."""
+        return np.arange(self.episodes.answers.shape[1]) < self.samples[:, None]
 
-    def elected(self, episodes: Episodes, election: Election) -> "Outcomes":
+    def elected(self, election: Election) -> "Outcomes":
         """The same outcomes, with the answers that an election by weight gives."""
         if isinstance(election, Majority):
             return self
-        counted = self.counted(episodes)
+        codes = np.where(self.counted, self.episodes.answers, NONE)
+        signals = {name: self.episodes.signal(name) for name in election.signals}
+        return replace(self, answer=election.elect(codes, signals, self.episodes.lengths))
 
-        def of(values: NDArray[Any]) -> NDArray[Any]:
-            return np.take_along_axis(values, np.maximum(counted, 0), axis=1)
-
-        signals = {name: of(episodes.signal(name)) for name in election.signals if name != LENGTH}
-        codes = _in_order(episodes.answers, counted)
-        return replace(self, answer=election.elect(codes, signals, of(episodes.lengths)))
-
-    def tallies(self, episodes: Episodes, rows: IntArray | None = None) -> Tallies:
+    def tallies(self, rows: IntArray | None = None) -> Tallies:
         """The tallies of these rows, or of all, at their stops."""
         rows = np.arange(len(self.samples)) if rows is None else rows
-        standings = episodes.standings if self.order is None else Standings(_in_order(episodes.answers, self.order))
-        return standings.at(rows, self.samples[rows])
-
-
-def _in_order(answers: IntArray, counted: IntArray) -> IntArray:
-    return np.where(counted == NONE, NONE, np.take_along_axis(answers, np.maximum(counted, 0), axis=1))
+        return self.episodes.standings.at(rows, self.samples[rows])
 
 
 def controllers_of(episodes: Episodes, controller: Controller) -> Sequence[Controller]:
@@ -97,21 +84,22 @@ def replay(episodes: Episodes, controller: Controller, flow: Flow | None = None,
             return replay_clocked(episodes, serving, flow, slots)
         found = replay_arrays(episodes, chosen, np.array(rows))
         ended[:, rows] = [getattr(found, name) for name in ("answer", *COSTS)]
-    return Outcomes(*ended)
+    return Outcomes(episodes, *ended)
 
 
 def replay_clocked(
     episodes: Episodes, serving: Sequence[Controller], flow: Flow | None = None, slots: int | None = None
 ) -> Outcomes:
-    found = []
-    order = np.full(episodes.answers.shape, NONE)
+    found, orders = [], episodes.orders.copy()
     for row, chosen in enumerate(serving):
         one = Clocked(episodes.row(row), episodes.tokens[row].tolist(), slots).run(chosen, flow)
         leader = episodes.question(row).code(one.tally.leader)
         found.append((leader, one.launches, one.tally.draws, one.spent, one.latency, one.launched))
-        order[row, : one.tally.draws] = one.counted
-    outcomes = Outcomes(*np.array(found, np.int64).T)
-    return replace(outcomes, order=order) if flow and flow.order == "arrival" else outcomes
+        question, repeat = divmod(row, episodes.repeats)
+        orders[question, : one.tally.draws, repeat] = episodes.orders[question, one.counted, repeat]
+    # What is beyond the draws that count is not looked at.
+    counted = replace(episodes, orders=orders) if flow and flow.order == "arrival" else episodes
+    return Outcomes(counted, *np.array(found, np.int64).T)
 
 
 def replay_arrays(episodes: Episodes, controller: ArrayController, rows: IntArray) -> Outcomes:
@@ -129,7 +117,7 @@ def replay_arrays(episodes: Episodes, controller: ArrayController, rows: IntArra
         drawn += asked
         turn += 1
     spent = episodes.spent[samples, rows]
-    return Outcomes(standings.leader[samples, rows], rounds, samples, spent, sequential, samples)
+    return Outcomes(episodes, standings.leader[samples, rows], rounds, samples, spent, sequential, samples)
 
 
 def _longest(tokens: IntArray, rows: IntArray, drawn: IntArray, asked: IntArray) -> IntArray:

@@ -147,7 +147,7 @@ def accuracies(
     samples, right = [], []
     for episodes in draw_episodes(pool, budget, repeats, seed):
         outcomes = replay(episodes, stop)
-        given = [outcomes.elected(episodes, election).right(episodes) for election in elections]
+        given = [outcomes.elected(election).right for election in elections]
         right.append(100 * np.array(given).reshape(len(given), -1, repeats).mean(axis=2))
         samples.append(outcomes.samples)
     return float(np.concatenate(samples).mean()), [*np.concatenate(right, axis=1)]
