@@ -65,7 +65,7 @@ def simulated(*options: str) -> Any:
 
 
 def gateway(upstream: str, *options: str) -> Any:
-    return running("-c", "from suffice.cli import main; main()", "serve", "--upstream", f"{upstream}/v1", *options)
+    return running("-m", "suffice", "serve", "--upstream", f"{upstream}/v1", *options)
 
 
 def cpu_of(process: int) -> float:

@@ -53,7 +53,7 @@ class Run:
         self._out: TextIO = self.log.open("a")
 
     async def start(self) -> None:
-        command = [sys.executable, "-c", "from suffice.cli import main; main()", "serve", "--port", str(self.port)]
+        command = [sys.executable, "-m", "suffice", "serve", "--port", str(self.port)]
         for one in self._upstreams:
             command += ["--upstream", f"http://127.0.0.1:{one.port}/v1"]
         command += ["--keys", str(self._folder / "keys"), "--state", str(self._folder / "state")]

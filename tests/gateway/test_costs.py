@@ -46,7 +46,12 @@ def test_prompts_that_are_sent_again_are_told_beside() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "named"),
-    [({}, False), ({"suffice": {}}, True), ({"suffice": {"budget": 16}}, True), ({"model": "fake+vote"}, True)],
+    [
+        ({}, False),
+        ({"suffice": {}}, True),
+        ({"suffice": {"budget": 16}}, True),
+        ({"model": "fake+vote"}, True),
+    ],
 )
 @pytest.mark.parametrize("vote", ["auto", "always"])
 def test_saved_is_told_against_what_the_client_named_alone(vote: str, asked: Any, named: bool, capfd: Any) -> None:

@@ -324,14 +324,21 @@ class Places:
 
     @asynccontextmanager
     async def hold(self, seconds: float) -> AsyncIterator[float]:
-        """Wait for a place, and keep it in here, with the deadline for the reply.
+        """Keep a place in here, with the deadline for the reply; GatewayError if none is free in time."""
+        ends = time.monotonic() + seconds
+        if self._free.locked():
+            await self._wait(seconds)
+        else:
+            await self._free.acquire()
+        try:
+            yield ends
+        finally:
+            self._free.release()
 
-        GatewayError if too many wait, or no place is free before the deadline.
-        """
-        if self._free.locked() and self._waiting >= self._queue:
+    async def _wait(self, seconds: float) -> None:
+        if self._waiting >= self._queue:
             message = "too many requests are waiting"
             raise GatewayError(429, message, kind="rate_limit_error", headers={"retry-after": "1"})
-        ends = time.monotonic() + seconds
         self._waiting += 1
         try:
             with metrics.QUEUED.track_inprogress():
@@ -341,10 +348,6 @@ class Places:
             raise GatewayError(504, "no place was free before the deadline", kind="timeout_error") from None
         finally:
             self._waiting -= 1
-        try:
-            yield ends
-        finally:
-            self._free.release()
 
     def is_crowded(self) -> bool:
         """Whether any request waits."""

@@ -117,7 +117,6 @@ class Exchange:
 
     @property
     def progress(self) -> Progress | None:
-        """How far the draws under way are."""
         under_way = self.last(VoteBegun) or self.last(DrawBegun)
         return under_way.progress() if under_way else None
 
@@ -329,8 +328,8 @@ async def end(*tasks: asyncio.Future[Any]) -> None:
     """Cancel tasks and wait for their end, which being cancelled meanwhile does not disturb."""
     for task in tasks:
         task.cancel()
-    if tasks:
-        await asyncio.wait(tasks)
+    if ending := [task for task in tasks if not task.done()]:
+        await asyncio.wait(ending)
 
 
 async def until_done(queue: asyncio.Queue[T | None], task: asyncio.Task[Any]) -> AsyncGenerator[T, None]:

@@ -268,7 +268,6 @@ class Settings(Options):
 
     @cached_property
     def voters(self) -> Panel | None:
-        """The panel, where there is one."""
         return Panel.read(self.panel) if self.panel else None
 
     def check_safe(self) -> None:

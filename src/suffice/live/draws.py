@@ -184,8 +184,8 @@ class ServerDraws(Draws):
         self._runs_on |= request.streamed and not reader.streamed
         if self._follow_up:
             responses = await asyncio.gather(*map(self._asked_for_the_answer, responses))
-        for number, response in zip(numbers, responses, strict=False):
-            self._arrive(number, replace(response, draw=number))
+        for response in responses:
+            self._arrive(response.draw, response)
         if len(responses) < len(numbers):
             self._server.capabilities.learn_most(request, len(responses))
             await self._draw(numbers[len(responses) :], request)

@@ -130,7 +130,6 @@ class Keeper:
             self.complain(f"{self._trouble}: {error}")
 
     def submit(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Have something done in the thread."""
         self._thread.submit(work, *arguments)
 
     async def aside(self, work: Callable[..., T], *arguments: Any) -> T:

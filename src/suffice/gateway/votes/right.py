@@ -62,7 +62,6 @@ class AssuredKind:
         self.in_force = calibration, threshold
 
     def summary(self) -> dict[str, Any]:
-        """What is promised, and what feedback says of it."""
         promise, (calibration, threshold) = self.feedback.promise, self.in_force
         return {
             "labels": len(calibration.scores),
@@ -140,7 +139,6 @@ class Assurance:
         return {"id": reply, "right": verdict, "taken": True, "labels": len(kind.in_force[0].scores)}
 
     def summary(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """What is in force, by model and topic."""
         return {name: kind.summary() for name, kind in self._kinds.items()}
 
     def _update(self, name: str, change: Change) -> None:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 MOST_BYTES = 64 << 20  # a longer reply is no answer, and a longer event has no end
 DONE = b"[DONE]"
 
-_END_OF_EVENT = re.compile(rb"\r?\n\r?\n|\r\r")
+_END_OF_EVENT = re.compile(rb"\n\r?\n|\r\n\r?\n|\r\r")  # with no optional start: it is searched for much faster
 
 
 class Piece(NamedTuple):

@@ -129,20 +129,21 @@ class Limiter:
     """A semaphore for several draws at a time, first come first served."""
 
     def __init__(self, limit: int) -> None:
-        self.limit = limit
+        self.limit = self._free = limit
         self._turn = asyncio.Lock()
-        self._free = asyncio.Semaphore(limit)
+        self._freed = asyncio.Event()
 
     @asynccontextmanager
     async def hold(self, draws: int) -> AsyncIterator[None]:
-        taken = 0
+        taken = min(draws, self.limit)
+        if taken:
+            async with self._turn:
+                while self._free < taken:
+                    self._freed.clear()
+                    await self._freed.wait()
+                self._free -= taken
         try:
-            if draws:
-                async with self._turn:
-                    while taken < min(draws, self.limit):
-                        await self._free.acquire()
-                        taken += 1
             yield
         finally:
-            for _ in range(taken):
-                self._free.release()
+            self._free += taken
+            self._freed.set()

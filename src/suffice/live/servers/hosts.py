@@ -203,9 +203,11 @@ class Host:
     _trust: float = 1.0
 
     def gate(self, key: str = "") -> Gate:
-        if len(self._gates) >= MOST_GATES and key not in self._gates:
-            self._gates.clear()
-        return self._gates.setdefault(key, Gate())
+        if key not in self._gates:
+            if len(self._gates) >= MOST_GATES:
+                self._gates.clear()
+            self._gates[key] = Gate()
+        return self._gates[key]
 
     @property
     def is_aside(self) -> bool:

@@ -127,7 +127,8 @@ class Server:
             long = request.signals and len(reader.body) >= LONG
             responses = await asyncio.to_thread(reader.responses, draws) if long else reader.responses(draws)
             self.capabilities.pace.saw(seconds, max((one.tokens or 0 for one in responses), default=0), demand)
-            return [replace(one, seconds=round(seconds, 3)) for one in responses]
+            numbered = zip(responses, numbers, strict=False)  # there may be fewer
+            return [replace(one, seconds=round(seconds, 3), draw=number) for one, number in numbered]
 
         responses = await self.handling_retries(send_and_read, draws)
         if responses and not request.streamed:
