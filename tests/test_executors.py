@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import fields
 from typing import Any
 
@@ -121,6 +122,22 @@ def test_a_third_executor_needs_no_change_elsewhere() -> None:
     recording = Recording()
     assert same(evaluate(pool, ["asc"], repeats=2, executor=recording), evaluate(pool, ["asc"], repeats=2))
     assert recording.tasks > 3
+
+
+def test_an_interrupt_is_heard_when_all_processes_have_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = []
+    submit = ProcessPoolExecutor.submit
+
+    def interrupted(pool: ProcessPoolExecutor, *task: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        begun.append(submit(pool, *task))
+        return begun[-1]
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", interrupted)
+    with ThreadPoolExecutor() as others, pytest.raises(KeyboardInterrupt):
+        others.submit(int)  # a thread that hears signals too
+        list(Processes(2).run([(process_of, (0,)), (process_of, (1,))]))
+    assert len(begun) == 2
 
 
 def test_an_interrupt_stops_replays_in_processes() -> None:

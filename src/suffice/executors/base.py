@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -106,12 +107,8 @@ class Processes(Executor):
         queue, stop = spawn.Queue(), spawn.Event()
         pool = ProcessPoolExecutor(min(len(tasks), self.workers), spawn, _begin_worker, (queue, stop))
         try:
-            # Processes inherit this: the parent hears interrupts, and tells them to stop.
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
+            with _holding_interrupts():
                 numbers = {pool.submit(_work, number, *task): number for number, task in enumerate(tasks)}
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
             running = set(numbers)
             while running:
                 try:
@@ -133,6 +130,27 @@ class Processes(Executor):
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _holding_interrupts() -> Iterator[None]:
+    """Deliver Ctrl-C when the processes have begun: half begun, they would fail with a traceback.
+
+    They inherit the mask, so that the parent alone hears interrupts, and tells them to stop.
+    """
+    held: list[int] = []
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if in_main_thread:  # where other threads run, the mask of this one does not keep an interrupt away
+        handler = signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if in_main_thread:
+            signal.signal(signal.SIGINT, handler)
+    if held:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _can_be_sent(tasks: Any) -> bool:
