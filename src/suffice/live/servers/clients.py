@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -77,10 +78,15 @@ def poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
     create: Any = resource.with_streaming_response.create
     known = set(inspect.signature(create).parameters)
 
-    def post_blocking(request: dict[str, Any], feed: Callable[[bytes], object]) -> None:
+    def post_blocking(request: dict[str, Any], feed: Callable[[bytes], object], feeding: threading.Lock) -> None:
         with _our_errors(package), create(**request) as reply:
             for chunk in reply.iter_bytes():
-                feed(chunk)
+                if not feeding.acquire(blocking=False):
+                    return
+                try:
+                    feed(chunk)
+                finally:
+                    feeding.release()
 
     executor = None if is_async(client) else ThreadPoolExecutor(threads, "suffice-draw")
 
@@ -93,7 +99,11 @@ def poster(client: Any, timeout: float, threads: int, dialect: Dialect) -> Post:
             request = {name: value for name, value in request.items() if name in known}
             request["extra_body"] = {**extra, **(request.get("extra_body") or {})}
         if executor:
-            await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request, feed)
+            feeding = threading.Lock()
+            try:
+                await asyncio.get_running_loop().run_in_executor(executor, post_blocking, request, feed, feeding)
+            finally:
+                feeding.acquire()  # for good: a thread that runs on after a timeout must not feed the next try's reader
             return
         with _our_errors(package):
             async with create(**request) as reply:
