@@ -27,13 +27,14 @@ class StatusError(Exception):
     @property
     def retry_after(self) -> float:
         """The pause that the server asks for, in seconds; 0 if it asks for none."""
-        with suppress(KeyError, ValueError):
-            return max(0.0, float(self.headers["retry-after-ms"]) / 1000)
-        with suppress(KeyError, ValueError):
-            return max(0.0, float(self.headers["retry-after"]))
+        seconds = 0.0
         with suppress(KeyError, ValueError, TypeError):
-            return max(0.0, parsedate_to_datetime(self.headers["retry-after"]).timestamp() - time.time())
-        return 0.0
+            seconds = parsedate_to_datetime(self.headers["retry-after"]).timestamp() - time.time()
+        with suppress(KeyError, ValueError):
+            seconds = float(self.headers["retry-after"])
+        with suppress(KeyError, ValueError):
+            seconds = float(self.headers["retry-after-ms"]) / 1000
+        return max(0.0, seconds) if math.isfinite(seconds) else 0.0
 
 
 class TooLongError(Exception):
