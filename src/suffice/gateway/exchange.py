@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from anyio import CancelScope
 from starlette.requests import Request
 
 from suffice.live import Outcome, Progress
@@ -316,7 +317,8 @@ class Upcoming(Generic[T]):
     async def close(self) -> None:
         """Cancel what is under way, and close the generator."""
         await end(*self._tasks)
-        await self._items.aclose()
+        with CancelScope(shield=True):
+            await self._items.aclose()
 
 
 async def _left(request: Request) -> None:
@@ -329,7 +331,8 @@ async def end(*tasks: asyncio.Future[Any]) -> None:
     for task in tasks:
         task.cancel()
     if ending := [task for task in tasks if not task.done()]:
-        await asyncio.wait(ending)
+        with CancelScope(shield=True):  # Starlette cancels again and again where a stream's client has left
+            await asyncio.wait(ending)
 
 
 async def until_done(queue: asyncio.Queue[T | None], task: asyncio.Task[Any]) -> AsyncGenerator[T, None]:
