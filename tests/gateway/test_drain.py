@@ -83,7 +83,10 @@ def test_it_says_that_it_is_not_ready_while_it_answers_and_then_lets_nobody_in(t
         assert until(lambda: refuses(url), 60)
 
 
-def test_what_can_not_end_in_time_has_an_error_in_its_shape_and_a_line_in_the_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_what_can_not_end_in_time_has_an_error_in_its_shape_and_a_line_in_the_log(
+    sent: signal.Signals, tmp_path: Path
+) -> None:
     log = list[str]()
     with (
         ThreadPoolExecutor(4) as clients,
@@ -98,14 +101,14 @@ def test_what_can_not_end_in_time_has_an_error_in_its_shape_and_a_line_in_the_lo
         replies = [clients.submit(post, url, body, path) for path, body in asked.items()]
         streamed = clients.submit(post, url, {**ASK, "messages": FOR_EVER, "stream": True})
         assert until(lambda: upstream.in_flight >= 10)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(sent)
         whole, messages, relayed = (reply.result() for reply in replies)
         stream = streamed.result()
         assert whole.status_code == messages.status_code == relayed.status_code == 503
         assert whole.json()["error"]["code"] == relayed.json()["error"]["code"] == "shutting_down"
         assert messages.json()["type"] == "error"
         assert stream.status_code == 200 and '"shutting_down"' in stream.text
-        assert process.wait(60) in (0, -signal.SIGTERM)
+        assert process.wait(60) in (0, -sent, 128 + sent)
         assert until(lambda: upstream.connections == 0)
     lines = [line for line in map(json.loads, filter(lambda one: one.startswith("{"), log)) if line["method"] == "POST"]
     paths = ["/v1/chat/completions", "/v1/chat/completions", "/v1/completions", "/v1/messages"]

@@ -88,7 +88,7 @@ class Gateway:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        self._door.drain_at_sigterm()
+        self._door.drain_at_signals()
         async with traces(self._settings), self._pipeline.open():
             yield
 

@@ -122,23 +122,28 @@ class Door:
         self.is_draining = False
         self._ending = False
 
-    def drain_at_sigterm(self) -> None:
-        """At SIGTERM, say that it is not ready for `unready_seconds`, and let uvicorn shut down then.
+    def drain_at_signals(self) -> None:
+        """At SIGTERM, say that it is not ready for `unready_seconds`, and let uvicorn shut down then; at SIGINT at once.
 
         What is under way `drain_seconds` after the signal is answered with an error.
         """
         shut_down, loop = signal.getsignal(signal.SIGTERM), asyncio.get_running_loop()
         seconds = self._settings.drain_seconds
-        unready_seconds = min(self._settings.unready_seconds, seconds)
 
         def drain(sig: int, frame: FrameType | None) -> None:
-            if callable(shut_down) and not self.is_draining:
-                self.is_draining = True
+            assert callable(shut_down)  # noqa: S101
+            if self.is_draining and sig == signal.SIGTERM:
+                return
+            unready_seconds = min(self._settings.unready_seconds, seconds) if sig == signal.SIGTERM else 0.0
+            if not self.is_draining:
                 loop.call_soon_threadsafe(loop.call_later, seconds, self.end)
-                loop.call_soon_threadsafe(loop.call_later, unready_seconds, shut_down, sig, None)
+            self.is_draining = True
+            loop.call_soon_threadsafe(loop.call_later, unready_seconds, shut_down, sig, None)
 
-        with suppress(ValueError):  # in a thread, as in tests
-            signal.signal(signal.SIGTERM, drain)
+        if callable(shut_down):  # uvicorn's, and the same for both
+            with suppress(ValueError):  # in a thread, as in tests
+                signal.signal(signal.SIGTERM, drain)
+                signal.signal(signal.SIGINT, drain)
 
     def end(self) -> None:
         """Answer whatever is under way with an error, and whatever comes now."""
