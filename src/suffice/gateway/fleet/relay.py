@@ -57,7 +57,11 @@ async def relay(
             raise from_upstream(cause, str(error)) from None
         # It goes back as the upstream told it, less its key and its address.
         left_out = ("content-length", "content-encoding")
-        told = [(name.encode(), text.encode("latin-1")) for name, text in cause.headers.items() if name not in left_out]
+        told = [
+            (name.encode(), text.encode("utf-8", "surrogateescape"))  # as aiohttp decoded them
+            for name, text in cause.headers.items()
+            if name not in left_out
+        ]
         length = (b"content-length", b"%d" % len(cause.body))
         return Passed(cause.status, [length, *back(told)], whole(cause.body))
     finally:

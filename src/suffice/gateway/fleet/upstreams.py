@@ -42,6 +42,7 @@ _NOT_PASSED_ON = {
 REDIRECTS = (301, 302, 303, 307, 308)
 
 PROBE_SECONDS = 5.0
+CONNECT_SECONDS = 10.0  # beyond that nobody answers there: another upstream is asked
 
 SLACK_SECONDS = 0.05  # after a deadline: whoever waits for the beginning of a reply reports it first
 
@@ -78,10 +79,10 @@ class Upstream:
             self._in_flight.inc(draws)
             try:
                 reply = await self._send("POST", self._url(path, request), encoded(draw, known), headers)
-                encoding = reply.headers.get("content-encoding", "")
+                encoding = reply.headers.get("content-encoding", "").strip().lower()
                 async with aclosing(pieces_of(reply)) as chunks:
                     async for chunk in chunks:
-                        if encoding:
+                        if encoding in PACKED:
                             packed += chunk
                         else:
                             feed(chunk)
@@ -123,7 +124,7 @@ class Upstream:
         data, sized = _data(pieces, TRACING.passed_on(headers))
         quiet = self._settings.timeout_seconds
         left = None if ends == inf else max(0.0, ends - time.monotonic()) + SLACK_SECONDS
-        limits = aiohttp.ClientTimeout(total=left, sock_read=quiet, sock_connect=min(10.0, quiet))
+        limits = aiohttp.ClientTimeout(total=left, sock_read=quiet, sock_connect=min(CONNECT_SECONDS, quiet))
         try:
             reply = await self._session.request(
                 method, url, data=data or None, headers=sized, allow_redirects=False, timeout=limits
@@ -305,10 +306,10 @@ def _address(base_url: str) -> re.Pattern[str]:
 
 def our_error(error: Exception) -> Exception:
     """Return an error of aiohttp as one of ours, which names no host."""
+    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+        return ConnectionRefusedError("nobody answers there")
     if isinstance(error, asyncio.TimeoutError):
         return TimeoutError("no reply in time")
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return ConnectionRefusedError("nobody answers there")
     return ConnectionError("the connection broke off")
 
 
@@ -327,10 +328,14 @@ async def pieces_of(reply: aiohttp.ClientResponse, *, bounded: bool = True) -> A
         reply.close()
 
 
+PACKED = ("gzip", "deflate")
+"""Encodings of a reply that is read when it is whole."""
+
+
 def unpacked(body: bytes, encoding: str) -> bytes:
     """Unpack the body of a server that compresses though it was asked not to."""
     try:
-        return zlib.decompress(body, 47) if encoding.strip().lower() in ("gzip", "deflate") else body
+        return zlib.decompress(body, 47) if encoding.strip().lower() in PACKED else body
     except zlib.error:
         return body  # no chat completion, as will be found
 
