@@ -155,6 +155,12 @@ def test_headers_queries_and_compressed_replies() -> None:
     assert upstream.paths == ["/v1/chat/completions?api-version=2", "/v1/chat/completions"]
 
 
+def test_headers_of_an_error_come_back_in_the_bytes_in_which_they_were_sent() -> None:
+    fault = Reply({"error": {"message": "none"}}, 404, {"x-reason": "größer ✓"})
+    reply, _ = answered(lambda request, number: fault, ASK | {"n": 2})
+    assert (reply.status_code, dict(reply.headers.raw)[b"x-reason"]) == (404, "größer ✓".encode())
+
+
 def test_an_upstream_s_key_is_never_passed_on(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-upstream\n")
     fault = Reply({"error": {"message": "bad key sk-upstream"}}, 401)

@@ -1,8 +1,10 @@
 """Several upstreams behind one gateway: which of them is asked, and what becomes of those that fail."""
 
 import asyncio
+import socket
 import threading
 from collections import defaultdict
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,20 @@ def test_nobody_notices_an_upstream_that_is_down_or_refuses_us(body: dict[str, A
             assert reply.status_code == 200 and "42" in reply.text, reply.text
         if body == ASK:
             assert [one["healthy"] for one in recent(url)] == [False, False, True]
+
+
+def test_one_that_takes_no_connection_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suffice.gateway.fleet.upstreams.CONNECT_SECONDS", 0.2)
+    with socket.socket() as full, ExitStack() as waiting, FakeServer(always) as good:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for _ in range(4):
+            one = waiting.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        with gateway([f"http://127.0.0.1:{full.getsockname()[1]}/v1", good.base_url]) as url:
+            assert {post(url, question(number)).status_code for number in range(3)} == {200}
+            assert [one["healthy"] for one in recent(url)] == [False, True]
 
 
 def test_one_that_is_down_is_set_aside_and_returns(monkeypatch: pytest.MonkeyPatch) -> None:

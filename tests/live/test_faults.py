@@ -4,11 +4,12 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import httpx
 import openai
 import pytest
 from helpers.commands import fails
@@ -141,6 +142,30 @@ def test_a_client_with_an_http_client_of_its_own_is_used_as_it_is() -> None:
     with server, openai.OpenAI(base_url=server.base_url, api_key=KEY, http_client=http_client) as client:
         outcome = suffice.sample(client, QUESTION, model="fake", controller="sc:draws=4")
     assert outcome.votes == {"42": 4} and len(seen) == 2
+
+
+def test_what_comes_after_the_timeout_of_a_try_is_no_part_of_the_next_one() -> None:
+    again, over = threading.Event(), threading.Event()
+    whole = json.dumps(completion([boxed(42)])).encode()
+
+    def late() -> Iterator[bytes]:
+        yield b" "
+        again.wait(60)
+        yield b"{"
+        over.set()
+
+    def second() -> Iterator[bytes]:
+        yield whole[:1]
+        again.set()
+        over.wait(0.5)  # it is not fed any more
+        yield whole[1:]
+
+    bodies = iter([late(), second()])
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, content=next(bodies)))
+    own: Any = httpx.Client(transport=transport)
+    with openai.OpenAI(base_url="http://localhost/v1", api_key=KEY, http_client=own) as client:
+        outcome = suffice.sample(client, QUESTION, model="fake", controller="once", timeout_seconds=2.0, retries=1)
+    assert outcome.answer == "42"
 
 
 def test_one_failure_while_n_is_tried_out_is_one_failure(ask: Ask) -> None:
