@@ -8,7 +8,7 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import aiohttp
 
 from suffice.answers import Evidence, Extractor
 from suffice.gateway.errors import from_upstream
-from suffice.gateway.exchange import Counted, DrawBegun, Exchange, Foretold, Passed, SentTo, Thought, Upcoming
+from suffice.gateway.exchange import Counted, DrawBegun, Exchange, Foretold, Passed, Thought, Upcoming
 from suffice.gateway.fleet.relay import back, whole
 from suffice.gateway.fleet.upstreams import Upstreams, pieces_of, unpacked
 from suffice.gateway.operations import metrics
@@ -25,7 +25,7 @@ from suffice.gateway.votes.learning import Learning
 from suffice.live import Progress
 from suffice.live.dialects import MalformedError
 from suffice.live.dialects.base import UNREADABLE, StreamReader, as_json
-from suffice.live.dialects.sse import Delta, EventDecoder, Piece
+from suffice.live.dialects.sse import Delta, EventDecoder, Piece, data_of
 from suffice.live.servers.hosts import DrawRequest, most_tokens
 from suffice.live.servers.retry import TooLongError
 from suffice.live.servers.server import DrawError, Server
@@ -114,8 +114,6 @@ class Scout:
             raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
         except DrawError as error:
             raise from_upstream(error.cause, str(error)) from None
-        finally:
-            self._exchange.add(SentTo(server.host.name))
         if self._may_vote:
             metrics.SCOUTS.labels("yes" if scouted.extractor else "no").inc()
         return scouted
@@ -229,10 +227,12 @@ def without_logprobs(event: bytes) -> bytes:
     """Remove log probabilities from an event."""
     if b"logprobs" not in event:
         return event
-    lines = event.split(b"\n")
-    with suppress(*UNREADABLE):
-        lines = [b"data: " + as_json(silenced(line[5:])) if line.startswith(b"data:") else line for line in lines]
-    return b"\n".join(lines)
+    try:
+        data = as_json(silenced(data_of(event)))
+    except UNREADABLE:
+        return event
+    others = [line for line in event.splitlines() if line and not line.startswith(b"data:")]
+    return b"\n".join([*others, b"data: " + data]) + b"\n\n"
 
 
 class Shadow:
