@@ -6,6 +6,7 @@ import gc
 import random
 import resource
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import openai
 
 import suffice
+from suffice.live.servers.server import QuestionContext
 from suffice.testing import FakeServer, Reply, completion
 
 FAULTS = [
@@ -45,7 +47,9 @@ async def soak(server: FakeServer, questions: int, concurrency: int, flow: suffi
     measured: list[int] = []
     waiting = iter(range(questions))
     async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client:
-        upstream = sampling.server(client)
+        retries = list[bool]()
+        asked = QuestionContext(on_attempt=lambda host, again: retries.append(again))
+        upstream = replace(sampling.server(client), question=asked)
 
         async def worker() -> None:
             for number in waiting:
@@ -66,7 +70,7 @@ async def soak(server: FakeServer, questions: int, concurrency: int, flow: suffi
         seconds = time.monotonic() - begun
         left = len(asyncio.all_tasks()) - 1
         print(f"{questions} questions in {seconds:.1f} s at concurrency {concurrency}: outcomes {outcomes}")
-        print(f"{server.served} requests, {upstream.question.retried} retries, {left} tasks left, memory {measured} MB")
+        print(f"{server.served} requests, {sum(retries)} retries, {left} tasks left, memory {measured} MB")
     await asyncio.sleep(0.5)
     print(f"{server.connections} connections left on the server")
     assert sum(outcomes.values()) == questions and left == 0 and server.connections == 0

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from helpers.gateways import ASK, always, gateway, post
 from helpers.live import boxed
+from prometheus_client import REGISTRY
 
 from suffice.live.servers.retry import RetryPolicy
 from suffice.testing import FakeServer, Reply, completion
@@ -57,13 +58,20 @@ def test_an_error_is_told_at_once(kind: str, status: int, monkeypatch: pytest.Mo
 @kinds
 @pytest.mark.parametrize(
     "fault",
-    [Reply(b"", 429, {"retry-after": "0.1"}), Reply(b"", 503, {"retry-after": "0.1"}), Reply(b"", dropped=True)],
-    ids=["429", "503", "dropped"],
+    [
+        Reply(b"", 429, {"retry-after": "0.1"}),
+        Reply(b"", 503, {"retry-after": "0.1"}),
+        Reply(b"", 429, {"retry-after": "1e400"}),
+        Reply(b"", dropped=True),
+    ],
+    ids=["429", "503", "infinite", "dropped"],
 )
 @pytest.mark.usefixtures("quick")
 def test_what_passes_is_noticed_by_nobody(kind: str, fault: Reply) -> None:
+    before = REGISTRY.get_sample_value("suffice_retries_total") or 0
     reply, upstream = ask(kind, lambda request, number: always(request, number) if number else fault, budget=1)
     assert (reply.status_code, upstream.served) == (200, 2) and "42" in reply.text
+    assert (REGISTRY.get_sample_value("suffice_retries_total") or 0) - before == 1
 
 
 @kinds

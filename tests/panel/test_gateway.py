@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from helpers.gateways import gateway, post
+from helpers.gateways import gateway, logged, post
 from helpers.panels import down, panel_file, saying, wavering
 
 from suffice.testing import FakeServer, Reply, completion
@@ -21,7 +21,7 @@ def asked(model: str = "both", content: str = "What is 6 * 7?", **more: Any) -> 
     return {"model": model, "messages": [{"role": "user", "content": content}], **more}
 
 
-def test_clients_ask_for_the_panel_by_its_name(tmp_path: Path) -> None:
+def test_clients_ask_for_the_panel_by_its_name(tmp_path: Path, capfd: Any) -> None:
     with FakeServer(saying(cycle([7, 8]))) as small, FakeServer(sure) as large, FakeServer(sure) as other:
         path = panel_file(tmp_path, small=small.base_url, large=large.base_url)
         with gateway(other, panel=str(path), vote="auto") as url:
@@ -35,6 +35,8 @@ def test_clients_ask_for_the_panel_by_its_name(tmp_path: Path) -> None:
     assert {"both", "fake"} <= models and '"by_voter"' in streamed
     assert "by_voter" not in alone["suffice"] and {one["model"] for one in other.requests} == {"fake"}
     assert {one["model"] for one in large.requests} == {"large-model"}
+    voted, _, single = logged(capfd, kind="vote")
+    assert voted["upstream"] in ("upstream-2", "upstream-3") and single["upstream"] == "upstream-1"
 
 
 def test_a_voter_that_is_down_is_left_out(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from suffice.errors import OptionError
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.exchange import CutError, Exchange, Identified, NoReply
-from suffice.gateway.keys import digest_of, read_keys
+from suffice.gateway.keys import digest_of, presented, read_keys
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import SpendingByGroup
 from suffice.gateway.operations.traces import begin_span
@@ -77,6 +77,8 @@ class AccessLog:
         if log.is_of_a_model:
             self._recent.appendleft(line)
             self._requests += 1
+            if log.voting and log.sent:
+                metrics.UPSTREAM_QUESTIONS.labels(log.sent.upstream).inc()
             if log.key:
                 metrics.KEY_REQUESTS.labels(log.key).inc()
             self._costs.add(line)
@@ -123,7 +125,7 @@ class Door:
         self._ending = False
 
     def drain_at_signals(self) -> None:
-        """At SIGTERM, say that it is not ready for `unready_seconds`, and let uvicorn shut down then; at SIGINT at once.
+        """At SIGTERM, be unready for `unready_seconds`, then let uvicorn shut down; at SIGINT, let it at once.
 
         What is under way `drain_seconds` after the signal is answered with an error.
         """
@@ -288,7 +290,7 @@ class KeyRing:
         """Return the name of a request's key, None if it has none. Compare in constant time."""
         if self._file.has_changed():
             self._read_again()
-        digests = [digest_of(secret) for secret in _presented(headers)]
+        digests = [digest_of(secret) for secret in presented(headers)]
         matches = [key.name for key in self._keys for digest in digests if hmac.compare_digest(digest, key.sha256)]
         return matches[0] if matches else None
 
@@ -300,16 +302,6 @@ class KeyRing:
             print(f"suffice: {error}; the old keys stay in force", file=sys.stderr, flush=True)
         else:
             metrics.KEY_RELOADS.labels("taken").inc()
-
-
-KEY_HEADERS = ("x-api-key", "api-key")
-"""Headers with the key of Anthropic's and Azure's clients; others send Authorization: Bearer."""
-
-
-def _presented(headers: Mapping[str, str]) -> list[str]:
-    """Return the secrets in a request's headers."""
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    return [token.strip() if scheme.lower() == "bearer" else "", *(headers.get(name, "") for name in KEY_HEADERS)]
 
 
 def _host(request: Request) -> str:

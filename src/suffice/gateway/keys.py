@@ -3,6 +3,7 @@
 import hashlib
 import re
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,16 @@ class Key(NamedTuple):
 def digest_of(secret: str) -> str:
     """Return the SHA-256 of a secret. Secrets are random and long, so a plain hash is enough."""
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+KEY_HEADERS = ("x-api-key", "api-key")
+"""Headers with the key of Anthropic's and Azure's clients; others send Authorization: Bearer."""
+
+
+def presented(headers: Mapping[str, str]) -> list[str]:
+    """Return the secrets in a request's headers."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return [token.strip() if scheme.lower() == "bearer" else "", *(headers.get(name, "") for name in KEY_HEADERS)]
 
 
 def read_keys(path: Path) -> tuple[Key, ...]:

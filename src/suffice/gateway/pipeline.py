@@ -24,7 +24,6 @@ from suffice.gateway.exchange import (
     NoReply,
     NotVoted,
     Passed,
-    SentTo,
     Standing,
     Thought,
     VoteBegun,
@@ -109,7 +108,7 @@ class Pipeline:
                 yield await self._relay(parsed, route, exchange, ends)
                 return
             patience, scouted = parsed.options.patience, None
-            server = self.upstreams.server(exchange.request, parsed.dialect, parsed.client.model, ends, patience)
+            server = self.upstreams.server(exchange, parsed.dialect, parsed.client.model, ends, patience)
             if route.kind != "vote":
                 thoughts: asyncio.Queue[Thought | None] = asyncio.Queue()
                 scouting = asyncio.create_task(self._scout(parsed, route, server, exchange, thoughts.put_nowait))
@@ -157,7 +156,7 @@ class Pipeline:
 
     def _voters(self, parsed: ParsedRequest, panel: Panel, server: Server, exchange: Exchange) -> dict[str, Server]:
         ends, patience = server.question.deadline, parsed.options.patience
-        return self.upstreams.voters(exchange.request, parsed.dialect, panel, ends, patience)
+        return self.upstreams.voters(exchange, parsed.dialect, panel, ends, patience)
 
     @property
     def _hold_seconds(self) -> float:
@@ -197,7 +196,8 @@ class Pipeline:
                 moments.put_nowait(standing(moment, vote.progress.tokens))
 
         watching = watch if parsed.client.streamed else None
-        random, numbers = np.random.default_rng(_seed(parsed)), count(1 if scouted else 0)
+        seed = parsed.fields.get("seed")
+        random, numbers = np.random.default_rng(seed and abs(seed)), count(1 if scouted else 0)
         vote = replace(options.voting, **held).begin(server, parsed.fields, random, watching, numbers=numbers)
         exchange.add(VoteBegun(decided_by, options.budget, lambda: vote.progress))
         scout = scouted.response if scouted else None
@@ -240,13 +240,10 @@ class Pipeline:
         except asyncio.CancelledError:
             exchange.add(NoReply("cancelled"))
             metrics.CANCELLATIONS.inc()
-            outcome = vote.ended
+            outcome = await vote.so_far("cancelled")
             raise
         finally:
             metrics.IN_PROGRESS.dec()
-            metrics.RETRIES.inc(server.question.retried)
-            metrics.UPSTREAM_QUESTIONS.labels(server.host.name).inc()
-            exchange.add(SentTo(server.host.name))
             if outcome:
                 exchange.add(Voted(outcome, parsed.messages if self.settings.log_text else None))
                 if outcome.responses:
@@ -255,13 +252,6 @@ class Pipeline:
             seconds = parsed.options.deadline_seconds
             raise from_upstream(TimeoutError(), f"no response within {seconds:g} seconds")
         return outcome
-
-
-def _seed(parsed: ParsedRequest) -> int | None:
-    seed = parsed.fields.get("seed")
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
-        raise GatewayError(400, '"seed" must be a whole number', param="seed")
-    return None if seed is None else abs(seed)
 
 
 def _unsure(reply: str, risk: float | None, told: dict[str, str]) -> GatewayError:

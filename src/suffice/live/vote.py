@@ -138,7 +138,6 @@ class Vote:
         self.responses: list[Response] = []  # in the order of the tally
         self.failures: list[Failure] = []
         self.uncounted: dict[int, Response | Failure] = {}  # in flow, by number: others come first
-        self.ended: Outcome | None = None  # also of a vote that was cancelled
         self._voting = voting
         self._controller = voting.controller.for_question(random)
         self._prior = prior_of(self._controller)
@@ -163,7 +162,7 @@ class Vote:
     async def outcome(self, deadline_seconds: float | None = None) -> Outcome:
         """Draw until the controller, the budget or the deadline stops it.
 
-        If the task is cancelled, `ended` and the last `Moment` have the outcome of the draws that arrived.
+        If the task is cancelled, the last `Moment` has the outcome of the draws that arrived.
         """
         with self._span.within():
             try:
@@ -196,7 +195,7 @@ class Vote:
             await self.draws.close()
 
     async def _end(self, stop_reason: str) -> Outcome:
-        self.ended = outcome = await self.so_far(stop_reason)
+        outcome = await self.so_far(stop_reason)
         self._span.ended(outcome)
         await self._tell(sureness=(outcome.confidence, outcome.certainty), outcome=outcome)
         return outcome

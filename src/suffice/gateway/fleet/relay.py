@@ -9,9 +9,8 @@ from dataclasses import replace
 import aiohttp
 
 from suffice.gateway.errors import from_upstream
-from suffice.gateway.exchange import Counted, CutError, Exchange, NoReply, Passed, SentTo
+from suffice.gateway.exchange import Counted, CutError, Exchange, NoReply, Passed
 from suffice.gateway.fleet.upstreams import REDIRECTS, Upstreams, pieces_of
-from suffice.gateway.operations import metrics
 from suffice.gateway.operations.replies import ReplyReader
 from suffice.live.dialects import CHAT, Dialect
 from suffice.live.servers.hosts import Fleet
@@ -37,12 +36,11 @@ async def relay(
     """
     dialect = CHAT if dialect is None and path.endswith("/completions") else dialect
     fleet = Fleet(upstreams.fleet.hosts[:1]) if model is None else None
-    server = upstreams.server(exchange.request, CHAT, model, ends, fleet=fleet)
+    server = upstreams.server(exchange, CHAT, model, ends, fleet=fleet)
     span = TRACING.begin("relay", {"model": model and model[:200]}, role="relay")
     span.set({"url.path": path[:200]})
 
     async def send() -> aiohttp.ClientResponse:
-        exchange.add(SentTo(server.host.name))
         return await upstreams.by_host[server.host].open(exchange.request, path, raw, ends, plain=dialect is not None)
 
     try:
@@ -64,8 +62,6 @@ async def relay(
         ]
         length = (b"content-length", b"%d" % len(cause.body))
         return Passed(cause.status, [length, *back(told)], whole(cause.body))
-    finally:
-        metrics.RETRIES.inc(server.question.retried)
     span.replied(reply.status)
     passed = Passed(reply.status, back(reply.raw_headers), pieces_of(reply, bounded=False))
     return replace(passed, pieces=in_time(passed, seconds, exchange, dialect, span))

@@ -7,7 +7,7 @@ import time
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from functools import cache
+from functools import cache, partial
 from math import inf
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,8 +19,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from yarl import URL
 
-from suffice.gateway.door import KEY_HEADERS
 from suffice.gateway.errors import REDIRECTED, message_in
+from suffice.gateway.exchange import Exchange, SentTo
+from suffice.gateway.keys import KEY_HEADERS
 from suffice.gateway.operations import metrics
 from suffice.gateway.settings import LOOPBACK, Settings
 from suffice.live.dialects import Dialect
@@ -188,18 +189,17 @@ class Upstreams:
         await self._session.close()
 
     def voters(
-        self, request: Request, dialect: Dialect, panel: Panel, ends: float, patience: float
+        self, exchange: Exchange, dialect: Dialect, panel: Panel, ends: float, patience: float
     ) -> dict[str, Server]:
         """The upstream of each voter of a panel, by name."""
         apart = iter(self.fleet.hosts[len(self.fleet.hosts) - sum(bool(one.base_url) for one in panel.voters) :])
         fleets = {one.name: Fleet([next(apart)]) if one.base_url else None for one in panel.voters}
-        return {
-            one.name: self.server(request, dialect, one.model, ends, patience, fleets[one.name]) for one in panel.voters
-        }
+        asked = partial(self.server, exchange, dialect, ends=ends, patience=patience)
+        return {one.name: asked(one.model, fleet=fleets[one.name]) for one in panel.voters}
 
     def server(
         self,
-        request: Request,
+        exchange: Exchange,
         dialect: Dialect,
         model: str | None,
         ends: float,
@@ -207,8 +207,13 @@ class Upstreams:
         fleet: Fleet | None = None,
     ) -> Server:
         """The upstreams, or some of them, as one question draws from them."""
-        settings = self._settings
+        settings, request = self._settings, exchange.request
         known: Known = {}
+
+        def on_attempt(host: Host, again: bool) -> None:
+            exchange.add(SentTo(host.name))
+            metrics.RETRIES.inc(again)
+
         return Server(
             fleet or self.fleet,
             cache(lambda host: self.by_host[host].poster(request, known)),
@@ -219,7 +224,7 @@ class Upstreams:
             model,
             key=(request.headers.get("authorization") or "") if settings.forward_auth else "",
             exact_usage=settings.exact_usage,
-            question=QuestionContext(ends),
+            question=QuestionContext(ends, on_attempt=on_attempt),
         )
 
     async def ready(self) -> bool:

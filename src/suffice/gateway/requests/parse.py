@@ -63,6 +63,9 @@ class ParsedRequest:
         """Refuse what no draw can be asked for."""
         if self.client.mistake:
             raise GatewayError(400, str(self.client.mistake), param=self.client.mistake.field)
+        seed = self.fields.get("seed")
+        if seed is not None and type(seed) is not int:
+            raise GatewayError(400, '"seed" must be a whole number', param="seed")
         if self.options.extractor.reads_tools and not self.fields.get("tools"):
             message = '"suffice.answer" is about tool calls, and there are no "tools"'
             raise GatewayError(400, message, param="suffice.answer")

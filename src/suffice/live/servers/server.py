@@ -47,9 +47,10 @@ class QuestionContext:
     """A request that would have to wait beyond it fails at once."""
     has_fallback: Callable[[], bool] = lambda: False
     """Whether another server answers in place of a dead one, to which requests then fail at once."""
+    on_attempt: Callable[[Host, bool], object] = lambda host, again: None
+    """Called before each request, with its server and whether it is a retry."""
     begun: float = field(default_factory=time.monotonic)
     host: Host | None = None
-    retried: int = 0
 
     @property
     def ends(self) -> float:
@@ -74,7 +75,8 @@ class Server:
 
     def for_question(self, has_fallback: Callable[[], bool] = lambda: False) -> "Server":
         """Return the server for another question, which may go to another host."""
-        return replace(self, question=QuestionContext(self.question.deadline, has_fallback))
+        question = QuestionContext(self.question.deadline, has_fallback, self.question.on_attempt)
+        return replace(self, question=question)
 
     @property
     def host(self) -> Host:
@@ -176,7 +178,7 @@ class Server:
         """
         retry, failures, left = self.retry, 0, Counter[Host]()
         longest = min(retry.max_wait_seconds, self.timeout if retry.interactive else math.inf)
-        turn_by, times_out = time.monotonic() + longest, math.inf
+        turn_by, times_out, again = time.monotonic() + longest, math.inf, False
         while True:
             host, started = self.host, math.inf
             try:
@@ -186,6 +188,7 @@ class Server:
                     if host is not self.host:  # the question went on elsewhere while this waited
                         continue
                     times_out = min(times_out if retry.interactive else math.inf, started + self.timeout)
+                    self.question.on_attempt(host, again)
                     async with asyncio.timeout(times_out - time.monotonic()):
                         result = await attempt()
             except (StatusError, TooLongError, MalformedError, ConnectionError, TimeoutError) as error:
@@ -201,7 +204,7 @@ class Server:
                 host.gate(self.key).grant()
                 host.answer()
                 return result
-            self.question.retried += 1
+            again = True
             await asyncio.sleep(wait)
 
     @asynccontextmanager
