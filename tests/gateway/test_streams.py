@@ -269,3 +269,14 @@ def test_the_openai_client_takes_a_stream_whose_scout_was_outvoted() -> None:
     ):
         final = stream.get_final_response()
     assert final.output_text == "391" and final.id == "resp_0"
+
+
+def test_who_watches_sees_tokens_arrive_whatever_encoding_is_named() -> None:
+    said = Reply(completion([LIST + r"\boxed{391}"]), headers={"content-encoding": "identity"}, delay=4)
+    with (
+        FakeServer(lambda request, number: said, streams=True) as upstream,
+        gateway(upstream, controller="sc:draws=2") as url,
+        ask(url, SUM, suffice={"watch": True}) as reply,
+    ):
+        told = (json.loads(line.removeprefix(": suffice ")) for line in reply.iter_lines() if ": suffice {" in line)
+        assert next(one for one in told if one.get("tokens"))["arrived"] == 0

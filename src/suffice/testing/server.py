@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -168,7 +168,7 @@ class FakeServer(AbstractContextManager["FakeServer"]):
     ) -> bool:
         """Send the first choice word by word, which takes as long as the reply's delay, and then the usage."""
         before, pieces, after = stream
-        writer.write(b"HTTP/1.1 200 -\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+        writer.write(_head(200, {"content-type": "text/event-stream", "connection": "close"} | reply.headers))
         writer.write(before)
         for place, piece in enumerate(pieces):
             if reply.dropped and place >= len(pieces) // 2:
@@ -211,5 +211,9 @@ def _http(reply: Reply) -> bytes:
     headers = {"content-type": "application/json"} | reply.headers
     if not reply.endless:
         headers["content-length"] = str(len(body))
-    lines = [f"HTTP/1.1 {reply.status} -", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
-    return "\r\n".join(lines).encode() + body
+    return _head(reply.status, headers) + body
+
+
+def _head(status: int, headers: Mapping[str, str]) -> bytes:
+    lines = [f"HTTP/1.1 {status} -", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    return "\r\n".join(lines).encode()

@@ -224,7 +224,11 @@ async def _stripped(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes
 
 
 def without_logprobs(event: bytes) -> bytes:
-    """Remove log probabilities from an event."""
+    r"""Remove log probabilities from an event.
+
+    >>> without_logprobs(b'id: 1\r\ndata: {"choices":\r\ndata: [{"logprobs": {}}]}\r\n\r\n')
+    b'id: 1\ndata: {"choices": [{"logprobs": null}]}\n\n'
+    """
     if b"logprobs" not in event:
         return event
     try:
