@@ -157,8 +157,9 @@ class ServerDraws(Draws):
         begun = time.monotonic()
         reader = StreamReader(self._server.dialect, request.signals)
         self._readers.append(reader)
-        for number in numbers if len(numbers) > 1 else ():
-            self._spans[number].set({"gen_ai.request.choice.count": len(numbers)})
+        if len(numbers) > 1:
+            for number in numbers:
+                self._spans[number].set({"gen_ai.request.choice.count": len(numbers)})
         try:
             with self._spans[numbers[0]].current():  # the server goes on from the first
                 responses = await self._server.ask(request, numbers, reader)

@@ -148,6 +148,13 @@ class Dialect(ABC):
         """Return what was said before, as messages with role and content."""
 
     def request(self, fields: Mapping[str, Any], draws: int, streamed: bool) -> dict[str, Any]:
+        """Return the body of a request to a server.
+
+        Args:
+            fields: The fields of all requests of the question, and the seed if there is one.
+            draws: The number of responses; 1 unless the dialect `takes_n`.
+            streamed: Whether the reply shall be a stream.
+        """
         return {**fields, "stream": True} if streamed else {**fields}
 
     def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
@@ -179,7 +186,14 @@ class Dialect(ABC):
 
     @abstractmethod
     def reply(self, chosen: Response, usage: dict[str, Any], prompt: int, completion: int) -> dict[str, Any]:
-        """Return a reply that says what the chosen response says, with the tokens of all requests."""
+        """Return a reply that says what a response says.
+
+        Args:
+            chosen: The response that was elected.
+            usage: The usage of all requests, summed by the names that the server gives its counts.
+            prompt: The tokens of all prompts.
+            completion: The tokens of all responses.
+        """
 
     @abstractmethod
     def rewritten(self, response: Response, value: Any) -> Response:
@@ -187,9 +201,12 @@ class Dialect(ABC):
 
     @abstractmethod
     def events(self, reply: dict[str, Any], usage_wanted: bool, told: int = 0) -> list[bytes]:
-        """Return a stream that says the same as a reply, with the usage if the dialect has it or it is wanted.
+        """Return a stream that says the same as a reply.
 
-        So many events are told already: the reasoning of another response.
+        Args:
+            reply: The whole reply.
+            usage_wanted: Whether the client asks for the usage at the end; some dialects tell it anyway.
+            told: The number of events that the client has already: the reasoning of another response.
         """
 
     def continued(self, reply: dict[str, Any], begun: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,19 +55,22 @@ class RetryPolicy:
 
     Draws, scouts and relayed requests all go by it: for other rules, give `Server` a subclass.
 
+    Args:
+        retries: The most retries of one request.
+        max_pause_seconds: The longest `Retry-After` that is waited for.
+        max_wait_seconds: The longest wait of a request for a server that refuses, all tries together.
+        interactive: A client waits, who may retry: only 429 and 503 are retried, and the timeout bounds all tries
+            together. Otherwise each try has the timeout, and whatever may pass is retried.
+
     >>> busy, broken = StatusError(429, "busy", {"retry-after": "3"}), StatusError(401, "no such key", {})
     >>> RetryPolicy().wait(busy, 0), RetryPolicy().wait(broken, 0), RetryPolicy(retries=2).wait(busy, 2)
     (3.0, None, None)
     """
 
-    retries: int = RETRIES  # of one request, at most
-    max_pause_seconds: float = MAX_PAUSE_SECONDS  # the longest `Retry-After` that is waited for
-    max_wait_seconds: float = math.inf  # while the server refuses requests, for all tries together
+    retries: int = RETRIES
+    max_pause_seconds: float = MAX_PAUSE_SECONDS
+    max_wait_seconds: float = math.inf
     interactive: bool = False
-    """A client waits, who may retry: only 429 and 503 are retried, and the timeout bounds all tries together.
-
-    Otherwise each try has the timeout, and whatever may pass is retried.
-    """
 
     def for_patience(self, patience: float) -> "RetryPolicy":
         """Return the policy of a vote with this patience: 0 waits for any refusal to pass."""
