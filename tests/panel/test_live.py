@@ -176,7 +176,7 @@ def test_what_a_panel_does_not_do_it_says(tmp_path: Path) -> None:
         Sampling(flow=True, controller="asc"),
     ):
         with pytest.raises(OptionError):
-            panel.held(sampling.voting, {})
+            panel.voting(sampling.voting, {})
     path = panel_file(tmp_path, a="http://127.0.0.1:9/v1")
     for more in (("--controller", "asc"), ("--price-per-million-tokens", "2"), ("--value-of-an-answer", "1")):
         assert "those are in the panel's file" in fails("ask", "6 * 7?", "--panel", path, *more)

@@ -4,7 +4,7 @@ import gzip
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from json import dumps, loads
 from pathlib import Path
 from typing import Annotated, Any
@@ -200,7 +200,7 @@ async def _asker(upstream: ServerChoice, config: BatchConfig, stack: AsyncExitSt
     sampling, voting = config.sampling, config.sampling.voting
     if upstream.panel:
         voters = await voters_servers(upstream.panel, upstream.settings, sampling, stack)
-        held = replace(voting, **upstream.panel.held(voting, voters))
+        held = upstream.panel.voting(voting, voters)
         return Asker(next(iter(voters.values())), config, held)
     openai = need("openai", "")
     clients = [await stack.enter_async_context(openai.AsyncOpenAI(**one)) for one in upstream.settings]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from operator import is_not
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from starlette.responses import Response
@@ -179,16 +179,16 @@ class Pipeline:
         controller = self.learning.controller(key, options.voting.controller, options.budget, options.learn)
         expected = self.learning.cap.expecting() if self.learning.cap and controller is not ONCE else nullcontext()
         named = parsed.named and controller is not ONCE  # what a cap forbids is not saved
-        held: dict[str, Any] = {"controller": controller, "asked": route.asked, "named": named}
+        voting = replace(options.voting, controller=controller, asked=route.asked, named=named)
         decided_by = options.controller[:100]
         if panel := parsed.panel:
-            held |= panel.held(options.voting, self._voters(parsed, panel, server, exchange))
-            decided_by = str(held["controller"])
+            voting = panel.voting(voting, self._voters(parsed, panel, server, exchange))
+            decided_by = str(voting.controller)
         if scouted and scouted.extractor:  # nobody asked for it, and answers are read like the scout's
-            held |= {"extractor": options.applied_to(scouted.extractor), "asked": False}
+            voting = replace(voting, extractor=options.applied_to(scouted.extractor), asked=False)
         assured = await self.assurance.begin(parsed.client.model, options.topic) if self.assurance else None
         if assured:
-            held |= {"calibration": assured.calibration, "threshold": assured.threshold}
+            voting = replace(voting, calibration=assured.calibration, threshold=assured.threshold)
         moments: asyncio.Queue[Standing | None] = asyncio.Queue()
 
         def watch(moment: Moment) -> None:
@@ -198,7 +198,7 @@ class Pipeline:
         watching = watch if parsed.client.streamed else None
         seed = parsed.fields.get("seed")
         random, numbers = np.random.default_rng(seed and abs(seed)), count(1 if scouted else 0)
-        vote = replace(options.voting, **held).begin(server, parsed.fields, random, watching, numbers=numbers)
+        vote = voting.begin(server, parsed.fields, random, watching, numbers=numbers)
         exchange.add(VoteBegun(decided_by, options.budget, lambda: vote.progress))
         scout = scouted.response if scouted else None
         with expected:

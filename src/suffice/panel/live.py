@@ -126,11 +126,11 @@ class Panel(Options):
         if voting.flow and not voting.flow.is_auto:
             raise OptionError("decides when a round is in: there is no flow with it", "panel")
 
-    def held(self, voting: Voting, servers: Mapping[str, Server]) -> dict[str, Any]:
-        """The fields of `Voting` in which its votes differ from others."""
+    def voting(self, voting: Voting, servers: Mapping[str, Server]) -> Voting:
+        """Return a voting as the panel's: with its controller, its weights and draws of its voters."""
         self.check(voting)
         source = partial(PanelDraws, self, servers)
-        return {"controller": self.decides, "flow": None, "election": VoterElection(), "source": source}
+        return replace(voting, controller=self.decides, flow=None, election=VoterElection(), source=source)
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ def ask_panel(
             first = next(iter(servers.values()))
             fields = {**request, **first.dialect.fields(list(messages))}
             random = np.random.default_rng(None if seed is None else abs(seed))
-            voting = replace(sampling.voting, **panel.held(sampling.voting, servers))
+            voting = panel.voting(sampling.voting, servers)
             vote = voting.begin(first, fields, random, watch)
             return await vote.outcome(sampling.deadline_seconds)
 
