@@ -50,10 +50,15 @@ class KillableWorker:
                 assert process.stdin and process.stdout  # noqa: S101 - they are pipes
                 waiting = select.poll()
                 waiting.register(process.stdout, select.POLLIN)
-                with suppress(OSError, ValueError):
+                try:
                     process.stdin.write(json.dumps([task, seconds, arguments]) + "\n")
                     if waiting.poll(1000 * (STUCK_SECONDS + LONGEST * seconds)):
                         return json.loads(process.stdout.readline())
+                except (OSError, ValueError):
+                    pass
+                except BaseException:  # Ctrl-C: its result must not be taken for the next one's
+                    self.close()
+                    raise
                 self.close()
             return None
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -45,6 +46,14 @@ def test_a_process_that_was_killed_is_replaced(worker: KillableWorker) -> None:
         os.kill(int(children.read_text()), signal.SIGKILL)
         assert worker.run("equal", "2", "3") is False, "no reply is taken for that of another task"
         answered(worker)
+
+
+def test_what_was_interrupted_is_no_reply_to_the_next_task(worker: KillableWorker) -> None:
+    answered(worker)
+    with pytest.raises(KeyboardInterrupt):
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        worker.run("equal", *ENDLESS, seconds=60.0)
+    answered(worker)
 
 
 def test_a_process_that_is_stuck_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
