@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from helpers.tallies import elect_fields, field_tallies
 
-from suffice import get_controller
+from suffice import Controller, Tally, get_controller
 from suffice.answers.structure import Schema
 from suffice.elections import FieldTallies
 
@@ -218,6 +218,18 @@ def test_the_most_that_any_field_asks_for_is_drawn() -> None:
     settled = field_tallies(*[{"a": 1, "b": 2}] * 8)
     assert settled.next_round(plan) == 0
     assert FieldTallies().next_round(plan) > 0
+
+
+def test_a_controller_is_asked_once_for_fields_that_look_alike() -> None:
+    asked = list[Tally]()
+
+    class Asked(Controller):
+        def decide(self, tally: Tally) -> int:
+            asked.append(tally)
+            return 1
+
+    field_tallies(*[{str(field): draw * (field == 7) for field in range(9)} for draw in range(2)]).next_round(Asked())
+    assert len(asked) == 2
 
 
 def test_every_tally_knows_the_rounds() -> None:

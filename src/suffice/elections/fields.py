@@ -150,7 +150,8 @@ class FieldTallies:
 
         A field in which no two of several draws say the same is as free as a text, beside others that can settle.
         """
-        tallies = self.tallies.values()
+        # Most fields look alike to a controller: it is asked once for each pattern of votes.
+        tallies = {_pattern(tally): tally for tally in self.tallies.values()}.values()
         settling = [tally for tally in tallies if tally.draws < SEVERAL or tally.top(1)[0] > 1]
         return max(controller.next_round(tally) for tally in settling or tallies)
 
@@ -204,6 +205,12 @@ class FieldTallies:
 
     def _voted(self) -> list[Point]:
         return [point for _, point in self._root.walk() if point.kind == "voted"]
+
+
+def _pattern(tally: Tally) -> tuple[int, ...]:
+    """Return the answers as numbers in the order in which they first came; -1 for none."""
+    numbers: dict[str | None, int] = {None: -1}
+    return tuple(numbers.setdefault(answer, len(numbers) - 1) for answer in tally.answers)
 
 
 def _compose(point: Point, pointer: str, nearest: Sequence[int], fields: dict[str, Field]) -> Any:

@@ -96,34 +96,43 @@ def _as_sequences(lists: Sequence[Part | None]) -> list[Places]:
     return slots
 
 
-def _pairs(seen: Sequence[set[str]], keys: Sequence[str]) -> list[tuple[int | None, int | None]]:
-    """Pairs of slot and place with the fewest changes, None where one side has nothing.
+Pairs = list[tuple[int | None, int | None]]
+"""Slot and place; None where one side has nothing."""
 
-    What is the same at the beginning stays; else replacing goes before leaving out and putting in.
-    """
+
+def _pairs(seen: Sequence[set[str]], keys: Sequence[str]) -> Pairs:
+    """Pair slots and places with the fewest changes; what is the same at the beginning stays."""
     shortest = min(len(seen), len(keys))
     start = next((place for place in range(shortest) if keys[place] not in seen[place]), shortest)
-    costs = {(start, place): place - start for place in range(start, len(keys) + 1)}
-    for number in range(start, len(seen)):
-        costs[number + 1, start] = number + 1 - start
-        for place in range(start, len(keys)):
-            replacing = costs[number, place] + (keys[place] not in seen[number])
-            costs[number + 1, place + 1] = min(replacing, costs[number, place + 1] + 1, costs[number + 1, place] + 1)
-    pairs: list[tuple[int | None, int | None]] = []
+    later = _fewest_changes(seen[start:], keys[start:])
+    moved = ((None if a is None else a + start, None if b is None else b + start) for a, b in later)
+    return [*((place, place) for place in range(start)), *moved]
+
+
+def _fewest_changes(seen: Sequence[set[str]], keys: Sequence[str]) -> Pairs:
+    """Pair them by edit distance; replacing goes before leaving out and putting in."""
+    if len(seen) == len(keys) and not any(map(set(keys).intersection, seen)):
+        return [(place, place) for place in range(len(keys))]
+    costs = [list(range(len(keys) + 1))]
+    for number, values in enumerate(seen):
+        above, row = costs[-1], [number + 1]
+        for place, key in enumerate(keys):
+            row.append(min(above[place] + (key not in values), above[place + 1] + 1, row[place] + 1))
+        costs.append(row)
+    pairs: Pairs = []
     number, place = len(seen), len(keys)
-    while number > start or place > start:
-        cost = costs[number, place]
-        both = number > start and place > start
-        if both and cost == costs[number - 1, place - 1] + (keys[place - 1] not in seen[number - 1]):
+    while number or place:
+        cost = costs[number][place]
+        if number and place and cost == costs[number - 1][place - 1] + (keys[place - 1] not in seen[number - 1]):
             number, place = number - 1, place - 1
             pairs.append((number, place))
-        elif number > start and cost == costs[number - 1, place] + 1:
+        elif number and cost == costs[number - 1][place] + 1:
             number -= 1
             pairs.append((number, None))
         else:
             place -= 1
             pairs.append((None, place))
-    return [*((place, place) for place in range(start)), *pairs[::-1]]
+    return pairs[::-1]
 
 
 def _by_content(lists: Sequence[Part | None]) -> list[Places]:
