@@ -3,6 +3,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -249,6 +250,18 @@ def test_what_could_not_be_kept_is_kept_later() -> None:
     one.sync(kept.update)
     assert kept.seen == one.seen == 7
     assert one.prior() == learned_prior(Counter({HARD: 4, EASY: 3}))
+
+
+def test_votes_that_end_while_others_are_kept_are_kept_next() -> None:
+    learner, kept = taught((EASY, MEMORY)), Kept()
+
+    def update(change: Any) -> None:
+        kept.update(change)
+        learner.observe_partition(HARD)
+
+    learner.sync(update)
+    learner.sync(kept.update)
+    assert learner.prior() == learned_prior(Counter({EASY: MEMORY - 1, HARD: 1}))
 
 
 def test_a_change_that_one_notices_is_a_change_for_all() -> None:

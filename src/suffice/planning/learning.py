@@ -111,7 +111,7 @@ class Learner:
         with self._lock:
             self._known.append(parts)
             self.seen += 1
-            self._fresh = min(self._fresh + 1, MEMORY)
+            self._fresh += 1
             self._news += 1
             self._test(parts)
 
@@ -203,7 +203,7 @@ class Learner:
         here = _State(self.seen, self.changes, list(self._known))
         if saved is None:
             return here
-        fresh = here.known[len(here.known) - self._fresh :]
+        fresh = here.known[max(0, len(here.known) - self._fresh) :]
         known = here.known if self._dropped else [*saved.known, *fresh][-MEMORY:]
         return _State(max(here.seen, saved.seen + len(fresh)), max(here.changes, saved.changes), known)
 
