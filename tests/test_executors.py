@@ -122,6 +122,10 @@ def test_a_third_executor_needs_no_change_elsewhere() -> None:
     recording = Recording()
     assert same(evaluate(pool, ["asc"], repeats=2, executor=recording), evaluate(pool, ["asc"], repeats=2))
     assert recording.tasks > 3
+    recording.tasks = 0
+    three = ["sc", "asc", "esc"]
+    assert same(evaluate(pool, three, repeats=2, executor=recording), evaluate(pool, three, repeats=2))
+    assert recording.tasks == 3 * 4, "where questions are few for so many workers, controllers are tasks"
 
 
 def test_an_interrupt_is_heard_when_all_processes_have_begun(monkeypatch: pytest.MonkeyPatch) -> None:

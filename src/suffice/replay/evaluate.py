@@ -34,6 +34,9 @@ WORTH_PROCESSES = 5
 SHARDS_EACH = 4
 """Into how many parts the questions are cut for each worker, so that none waits long for the slowest."""
 
+FEWEST_QUESTIONS = 16
+"""Parts of fewer questions than this are slow as arrays: variants are cut apart first."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -216,17 +219,21 @@ def replay_variants(
     """The results of each pool, a result a variant."""
     setting.check(pools, variants)
     runner = get_executor(executor)
-    total, parts = sum(len(pool.questions) for pool in pools), runner.workers * SHARDS_EACH
-    shards = list(_shards(pools, total if runner.workers == 1 else max(1, -(-total // parts))))
-    shared = tuple(variants)
-    tasks: list[Task[list[Measures]]] = [(_replay_shard, (questions, shared, setting)) for _, questions in shards]
+    size, each = _cut(sum(len(pool.questions) for pool in pools), len(variants), runner.workers)
+    shards = list(_shards(pools, size))
+    parted = [tuple(variants[start : start + each]) for start in range(0, len(variants), each)]
+    tasks: list[Task[list[Measures]]] = [
+        (_replay_shard, (questions, some, setting)) for _, questions in shards for some in parted
+    ]
     found = dict(runner.run(tasks, lambda number, questions: progress(questions)))
     if len(found) < len(tasks):
         raise KeyboardInterrupt
     results = []
     for place, pool in enumerate(pools):
-        own = zip(*(found[number] for number, (owner, _) in enumerate(shards) if owner == place), strict=True)
-        results.append([_result(pool, variant, parts) for variant, parts in zip(variants, own, strict=True)])
+        numbers = [number * len(parted) for number, (owner, _) in enumerate(shards) if owner == place]
+        measured = ([one for part in range(len(parted)) for one in found[number + part]] for number in numbers)
+        by_variant = zip(variants, zip(*measured, strict=True), strict=True)
+        results.append([_result(pool, variant, parts) for variant, parts in by_variant])
     return results
 
 
@@ -237,6 +244,15 @@ def executor_for(pools: Sequence[Pool], variants: int, repeats: int, clocked: bo
     plain = (len(questions) - structured) * (CLOCKED_SECONDS if clocked else SECONDS)
     seconds = variants * repeats * (plain + structured * FIELDS_SECONDS)
     return "processes" if seconds > WORTH_PROCESSES else "here"
+
+
+def _cut(questions: int, variants: int, workers: int) -> tuple[int, int]:
+    """Return the number of questions of a task, and of its variants, which share the draws and so stay together."""
+    if workers == 1:
+        return max(questions, 1), max(variants, 1)
+    size = max(1, -(-questions // (workers * SHARDS_EACH)))
+    parts = max(1, min(variants, FEWEST_QUESTIONS // size))
+    return size * parts, max(1, -(-variants // parts))
 
 
 def _shards(pools: Sequence[Pool], size: int) -> Iterator[tuple[int, tuple[Question, ...]]]:
