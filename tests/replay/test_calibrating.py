@@ -67,6 +67,9 @@ def test_too_few_labels_and_answers_with_fields_are_refused() -> None:
     fields = replace(POOL, questions=(replace(POOL.questions[0], structured=True),))
     with pytest.raises(PoolError, match="have fields"):
         calibrate(fields)
+    others = tuple(replace(one, id=f"s{one.id}") for one in easy_and_hard(responses=20).questions)
+    with pytest.raises(PoolError, match=r'^short: question "sq0" has 20 answers'):
+        calibrate([POOL, Pool("short", others)])
 
 
 def test_pools_are_taken_for_one_and_a_question_counts_once_over_all() -> None:

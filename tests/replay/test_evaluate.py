@@ -162,6 +162,11 @@ def test_figures_are_the_means_of_what_a_loop_finds_draw_by_draw(name: str) -> N
                 question = episodes.questions[row // 2]
                 answers = [None if code < 0 else question.labels[code] for code in codes]
                 tally, full = (run(get_controller(one), answers) for one in (spec, "sc"))
+                if spec == "esc":
+                    windows = [answers[start : start + 5] for start in range(0, 30, 5)]
+                    settled = (place for place, one in enumerate(windows, 1) if len({*one}) == 1 and None not in one)
+                    rounds = next(settled, 7)
+                    assert (tally.rounds, tally.draws) == (rounds, min(5 * rounds, 32))
                 right, agrees = tally.leader == question.gold, tally.leader == full.leader
                 ends.append((tally.draws, tally.rounds, 100 * right, 100 * agrees))
         expected = np.mean(ends, axis=0)

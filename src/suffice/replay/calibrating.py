@@ -116,6 +116,10 @@ def labelled_votes(
             f"{names}: {len(labelled)} questions with a gold answer are too few to learn from; label {fewest} at "
             "least, and better 100"
         )
+    chosen = set(map(id, labelled))
+    for one in pools:
+        if voted := tuple(question for question in one if id(question) in chosen):
+            Pool(one.name, voted).check_budget(budget)
     decides = get_controller(controller)
     signals = [name for name in common_signals(pools) if name in SIGNALS]
     parts = [

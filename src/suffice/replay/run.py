@@ -96,8 +96,8 @@ def replay_clocked(
         leader = episodes.question(row).code(one.tally.leader)
         found.append((leader, one.launches, one.tally.draws, one.spent, one.latency, one.launched))
         question, repeat = divmod(row, episodes.repeats)
-        orders[question, : one.tally.draws, repeat] = episodes.orders[question, one.counted, repeat]
-    # What is beyond the draws that count is not looked at.
+        others = np.delete(np.arange(orders.shape[1]), one.counted)
+        orders[question, :, repeat] = episodes.orders[question, [*one.counted, *others], repeat]
     counted = replace(episodes, orders=orders) if flow and flow.order == "arrival" else episodes
     return Outcomes(counted, *np.array(found, np.int64).T)
 
