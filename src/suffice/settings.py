@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 
 def setting(default: Any, about: str, metavar: str | None = None) -> Any:
@@ -48,9 +48,12 @@ def _described(parameter: inspect.Parameter) -> str:
 
 
 def accepted_types(kind: Any) -> list[Any]:
-    """Return the types that a value may have, but for None."""
-    union = get_origin(kind) in (UnionType, Union)
-    return [one for one in (get_args(kind) if union else [kind]) if one is not NoneType]
+    """Return the types that a value may have, but for None, without their annotations."""
+    if get_origin(kind) is Annotated:
+        return accepted_types(get_args(kind)[0])
+    if get_origin(kind) in (UnionType, Union):
+        return [one for part in get_args(kind) for one in accepted_types(part)]
+    return [] if kind is NoneType else [kind]
 
 
 READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {

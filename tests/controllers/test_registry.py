@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import Optional
+from typing import Annotated, Optional
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_parameters_are_read_by_their_types() -> None:
 
 @register("odd")
 class Odd(Controller):
-    def __init__(self, flag: bool = False, most: Optional[int] = None, other: object = None) -> None:  # noqa: UP045
+    def __init__(self, flag: bool = False, most: Annotated[Optional[int], 0] = None, other: object = None) -> None:  # noqa: UP045
         if most == 0:
             raise ValueError("most can't be 0")
         self.flag = flag
