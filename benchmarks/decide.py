@@ -44,7 +44,7 @@ def main() -> None:
     model = PPO("MlpPolicy", SamplingEnv(pool), policy_kwargs={"net_arch": [32, 64, 64, 32]}, device="cpu")
     predict = microseconds(lambda number: model.predict(states[number], deterministic=True))
     should_stop = microseconds(lambda number: peer.should_stop(given[number]))
-    passing = microseconds(lambda number: ours.pass_through(32, tallies[number].draws, *tallies[number].top(5)))
+    passing = microseconds(lambda number: ours._pass_through(32, tallies[number].draws, *tallies[number].top(5)))
     for tally in tallies:
         ours.decide(tally)
     known = microseconds(lambda number: ours.decide(tallies[number]))

@@ -69,14 +69,14 @@ def check_writable(*paths: Path | None) -> None:
             taken.add(target)
 
 
-def write_whole(path: Path, data: bytes | memoryview, mode: int = 0o666) -> None:
+def write_whole(path: Path, data: bytes | memoryview) -> None:
     """Write a file so that a crash half-way leaves what was there before."""
-    with writing_whole(path, mode) as file:
+    with writing_whole(path) as file:
         file.write(data)
 
 
 @contextmanager
-def writing_whole(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
+def writing_whole(path: Path) -> Iterator[BinaryIO]:
     """A file to write to, which takes the path's place when all is written."""
     target = path.resolve()
     draft = target.with_name(f".{os.getpid()}.draft")
@@ -86,7 +86,6 @@ def writing_whole(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
                 yield file
             return
         try:
-            draft.touch(mode)
             with draft.open("wb") as file:
                 yield file
             draft.replace(target)

@@ -166,7 +166,7 @@ class ConditionedController(NetworkController):
             self._conditioned[budget] = seen @ weights[FEATURES:] + biases
         return self._conditioned[budget]
 
-    def pass_through(self, budget: int, draws: int, *top: int) -> int:
+    def _pass_through(self, budget: int, draws: int, *top: int) -> int:
         first_round = self.first if 2 * self.first <= budget else 0
         if draws < first_round:
             return first_round - draws

@@ -30,7 +30,7 @@ class Decisions(dict[tuple[int, ...], int]):
         self.network.check_budget(state[0])
         if len(self) >= MOST_KNOWN:
             self.clear()
-        asked = self[state] = self.network.pass_through(*state)
+        asked = self[state] = self.network._pass_through(*state)
         return asked
 
 
@@ -49,7 +49,7 @@ class NetworkController(SavedController):
         return f"<{self}>"
 
     @abstractmethod
-    def pass_through(self, budget: int, draws: int, *top: int) -> int:
+    def _pass_through(self, budget: int, draws: int, *top: int) -> int:
         """The decision in one state by the network itself."""
 
     def decide(self, tally: Tally) -> int:
@@ -133,7 +133,7 @@ class LearnedController(NetworkController):
         if budget != self.budget:
             raise ControllerError(f"{self} can't serve a budget of {budget}: use its own, or train another")
 
-    def pass_through(self, budget: int, draws: int, *top: int) -> int:
+    def _pass_through(self, budget: int, draws: int, *top: int) -> int:
         if draws < self.first:
             return self.first - draws
         seen = state(np.array(top), np.array(draws), budget).astype(np.float32)

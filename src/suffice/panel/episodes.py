@@ -23,7 +23,7 @@ class PanelEpisodes:
     gold: IntArray
     """The code of each row's gold answer: ABSENT where nobody gave it, NONE where it is not known."""
     alone: tuple[Episodes, ...] = ()
-    """The draws of each voter, in the same codes."""
+    """The draws of each voter, in the same codes; their questions have the responses of all voters."""
 
     def __len__(self) -> int:
         return len(self.answers)

@@ -121,8 +121,14 @@ def fit_panel(
 ) -> FittedPanel:
     """Fit a controller to what voters said to the same questions.
 
-    `value` is what a right answer is worth, in the money of the prices. Without `labels` no gold answer counts: right
-    is what the panel's full vote elects, by weights that are learned without them.
+    Args:
+        voters: The voters, each with a pool; questions that all of them have count.
+        value: The worth of a right answer, in the money of the prices.
+        budget: The most draws of each voter.
+        labels: Whether gold answers count. Without them, right is what the panel's full vote elects, by weights that
+            are learned without them.
+        seed: The seed of the episodes.
+        progress: Called with the share of the work that is done, piece by piece.
     """
     if not 0 < value < float("inf"):
         raise OptionError(f"must be a number above 0, not {value}", "value_of_an_answer")
