@@ -178,7 +178,7 @@ WITHIN = {
         "door": {"errors", "exchange", "keys", "operations", "settings"},
         "keys": set(),
         "settings": {"keys"},
-        "fleet": {"door", "exchange", "errors", "settings", "operations"},
+        "fleet": {"exchange", "errors", "keys", "settings", "operations"},
         "requests": {"door", "exchange", "errors", "operations", "settings"},
         "votes": {"exchange", "requests", "fleet", "errors", "operations", "settings"},
         "render": {"exchange", "requests", "errors"},
