@@ -68,10 +68,10 @@ class AccessLog:
         self._requests = 0
         self._costs = SpendingByGroup(cap)
 
-    def end(self, exchange: Exchange, status: int) -> None:
-        """Write the line of a request whose reply has been sent."""
+    def end(self, exchange: Exchange, status: int, ended: NoReply | None) -> None:
+        """Write the line of a request whose reply has been sent, or that ended without."""
         self.under_way.remove(exchange)
-        log = exchange.log(status)
+        log = exchange.log(status, ended)
         line = log.to_json()
         metrics.REQUESTS.labels(log.kind).inc()
         if log.is_of_a_model:
@@ -111,6 +111,8 @@ def _on_the_way(exchange: Exchange) -> dict[str, Any] | None:
 
 OPEN = "other"
 """The kind of requests that need no key: pages, health and figures."""
+
+CANCELLED = NoReply("cancelled")
 
 
 class Door:
@@ -163,50 +165,50 @@ class Door:
             exchange = Exchange(request, kind)
             self._log.under_way.add(exchange)
 
-            def sent(status: int) -> None:
-                self._log.end(exchange, status)
+            def sent(status: int, ended: NoReply | None) -> None:
+                self._log.end(exchange, status, ended)
                 span.replied(status, error_from=500)  # by the conventions, an error of the client's is none of its own
                 span.end()
 
             try:
-                response = await self._answer(handler, exchange, dialect, is_open=kind == OPEN)
+                response, ended = await self._answer(handler, exchange, dialect, is_open=kind == OPEN)
             except asyncio.CancelledError:
-                exchange.add(NoReply("cancelled"))
-                sent(503)
+                sent(503, CANCELLED)
                 raise
             if self.is_draining:
                 response.headers["connection"] = "close"
             if isinstance(response, StreamingResponse):
-                response.body_iterator = self._stream(response.body_iterator, response, exchange, dialect, sent)
+                response.body_iterator = self._stream(response.body_iterator, response, dialect, sent)
             else:
-                sent(response.status_code)
+                sent(response.status_code, ended)
             return response
 
         return handle
 
-    async def _answer(self, handler: Handler, exchange: Exchange, dialect: Dialect, *, is_open: bool) -> Response:
-        """The handler's response, or its error as one."""
+    async def _answer(
+        self, handler: Handler, exchange: Exchange, dialect: Dialect, *, is_open: bool
+    ) -> tuple[Response, NoReply | None]:
+        """Return the handler's response, or its error as one, and how it ended without a reply."""
         try:
             if not is_open:
                 self._check_origin(exchange.request)
                 self._check_key(exchange)
             with self._until_end():
-                return await handler(exchange)
+                return await handler(exchange), None
         except ClientDisconnect:
-            exchange.add(NoReply("cancelled"))
-            return Response(status_code=499)
+            return Response(status_code=499), CANCELLED
         except Exception as error:
-            return self._taken(error, exchange).response(dialect)
+            told, ended = self._told(error)
+            return told.response(dialect), ended
 
-    def _taken(self, error: Exception, exchange: Exchange) -> GatewayError:
-        """Note an error and return it for the client; an unforeseen one is printed, and told as a 500."""
+    def _told(self, error: Exception) -> tuple[GatewayError, NoReply]:
+        """Return an error as it is told to the client and to the log; an unforeseen one is printed, and a 500."""
         if not isinstance(error, GatewayError):
             traceback.print_exception(error)
-            exchange.add(NoReply("error", type(error).__name__))
-            return GatewayError(500, "the gateway failed", kind="server_error")
+            failed = GatewayError(500, "the gateway failed", kind="server_error")
+            return failed, NoReply("error", type(error).__name__)
         said = str(error) if self._settings.log_text else error.brief
-        exchange.add(NoReply("refused" if error.status == 401 else "error", said))
-        return error
+        return error, NoReply("refused" if error.status == 401 else "error", said)
 
     def _check_origin(self, request: Request) -> None:
         """Refuse web pages of unnamed sites and, without keys, requests for another host."""
@@ -235,27 +237,31 @@ class Door:
         exchange.add(Identified(key))
 
     async def _stream(
-        self, pieces: Any, response: Response, exchange: Exchange, dialect: Dialect, sent: Callable[[int], None]
+        self, pieces: Any, response: Response, dialect: Dialect, sent: Callable[[int, NoReply | None], None]
     ) -> AsyncGenerator[Any, None]:
         """Yield the pieces of a stream; an error becomes its last event, if it has events."""
         has_events = response.headers.get("content-type", "").startswith("text/event-stream")
+        ended: NoReply | None = None
         try:
             async with aclosing(pieces):
                 with self._until_end():
                     async for piece in pieces:
                         yield piece
+        except ClientDisconnect:
+            ended = CANCELLED
         except (asyncio.CancelledError, GeneratorExit):
-            exchange.add(NoReply("cancelled"))
+            ended = CANCELLED
             raise
-        except CutError:
+        except CutError as cut:
+            _, ended = self._told(cut.args[0])
             raise
         except Exception as error:
-            taken = self._taken(error, exchange)
+            told, ended = self._told(error)
             if not has_events:
                 raise
-            yield dialect.error_event(taken.payload(dialect))
+            yield dialect.error_event(told.payload(dialect))
         finally:
-            sent(response.status_code)
+            sent(response.status_code, ended)
 
     @contextmanager
     def _until_end(self) -> Iterator[None]:

@@ -90,7 +90,7 @@ class NoReply(NamedTuple):
     error: str | None = None
 
 
-Fact = Identified | AskedFor | NotVoted | DrawBegun | VoteBegun | SentTo | Voted | Counted | Foretold | NoReply
+Fact = Identified | AskedFor | NotVoted | DrawBegun | VoteBegun | SentTo | Voted | Counted | Foretold
 F = TypeVar("F", bound=Fact)
 
 
@@ -121,9 +121,9 @@ class Exchange:
         under_way = self.last(VoteBegun) or self.last(DrawBegun)
         return under_way.progress() if under_way else None
 
-    def log(self, status: int | None = None) -> "RequestLog":
+    def log(self, status: int | None = None, ended: NoReply | None = None) -> "RequestLog":
         """Build the log line; without a status while the request is under way."""
-        voting, ended = self.last(VoteBegun), self.last(NoReply)
+        voting = self.last(VoteBegun)
         return RequestLog(
             time=round(time.time(), 3),
             method=self.request.method,
@@ -266,7 +266,10 @@ Events = AsyncGenerator[Event, None]
 
 
 class CutError(Exception):
-    """A reply that has begun breaks off: the connection is closed, so that nobody takes it for whole."""
+    """A reply that has begun breaks off: the connection is closed, so that nobody takes it for whole.
+
+    Its argument is the GatewayError that there is no place for.
+    """
 
 
 class Upcoming(Generic[T]):

@@ -21,7 +21,6 @@ from suffice.gateway.exchange import (
     Elected,
     Events,
     Exchange,
-    NoReply,
     NotVoted,
     Passed,
     Standing,
@@ -238,7 +237,6 @@ class Pipeline:
         except SufficeError as error:
             raise GatewayError(400, f"suffice.controller: {error}", param="suffice.controller") from None
         except asyncio.CancelledError:
-            exchange.add(NoReply("cancelled"))
             metrics.CANCELLATIONS.inc()
             outcome = await vote.so_far("cancelled")
             raise

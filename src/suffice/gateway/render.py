@@ -86,7 +86,7 @@ async def _told(
         while True:
             event = waiting.popleft() if waiting else await coming.next(heartbeat)
             if coming.left:
-                return
+                raise ClientDisconnect
             if event is None:
                 progress = exchange.progress if parsed.options.watch else None
                 yield _comment(progress._asdict()) if progress else b": waiting\n\n"

@@ -9,7 +9,7 @@ from dataclasses import replace
 import aiohttp
 
 from suffice.gateway.errors import from_upstream
-from suffice.gateway.exchange import Counted, CutError, Exchange, NoReply, Passed
+from suffice.gateway.exchange import Counted, CutError, Exchange, Passed
 from suffice.gateway.fleet.upstreams import REDIRECTS, Upstreams, pieces_of
 from suffice.gateway.operations.replies import ReplyReader
 from suffice.live.dialects import CHAT, Dialect
@@ -84,8 +84,8 @@ async def in_time(
     """The pieces of a reply until its deadline, which came after so many seconds.
 
     At its end its tokens are counted, and its span ends.
-    A stream that is late, breaks off or ends before its response does has an error event at its end, in the dialect;
-    where it can't have one the connection is cut.
+    A stream that is late, breaks off or ends before its response does raises a GatewayError, for an event at its end;
+    where there can't be one, it raises a CutError.
     """
     headers = dict(passed.headers)
     has_events = headers.get(b"content-type", b"").startswith(b"text/event-stream")
@@ -102,10 +102,11 @@ async def in_time(
     except (ConnectionError, TimeoutError, TooLongError) as cause:
         late = isinstance(cause, TimeoutError)
         error = from_upstream(cause, f"its reply took more than {seconds:g} seconds" if late else str(cause))
-        exchange.add(NoReply("error", error.brief))
         if telling is None:
-            raise CutError from None
-        yield (b"\n\n" if reader.decoder.rest else b"") + telling.error_event(error.payload(telling))
+            raise CutError(error) from None
+        if reader.decoder.rest:
+            yield b"\n\n"
+        raise error from None
     finally:
         usage, estimated = reader.usage(estimate=dialect is not None)
         exchange.add(Counted(usage.prompt or 0, usage.completion or 0, estimated))
