@@ -69,6 +69,21 @@ def test_sigterm_under_load_loses_no_request(workers: int, tmp_path: Path) -> No
     assert set(whole) == {200} and not lost
 
 
+def test_a_client_that_goes_on_after_its_stream_is_answered_at_the_end(tmp_path: Path) -> None:
+    with (
+        FakeServer(some_for_ever, streams=True) as upstream,
+        draining(upstream, tmp_path, unready=0) as (url, process),
+        httpx.Client(trust_env=False, timeout=60) as kept,
+    ):
+        streamed = {**ASK, "messages": SLOWLY, "stream": True}
+        with kept.stream("POST", f"{url}/v1/chat/completions", json=streamed) as reply:
+            process.send_signal(signal.SIGTERM)
+            assert until(lambda: refuses(url)) and "connection" not in reply.headers
+            assert "[DONE]" in reply.read().decode()
+        again = kept.post(f"{url}/v1/chat/completions", json=ASK)
+        assert (again.status_code, again.headers["connection"]) == (200, "close")
+
+
 def test_it_says_that_it_is_not_ready_while_it_answers_and_then_lets_nobody_in(tmp_path: Path) -> None:
     with (
         FakeServer(some_for_ever) as upstream,

@@ -34,8 +34,8 @@ KEEP_ALIVE_SECONDS = 75
 FLUSH_SECONDS = 1
 """Time to send the last replies after `drain_seconds`."""
 
-SETTLE_SECONDS = 0.5
-"""Time for a new connection to send its request, once nobody can connect any more."""
+SETTLE_SECONDS, TICK_SECONDS = 0.5, 0.05
+"""Time for a connection to send its next request, once nobody can connect any more, and between two looks."""
 
 BACKLOG = 4096
 
@@ -44,7 +44,7 @@ class DrainingServer(uvicorn.Server):
     """uvicorn's server; at its end it answers those who have connected, instead of a reset."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept the connections that wait, then no more, and give them time to send their request."""
+        """Accept the connections that wait, then no more, and close them once no request comes on any."""
         waiting = [one.dup() for server in self.servers for one in server.sockets]
         for server in self.servers:
             server.close()
@@ -57,8 +57,18 @@ class DrainingServer(uvicorn.Server):
                     accepted, _ = one.accept()
                     accepted.setblocking(False)
                     await asyncio.get_running_loop().connect_accepted_socket(self._protocol, accepted)
-        await asyncio.sleep(SETTLE_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.config.timeout_graceful_shutdown):
+                await self._settle()
+        self.config.timeout_graceful_shutdown = FLUSH_SECONDS
         await super().shutdown()
+
+    async def _settle(self) -> None:
+        """Wait until no request is under way, nor comes for a while on a connection that a stream has kept open."""
+        quiet_seconds = 0.0
+        while quiet_seconds < SETTLE_SECONDS and not self.force_exit:
+            quiet_seconds = 0.0 if self.server_state.tasks else quiet_seconds + TICK_SECONDS
+            await asyncio.sleep(TICK_SECONDS)
 
     def _protocol(self) -> asyncio.Protocol:
         kind: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
@@ -103,15 +113,19 @@ def serve(settings: Settings) -> None:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(settings.drain_seconds) + FLUSH_SECONDS,
     )
+    if settings.workers == 1:
+        _leave(settings)
+        DrainingServer(config).run()
+        return
     with tempfile.TemporaryDirectory(prefix="suffice-", ignore_cleanup_errors=True) as folder:
-        if settings.workers > 1:
-            settings = settings.replaced(state=settings.state or str(Path(folder, "state")))
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-        os.environ[SETTINGS] = json.dumps({**settings.model_dump(), "imports": list(IMPORTED)})
-        if settings.workers == 1:
-            DrainingServer(config).run()
-        else:
-            Workers(config, [config.bind_socket()]).run()
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        _leave(settings.replaced(state=settings.state or str(Path(folder, "state"))))
+        Workers(config, [config.bind_socket()]).run()
+
+
+def _leave(settings: Settings) -> None:
+    """Leave the settings to `app`, which may run in another process."""
+    os.environ[SETTINGS] = json.dumps({**settings.model_dump(), "imports": list(IMPORTED)})
 
 
 def app() -> Starlette:
