@@ -47,6 +47,14 @@ def test_the_timeout_bounds_all_tries_together(kind: str) -> None:
 
 
 @kinds
+def test_a_refusal_that_lasts_is_told_in_its_own_words(kind: str) -> None:
+    fault = {"error": {"message": "we are full", "type": "odd", "param": None, "code": "c"}}
+    busy = Reply(fault, 503, {"retry-after": "0.3"})
+    reply, upstream = ask(kind, lambda request, number: busy, timeout_seconds=1.0, patience=3.0)
+    assert (reply.status_code, reply.json()) == (503, fault) and upstream.served > 1
+
+
+@kinds
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 500, 502])
 def test_an_error_is_told_at_once(kind: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.live.servers.retry.BACKOFF_SECONDS", 300.0)

@@ -175,6 +175,18 @@ async def test_the_pace_is_four_fifths_of_what_was_granted_however_much_that_was
 
 
 @awaited
+async def test_one_alone_is_refused_without_a_pace(clock: Clock) -> None:
+    gate = Gate()
+    for _ in range(4):
+        started = await gate.enter(0)
+        gate.leave()
+        clock.now += 0.01
+        gate.refuse(started, 1.0)
+        clock.now += gate.pause + 0.01
+    await asyncio.gather(gate.enter(0))  # the clock stands still
+
+
+@awaited
 async def test_a_mishap_now_and_then_sets_no_pace(clock: Clock) -> None:
     gate = Gate()
     for number in range(200):

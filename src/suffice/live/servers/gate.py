@@ -115,6 +115,8 @@ class Gate:
         # Those that were sent before a pause and are refused now show how few were taken then.
         if not news or self._pace == inf or self._pace > 1.25 * self._known_pace or self._refused_share > MOST:
             taken = sum(moment > now - 1.0 for moment in self._taken)
+            if not (taken or self._in_flight or self._waiting):
+                return  # one alone backs off by itself
             self._pace = max(SLOWEST, 0.8 * taken)
             self._known_pace = self._pace if taken else inf
         self._paced_at = now

@@ -179,6 +179,7 @@ class Server:
         retry, failures, left = self.retry, 0, Counter[Host]()
         longest = min(retry.max_wait_seconds, self.timeout if retry.interactive else math.inf)
         turn_by, times_out, again = time.monotonic() + longest, math.inf, False
+        refusal: StatusError | None = None
         while True:
             host, started = self.host, math.inf
             try:
@@ -197,9 +198,11 @@ class Server:
                 if host is not self.host or self._move(host, error, left, lost=wait is None):
                     failures, wait = 0, 0.0
                 elif wait is None:
-                    raise self._draw_error(error, host) from None
+                    told = refusal if refusal and isinstance(error, PausedError) else error
+                    raise self._draw_error(told, host) from None
                 else:
                     failures += 1
+                refusal = error if isinstance(error, StatusError) else None
             else:
                 host.gate(self.key).grant()
                 host.answer()
