@@ -20,11 +20,12 @@ def is_there(path: Path) -> bool:
 
 
 LOOK_SECONDS = 1.0
+WRITING_SECONDS = 2.0  # a file that is empty for longer is not being written
 """Minimum seconds between two looks at a watched file."""
 
 
 class WatchedFile:
-    """A file that is read again when it has changed; while it is empty, it is being written."""
+    """A file that is read again when it has changed; emptied a moment ago, it is being written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -38,7 +39,7 @@ class WatchedFile:
             return False
         self._looked = now
         stamp = self._stamp()
-        if stamp == self._seen or (stamp and stamp[0] == 0):
+        if stamp == self._seen or (stamp and stamp[0] == 0 and time.time() - stamp[1] / 1e9 < WRITING_SECONDS):
             return False
         self._seen = stamp
         return True

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("quick")
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     monkeypatch.setattr(paths, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(paths, "WRITING_SECONDS", 60.0)
     return Desk(tmp_path)
 
 
@@ -61,7 +62,7 @@ def test_bad_calls_get_one_sentence(tmp_path: Path) -> None:
 
 
 BROKEN = {
-    "it is empty": "",
+    "it has no keys": "# none yet",
     ", line 2: must be a name": "# ours\nann",
     ", line 1: must be a name": "ann sk-plain",
     ", line 3: must be a name": f"ann {'1' * 64}\n\nb/b {'2' * 64}",
@@ -110,6 +111,15 @@ def test_the_file_is_read_again_while_requests_run_and_none_is_dropped(desk: Des
     assert set(statuses) == {200}
     said = capfd.readouterr().err
     assert said.startswith(f"suffice: keys {desk.path}, line 1: must be a name") and said.count("\n") == 1
+
+
+def test_without_the_last_key_nobody_is_let_in(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "WRITING_SECONDS", 0.0)
+    ann = desk.add("ann")
+    with FakeServer(always) as upstream, desk.gateway(upstream) as url:
+        assert is_answered(url, ann, 200)
+        desk.path.write_text("")
+        assert until(partial(is_answered, url, ann, 401))
 
 
 def test_a_key_names_log_lines_metrics_and_topics_and_sees_its_own(desk: Desk, capfd: Any) -> None:

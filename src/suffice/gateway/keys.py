@@ -40,15 +40,13 @@ def read_keys(path: Path) -> tuple[Key, ...]:
     """Read a file of keys; empty lines and lines that begin with # are skipped.
 
     Raises:
-        OptionError: if the file can't be read, is empty, or has a line that is no key.
+        OptionError: if the file can't be read, or has a line that is no key.
     """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise OptionError(f"{path}: it can't be read: {reason}", "keys") from None
-    if not text:
-        raise OptionError(f"{path}: it is empty; add a key with suffice keys add NAME", "keys")
     keys: dict[str, Key] = {}
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
@@ -74,8 +72,7 @@ def add_key(path: Path, name: str) -> str:
         with alone_in(path.parent):
             path.touch(0o600)
             text = path.read_bytes()
-            if text:
-                read_keys(path)
+            read_keys(path)
             gap = b"" if text.endswith(b"\n") or not text else b"\n"
             with path.open("ab") as file:
                 file.write(gap + f"{name} {digest_of(secret)}\n".encode())

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 from pydantic import BeforeValidator, Field, model_validator
 
 from suffice.controllers import get_controller
-from suffice.errors import OptionError, SufficeError, percentage
+from suffice.errors import ControllerError, OptionError, SufficeError, percentage
 from suffice.flow import ABOUT, METAVAR
 from suffice.gateway.keys import read_keys
 from suffice.live.sampling import Sampling, get_calibration, priced, threshold_of
@@ -198,7 +198,10 @@ class Settings(Options):
             raise OptionError(
                 "would send the gateway's own keys to the upstream: give one or the other", "forward_auth"
             )
-        _ = self.sampling
+        try:
+            self.sampling.voting.controller.check_budget(self.budget)
+        except ControllerError as error:
+            raise OptionError(f"can't be {self.budget}: {error}", "budget") from None
         for policy in self.policy:
             self.check_policy(policy)
         return self
@@ -272,8 +275,8 @@ class Settings(Options):
 
     def check_safe(self) -> None:
         """Refuse to listen to the world with no key."""
-        if self.keys:
-            read_keys(Path(self.keys))
+        if self.keys and not read_keys(Path(self.keys)):
+            raise OptionError(f"{self.keys}: it has no keys; add one with suffice keys add NAME", "keys")
         if self.state:
             _check_folder(Path(self.state))
         for target in self.targets:
