@@ -89,6 +89,9 @@ def test_other_endpoints_are_passed_on_and_the_rest_is_404() -> None:
         assert httpx.post(f"{url}/v1/embeddings?x=1", json={"input": "a"}).json() == {"object": "list"}
         for path in ("completions", "moderations", "batches", "images/generations", "responses/resp_1/cancel"):
             assert httpx.post(f"{url}/v1/{path}", json={"prompt": "a"}).status_code == 200
+        asked = {"model": "m+vote", "suffice": {"budget": 8}, "input": "a"}
+        assert httpx.post(f"{url}/v1/embeddings", json=asked).status_code == 200
+        assert upstream.requests[-1] == {"model": "m", "input": "a"}
         upload = httpx.post(f"{url}/v1/audio/transcriptions", files={"file": b"RIFF\xff"}, data={"model": "whisper"})
         assert upload.status_code == 200 and b"RIFF\xff" in upstream.bodies[-1]
         assert upstream.headers[-1]["content-type"].startswith("multipart/form-data; boundary=")

@@ -25,6 +25,7 @@ from suffice.gateway.operations.traces import traces
 from suffice.gateway.pipeline import Pipeline
 from suffice.gateway.render import render_whole
 from suffice.gateway.requests.options import check_samples, relayed_body, samples_asked
+from suffice.gateway.requests.parse import split_model, with_members
 from suffice.gateway.settings import Settings
 from suffice.live.dialects import CHAT, DIALECTS, Dialect
 from suffice.live.dialects.base import as_json, model_in
@@ -104,7 +105,9 @@ class Gateway:
         if path == "/models" and (union := await pipeline.upstreams.models()):
             return union
         body = relayed_body(raw)
-        model = model_in(body)
+        model, suffix = split_model(model_in(body))
+        if suffix or "suffice" in body:
+            raw = with_members(raw, {"model": model} if suffix else {}, without="suffice")
         if path.startswith("/models/"):
             model = unquote(path.removeprefix("/models/"))
         elif body:

@@ -100,8 +100,7 @@ async def in_time(
         if telling and reader.is_cut:
             raise ConnectionError("its stream ended before its response did")
     except (ConnectionError, TimeoutError, TooLongError) as cause:
-        late = isinstance(cause, TimeoutError)
-        error = from_upstream(cause, f"its reply took more than {seconds:g} seconds" if late else str(cause))
+        error = from_upstream(cause, str(cause) or f"its reply took more than {seconds:g} seconds")
         if telling is None:
             raise CutError(error) from None
         if reader.decoder.rest:

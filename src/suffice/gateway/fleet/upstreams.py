@@ -313,8 +313,10 @@ def our_error(error: Exception) -> Exception:
     """Return an error of aiohttp as one of ours, which names no host."""
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
         return ConnectionRefusedError("nobody answers there")
+    if isinstance(error, aiohttp.SocketTimeoutError):
+        return TimeoutError("it sent nothing for timeout_seconds")
     if isinstance(error, asyncio.TimeoutError):
-        return TimeoutError("no reply in time")
+        return TimeoutError()
     return ConnectionError("the connection broke off")
 
 

@@ -238,7 +238,7 @@ def samples_asked(raw: bytes, body: Mapping[str, Any]) -> int:
 def relayed_body(raw: bytes) -> dict[str, Any]:
     """The object that the body of any request is; empty where it is none."""
     try:
-        body = json.loads(raw)
+        body = json.loads(raw.decode())
     except (ValueError, RecursionError):
         return {}
     return body if isinstance(body, dict) else {}
