@@ -36,12 +36,6 @@ def shapes() -> Registry[str]:
     return registry
 
 
-def test_parameters_are_read_from_a_functions_signature() -> None:
-    assert shapes().get("dot:size=3") == "dot of 3"
-    with pytest.raises(OptionError, match='shape "dot:size=x": size must be a whole number, not "x"'):
-        shapes().get("dot:size=x")
-
-
 def test_a_rest_is_one_text_whatever_is_in_it() -> None:
     assert shapes().get("path:a=1,b:2") == "path a=1,b:2"
     assert shapes().get("free") == "free none"

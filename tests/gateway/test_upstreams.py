@@ -96,14 +96,13 @@ def test_nobody_notices_an_upstream_that_is_down_or_refuses_us(body: dict[str, A
 
 def test_one_that_takes_no_connection_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.gateway.fleet.upstreams.CONNECT_SECONDS", 0.2)
-    with socket.socket() as full, ExitStack() as waiting, FakeServer(always) as good:
-        full.bind(("127.0.0.1", 0))
-        full.listen(0)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as waiting, FakeServer(always) as good:
+        address = full.getsockname()
         for _ in range(4):
             one = waiting.enter_context(socket.socket())
             one.setblocking(False)
-            one.connect_ex(full.getsockname())
-        with gateway([f"http://127.0.0.1:{full.getsockname()[1]}/v1", good.base_url]) as url:
+            one.connect_ex(address)
+        with gateway([f"http://127.0.0.1:{address[1]}/v1", good.base_url]) as url:
             assert {post(url, question(number)).status_code for number in range(3)} == {200}
             assert [one["healthy"] for one in recent(url)] == [False, True]
 

@@ -180,7 +180,6 @@ async def test_one_alone_is_refused_without_a_pace(clock: Clock) -> None:
     for _ in range(4):
         started = await gate.enter(0)
         gate.leave()
-        clock.now += 0.01
         gate.refuse(started, 1.0)
         clock.now += gate.pause + 0.01
     await asyncio.gather(gate.enter(0))  # the clock stands still

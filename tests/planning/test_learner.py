@@ -3,7 +3,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -254,12 +253,7 @@ def test_what_could_not_be_kept_is_kept_later() -> None:
 
 def test_votes_that_end_while_others_are_kept_are_kept_next() -> None:
     learner, kept = taught((EASY, MEMORY)), Kept()
-
-    def update(change: Any) -> None:
-        kept.update(change)
-        learner.observe_partition(HARD)
-
-    learner.sync(update)
+    learner.sync(lambda change: [kept.update(change), learner.observe_partition(HARD)])  # type: ignore[func-returns-value]
     learner.sync(kept.update)
     assert learner.prior() == learned_prior(Counter({EASY: MEMORY - 1, HARD: 1}))
 
