@@ -21,7 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from suffice.errors import OptionError
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.exchange import CutError, Exchange, Identified, NoReply
-from suffice.gateway.keys import digest_of, presented, read_keys
+from suffice.gateway.keys import Key, digest_of, presented, read_keys
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import SpendingByGroup
 from suffice.gateway.operations.traces import begin_span
@@ -129,19 +129,20 @@ class Door:
     def drain_at_signals(self) -> None:
         """At SIGTERM, be unready for `unready_seconds`, then let uvicorn shut down; at SIGINT, let it at once.
 
-        What is under way `drain_seconds` after the signal is answered with an error.
+        What is under way `drain_seconds` after the signal, or at a SIGINT after it, is answered with an error.
         """
         shut_down, loop = signal.getsignal(signal.SIGTERM), asyncio.get_running_loop()
         seconds = self._settings.drain_seconds
 
         def drain(sig: int, frame: FrameType | None) -> None:
             assert callable(shut_down)  # noqa: S101
-            if self.is_draining and sig == signal.SIGTERM:
+            if self.is_draining:
+                if sig == signal.SIGINT:
+                    loop.call_soon_threadsafe(self.end)
                 return
-            unready_seconds = min(self._settings.unready_seconds, seconds) if sig == signal.SIGTERM else 0.0
-            if not self.is_draining:
-                loop.call_soon_threadsafe(loop.call_later, seconds, self.end)
             self.is_draining = True
+            unready_seconds = min(self._settings.unready_seconds, seconds) if sig == signal.SIGTERM else 0.0
+            loop.call_soon_threadsafe(loop.call_later, seconds, self.end)
             loop.call_soon_threadsafe(loop.call_later, unready_seconds, shut_down, sig, None)
 
         if callable(shut_down):  # uvicorn's, and the same for both
@@ -290,7 +291,8 @@ class KeyRing:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = WatchedFile(path)
-        self._keys = read_keys(path)
+        self._keys: tuple[Key, ...] = ()
+        self._read_again()
 
     def name_of(self, headers: Mapping[str, str]) -> str | None:
         """Return the name of a request's key, None if it has none. Compare in constant time."""

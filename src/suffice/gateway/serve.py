@@ -1,13 +1,17 @@
 """Run the gateway with uvicorn: one process, or several workers on one socket."""
 
 import asyncio
+import ctypes
 import json
 import os
+import signal
 import socket
+import struct
 import sys
 import tempfile
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,6 +38,12 @@ KEEP_ALIVE_SECONDS = 75
 FLUSH_SECONDS = 1
 """Time to send the last replies after `drain_seconds`."""
 
+ACCEPT_SECONDS = 0.5
+"""Time to accept those who have connected, once nobody can any more."""
+
+SO_ATTACH_FILTER = 26
+"""Linux's option for a filter of packets, which Python has no name for."""
+
 SETTLE_SECONDS, TICK_SECONDS = 0.5, 0.05
 """Time for a connection to send its next request, once nobody can connect any more, and between two looks."""
 
@@ -44,19 +54,15 @@ class DrainingServer(uvicorn.Server):
     """uvicorn's server; at its end it answers those who have connected, instead of a reset."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept the connections that wait, then no more, and close them once no request comes on any."""
-        waiting = [one.dup() for server in self.servers for one in server.sockets]
+        """Stop listening, and close the connections once no request comes on any."""
+        if not sockets:  # workers share theirs, and one that is replaced leaves it to the others
+            for server in self.servers:
+                _ignore_connections(server.sockets)
+        await asyncio.sleep(ACCEPT_SECONDS)
         for server in self.servers:
             server.close()
         for one in sockets or []:
             one.close()
-        for one in waiting:
-            with one, suppress(BlockingIOError):
-                one.setblocking(False)
-                while True:
-                    accepted, _ = one.accept()
-                    accepted.setblocking(False)
-                    await asyncio.get_running_loop().connect_accepted_socket(self._protocol, accepted)
         with suppress(TimeoutError):
             async with asyncio.timeout(self.config.timeout_graceful_shutdown):
                 await self._settle()
@@ -70,9 +76,18 @@ class DrainingServer(uvicorn.Server):
             quiet_seconds = 0.0 if self.server_state.tasks else quiet_seconds + TICK_SECONDS
             await asyncio.sleep(TICK_SECONDS)
 
-    def _protocol(self) -> asyncio.Protocol:
-        kind: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
-        return kind(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+def _ignore_connections(sockets: Iterable[socket.socket]) -> None:
+    """Drop packets that open a connection, on Linux. Without, whoever connects just before the close gets a reset."""
+    # The flags of TCP are in byte 13, and 2 is SYN: load, jump if it is set, drop, keep.
+    program = [(0x30, 0, 0, 13), (0x45, 0, 1, 2), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in program))
+    for one in sockets:
+        # uvloop's own have no setsockopt; and socket.dup would let the workers block when they accept.
+        with socket.socket(fileno=os.dup(one.fileno())) as same, suppress(OSError):
+            same.setsockopt(
+                socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", len(program), ctypes.addressof(code))
+            )
 
 
 class Worker(multiprocess.Process):
@@ -88,10 +103,14 @@ multiprocess.Process = Worker  # type: ignore[misc]  # uvicorn has no option for
 
 
 class Workers(multiprocess.Multiprocess):
-    """uvicorn's workers. At the end the parent stops listening: nobody would answer."""
+    """uvicorn's workers. At the end the parent, which has the sockets too, lets nobody in any more."""
+
+    unready_seconds = 0.0
 
     def terminate_all(self) -> None:
         super().terminate_all()
+        time.sleep(self.unready_seconds)
+        _ignore_connections(self.sockets)
         for one in self.sockets:
             one.close()
 
@@ -115,12 +134,16 @@ def serve(settings: Settings) -> None:
     )
     if settings.workers == 1:
         _leave(settings)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # keys and policies are read again without it
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once all is answered
         DrainingServer(config).run()
         return
     with tempfile.TemporaryDirectory(prefix="suffice-", ignore_cleanup_errors=True) as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         _leave(settings.replaced(state=settings.state or str(Path(folder, "state"))))
-        Workers(config, [config.bind_socket()]).run()
+        workers = Workers(config, [config.bind_socket()])
+        workers.unready_seconds = min(settings.unready_seconds, settings.drain_seconds)
+        workers.run()
 
 
 def _leave(settings: Settings) -> None:
