@@ -70,7 +70,7 @@ def add_key(path: Path, name: str) -> str:
     path = path.resolve()
     try:
         with alone_in(path.parent):
-            path.touch(0o600)
+            path.touch()  # no secret is in it, and a container may read it as another user
             text = path.read_bytes()
             read_keys(path)
             gap = b"" if text.endswith(b"\n") or not text else b"\n"

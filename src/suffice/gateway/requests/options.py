@@ -64,6 +64,8 @@ class Policies:
         self._file = WatchedFile(self._path) if settings.config else None
         self._policies: tuple[ClientPolicy, ...] = settings.policy
         self._known = lru_cache(maxsize=1000)(self._merged)
+        if self._file:  # a worker that takes the place of another may begin after a change
+            self._read_again()
 
     def of(self, key: str | None, model: str | None) -> InForce:
         if self._file and self._file.has_changed():
@@ -79,9 +81,10 @@ class Policies:
         return InForce(self._settings.under(given), key, max_samples)
 
     def _read_again(self) -> None:
-        """Take new policies in force; a broken file changes nothing."""
+        """Take new policies in force; a broken file changes nothing, nor one that is empty, as while it is written."""
         try:
-            self._policies = self._settings.replaced(policy=read_file(self._path).get("policy", ())).policy
+            if told := read_file(self._path):
+                self._policies = self._settings.replaced(policy=told.get("policy", ())).policy
         except OptionError as error:
             print(f"suffice: {error}; the old policies stay in force", file=sys.stderr, flush=True)
         else:
