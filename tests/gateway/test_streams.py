@@ -221,6 +221,17 @@ def test_clients_raise_where_a_stream_is_cut(path: str, vote: str, capfd: pytest
     assert [line["error"] for line in lines] == ["unreachable"] * 2 and lines[0]["tokens"] > 20
 
 
+@pytest.mark.parametrize("vote", ["off", "auto"], ids=["relay", "scout"])
+@pytest.mark.parametrize("path", ["chat/completions", "messages"])
+def test_a_stream_is_whole_with_comments_after_it_or_without_its_last_empty_line(path: str, vote: str) -> None:
+    text = [chunk(content=f"{word} ") for word in LIST.split()]
+    chat = b"".join([*text, chunk(ends="stop"), b"data: [DONE]\n\n", *[b": ping\n\n"] * 9])
+    body = chat if path == "chat/completions" else thinking_message(message(LIST), LIST).removesuffix(b"\n")
+    script = lambda request, number: Reply(body, headers=EVENTS)  # noqa: E731
+    with FakeServer(script) as upstream, gateway(upstream, vote=vote) as url, ask(url, OPEN, path) as reply:
+        assert reply.read() == body
+
+
 def test_a_scout_whose_stream_is_cut_is_sent_again() -> None:
     script = lambda request, number: Reply(completion(["Red fruit."]), dropped=number == 0)  # noqa: E731
     with FakeServer(script, streams=True) as upstream, gateway(upstream, vote="auto") as url, ask(url, OPEN) as reply:

@@ -39,7 +39,7 @@ class ReplyReader:
         if self._dialect is None:
             self._body += data if self._size <= MAX_BODY_BYTES else b""
             return
-        events = self.decoder.feed(data)
+        events = [event for event in self.decoder.feed(data) if event[:1] != b":"]
         if self._events < EDGE:
             self._first += events[: EDGE - self._events]
             self._last += islice(events, EDGE - self._events, None)
@@ -82,7 +82,8 @@ class ReplyReader:
     @cached_property
     def _deltas(self) -> list[list[Delta]]:
         """Those of the events that are decoded, once all have passed."""
-        return [self._decoded(data_of(event)) for event in (*self._first, *self._last)]
+        left = bytes(self.decoder.rest)  # some servers leave the last event without its end
+        return [self._decoded(data_of(event)) for event in (*self._first, *self._last, left)]
 
     def _decoded(self, data: bytes) -> list[Delta]:
         try:

@@ -109,6 +109,9 @@ class Scout:
                 async with asyncio.timeout(max(0.01, server.question.deadline - time.monotonic())):
                     scouted = await server.handling_retries(self._send_and_read)
                 span.brought(scouted.response, server.host.name)
+        except asyncio.CancelledError:
+            self._exchange.add(Counted(0, reader.generated, estimated=True))
+            raise
         except TimeoutError:
             seconds = self._parsed.options.deadline_seconds
             raise from_upstream(TimeoutError(), f"no reply within {seconds:g} seconds") from None
@@ -157,17 +160,19 @@ class Scout:
                     over = over or hold.is_over(reader.said)
                 if over or self._extractor.is_hopeless(reader.text):
                     break
+            left = bytes(reader.decoder.rest)
+            if pieces.ended and reader.streamed:
+                reader.feed(b"\n\n")  # some servers leave the last event without its end
             if pieces.ended and reader.streamed and not reader.closed:
                 raise ConnectionError("its stream ended before its response did")
             if not pieces.ended:
-                stream = pieces.rest(bytes(reasoning.held + reader.decoder.rest))
+                stream = pieces.rest(bytes(reasoning.held + left))
                 return Scouted(replace(passed, pieces=_stripped(stream) if has_signals else stream))
         except BaseException as error:
             await pieces.close()
             if reasoning.told and isinstance(error, ConnectionError | TimeoutError | TooLongError):
                 raise from_upstream(error, str(error)) from None
             raise
-        left = bytes(reader.decoder.rest)
         body = bytes(reasoning.held) + strip(left)
         try:  # a server that does not stream sends a whole reply
             dialect = self._server.dialect
