@@ -86,7 +86,7 @@ def _policy(table: Mapping[str, Any]) -> ClientPolicy:
 class Settings(Options):
     """The gateway's settings: each is a line of its configuration file and, where not `file_only`, an option."""
 
-    upstream: str | Sequence[str | Mapping[str, Any] | Target] = option(
+    upstream: str | Sequence[Any] = option(
         "",
         "A server behind, or 'URL weight=2 key_env=NAME models=a,b'; repeat for more; "
         "the embedded model by default (extra local).",
@@ -199,7 +199,11 @@ class Settings(Options):
                 "would send the gateway's own keys to the upstream: give one or the other", "forward_auth"
             )
         try:
-            self.sampling.voting.controller.check_budget(self.budget)
+            controller = self.sampling.voting.controller
+        except ControllerError as error:
+            raise OptionError(f"can't be {self.controller}: {error}", "controller") from None
+        try:
+            controller.check_budget(self.budget)
         except ControllerError as error:
             raise OptionError(f"can't be {self.budget}: {error}", "budget") from None
         for policy in self.policy:
@@ -320,7 +324,7 @@ def with_file(given: Mapping[str, Any], path: Path) -> Settings:
     try:
         return Settings(**{**read_file(path), **given, "config": str(path)})
     except OptionError as error:
-        if error.argument is None or error.argument in given or str(path) in error.complaint:
+        if error.argument in given or str(path) in error.complaint:
             raise
         raise OptionError(f"--config {path}: {error}") from None
 
