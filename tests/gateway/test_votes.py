@@ -184,20 +184,6 @@ def test_a_client_that_hangs_up_cancels_its_draws(streamed: bool) -> None:
         assert until(lambda: httpx.get(f"{url}/v1/suffice/recent").json()["recent"][0]["kind"] == "cancelled")
 
 
-def test_odd_usage_is_summed_as_far_as_it_goes() -> None:
-    usages: list[Any] = [
-        {"prompt_tokens": 5, "completion_tokens": 10, "prompt_tokens_details": None, "odd": "a"},
-        {"prompt_tokens": 5, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 3}, "odd": 4},
-        {"prompt_tokens": 5, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 4}},
-    ]
-
-    def script(request: dict[str, Any], number: int) -> Reply:
-        return Reply(completion([boxed(42)]) | {"usage": usages[number % 3]})
-
-    usage = answered(script, ASK, controller="sc:draws=3").reply.json()["usage"]
-    assert usage["prompt_tokens_details"] == {"cached_tokens": 7} and usage["total_tokens"] == 45
-
-
 def test_to_call_no_tool_can_win() -> None:
     arguments = [None] * 7 + ["{}"]
     tools = [{"type": "function", "function": {"name": "book"}}]

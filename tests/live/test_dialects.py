@@ -255,6 +255,15 @@ def test_what_a_client_does_not_speak_is_refused() -> None:
     assert server.requests == []
 
 
+def test_odd_usage_is_summed_as_far_as_it_goes() -> None:
+    usages: list[Any] = [{"cached": None, "odd": "a"}, {"cached": {"tokens": 3}, "odd": 4}, {"cached": {"tokens": 4}}]
+    assert usage_of_all([suffice.Response("", reply={"usage": one}) for one in usages])["cached"] == {"tokens": 7}
+
+
+def test_whatever_a_client_wants_included_stays_beside_log_probabilities() -> None:
+    assert DIALECTS["responses"].with_signals({"include": [{}]}, 1)["include"] == [{}, "message.output_text.logprobs"]
+
+
 SIGNALLED = Calibration(0.0, 1.0, np.array([0.0, 1.0]), np.array([0, 1]), SignalScale("logprob", -1.0, 0.5))
 
 

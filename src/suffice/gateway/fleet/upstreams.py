@@ -132,17 +132,18 @@ class Upstream:
             )
         except (aiohttp.ClientError, OSError) as error:
             raise our_error(error) from None
-        if reply.status < 400 and reply.status not in REDIRECTS:
+        status = reply.status if 100 <= reply.status < 600 else 502  # no other can be sent
+        if status < 400 and status not in REDIRECTS:
             return reply
         body = b"".join([piece async for piece in pieces_of(reply)])
-        if reply.status < 400:
-            raise StatusError(reply.status, REDIRECTED, {})
+        if status < 400:
+            raise StatusError(status, REDIRECTED, {})
         words = unpacked(body, reply.headers.get("content-encoding", "")).decode("utf-8", "surrogateescape")
         without = self._address.sub(self.host.name, masked(words, self.key))  # our key and our address
         clean = without.encode("utf-8", "surrogateescape")
         shown = clean[:200].decode(errors="replace")
         told = {name.lower(): value for name, value in reply.headers.items()}
-        raise StatusError(reply.status, message_in(clean) or f"status {reply.status}: {shown}", told, clean)
+        raise StatusError(status, message_in(clean) or f"status {reply.status}: {shown}", told, clean)
 
     def _url(self, path: str, request: Request) -> URL:
         base, query = self._base_url, request.scope["query_string"].decode()

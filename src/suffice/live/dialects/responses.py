@@ -38,9 +38,9 @@ class _ResponsesDialect(base.Dialect):
     def with_signals(self, request: Mapping[str, Any], top: int) -> dict[str, Any]:
         """By `include`; what the caller asked for stays."""
         include = request.get("include")
-        wanted = [*(include if isinstance(include, list) else ()), LOGPROBS]
+        wanted = [one for one in include if one != LOGPROBS] if isinstance(include, list) else []
         asked = {name: value for name, value in request.items() if value or name != "top_logprobs"}
-        return {**({"top_logprobs": top} if top else {}), **asked, "include": list(dict.fromkeys(wanted))}
+        return {**({"top_logprobs": top} if top else {}), **asked, "include": [*wanted, LOGPROBS]}
 
     def responses(self, reply: dict[str, Any], draws: int) -> list[Response]:
         if not isinstance(reply["output"], list) or reply.get("status") in ("failed", "cancelled"):
@@ -187,8 +187,8 @@ def _without_thoughts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _item_events(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
     begun: dict[str, Any] = {name: [] for name in ("summary", "content") if item.get(name)}
     grown = [*_part_events("summary", item.get("summary")), *_part_events("content", item.get("content"))]
-    if item.get("type") in _CALLS:
-        event, name = _CALLS[item["type"]]
+    if (kind := str(item.get("type"))) in _CALLS:
+        event, name = _CALLS[kind]
         begun, grown = {name: ""}, [*_growth(event, name, item)]
     status = {"status": "in_progress"} if "status" in item else {}
     yield {"type": "response.output_item.added", "item": {**item, **begun, **status}}
@@ -216,5 +216,5 @@ def _part_events(within: str, parts: Any) -> Iterator[dict[str, Any]]:
     for place, part in enumerate(base.objects(parts)):
         name, at = "refusal" if part.get("type") == "refusal" else "text", {f"{within}_index": place}
         yield {"type": f"{event}.added", **at, "part": {**part, name: ""}}
-        yield from ({**grown, **at} for grown in _growth(_PARTS.get(part.get("type", ""), "output_text"), name, part))
+        yield from ({**grown, **at} for grown in _growth(_PARTS.get(str(part.get("type")), "output_text"), name, part))
         yield {"type": f"{event}.done", **at, "part": part}
