@@ -187,15 +187,14 @@ def test_the_access_log_has_a_json_line_a_request_and_the_recent_list_no_text(lo
 def test_odd_requests_are_400_and_odd_replies_still_replies() -> None:
     with FakeServer(always) as upstream, gateway(upstream, vote="auto") as url:
         for odd in (
-            {"seed": "abc"}, {"seed": [1]}, {"seed": 7.0}, {"suffice": {"budget": 10**400}},
-            {"suffice": {"flow": "extra=-1"}}, {"suffice": {"deadline_seconds": 10**400}},
+            {"seed": 7.0, "suffice": {}}, {"suffice": {"budget": 10**400}}, {"suffice": {"deadline_seconds": 10**400}},
             {"suffice": {"controller": "\ud800"}}, {"suffice": {"answer": "\ud800"}}, {"suffice": {"\ud800": 1}},
-            {"suffice": {"controller": "plan:actions=" + "1+" * 1000}}, {"n": 1000},
+            {"suffice": {"flow": "extra=-1"}}, {"suffice": {"controller": "plan:actions=" + "1+" * 1000}}, {"n": 1000},
         ):  # fmt: skip
             reply = post(url, json.dumps(ASK | odd).encode())
             assert reply.status_code == 400 and "message" in reply.json()["error"], odd
         assert not upstream.requests
-        for fine in ({"modalities": 5}, {"model": "\ud800"}, {"model": {"a": 1}}, {"stream": "false"}):
+        for fine in ({"modalities": 5}, {"model": "\ud800"}, {"model": {"a": 1}}, {"stream": "false"}, {"seed": [1]}):
             assert post(url, json.dumps(ASK | fine).encode()).status_code == 200, fine
         assert httpx.get(f"{url}/v1/suffice/recent").status_code == 200
     with FakeServer(lambda request, number: "\ud800 " + boxed(42)) as upstream, gateway(upstream) as url:

@@ -173,7 +173,7 @@ def _obstacle(parsed: ParsedRequest) -> str | None:
         return client.obstacle
     if client.has_tools and not options.extractor.reads_tools:
         return "tools"
-    if isinstance(parsed.fields.get("seed"), int) and not parsed.named:
+    if parsed.fields.get("seed") is not None and not parsed.named:
         return "seed"
     return None if "answer" in options.wanted else client.odd_form
 
