@@ -106,6 +106,7 @@ def test_azure_s_paths_begin_above_the_base_url() -> None:
     with FakeServer(always) as upstream, gateway(upstream) as url:
         reply = httpx.post(f"{url}{path}", json=ASK, headers={"api-key": "sk-mine"})
         assert reply.json()["choices"][0]["message"]["content"] == boxed(42)
+        assert httpx.get(f"{url}/v1/suffice/recent").json()["totals"]["requests"] == 1
     assert upstream.paths == [path] and upstream.headers[0]["api-key"] == "none"
 
 

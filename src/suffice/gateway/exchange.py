@@ -166,7 +166,8 @@ class RequestLog:
     @property
     def is_of_a_model(self) -> bool:
         """Whether a model was asked; the gateway's own pages and figures are not."""
-        return self.method == "POST" and self.path.startswith("/v1/") and not self.path.startswith("/v1/suffice/")
+        is_own = self.path.startswith("/v1/suffice/")
+        return self.method == "POST" and self.path.startswith(("/v1/", "/openai/")) and not is_own
 
     def to_json(self) -> dict[str, Any]:
         """Return the line as one flat object, without its `texts`."""
