@@ -78,6 +78,8 @@ class ServerOptions:
         if self.gguf and targets:
             raise OptionError("give --gguf or --base-url, not both")
         if self.gguf or not (targets or default.key != PLACEHOLDER_KEY):
+            if self.model:
+                raise OptionError(f"{self.model} needs a server: give --base-url, or set {KEY_ENV}", "model")
             with ExitStack() as stack:
                 with waiting("starting the model"):
                     server = stack.enter_context(suffice.LocalServer(self.gguf))

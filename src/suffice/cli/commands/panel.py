@@ -58,7 +58,7 @@ def fit(
     ],
     out: Annotated[Path, Option(metavar="FILE", help="Where the controller goes, as a .safetensors file.")],
     budget: int = Option(DEFAULT_BUDGET, metavar="N", help="The most draws of each voter."),
-    labels: bool = Option(True, "--labels", help="Whether to go by gold answers, where there are any."),
+    labels: bool = Option(True, "--labels/--no-labels", help="Whether to go by gold answers, where there are any."),
     seed: int = Option(0, metavar="N", help="Chooses the draws."),
 ) -> None:
     """Fit a controller to what voters said: whom to ask next, and when an answer is worth no more money."""
