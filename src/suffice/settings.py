@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 
 def setting(default: Any, about: str, metavar: str | None = None) -> Any:
@@ -15,12 +15,9 @@ def setting(default: Any, about: str, metavar: str | None = None) -> Any:
 def read_arguments(make: Any, text: str) -> dict[str, Any]:
     """Read `key=value,key=value` by the parameters and their types; ValueError says what is wrong."""
     kinds_read = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    signature = inspect.signature(make, eval_str=True)
-    parameters = {name: one for name, one in signature.parameters.items() if one.kind in kinds_read}
-    kinds = {
-        name: str if one.annotation is one.empty else accepted_types(one.annotation)[0]
-        for name, one in parameters.items()
-    }
+    parameters = {name: one for name, one in inspect.signature(make).parameters.items() if one.kind in kinds_read}
+    hints = get_type_hints(make) | (get_type_hints(make.__init__) if inspect.isclass(make) else {})
+    kinds = {name: accepted_types(hints.get(name, str))[0] for name in parameters}
     arguments: dict[str, Any] = {}
     for setting in text.split(",") if text else []:
         key, equals, value = setting.partition("=")

@@ -179,9 +179,9 @@ class Vote:
     async def _draw(self, deadline_seconds: float | None) -> str:
         self._limit = limit = TimeLimit(deadline_seconds, self._voting.patience)
         budget, flow = self.tally.budget, self._voting.flow
+        drawing = asyncio.ensure_future(in_flow(self, flow) if flow else in_rounds(self))
         try:
             async with limit.timeout:
-                drawing = in_flow(self, flow) if flow else in_rounds(self)
                 # The first confidence with a budget takes a while: it is prepared while responses are on the way.
                 preparing = in_thread(prepare, budget, self._prior, unless=is_ready(budget, self._prior))
                 broken_off, _ = await asyncio.gather(drawing, preparing)
@@ -192,6 +192,7 @@ class Vote:
             return "patience" if limit.timeout.when() == limit.patience_ends else "deadline"
         finally:
             self._limit = None  # an audit has all the time that it takes
+            drawing.cancel()
             await self.draws.close()
 
     async def _end(self, stop_reason: str) -> Outcome:

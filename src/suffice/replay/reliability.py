@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from suffice.planning import UNIVERSAL, Prior, certainties
-from suffice.pools import Pool, draw_episodes
+from suffice.pools import AnyPool, Pool, draw_episodes, get_pools
 from suffice.tally import FloatArray
 
 DECILES = 10
@@ -66,10 +66,10 @@ def pooled(parts: Iterable[Reliability | None]) -> Reliability | None:
     return None if None in known else Reliability(np.sum([part.sums for part in known if part], axis=0))
 
 
-def certainty_reliability(pool: Pool, draws: int, prior: Prior = UNIVERSAL) -> Reliability:
+def certainty_reliability(pool: AnyPool, draws: int, prior: Prior = UNIVERSAL) -> Reliability:
     """Certainty after so many draws, by decile, and how often the leader is the majority of all responses."""
     sums = np.zeros((DECILES, 3))
-    for episodes in draw_episodes(pool, draws, REPEATS, seed=0):
+    for episodes in draw_episodes(get_pools(pool)[0], draws, REPEATS, seed=0):
         rows = np.arange(len(episodes.answers))
         sure = certainties(episodes.standings.at(rows, np.full(len(rows), draws)), prior)
         majorities = episodes.codes(question.majority for question in episodes.questions)
