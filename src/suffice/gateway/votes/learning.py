@@ -137,10 +137,10 @@ class Keeper:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
     def complain(self, sentence: str) -> None:
-        """Say what is wrong, once."""
-        if not self._complained:
+        """Say what is wrong, once, from whichever thread."""
+        complained, self._complained = self._complained, True
+        if not complained:
             print(f"suffice: {sentence}", file=sys.stderr, flush=True)
-        self._complained = True
 
 
 class Learning:
