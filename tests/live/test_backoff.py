@@ -9,8 +9,6 @@ from typing import Any
 import openai
 import pytest
 from helpers.live import KEY, QUESTION, ask_async, awaited, boxed
-from hypothesis import given
-from hypothesis import strategies as st
 
 import suffice
 from suffice.live.servers import gate as live_gate
@@ -72,17 +70,6 @@ def test_what_is_learned_of_n_is_by_model_and_kind_and_expires(clock: Clock) -> 
     assert known.most_at_once(plain) == 2 and known.most_at_once(greedy) == 1
     clock.now += 2
     assert known.most_at_once(plain) > 100 and known.most_at_once(greedy) > 100
-
-
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 64)), max_size=20))
-def test_the_least_that_was_learned_holds(lessons: list[tuple[str, int]]) -> None:
-    known = ServerCapabilities()
-    for model, most in lessons:
-        known.learn_most(DrawRequest({"model": model}), most)
-    for model in "ab":
-        most = min((most for name, most in lessons if name == model), default=1 << 62)
-        assert known.most_at_once(DrawRequest({"model": model})) >= min(most, 1 << 62)
-        assert not lessons or known.most_at_once(DrawRequest({"model": model})) >= 1
 
 
 def exhaust(gate: Gate, seconds: float) -> None:

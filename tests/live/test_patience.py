@@ -26,16 +26,14 @@ def test_the_leader_goes_back_when_patience_ends() -> None:
 
 
 def test_the_last_round_is_larger_and_what_arrives_in_time_counts() -> None:
-    """One response takes half a second, and so there is time for one more round: twice as many, each for itself."""
-
     def script(request: dict[str, Any], number: int) -> Reply:
         if number == 0:
             texts = [rf"{place} \boxed{{{answer}}}" for place, answer in enumerate("7712")]
-            return Reply(completion(texts), delay=0.5)
+            return Reply(completion(texts), delay=1.0)
         return said(7, delay=0.0 if number % 2 else 300.0)
 
     with FakeServer(script) as server:
-        outcome = ask_async(server, patience=1.5)
+        outcome = ask_async(server, patience=2.0)  # time for one more round: twice as many, each for itself
         assert until(lambda: server.connections == 0)
     tally = suffice.Tally()
     tally.add_round(["7", "7", "1", "2"])
