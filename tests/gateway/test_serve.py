@@ -56,7 +56,8 @@ def test_bad_settings_get_one_sentence(tmp_path: Path) -> None:
     config = tmp_path / "gateway.toml"
     upstream = ["--upstream", "http://127.0.0.1:9/v1"]
     config.write_text("speed = 3")
-    assert 'no setting "speed"' in fails("serve", "--config", config)
+    assert f'--config {config}: there is no setting "speed"' in fails("serve", "--config", config)
+    assert "--controller can't be nope: unknown" in fails("serve", *upstream, "--controller", "nope")
     config.write_text("budget = 'many'")
     assert "budget must be a whole number" in fails("serve", "--config", config)
     config.write_text("budget =")
