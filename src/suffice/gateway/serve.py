@@ -39,12 +39,12 @@ FLUSH_SECONDS = 1
 """Time to send the last replies after `drain_seconds`."""
 
 ACCEPT_SECONDS = 0.5
-"""Time to accept those who have connected, once nobody can any more."""
+"""Time to accept pending connections, after new ones are dropped."""
 
 SO_ATTACH_FILTER = 26
 """Linux's option for a filter of packets, which Python has no name for."""
 
-SETTLE_SECONDS, TICK_SECONDS = 0.5, 0.05
+SETTLE_SECONDS, TICK_SECONDS = 1.0, 0.05
 """Time for a connection to send its next request, once nobody can connect any more, and between two looks."""
 
 BACKLOG = 4096
@@ -78,7 +78,7 @@ class DrainingServer(uvicorn.Server):
 
 
 def _ignore_connections(sockets: Iterable[socket.socket]) -> None:
-    """Drop packets that open a connection, on Linux. Without, whoever connects just before the close gets a reset."""
+    """Drop SYN packets, on Linux: a client that connects between the last accept and the close would get a reset."""
     # The flags of TCP are in byte 13, and 2 is SYN: load, jump if it is set, drop, keep.
     program = [(0x30, 0, 0, 13), (0x45, 0, 1, 2), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF)]
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in program))
@@ -103,7 +103,7 @@ multiprocess.Process = Worker  # type: ignore[misc]  # uvicorn has no option for
 
 
 class Workers(multiprocess.Multiprocess):
-    """uvicorn's workers. At the end the parent, which has the sockets too, lets nobody in any more."""
+    """uvicorn's workers. At the end the parent drops new connections on the sockets that they share."""
 
     unready_seconds = 0.0
 

@@ -132,7 +132,7 @@ class Upstream:
             )
         except (aiohttp.ClientError, OSError) as error:
             raise our_error(error) from None
-        status = reply.status if 100 <= reply.status < 600 else 502  # no other can be sent
+        status = reply.status if 100 <= reply.status < 600 else 502  # HTTP has no other
         if status < 400 and status not in REDIRECTS:
             return reply
         body = b"".join([piece async for piece in pieces_of(reply)])

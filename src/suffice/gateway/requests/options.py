@@ -81,7 +81,7 @@ class Policies:
         return InForce(self._settings.under(given), key, max_samples)
 
     def _read_again(self) -> None:
-        """Take new policies in force; a broken file changes nothing, nor one that is empty, as while it is written."""
+        """Put new policies in force; keep the old ones if the file is broken, or empty, as while it is written."""
         try:
             if told := read_file(self._path):
                 self._policies = self._settings.replaced(policy=told.get("policy", ())).policy

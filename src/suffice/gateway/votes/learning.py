@@ -137,7 +137,7 @@ class Keeper:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
     def complain(self, sentence: str) -> None:
-        """Say what is wrong, once, from whichever thread."""
+        """Print a complaint, the first of all threads only."""
         complained, self._complained = self._complained, True
         if not complained:
             print(f"suffice: {sentence}", file=sys.stderr, flush=True)
