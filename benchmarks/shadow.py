@@ -46,12 +46,16 @@ class Upstream:
 
 def serve(kinds: list[dict[str, Any]], vote: str) -> tuple[Upstream, dict[str, Any], int]:
     """The traffic through a gateway: what the upstream saw, what the gateway tells, how many came back otherwise."""
-    from helpers.gateways import gateway
+    from helpers.gateways import AT_FIRST_SIGHT, gateway
 
     traffic = kinds * RUNS
     random.Random(1).shuffle(traffic)
     upstream, others = Upstream(kinds), 0
-    with redirect_stdout(StringIO()), FakeServer(upstream, remember=False) as server, gateway(server, vote=vote) as url:
+    with (
+        redirect_stdout(StringIO()),
+        FakeServer(upstream, remember=False) as server,
+        gateway(server, **AT_FIRST_SIGHT | {"vote": vote}) as url,
+    ):
         for kind in traffic:
             body = {"model": "fake", "messages": kind["messages"], **(kind.get("extra") or {})}
             upstream.said.clear()

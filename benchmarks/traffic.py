@@ -1,4 +1,4 @@
-"""Chat traffic that no rule was written for, through the gateway with its defaults: what it costs, what comes back.
+"""Chat traffic that no rule was written for, through the gateway at first sight: what it costs, what comes back.
 
 python benchmarks/traffic.py [CORPUS.jsonl [ask]]    samples are counted at the upstream, also those no reply tells of
 
@@ -79,7 +79,7 @@ def is_right(kind: dict[str, Any], response: dict[str, Any]) -> bool:
 
 def measure(kinds: list[dict[str, Any]], answer: str = "auto") -> list[Figures]:
     """Every kind so many times through a gateway that finds answers like this."""
-    from helpers.gateways import gateway
+    from helpers.gateways import AT_FIRST_SIGHT, gateway
 
     by_messages = {json.dumps(kind["messages"]): kind for kind in kinds}
     chance = random.Random(7)
@@ -103,7 +103,7 @@ def measure(kinds: list[dict[str, Any]], answer: str = "auto") -> list[Figures]:
     with (
         redirect_stdout(StringIO()),
         FakeServer(script, remember=False) as server,
-        gateway(server, vote="auto", answer=answer) as url,
+        gateway(server, answer=answer, **AT_FIRST_SIGHT) as url,
     ):
         for of in figures * RUNS:
             said.clear()
@@ -117,7 +117,7 @@ def measure(kinds: list[dict[str, Any]], answer: str = "auto") -> list[Figures]:
             of.tokens.append(sum(1 + len(text) // 4 for text in [*(one["text"] for one in drawn), *read]))
             of.exact.append(reply.content == said[0][0])
             of.right.append(given is not None and is_right(of.kind, given))
-            of.evidence[str(told.get("evidence") or "vote") if told else "given up" if len(drawn) > 1 else "once"] += 1
+            of.evidence[str(told.get("evidence") or "none") if told else "once"] += 1
             if (told.get("certainty") or 0) > SURE:
                 of.sure.append(of.right[-1])
     return figures

@@ -3,8 +3,9 @@
 python scripts/patterns.py [CORPUS.jsonl ...]    exits with 1 where one pays nowhere
 
 A pattern is a regular expression or a table of words of the reader; those of normal forms, of JSON and of the
-extractors that are asked for by name are held by tests of their own. A corpus is read without votes: what counts is
-that right answers are read alike and wrong ones apart, and how many responses without an answer start a vote.
+extractors that are asked for by name are held by tests of their own. A corpus is read without votes, by the route that
+a request shows: what counts is that right answers are read alike and wrong ones apart, and how many responses without
+an answer start a vote. What is passed on is not read.
 Only the kinds in which a pattern finds something are read again without it, and no more of them than show that it pays.
 """
 
@@ -16,19 +17,19 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from suffice.answers import Keys, has_answer, requests, wants_answer
-from suffice.answers.structure import Structure
-from suffice.answers.words import WORDS, Words
+from suffice.answers import Keys, get_extractor, requests, wants_answer
+from suffice.answers.words import Words
 from suffice.response import Response
 
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
 READER = ("conclusion", "forms", "prose", "reader", "requests", "words")
-JSON = Structure()
+AUTO = get_extractor("auto")
 NEVER = re.compile(r"(?!)")
-ALWAYS = ("words.or", "words.and")
+ALWAYS = ("words.OR", "words.BRIEF", "words.NO")
 """Tables of which the words are looked at one by one."""
 PAYS = 1.0
 """What a pattern is worth, in kinds read wholly wrong without it, from which on no more of them are read."""
@@ -43,6 +44,8 @@ class WatchedPattern:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
+            if name == "sub" and callable(arguments[0]):
+                arguments = (partial(self._replaced, arguments[0]), *arguments[1:])
             result = getattr(NEVER if self.is_out else self._pattern, name)(*arguments, **named)
             result = list(result) if name == "finditer" else result
             unchanged = {"sub": arguments[-1], "split": [arguments[0]]}.get(name)
@@ -51,6 +54,23 @@ class WatchedPattern:
 
         return call
 
+    def _replaced(self, replace: Callable[[Any], str], match: re.Match[str]) -> str:
+        return replace(WatchedMatch(match, self))
+
+
+class WatchedMatch:
+    """A match whose pattern is the watched one."""
+
+    def __init__(self, match: re.Match[str], pattern: WatchedPattern) -> None:
+        self._match = match
+        self.re = pattern
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._match, name)
+
+    def __getitem__(self, group: int | str) -> Any:
+        return self._match[group]
+
 
 class WatchedWords:
     """A table of words that can be taken out, and tells whether any was found."""
@@ -58,7 +78,7 @@ class WatchedWords:
     def __init__(self, words: Words) -> None:
         self._words, self._entries = words, words.entries
         self.found = False
-        for name in ("occur_in", "open", "start", "are"):
+        for name in (one for one in vars(Words) if not one.startswith("_")):
             setattr(words, name, self._watched(getattr(words, name)))
 
     def _watched(self, method: Callable[..., bool]) -> Callable[..., bool]:
@@ -85,12 +105,14 @@ Watched = WatchedPattern | WatchedWords
 def watch() -> dict[str, Watched]:
     """The patterns of the reader by name, each put under watch wherever it is used."""
     watched: dict[int, tuple[str, Watched]] = {}
+    tables: dict[str, Watched] = {}
     for room in READER[::-1]:
         module = importlib.import_module(f"suffice.answers.{room}")
         for name, value in list(vars(module).items()):
             if isinstance(value, re.Pattern):
                 setattr(module, name, watched.setdefault(id(value), (f"{room}.{name}", WatchedPattern(value)))[1])
-    tables: dict[str, Watched] = {f"words.{name}": WatchedWords(table) for name, table in WORDS.items()}
+            elif isinstance(value, Words) and room == "words":
+                tables[f"{room}.{name}"] = WatchedWords(value)
     return tables | dict(watched.values())
 
 
@@ -99,7 +121,7 @@ def score(kind: dict[str, Any]) -> float:
     requests._read.cache_clear()
     messages, responses = kind["messages"], kind["responses"]
     wants = wants_answer(messages)
-    found = [None if wants is False else _answer(messages, one["text"]) for one in responses]
+    found = [None if wants is False else _answer(messages, one["text"], wants) for one in responses]
     if not kind["vote"]:
         return -1.0 if wants else -sum(one is not None for one in found) / len(responses)
     keys, accepted = Keys(), {kind["answer"], *(kind.get("accept") or [])}
@@ -110,9 +132,10 @@ def score(kind: dict[str, Any]) -> float:
     return (alike[best] - sum(key == best for key, is_right in read if not is_right) + apart / 2) / len(responses)
 
 
-def _answer(messages: list[dict[str, Any]], text: str) -> str | None:
-    found = has_answer(messages, text)
-    return found.answer if found else JSON.extract(Response(text)) if "{" in text else None
+def _answer(messages: list[dict[str, Any]], text: str, is_named: bool | None) -> str | None:
+    reader, response = AUTO.for_request(messages, asked=False), Response(text)
+    extractor = reader if is_named else reader.for_scout(response)
+    return extractor.extract(response) if extractor else None
 
 
 def read(paths: list[Path]) -> tuple[dict[str, Watched], list[tuple[dict[str, Any], float, set[str]]]]:

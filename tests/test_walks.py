@@ -8,7 +8,7 @@ from helpers.walks import walked
 import suffice
 from suffice.testing import FakeServer
 
-LIVE, GATEWAY = 25, 33
+LIVE, GATEWAY = 25, 34
 """The most that a live question, and a vote of the gateway, may cross: a change that takes more needs a reason."""
 
 

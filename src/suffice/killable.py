@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -81,6 +82,27 @@ class KillableWorker:
                 with suppress(OSError), self.process:  # which closes its pipes; what was not sent yet is lost
                     os.killpg(self.process.pid, signal.SIGKILL)  # with its child that does the tasks
             self.process = None
+
+
+class Lane:
+    """Two workers for tasks of one kind, first come first served."""
+
+    def __init__(self, kind: str, seconds: float) -> None:
+        self._kind = kind
+        self._seconds = seconds
+        self._own = threading.local()
+        self._renew()
+        os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self._threads = ThreadPoolExecutor(2, f"suffice-{self._kind}", initializer=self._equip)
+
+    def _equip(self) -> None:
+        self._own.worker = KillableWorker(self._kind)
+
+    def submit(self, task: str, *arguments: Any) -> "Future[Any]":
+        """Start a task, as `KillableWorker.run` does."""
+        return self._threads.submit(lambda: self._own.worker.run(task, *arguments, seconds=self._seconds))
 
 
 SEARCHER = KillableWorker("search")  # its own: malicious expressions hold up others

@@ -67,10 +67,10 @@ def test_a_process_that_is_stuck_is_replaced(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.filterwarnings("ignore:.*fork")
 def test_a_process_that_was_forked_compares_for_itself() -> None:
-    assert QUICK.compare(r"\sqrt{75}", r"5\sqrt{3}").result()
+    assert FormulaComparison(r"\sqrt{75}", r"5\sqrt{3}", QUICK).begin().result()
     child = os.fork()
     if child == 0:
-        os._exit(0 if QUICK.compare(r"\sqrt{75}", r"5\sqrt{3}").result() else 1)
+        os._exit(0 if FormulaComparison(r"\sqrt{75}", r"5\sqrt{3}", QUICK).begin().result() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
@@ -85,8 +85,8 @@ def test_workers_end_with_the_process_that_started_them_however_that_ends() -> N
 
 
 def test_quick_comparisons_do_not_wait_for_slow_ones() -> None:
-    slow = [SLOW.compare(*ENDLESS) for _ in range(12)]
-    assert QUICK.compare(r"\sqrt{12}", r"2\sqrt{3}").result() is True
+    slow = [FormulaComparison(*ENDLESS, SLOW).begin() for _ in range(12)]
+    assert FormulaComparison(r"\sqrt{12}", r"2\sqrt{3}", QUICK).begin().result() is True
     assert [one.cancel() for one in slow][-1], "the last had not even begun"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from suffice import OptionError, Pool, bundled_pools, load_pool
 from suffice.answers import Keys, answer_key, get_extractor, register_extractor
-from suffice.answers.keys import QUICK
+from suffice.answers.keys import QUICK, FormulaComparison
 from suffice.live.prompts import get_prompt, put
 
 FOUND = {
@@ -209,7 +209,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_answers_cost_a_moment_and_hurt_nobody(text: str) -> None:
-    QUICK.compare("x", "y").result()
+    FormulaComparison("x", "y", QUICK).begin().result()
     keys = Keys()
     keys.key(r"\frac{x}{3}")
     assert keys.key(text) == keys.key(text) is not None

@@ -16,7 +16,7 @@ def asked(text: Any, system: str = "") -> list[dict[str, Any]]:
 
 
 def read(request: list[dict[str, Any]], *responses: str) -> list[str | None]:
-    """What responses answer, as keys; nothing where the request asks for a text."""
+    """What responses answer, as keys; nothing where the request is passed on."""
     keys = Keys()
     found = [None if wants_answer(request) is False else has_answer(request, one) for one in responses]
     return [keys.key(one.answer) if one else None for one in found]
@@ -96,35 +96,21 @@ OPTIONS: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
 def test_a_closed_set_is_in_the_request(name: str) -> None:
     request, said = OPTIONS[name]
     assert dict(zip(said, read(request, *said), strict=True)) == said
-    found = [has_answer(request, text) for text in said]
-    assert all(one and one.certain for one in found)
+    assert wants_answer(request) is True
 
 
-def test_short_responses_are_compared_whole() -> None:
-    prints = asked("What does this print?\n\n```python\nprint(2 + 2, 1 < 2)\n```")
-    assert len(set(read(prints, "`4 True`", "`4 False`", "4 True"))) == 2
-    chess = asked("White to move. Which move mates in one? Give it in algebraic notation.")
-    assert len(set(read(chess, "Qh7#", "**Qh7#**", "Qh5"))) == 2
-    order = asked("What is the time complexity of binary search?")
-    assert read(order, "O(log n)", "O(n)") == ["O(log n)", "O(n)"], "what is in brackets is no aside"
-    power = asked("Który wynik jest większy: 2^10 czy 10^3? Odpowiedz jednym z nich.")
-    assert read(power, "2^10", "10^3") == ["2^10", "10^3"], "no number of it stands for the rest"
-    assert not has_answer(asked("Rank the passages [1], [2] and [3]. How much is each worth?"), "[3] > [1] > [2]")
-    found = has_answer(prints, "4 True")
-    assert found and found.kind == "short" and not found.certain
-
-
-def test_what_the_question_says_again_is_no_answer() -> None:
-    days = asked("Le 1er mars 2023 était un mercredi. Quel jour était le 15 avril 2023 ?")
-    assert read(days, "Le 15 avril 2023 était un samedi.", "Samedi") == ["samedi", "samedi"]
-
-
-def test_a_date_is_read_whole() -> None:
-    term = asked("Der Brief kam am 14. Mai 2025. Die Frist beträgt 30 Tage. Wann läuft sie ab?")
-    said = read(
-        term, "Sie beginnt am 15. Mai 2025 und endet am 13. Juni 2025.", "Am 13. Juni 2025.", "Am 14. Juni 2025."
+def test_what_was_taught_is_read_whole_where_it_is_short() -> None:
+    final = get_extractor("final")
+    assert final("`4 True`") == final("4 True") != final("4 False")
+    assert final("**Qh7#**") == final("Qh7#") != final("Qh5")
+    assert (final("O(log n)"), final("O(n)"), final("2^10"), final("Am 13. Juni 2025.")) == (
+        "O(log n)",
+        "O(n)",
+        "2^10",
+        "Am 13. Juni 2025",
     )
-    assert said[0] == said[1] != said[2], "a year alone is no answer"
+    assert final("I think that it may well be Danish, or else one of its neighbours.") is None
+    assert final("What do you mean?") is None
 
 
 def test_several_letters_are_an_order() -> None:
@@ -134,32 +120,48 @@ def test_several_letters_are_an_order() -> None:
 
 def test_who_asks_for_a_few_tokens_or_one_word_only_asks_for_an_answer() -> None:
     code = asked("Ons het gister gaan stap.", "Identify the language. Reply with the ISO code only.")
-    assert (found := has_answer(code, "af")) and found.certain
+    assert wants_answer(code) is True and read(code, "af", "`af`", "nl") == ["af", "af", "nl"]
     brief = get_extractor("auto").for_request(asked("Which language is this?"), asked=False, most_tokens=3)
-    assert (found := brief.evidence(Response("nl", finish_reason="length"))) and found.certain
+    assert (found := brief.evidence(Response("nl", finish_reason="length"))) and found.answer == "nl"
 
 
 def test_a_tag_that_is_spoken_of_is_no_place_until_it_is_filled() -> None:
     for text in ("How do I centre a <div>?", "What is {{date}} in Jinja?", "Which is faster, vector<T> or list<T>?"):
         assert wants_answer(asked(text)) is not True
     told = asked("<context>It grew by 4 %.</context>\n\nQuestion: Did it grow?")
-    assert wants_answer(told) is None
+    assert wants_answer(told) is False
     sources = asked("Tell me of Rome.", 'End with a line "Sources: ..."')
     assert not has_answer(sources, "Rome was not built in a day. " * 9 + "\nSources: Livy")
 
 
+FORMS = {
+    "a step of an agent": asked("Who is mayor?", "Thought: what you think\nAction: search[...]\nObservation: ..."),
+    "sources beside an answer": asked("Who?", "Reply in this format:\nAnswer: <answer>\nSources: <numbers>"),
+    "an edit": asked("Fix it.", "Answer with blocks:\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_is_no_answer(name: str) -> None:
+    assert wants_answer(FORMS[name]) is False
+    for text in ("Action: search[mayor]", "Answer: Ann\nSources: p2", "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE"):
+        assert has_answer(FORMS[name], text) is None
+
+
 def test_an_object_that_is_mostly_text_is_no_answer() -> None:
-    auto = get_extractor("auto").for_request(asked("Do it.", "Reply as JSON."), asked=False)
+    auto = get_extractor("auto").for_request(asked("Do it.", 'Reply as JSON: {"note": "..."}'), asked=False)
     step = '{"thought": "I should search for cat litter first", "action": "type", "target": "[3]", "text": ""}'
     assert not auto.for_scout(Response(step))
     assert not auto.for_scout(Response('{"queries": ["heat pump grant Ireland 2025", "heat pump with solar panels"]}'))
-    assert auto.for_scout(Response('{"reason": "It says so in the second paragraph.", "faithfulness": 2}'))
-    assert auto.for_scout(Response('{"a": 1, "b": "x", "note": "as told in the letter of May", "verdict": "pass"}'))
+    assert not auto.for_scout(Response('{"reason": "It says so in the second paragraph.", "faithfulness": 2}'))
+    assert auto.for_scout(Response('{"reason": "It says so in the second paragraph.", "score": 2}'))
+    assert auto.for_scout(Response('{"a": 1, "b": true, "faithfulness": 2}'))
 
 
 def test_a_label_that_is_denied_is_not_chosen() -> None:
-    assert read(asked("Is it hot or cold?"), "hot", "not hot", "It is cold, not hot.") == ["hot", "not hot", "cold"]
-    spam = asked('Sorteer: is dit spam of geen spam? "Win nu!"')
+    hot = asked('Is it "hot" or "cold"? Say only which.')
+    assert read(hot, "hot", "not hot", "It is cold, not hot.") == ["hot", None, "cold"]
+    spam = asked('Is dit "spam" of "geen spam"? Antwoord met een van beide. Win nu!')
     assert read(spam, "Dit is spam.", "geen spam", "Dit is geen spam.") == ["spam", "geen spam", "geen spam"]
 
 
@@ -172,7 +174,7 @@ def test_json_with_choices_in_it_is_no_slot() -> None:
 
 CONCLUSIONS = {
     "A pump fills 240 litres, half at once; the rest at 0.15 a minute. How many minutes does that take?": {
-        "Half of 240 is 120 litres; at 0.15 a minute that takes 800 minutes.": "800"
+        "Half of 240 is 120 litres; 120 / 0.15 = 800 minutes.": "800"
     },
     "8 of 55 are defective. How many are good?": {"47 are good.": "47", "55 − 8 = 47": "47"},
     "whats 17*23": {"17*23 = 391": "391", "391": "391"},
@@ -187,7 +189,7 @@ CONCLUSIONS = {
 def test_a_response_answers_at_its_end_where_the_request_leads_to_a_value(question: str) -> None:
     said = CONCLUSIONS[question]
     assert dict(zip(said, read(asked(question), *said), strict=True)) == said
-    assert all((found := has_answer(asked(question), text)) and found.certain for text in said)
+    assert wants_answer(asked(question)) is None, "its first response is looked at"
 
 
 NOTHING = {
@@ -214,6 +216,7 @@ NOTHING = {
 @pytest.mark.parametrize("request_", NOTHING, ids=lambda one: one[1][:20])
 def test_what_asks_for_a_text_has_no_answer(request_: tuple[str, str]) -> None:
     system, user = request_
+    assert wants_answer(asked(user, system)) is False
     assert read(asked(user, system), *NOTHING[request_]) == [None] * len(NOTHING[request_])
 
 
@@ -234,7 +237,7 @@ def test_what_is_cut_before_its_box_has_no_answer() -> None:
 
 @pytest.mark.parametrize("broken", [[], [{}], [{"role": "user"}], asked(None), asked([{"type": "text"}, 3]), asked(5)])
 def test_a_request_without_text_asks_for_nothing(broken: list[Any]) -> None:
-    assert wants_answer(broken) is None
+    assert wants_answer(broken) is False
 
 
 LONG = ["a, ", "is it ", "\n", " ", "**a** ", "A) x ", "one of: ", "9", "= ", "- ", '"a', "or ", "1-", "| a |\n", "は",

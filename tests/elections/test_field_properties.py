@@ -8,8 +8,8 @@ from helpers.tallies import at, elect_fields, field_tallies
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from suffice.answers.fields import FieldComparison
 from suffice.elections import field_accuracy
+from suffice.elections.parts import FieldComparison
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 SCALARS = st.sampled_from(

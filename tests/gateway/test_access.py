@@ -159,7 +159,7 @@ def test_metrics_and_recent_requests_count() -> None:
     assert grown("suffice_samples_sum") == 12 and grown("suffice_rounds_sum") == 3
     assert grown("suffice_samples_saved_total") == 28 + 12, "of what was asked for"
     assert grown('suffice_tokens_total{kind="completion"}') == 120 and grown("suffice_tokens_saved_total") == 400
-    assert grown("suffice_confidence_count") == 3 and grown("suffice_upstream_seconds_count") == 3
+    assert grown("suffice_same_as_full_vote_count") == 3 and grown("suffice_upstream_seconds_count") == 3
     assert after["suffice_draws_in_flight"] == 0
     known = ("requests", "votes", "samples", "samples_saved", "tokens", "tokens_saved")
     assert [told["totals"][name] for name in known] == [4, 3, 14, 40, 140, 400]

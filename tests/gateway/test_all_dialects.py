@@ -66,7 +66,7 @@ STORY = "Once upon a time there was a fox who lived in a wood and slept. " * 12
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("path", ["responses", "messages"])
-def test_a_scout_shows_whether_there_is_anything_to_vote_on(path: str, streamed: bool) -> None:
+def test_a_look_shows_whether_there_is_anything_to_vote_on(path: str, streamed: bool) -> None:
     name, kind = ("input", "input_text") if path == "responses" else ("messages", "text")
 
     def asking(words: str) -> dict[str, Any]:

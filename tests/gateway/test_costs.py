@@ -85,13 +85,13 @@ def test_what_is_passed_on_costs_nothing_over_one_and_is_part_of_the_traffic() -
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_a_vote_took_counts_when_its_client_hangs_up(stream: bool) -> None:
     def script(request: dict[str, Any], number: int) -> Reply:
-        return Reply(completion([boxed(place) for place in range(request["n"])]), delay=200 * (number > 0))
+        return Reply(completion([boxed(place) for place in range(request.get("n", 1))]), delay=200 * (number > stream))
 
     with FakeServer(script) as upstream, gateway(upstream, controller="esc") as url:
         before = figures(url)
         streaming = httpx.stream("POST", f"{url}/v1/chat/completions", json=ASK | {"stream": True})
         with streaming if stream else under_way(url, ASK, upstream):
-            assert until(lambda: len(upstream.requests) >= 2)
+            assert until(lambda: len(upstream.requests) >= 2 + stream)
         assert until(lambda: httpx.get(f"{url}/v1/suffice/recent").json()["recent"])
         told = httpx.get(f"{url}/v1/suffice/recent").json()
         after = figures(url)

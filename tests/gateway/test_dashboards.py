@@ -48,6 +48,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     team = desk.add("team")
     with FakeServer(always) as upstream, gateway(upstream, vote="shadow") as url:
         post(url, ASK)
+    with FakeServer(always) as upstream, gateway(upstream, vote="auto", learn_share=1.0) as url:
+        post(url, {**ASK, "messages": [{"role": "user", "content": "And the last one?"}]})
+        assert until(lambda: "suffice_looks_total{" in httpx.get(f"{url}/metrics").text)
     calibrate(easy_and_hard(easy=0.9)).save(tmp_path_factory.getbasetemp() / "right.json")
     right = {"right": str(tmp_path_factory.getbasetemp() / "right.json"), "risk": 0.1}
     with FakeServer(always) as upstream, gateway(upstream, **right) as url:

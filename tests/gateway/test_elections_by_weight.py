@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 FIVE: Any = {"controller": "sc:draws=5", "fan_out": 1}
 NOTHING = "I cannot tell which one you mean, since there are many of them here."
-CHAT = {"model": "fake", "messages": [{"role": "user", "content": "Which one is it?"}]}
+CHAT = {"model": "fake", "messages": [{"role": "user", "content": "What is 6 * 7?"}]}
 """A request that a scout is sent for."""
 
 
@@ -49,7 +49,7 @@ def test_a_client_that_asks_for_them_has_them_as_it_asked() -> None:
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("path", ["chat/completions", "responses"])
 def test_a_scout_asks_for_them_too_and_the_client_sees_none(text: str, streamed: bool, path: str) -> None:
-    said = CHAT if path != "responses" else {"model": "fake", "input": "Which one is it?", "store": False}
+    said = CHAT if path != "responses" else {"model": "fake", "input": "What is 6 * 7?", "store": False}
     body = said | {"stream": streamed} | ({"logprobs": False} if path != "responses" else {})
 
     def told(**settings: Any) -> str:

@@ -1,8 +1,7 @@
-"""What was taken for an answer is told, as are votes that were given up; and the model may be asked for its answer."""
+"""What was taken for an answer is told; and the model may be asked for its answer."""
 
 from typing import Any
 
-import httpx
 import openai
 import pytest
 from helpers.gateways import ASK, always, behind, figures, gateway, logged, post
@@ -16,27 +15,12 @@ PROSE = "It depends on many things, and each of them would have to be looked at 
 
 
 def test_evidence_is_in_the_object_the_log_and_the_metrics(capfd: Any) -> None:
-    votes = 'suffice_votes_total{evidence="boxed",given_up="no"}'
+    votes = 'suffice_votes_total{evidence="boxed"}'
     with behind(always) as (_, url):
         before = figures(url).get(votes, 0)
         assert post(url, ASK).json()["suffice"]["evidence"] == "boxed"
         assert figures(url)[votes] == before + 1
-    assert [(line["evidence"], line["given_up"]) for line in logged(capfd, kind="vote")] == [("boxed", False)]
-
-
-def test_a_vote_that_was_given_up_is_told_as_such(capfd: Any) -> None:
-    said = iter(["About 2, I think.", PROSE, PROSE, PROSE, PROSE, PROSE])
-    question = {"model": "fake", "messages": [{"role": "user", "content": "How many cups do you need for a party?"}]}
-
-    def script(request: dict[str, Any], number: int) -> list[str]:
-        return [next(said) for _ in range(request.get("n") or 1)]
-
-    with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url:
-        reply = post(url, question)
-        assert reply.json()["choices"][0]["message"]["content"] == "About 2, I think."
-        recent = httpx.get(f"{url}/v1/suffice/recent").json()["recent"]
-    assert "suffice" not in reply.json()
-    assert [(entry["given_up"], entry["samples"], entry["certainty"]) for entry in recent] == [(True, 4, None)]
+    assert [line["evidence"] for line in logged(capfd, kind="vote")] == ["boxed"]
 
 
 def reads(request: dict[str, Any], number: int) -> list[str]:
@@ -59,7 +43,7 @@ def test_the_model_reads_where_that_is_asked_for() -> None:
 
 
 def test_the_gateway_lets_the_model_read_and_counts_what_that_takes() -> None:
-    body = {**ASK, "messages": [{"role": "user", "content": "Combien font six fois sept ?"}]}
+    body = {**ASK, "messages": [{"role": "user", "content": "Combien font 6 fois 7 ?"}]}
     with FakeServer(reads) as upstream, gateway(upstream, vote="auto", answer="ask", controller="sc:draws=4") as url:
         reply = post(url, body).json()
         once = post(url, {**ASK, "messages": [{"role": "user", "content": "Write a poem on the sea."}]})

@@ -116,8 +116,10 @@ def test_odd_json_is_refused_in_a_sentence_or_taken_for_what_it_is(client: httpx
         check(reply, "/v1/chat/completions")
         return reply.status_code, reply.json().get("error", {}).get("message", "")
 
-    for body in (b"nonsense", b"[]", b"{}", b'{"messages": []}', b'{"messages": "x"}', b"\xff", b"[" * 10000):
+    for body in (b"nonsense", b"[]", b"\xff", b"[" * 10000):
         assert said(body)[0] == 400
+    for body in (b"{}", b'{"messages": []}', b'{"messages": "x"}'):
+        assert said(body)[0] == 200, "it names no answer, and the upstream judges it"
     for encoding in ("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "utf-32-be"):
         assert said(text.encode(encoding)) == (400, "the body must be JSON in UTF-8, without a byte order mark")
     assert said(text.replace("{", '{"seed": NaN,', 1).encode())[0] == 400

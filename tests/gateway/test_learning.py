@@ -84,12 +84,12 @@ def test_workers_share_what_they_learn_and_after_a_kill_it_is_whole(tmp_path: Pa
         assert seen() > 40
 
 
-def test_confidence_follows_what_was_learned() -> None:
+def test_what_the_full_vote_would_elect_follows_what_was_learned() -> None:
     with FakeServer(easy) as upstream, gateway(upstream, controller="plan:fewest=4") as url:
-        before = post(url, ASK).json()["suffice"]["confidence"]
+        before = post(url, ASK).json()["suffice"]["same_as_full_vote"]
         for _ in range(40):
             post(url, ASK)
-        assert until(lambda: post(url, ASK).json()["suffice"]["confidence"] > before)
+        assert until(lambda: post(url, ASK).json()["suffice"]["same_as_full_vote"] > before)
 
 
 def test_audits_draw_to_the_full_budget_and_prove_what_is_saved() -> None:

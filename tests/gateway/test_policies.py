@@ -1,4 +1,4 @@
-"""Policies by key and by model: the most specific wins, and they are taken in force while the gateway runs."""
+"""Policies by key, model and topic: the most specific wins, and they are taken in force while the gateway runs."""
 
 import os
 from pathlib import Path
@@ -86,8 +86,8 @@ def test_the_file_s_policies_are_read_again(tmp_path: Path, capfd: Any) -> None:
     ("policy", "why"),
     [
         ("fake", "must be tables"),
-        ([{"vote": "off"}], "must name a key, a model, or both"),
-        ([{"model": "m", "patients": 1}], 'there is no setting "patients"; there are key, model, vote'),
+        ([{"vote": "off"}], "must name a key, a model or a topic"),
+        ([{"model": "m", "patients": 1}], 'there is no setting "patients"; there are key, model, topic, vote'),
         ([{"model": "m", "vote": "perhaps"}], 'of model "m": vote must be one of'),
         ([{"key": "k", "budget": 0}], "budget must be a whole number"),
         ([{"key": "k", "controller": "nonsense"}], "nonsense"),

@@ -22,6 +22,9 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 kinds = pytest.mark.parametrize("kind", KINDS)
 
+ROUND = {"streamed vote": 2}
+"""The requests of a first round: of a vote that streams, one draw streams too."""
+
 
 def ask(kind: str, script: Any, **settings: Any) -> tuple[Any, FakeServer]:
     """The reply to a request of this kind, and the upstream that it went to."""
@@ -34,16 +37,16 @@ def ask(kind: str, script: Any, **settings: Any) -> tuple[Any, FakeServer]:
 def test_an_upstream_that_hangs_is_a_504_after_one_timeout(kind: str) -> None:
     reply, upstream = ask(kind, lambda request, number: Reply(completion([boxed(1)]), delay=300), timeout_seconds=0.3)
     assert (reply.status_code, reply.json()["error"]["code"]) == (504, "timeout")
-    assert upstream.served == 1, "a second try would take as long again"
+    assert upstream.served == ROUND.get(kind, 1), "a second try would take as long again"
 
 
 @kinds
 def test_the_timeout_bounds_all_tries_together(kind: str) -> None:
     busy, slow = Reply(b"", 429, {"retry-after": "0.1"}), Reply(completion([boxed(1)]), delay=300)
     reply, upstream = ask(kind, lambda request, number: slow if number else busy, timeout_seconds=0.5)
-    assert (reply.status_code, upstream.served) == (504, 2)
+    assert (reply.status_code, upstream.served) == (504, 1 + ROUND.get(kind, 1))
     reply, upstream = ask(kind, lambda request, number: Reply(b"", 429, {"retry-after": "60"}), timeout_seconds=0.5)
-    assert (reply.status_code, reply.headers["retry-after"], upstream.served) == (429, "60", 1)
+    assert (reply.status_code, reply.headers["retry-after"], upstream.served) == (429, "60", ROUND.get(kind, 1))
 
 
 @kinds

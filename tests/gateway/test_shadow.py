@@ -10,9 +10,7 @@ from helpers.corpus import PRINCIPLES, kinds
 from helpers.gateways import ASK, BODIES, always, behind, figures, gateway, logged, post
 from helpers.live import boxed, until
 
-from suffice import get_controller
-from suffice.gateway.votes.learning import foretell
-from suffice.testing import FakeServer, Reply, completion, message, response
+from suffice.testing import FakeServer
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -66,35 +64,6 @@ def test_it_foretells_a_vote_where_auto_holds_one(capfd: Any) -> None:
     assert foretold == held and 0 < sum(held) < len(held)
 
 
-@pytest.mark.parametrize("path", BODIES)
-@pytest.mark.parametrize(
-    ("said", "hold_seconds"), [("It is 42.", 0.0), ("so it goes on " * 20 + "and the answer is 42.", 1000.0)],
-    ids=["seconds", "tokens"],
-)  # fmt: skip
-@pytest.mark.parametrize("slot", [False, True], ids=["", "slot"])
-def test_it_knows_which_streams_auto_would_pass_on(
-    path: str, said: str, hold_seconds: float, slot: bool, capfd: Any
-) -> None:
-    """Those that are not said soon, unless the request says where its answer goes."""
-    text = said + r" \boxed{42}"
-
-    def script(request: dict[str, Any], number: int) -> Reply:
-        chat = completion([text] * request.get("n", 1))
-        told = {"chat/completions": chat, "responses": response(text), "messages": message(text)}
-        return Reply(told[path], delay=0.3 if request.get("stream") else 0.0)
-
-    asked = BODIES[path] | {"stream": True}
-    if slot:
-        name = "input" if path == "responses" else "messages"
-        asked[name] = [{"role": "user", "content": r"What is 6 * 7? Put the answer in \boxed{}."}]
-    for vote in ("shadow", "auto"):
-        with behind(script, streams=True, vote=vote, hold_seconds=hold_seconds) as (_, url):
-            httpx.post(f"{url}/v1/{path}", json=asked, timeout=60)
-    shadow, auto = logged(capfd, method="POST")
-    assert shadow["would_vote"] == (auto["kind"] == "vote") == slot
-    assert (shadow["expected_samples"] > 1) == slot
-
-
 def test_metrics_and_the_page_s_figures_tell_it() -> None:
     with FakeServer(always) as upstream, gateway(upstream, vote="shadow") as url:
         before = figures(url)
@@ -145,10 +114,3 @@ def test_a_reply_that_can_not_be_read_is_passed_on_and_nothing_is_foretold(capfd
     with behind(lambda request, number: boxed("x" * (1 << 20)), vote="shadow") as (_, url):
         assert len(post(url, ASK).content) > 1 << 20
     assert "would_vote" not in logged(capfd, method="POST")[0]
-
-
-def test_dearer_draws_and_doubtful_answers_take_fewer() -> None:
-    plan, dear = get_controller("plan"), get_controller("plan:penalty_draw=0.05")
-    assert foretell(dear, 32, certain=True) < foretell(plan, 32, certain=True) < 16
-    assert foretell(plan, 32, certain=False) < foretell(plan, 32, certain=True)
-    assert foretell(get_controller("once"), 32, certain=True) == 1

@@ -10,9 +10,8 @@ from helpers.gateways import ASK, always, gateway, post
 from helpers.learners import learner_of
 from helpers.live import until
 
-from suffice.gateway.operations.state import FileState
-from suffice.gateway.votes import learning
-from suffice.gateway.votes.audits import AuditLog
+from suffice.gateway.operations import state
+from suffice.gateway.operations.state import FileState, SharedLog
 from suffice.live.audits import Audit
 from suffice.planning.learning import Learner
 from suffice.testing import FakeServer
@@ -71,8 +70,12 @@ def test_workers_at_once_lose_nothing(tmp_path: Path) -> None:
     assert seen(tmp_path / "learned") == 60
 
 
+def audit_log(folder: Path) -> SharedLog[Audit]:
+    return SharedLog(FileState(folder), "audits.jsonl", Audit.read)
+
+
 def test_all_see_the_same_audits_and_none_of_what_a_crash_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = AuditLog(FileState(tmp_path)), AuditLog(FileState(tmp_path))
+    one, other = audit_log(tmp_path), audit_log(tmp_path)
     audits = [Audit(number % 2 == 0, 4, 32, 40, 320, True, topic=str(number)) for number in range(4)]
     assert one.news() == []
     one.append(audits[0])
@@ -87,9 +90,9 @@ def test_all_see_the_same_audits_and_none_of_what_a_crash_left(tmp_path: Path, m
     assert other.news() == [], "half a line is left for the next time"
     path.write_bytes(whole)
     assert other.news() == audits[2:3] and other.news() == []
-    assert AuditLog(FileState(tmp_path)).news() == audits[:3]
-    monkeypatch.setattr("suffice.gateway.votes.audits.MOST_BYTES", len(whole.splitlines()[-1]) + 9)
-    assert AuditLog(FileState(tmp_path)).news() == audits[2:3], "of a long one the end"
+    assert audit_log(tmp_path).news() == audits[:3]
+    monkeypatch.setattr(state, "MAX_LOG_BYTES", len(whole.splitlines()[-1]) + 9)
+    assert audit_log(tmp_path).news() == audits[2:3], "of a long one the end"
 
 
 @pytest.mark.usefixtures("quick")
@@ -103,12 +106,12 @@ def test_a_place_that_can_t_be_used_stops_nobody_and_is_used_when_it_can(
         tries += 1
         raise OSError("no space left")
 
-    monkeypatch.setattr(learning, "SYNC_SECONDS", 0.01)
+    monkeypatch.setattr(state, "SYNC_SECONDS", 0.01)
     with FakeServer(always) as upstream, gateway(upstream, state=str(tmp_path), audit=1.0, budget=4) as url:
         with monkeypatch.context() as patch:
             patch.setattr(FileState, "update", full)
             for method in ("append", "news"):
-                patch.setattr(AuditLog, method, full)
+                patch.setattr(SharedLog, method, full)
             assert post(url, ASK).status_code == 200
             assert until(lambda: tries > 4)
         assert until(lambda: [seen(path) for path in (tmp_path / "learned").glob("*.json")] == [1])

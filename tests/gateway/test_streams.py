@@ -1,4 +1,4 @@
-"""Streams that may yet be voted on: held for a moment, their thoughts passed on, and told of while there is a vote."""
+"""Streams of all routes: thoughts are passed on as they come, what is no vote is not held, and a vote is told of."""
 
 import json
 from pathlib import Path
@@ -17,6 +17,8 @@ from suffice.testing import FakeServer, Reply, completion, message, response
 
 OPEN: Any = [{"role": "user", "content": "Apples?"}]
 SUM: Any = [{"role": "user", "content": "What is 17 * 23?"}]
+NAMED: Any = [{"role": "user", "content": 'What is 17 * 23? Reply as "Answer: <number>".'}]
+"""Of these one is passed on, one looked at, and one voted on."""
 LIST = " ".join(f"{place}. **Apple cake** for {place + 4} people\n" for place in range(1, 60))
 EVENTS = {"content-type": "text/event-stream"}
 
@@ -26,27 +28,16 @@ def ask(url: str, messages: Any, path: str = "chat/completions", **fields: Any) 
     return httpx.stream("POST", f"{url}/v1/{path}", json=body, timeout=60)
 
 
-@pytest.mark.parametrize("settings", [{"hold_seconds": 0.0}, {"hold_seconds": 1000.0}], ids=["seconds", "tokens"])
-@pytest.mark.parametrize("fields", [{}, {"response_format": {"type": "json_object"}}], ids=["text", "json"])
-def test_a_stream_is_not_held_for_long(settings: dict[str, float], fields: dict[str, Any]) -> None:
-    """Numbers, bold and lists don't prolong it; nor does an object that is made up."""
+def test_what_is_passed_on_is_not_held() -> None:
+    """Numbers, bold and lists are no reason to."""
     script = lambda request, number: Reply(completion([LIST]), delay=10)  # noqa: E731
-    asked = OPEN if not fields else [{"role": "user", "content": "Write a story about apples as JSON."}]
-    with FakeServer(script, streams=True) as upstream, gateway(upstream, vote="auto", **settings) as url:
-        with ask(url, asked, **fields) as reply:
+    with FakeServer(script, streams=True) as upstream, gateway(upstream, vote="auto") as url:
+        with ask(url, OPEN) as reply:
             assert next(piece for piece in reply.iter_bytes() if b"1." in piece)
             assert upstream.generated < 200, "the rest is still to come"
             assert reply.headers["x-suffice-no-vote"] == "no answer" and reply.headers["x-suffice-samples"] == "1"
         assert until(lambda: upstream.hung_up == 1)
     assert len(upstream.requests) == 1
-
-
-def test_what_is_passed_on_is_what_the_upstream_sent() -> None:
-    with FakeServer(lambda request, number: LIST, streams=True) as upstream:
-        body = {"model": "fake", "messages": OPEN, "stream": True}
-        direct = httpx.post(f"{upstream.base_url}/chat/completions", json=body).content
-        with gateway(upstream, vote="auto", hold_seconds=0.0) as url:
-            assert httpx.post(f"{url}/v1/chat/completions", json=body).content == direct
 
 
 def chunk(**delta: Any) -> bytes:
@@ -70,8 +61,9 @@ def thinking(request: dict[str, Any], number: int) -> Reply:
     return Reply(told)
 
 
+@pytest.mark.parametrize("messages", [SUM, NAMED], ids=["look", "vote"])
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_the_thoughts_of_a_scout_pass_as_they_come(field: str) -> None:
+def test_thoughts_of_the_first_draw_pass_as_they_come(field: str, messages: Any) -> None:
     def script(request: dict[str, Any], number: int) -> Reply:
         reply = thinking(request, number)
         body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
@@ -79,16 +71,44 @@ def test_the_thoughts_of_a_scout_pass_as_they_come(field: str) -> None:
         return Reply(body.replace(b"reasoning_content", field.encode()), headers=kind)
 
     with behind(script, vote="auto") as (_, url), openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client:
-        chunks = list(client.chat.completions.create(model="fake", messages=SUM, stream=True))
-        with ask(url, SUM) as reply:
+        chunks = list(client.chat.completions.create(model="fake", messages=messages, stream=True))
+        with ask(url, messages) as reply:
             raw = reply.read()
     deltas: list[Any] = [one.choices[0].delta for one in chunks]
     assert [getattr(delta, field) for delta in deltas if getattr(delta, field, None)] == THOUGHTS
     assert "".join(delta.content or "" for delta in deltas) == "391"
     assert sum(delta.role is not None for delta in deltas) == 1
     told: Any = next(one for one in chunks if getattr(one, "suffice", None))
-    assert told.suffice["votes"] == {"391": 4} and told.suffice["draws"] == [1, 3]
-    assert raw.index(THOUGHTS[2].encode()) < raw.index(b": suffice {"), "then it tells of the vote"
+    assert told.suffice["votes"] == {"391": 4} and told.suffice["draws"] == ([1, 3] if messages is SUM else [4])
+    assert messages is NAMED or raw.index(THOUGHTS[2].encode()) < raw.index(b": suffice {"), "then it tells of the vote"
+
+
+@pytest.mark.parametrize("messages", [SUM, NAMED], ids=["look", "vote"])
+@pytest.mark.parametrize("thought", [chunk(reasoning_content="hm "), chunk(content="<think>hm ")], ids=["", "in text"])
+def test_a_thought_is_passed_on_before_the_next_one_comes(thought: bytes, messages: Any) -> None:
+    """They have no end."""
+
+    def script(request: dict[str, Any], number: int) -> Reply:
+        return Reply(thought, headers=EVENTS, endless=True) if request.get("stream") else thinking(request, number)
+
+    with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url:
+        with ask(url, messages) as reply:
+            assert next(piece for piece in reply.iter_bytes() if b"hm " in piece)
+        assert until(lambda: upstream.hung_up >= 1)
+
+
+@pytest.mark.parametrize("messages", [SUM, NAMED], ids=["look", "vote"])
+def test_thoughts_in_the_text_pass_and_what_is_elected_follows_their_end(messages: Any) -> None:
+    def script(request: dict[str, Any], number: int) -> Reply:
+        if not request.get("stream"):
+            return Reply(completion([f"<think>{number}</think>\nAnswer: 391"] * request.get("n", 1)))
+        said = [chunk(content=piece) for piece in ("<th", "ink>", *THOUGHTS, "</think>", "\nAnswer: ", "390")]
+        return Reply(b"".join([*said, chunk(ends="stop")]) + b"data: [DONE]\n\n", headers=EVENTS)
+
+    with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url, ask(url, messages) as reply:
+        lines = [json.loads(line[5:]) for line in reply.iter_lines() if line.startswith("data: {")]
+    text = "".join(one["choices"][0]["delta"].get("content") or "" for one in lines)
+    assert text == f"<think>{''.join(THOUGHTS)}</think>\nAnswer: 391"
 
 
 def test_thoughts_of_a_reply_without_a_vote_are_told_once() -> None:
@@ -196,13 +216,12 @@ CLIENTS = {"chat/completions": completion([LIST]), "responses": response(LIST), 
 ENDS = (b"[DONE]", b"message_stop", b"response.completed")
 
 
-@pytest.mark.parametrize("vote", ["off", "auto"], ids=["relay", "scout"])
 @pytest.mark.parametrize("path", CLIENTS)
-def test_clients_raise_where_a_stream_is_cut(path: str, vote: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_clients_raise_where_a_stream_is_cut(path: str, capfd: pytest.CaptureFixture[str]) -> None:
     """The upstream dies in the middle: an error event is the last, and none that a client takes for the end."""
     script = lambda request, number: Reply(CLIENTS[path], dropped=True)  # noqa: E731
     asked: dict[str, Any] = {"model": "fake", "stream": True, "messages": OPEN}
-    with FakeServer(script, streams=True) as upstream, gateway(upstream, vote=vote, hold_seconds=0.0) as url:
+    with FakeServer(script, streams=True) as upstream, gateway(upstream, vote="auto") as url:
         with ask(url, OPEN, path, input=OPEN) as reply:
             raw = reply.read()
         client: Any = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
@@ -221,20 +240,20 @@ def test_clients_raise_where_a_stream_is_cut(path: str, vote: str, capfd: pytest
     assert [line["error"] for line in lines] == ["unreachable"] * 2 and lines[0]["tokens"] > 20
 
 
-@pytest.mark.parametrize("vote", ["off", "auto"], ids=["relay", "scout"])
+@pytest.mark.parametrize("messages", [OPEN, SUM], ids=["relay", "look"])
 @pytest.mark.parametrize("path", ["chat/completions", "messages"])
-def test_a_stream_is_whole_with_comments_after_it_or_without_its_last_empty_line(path: str, vote: str) -> None:
+def test_a_stream_is_whole_with_comments_after_it_or_without_its_last_empty_line(path: str, messages: Any) -> None:
     text = [chunk(content=f"{word} ") for word in LIST.split()]
     chat = b"".join([*text, chunk(ends="stop"), b"data: [DONE]\n\n", *[b": ping\n\n"] * 9])
     body = chat if path == "chat/completions" else thinking_message(message(LIST), LIST).removesuffix(b"\n")
     script = lambda request, number: Reply(body, headers=EVENTS)  # noqa: E731
-    with FakeServer(script) as upstream, gateway(upstream, vote=vote) as url, ask(url, OPEN, path) as reply:
+    with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url, ask(url, messages, path) as reply:
         assert reply.read() == body
 
 
 def test_a_scout_whose_stream_is_cut_is_sent_again() -> None:
     script = lambda request, number: Reply(completion(["Red fruit."]), dropped=number == 0)  # noqa: E731
-    with FakeServer(script, streams=True) as upstream, gateway(upstream, vote="auto") as url, ask(url, OPEN) as reply:
+    with FakeServer(script, streams=True) as upstream, gateway(upstream, vote="auto") as url, ask(url, SUM) as reply:
         assert reply.read().endswith(b"[DONE]\n\n")
     assert [request.get("stream") for request in upstream.requests[:2]] == [True, True]
 

@@ -53,8 +53,11 @@ def test_a_response_format_is_voted_on_and_the_reply_is_a_normal_completion(form
     city, code = told["fields"]["/city"], told["fields"]["/zip"]
     assert (city["value"], city["votes"], city["share"]) == ("Bern", 3, 0.75)
     assert (code["value"], code["votes"], code["share"]) == (3011, 4, 1.0)
-    assert 0 < city["confidence"] < code["confidence"] <= 1 and 0 < city["certainty"] < code["certainty"] <= 1
-    assert told["confidence"] == city["confidence"], "it is as sure as its least sure field"
+    assert (
+        0 < city["same_as_full_vote"] < code["same_as_full_vote"] <= 1
+        and 0 < city["certainty"] < code["certainty"] <= 1
+    )
+    assert told["same_as_full_vote"] == city["same_as_full_vote"], "it is as sure as its least sure field"
 
 
 def test_what_comes_back_was_said() -> None:
@@ -83,11 +86,14 @@ def test_one_of_the_responses_comes_as_it_came() -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_scout_that_is_an_object_is_voted_on(streamed: bool) -> None:
-    body = ASK | {"messages": [{"role": "user", "content": "Extract the address: 3011 Bern, Rathausgasse 1."}]}
-    values = [place("Bern", note="a"), place("Bern", note="b")]
+    body = ASK | {
+        "messages": [{"role": "user", "content": "Extract it: 3011 Bern, Rathausgasse 1."}],
+        "response_format": ANY,
+    }
+    values = [place("Bern", note=1), place("Bern", note=2)]
     reply, _ = answered(
         say(*values),
-        body | {"stream": streamed, "suffice": {"ignore": ["/note"]}},
+        body | {"response_format": ANY, "stream": streamed, "suffice": {"ignore": ["/note"]}},
         streams=True,
         vote="auto",
         controller="sc:draws=5",
@@ -95,7 +101,7 @@ def test_a_scout_that_is_an_object_is_voted_on(streamed: bool) -> None:
     told = reply.json() if not streamed else last_told(reply.text)
     assert told["suffice"]["samples"] == 5
     assert {"/city", "/zip"} <= set(told["suffice"]["fields"])
-    assert told["suffice"]["fields"]["/note"]["confidence"] is None, "what the client ignores, is"
+    assert told["suffice"]["fields"]["/note"]["same_as_full_vote"] is None, "what the client ignores, is"
 
 
 def last_told(stream: str) -> dict[str, Any]:
@@ -120,7 +126,12 @@ def test_fields_are_compared_as_the_client_says() -> None:
         place("Wil", 9, note=""),
     ]
     wish = {"compare": {"/city": "loose"}, "ignore": ["/note"]}
-    told = voted([*values, place("ST. GALLEN")], {"response_format": ANY, "suffice": wish}, controller="sc:draws=5")
+    told = voted(
+        [*values, place("ST. GALLEN")],
+        {"response_format": ANY, "suffice": wish},
+        controller="sc:draws=5",
+        vote="always",
+    )
     assert told["suffice"]["fields"]["/city"]["votes"] == 3 and told["value"]["city"].casefold().startswith("st")
     told = voted([*values, place("ST. GALLEN")], {"response_format": ANY}, controller="sc:draws=5", vote="always")
     assert told["value"]["city"] == "Wil"
@@ -144,10 +155,10 @@ def test_free_text_does_not_hold_up_the_vote() -> None:
             for draw in range(request.get("n", 1))
         ]
 
-    told = answered(script, ASK | {"response_format": ANY}, vote="auto").reply.json()["suffice"]
+    told = answered(script, ASK | {"response_format": ANY}).reply.json()["suffice"]
     assert told["stop_reason"] == "controller" and told["samples"] < 10
-    assert told["fields"]["/why"]["confidence"] is None and told["fields"]["/city"]["confidence"] > 0.9
-    assert told["confidence"] > 0.9
+    assert told["fields"]["/why"]["same_as_full_vote"] is None and told["fields"]["/city"]["same_as_full_vote"] > 0.9
+    assert told["same_as_full_vote"] > 0.9
 
 
 def test_never_an_object_that_breaks_its_schema() -> None:
@@ -241,7 +252,7 @@ HOSTILE = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_json_has_no_vote_and_alone_it_is_no_answer(text: str) -> None:
     good = json.dumps(place("Bern"))
-    told = voted([text, good], {"response_format": FITTING}, controller="sc:draws=4")
+    told = voted([text, good], {"response_format": FITTING}, controller="sc:draws=4", vote="always")
     assert told["value"] == place("Bern")
     assert sum(told["suffice"]["votes"].values()) == 2 and told["suffice"]["samples"] == 4
     reply, upstream = answered(say(text), ASK | {"response_format": ANY}, vote="auto")
@@ -255,7 +266,7 @@ def test_made_up_data_goes_back_as_it_came() -> None:
     ]
     reply, upstream = answered(say(*people), ASK | {"response_format": ANY}, vote="auto")
     assert "suffice" not in reply.json() and json.loads(reply.json()["choices"][0]["message"]["content"]) == people[0]
-    assert sum(request.get("n", 1) for request in upstream.requests) == 4
+    assert len(upstream.requests) == 1
 
 
 @pytest.mark.parametrize("depth", [500, 100_000])
@@ -274,4 +285,4 @@ def test_a_stream_tells_how_the_fields_stand() -> None:
     ).reply.text
     moments = [json.loads(line[10:]) for line in text.splitlines() if line.startswith(": suffice ")]
     assert moments[-1]["fields"] == {"/city": {'"Bern"': 3, '"Thun"': 1}, "/zip": {"3011": 4}}
-    assert moments[-1]["confidence"] == pytest.approx(last_told(text)["suffice"]["confidence"])
+    assert moments[-1]["same_as_full_vote"] == pytest.approx(last_told(text)["suffice"]["same_as_full_vote"])

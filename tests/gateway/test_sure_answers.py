@@ -17,8 +17,7 @@ from helpers.serving import serving
 
 from suffice import OptionError, calibrate
 from suffice.gateway import Settings
-from suffice.gateway.votes import learning
-from suffice.gateway.votes import right as assurance
+from suffice.gateway.operations import feedback, state
 from suffice.testing import FakeServer, Reply, completion, message, response
 
 
@@ -31,7 +30,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learning, "SYNC_SECONDS", 0.05)
+    for module in (state, feedback):
+        monkeypatch.setattr(module, "SYNC_SECONDS", 0.05)
 
 
 def divided(request: dict[str, Any], number: int) -> list[str]:
@@ -270,8 +270,8 @@ def test_a_model_that_becomes_wrong_breaks_the_promise_and_is_sure_of_nothing_un
 def test_files_of_replies_stay_short(
     file: str, upstream: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assurance, "BUCKETS", 1)
-    monkeypatch.setattr(assurance, "EACH", 3)
+    monkeypatch.setattr(feedback, "BUCKETS", 1)
+    monkeypatch.setattr(feedback, "EACH", 3)
     with gateway(upstream, right=file, state=str(tmp_path)) as url:
         replies = [post(url, ASK) for _ in range(5)]
         say(url, replies[-1], right=True)

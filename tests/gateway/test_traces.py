@@ -23,7 +23,7 @@ from suffice.testing import FakeServer, Reply
 TRACE, CLIENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 SENT = {"traceparent": f"00-{TRACE}-{CLIENT}-01", "tracestate": "vendor=1", "baggage": "tenant=7"}
 POEM = {"model": "fake", "messages": [{"role": "user", "content": "Write a poem about the sea."}]}
-UNSURE = {"model": "fake", "messages": [{"role": "user", "content": "And the last one?"}]}
+UNSURE = {"model": "fake", "messages": [{"role": "user", "content": "What is 6 * 7?"}]}
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Ordinary traffic before the gateway as it comes: what has no answer costs one sample, what has one is voted on."""
+"""Ordinary traffic at first sight: what has no answer costs one sample, and what shows that it has one is voted on."""
 
 import json
 import random
@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from helpers.corpus import PRINCIPLES, Kind, kinds
-from helpers.gateways import gateway
+from helpers.gateways import AT_FIRST_SIGHT, gateway
 
 from suffice.testing import FakeServer, Reply, completion
 
@@ -34,7 +34,7 @@ class Upstream:
 @pytest.fixture(scope="module")
 def traffic() -> Iterator[tuple[str, Upstream]]:
     script = Upstream()
-    with FakeServer(script, remember=False) as server, gateway(server, vote="auto") as url:
+    with FakeServer(script, remember=False) as server, gateway(server, **AT_FIRST_SIGHT) as url:
         yield f"{url}/v1/chat/completions", script
 
 
@@ -51,15 +51,22 @@ def test_what_has_no_answer_costs_little_and_comes_back_as_it_was_said(traffic: 
             reply = ask(url, kind)
             samples.append(sum(len(json.loads(said)["choices"]) for said in upstream.said))
             exact.append(reply.content == upstream.said[0])
-    assert sum(samples) / len(samples) <= 1.9
-    assert sum(exact) / len(exact) >= 0.97
+    assert sum(samples) / len(samples) <= 1.15
+    assert sum(exact) / len(exact) >= 0.99
 
 
-def test_what_has_one_answer_elects_it(traffic: tuple[str, Upstream]) -> None:
-    url, _ = traffic
-    right = []
+def test_what_shows_that_it_has_one_answer_elects_it_and_the_rest_is_passed_on(traffic: tuple[str, Upstream]) -> None:
+    url, upstream = traffic
+    right, passed_on = [], 0
     for kind in ANSWERS:
         for _ in range(RUNS):
-            text = ask(url, kind).json()["choices"][0]["message"]["content"]
-            right.append(dict(kind.responses)[text] == kind.answer)
-    assert sum(right) / len(right) >= 0.9, "of single responses 0.81 are"
+            upstream.said.clear()
+            reply = ask(url, kind)
+            told = reply.json()
+            if "suffice" in told:
+                right.append(dict(kind.responses)[told["choices"][0]["message"]["content"]] == kind.answer)
+            else:
+                assert [reply.content] == upstream.said
+                passed_on += 1
+    assert sum(right) / len(right) >= 0.95, "of single responses 0.81 are"
+    assert len(right) >= 0.3 * (len(right) + passed_on)

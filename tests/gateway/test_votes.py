@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
+from itertools import cycle, islice
 from typing import Any
 
 import httpx
@@ -34,10 +36,10 @@ def test_the_official_client_gets_a_normal_completion() -> None:
     told = reply.model_dump()["suffice"]
     assert (told["answer"], told["votes"], told["samples"], told["rounds"]) == ("42", {"42": 6, "7": 1}, 8, 2)
     assert (told["stop_reason"], told["samples_saved"]) == ("controller", 24)
-    assert 0.9 < told["confidence"] < 1
+    assert 0.9 < told["same_as_full_vote"] < 1 and "confidence" not in told
     assert (raw.headers["x-suffice-samples"], raw.headers["x-suffice-rounds"]) == ("8", "2")
     assert raw.headers["x-suffice-stop-reason"] == "controller"
-    assert float(raw.headers["x-suffice-confidence"]) == pytest.approx(told["confidence"], abs=1e-4)
+    assert float(raw.headers["x-suffice-same-as-full-vote"]) == pytest.approx(told["same_as_full_vote"], abs=1e-4)
     expected = ASK | {"temperature": 0.3, "max_tokens": 99, "top_k": 5, "odd": [1], "n": 4}
     assert upstream.requests == [expected, expected]
     assert upstream.headers[0]["authorization"] == "Bearer none", "the client's key stays here"
@@ -71,7 +73,9 @@ def test_the_async_client_streams() -> None:
     assert [chunk.choices[0].delta.role for chunk in chunks[:1]] == ["assistant"]
     assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices] == [None, None, "stop"]
     assert chunks[-1].usage.completion_tokens == 40 and not chunks[-1].choices
-    assert "stream" not in upstream.requests[0] and "stream_options" not in upstream.requests[0]
+    first, rest = sorted(upstream.requests, key=lambda request: request.get("n", 1))
+    assert (first["stream"], first["stream_options"]) == (True, {"include_usage": True}), "it may think"
+    assert rest["n"] == 3 and "stream" not in rest and "stream_options" not in rest
 
 
 def test_a_stream_has_heartbeats_and_standings_while_rounds_run() -> None:
@@ -115,11 +119,12 @@ def test_a_named_extractor_makes_a_vote_of_json_answers() -> None:
     assert reply["suffice"]["answer"] == "5" and upstream.requests[0]["response_format"] == {"type": "json_object"}
 
 
-def tool_reply(request: dict[str, Any], arguments: list[str | None]) -> Reply:
-    body = completion(["x"] * len(arguments), finish_reason="tool_calls")
-    for choice, given in zip(body["choices"], arguments, strict=True):
+def tool_reply(request: dict[str, Any], arguments: Iterator[tuple[int, str | None]]) -> Reply:
+    drawn = list(islice(arguments, request.get("n", 1)))
+    body = completion(["x"] * len(drawn), finish_reason="tool_calls")
+    for choice, (number, given) in zip(body["choices"], drawn, strict=True):
         function = {"name": "book", "arguments": given}
-        call = {"id": f"call_{choice['index']}", "type": "function", "function": function}
+        call = {"id": f"call_{number}", "type": "function", "function": function}
         said = {"content": None, "tool_calls": [call]} if given else {"content": "I would rather talk."}
         choice["message"] = {"role": "assistant", **said}
     return Reply(body)
@@ -129,7 +134,8 @@ def tool_reply(request: dict[str, Any], arguments: list[str | None]) -> Reply:
 def test_agents_vote_on_tool_calls(streamed: bool) -> None:
     arguments = ['{"to": "Rome", "why": "a"}', '{"to":"Oslo","why":"b"}', '{"why": "c", "to": "Oslo"}', None]
     tools: Any = [{"type": "function", "function": {"name": "book", "parameters": {}}}]
-    upstream = FakeServer(lambda request, number: tool_reply(request, arguments))
+    waiting = cycle(enumerate(arguments))
+    upstream = FakeServer(lambda request, number: tool_reply(request, waiting))
     with (
         upstream,
         gateway(upstream, controller="sc:draws=4") as url,
@@ -187,7 +193,8 @@ def test_a_client_that_hangs_up_cancels_its_draws(streamed: bool) -> None:
 def test_to_call_no_tool_can_win() -> None:
     arguments = [None] * 7 + ["{}"]
     tools = [{"type": "function", "function": {"name": "book"}}]
-    upstream = FakeServer(lambda request, number: tool_reply(request, arguments))
+    waiting = cycle(enumerate(arguments))
+    upstream = FakeServer(lambda request, number: tool_reply(request, waiting))
     with upstream, gateway(upstream, controller="sc:draws=8") as url:
         reply = post(url, ASK | {"tools": tools, "suffice": {"answer": "tool"}}).json()
     assert reply["suffice"]["answer"] == "no tool call" and "tool_calls" not in reply["choices"][0]["message"]

@@ -31,6 +31,10 @@ BODIES: dict[str, dict[str, Any]] = {
 """The same request in each dialect, by its path."""
 
 
+AT_FIRST_SIGHT: dict[str, Any] = {"vote": "auto", "controller": Settings().controller, "learn_share": 0.0}
+"""The settings of a gateway as it is by default, before its traffic has taught it anything."""
+
+
 def always(request: dict[str, Any], number: int) -> str:
     return r"So it is \boxed{42}."
 
@@ -76,8 +80,8 @@ class Prompt(uvicorn.Server):
 
 @contextmanager
 def gateway(upstream: FakeServer | str | list[Any], **settings: Any) -> Iterator[str]:
-    """The base URL of a gateway that runs in a thread; it votes always, and has all patience, unless told otherwise."""
-    settings = {"vote": "always", "patience": 0.0, **settings}
+    """The base URL of a gateway in a thread; it votes always, by the plan, with all patience, unless told otherwise."""
+    settings = {"vote": "always", "controller": "plan", "patience": 0.0, **settings}
     url = upstream.base_url if isinstance(upstream, FakeServer) else upstream
     port = free_port()
     with running(Gateway(Settings(upstream=url, port=port, **settings)).app, port) as running_at:

@@ -91,7 +91,7 @@ def test_prices_decide_on_rounds_and_on_extra_draws() -> None:
     both = suffice.Costs(2, 500, 5, 0.01, 1)
     plan = suffice.get_controller(priced({}, both)["controller"])
     assert isinstance(plan, suffice.Plan) and plan.penalty_draw == both.penalties.draw
-    serving = Settings(flow="auto", value_of_a_second=0.01, seconds_per_round=5.0).sampling
+    serving = Settings(flow="auto", controller="plan", value_of_a_second=0.01, seconds_per_round=5.0).sampling
     assert serving.voting.flow == suffice.Flow("auto", 8) and "penalty_round=0.1" in str(serving.controller)
     for settings, costs, words in (
         ({"controller": "asc"}, dear, "needs the controller plan"),

@@ -68,15 +68,18 @@ def test_what_is_no_question_to_vote_on_is_asked_once(tmp_path: Path) -> None:
 POEM = " ".join(["Roses are red and violets are blue, and so on."] * 12)
 
 
-@pytest.mark.parametrize(("content", "hold"), [("Write a poem about the sea.", 60.0), ("Tell me of Rome.", 0.2)])
-def test_what_nobody_votes_on_streams_from_the_first_voter(content: str, hold: float, tmp_path: Path) -> None:
+def test_what_nobody_votes_on_streams_from_the_first_voter(tmp_path: Path) -> None:
     slow = Reply(completion([POEM]), delay=2.0)
     with FakeServer(lambda request, number: slow, streams=True) as small, FakeServer(sure) as large:
         path = panel_file(tmp_path, small=small.base_url, large=large.base_url)
         path.write_text(path.read_text().replace("price = 1", 'price = 1\nsystem = "Be brief."'))
-        with gateway([], panel=str(path), vote="auto", hold_seconds=hold) as url:
+        with gateway([], panel=str(path), vote="auto") as url:
             begun = time.monotonic()
-            stream = {"json": asked(content=content, stream=True), "trust_env": False, "timeout": 30}
+            stream = {
+                "json": asked(content="Write a poem about the sea.", stream=True),
+                "trust_env": False,
+                "timeout": 30,
+            }
             with httpx.stream("POST", f"{url}/v1/chat/completions", **stream) as reply:  # type: ignore[arg-type]
                 pieces = reply.iter_text()
                 first = next(piece for piece in pieces if "Roses" in piece)
@@ -92,7 +95,7 @@ def test_the_vote_goes_on_from_the_first_voters_draw(tmp_path: Path) -> None:
     with FakeServer(saying(cycle([7, 8]))) as small, FakeServer(sure) as large:
         path = panel_file(tmp_path, small=small.base_url, large=large.base_url)
         with gateway([], panel=str(path), vote="auto") as url:
-            told = post(url, asked(content="Tell me of Rome.")).json()["suffice"]
+            told = post(url, asked()).json()["suffice"]
     assert told["by_voter"] == {"small": {"7": 1, "8": 1}, "large": {"42": 2}} and told["draws"] == [1, 1, 1, 1]
     assert len(small.requests) == 2
 

@@ -7,17 +7,21 @@ r"""Extractors: from the text of a response to its final answer as it was writte
 import re
 
 from suffice.answers.extractor import Extractor, Read, TextExtractor, register_extractor
-from suffice.answers.fields import read_json
 from suffice.answers.forms import chosen_letter
 from suffice.answers.prose import NUMBER, boxed, plain_number, unfenced, unmarked
 from suffice.answers.structure import Structure, spelled
 from suffice.errors import OptionError
+from suffice.json_values import read_json
 from suffice.killable import SEARCHER
 from suffice.response import Response
 
 _TAIL = 20_000  # characters that are searched, at the end
-
 _MOST_STATEMENTS = 50
+_REFUSAL = re.compile(
+    r"\W*(?:I\b|Sorry|Unfortunately|Ich\b|Leider|Je\b|Désolé|Lo siento|No (?:puedo|sé)\b|Mi dispiace|Desculp|Извините|"
+    r"К сожалению|抱歉|对不起|我无法|我不|申し訳|すみません|죄송|عذرا|माफ़)",
+    re.IGNORECASE,
+)
 
 _SAYS = re.compile(r"(?:answer|choice|option)\b[^.\n:=]{0,60}?(?:\bis\b|\bwas\b|\bbe\b|:|=)|####", re.IGNORECASE)
 _MATHS = re.compile(r"[\s*:]*\$\$?([^$\n]{1,200})\$|[\s*:]*\\\(([^\n]{1,200}?)\\\)")
@@ -76,6 +80,11 @@ def stated(text: str) -> str | None:
     return _said(text, _letter_at, _formula_at, _number_at) or choice(text) or number(text)
 
 
+def refuses(text: str) -> bool:
+    """Whether a text begins as replies without an answer do."""
+    return _REFUSAL.match(text) is not None
+
+
 def line(text: str) -> str | None:
     """The last line that is not empty."""
     return next((one.strip() for one in reversed(text.split("\n")) if one.strip()), None)
@@ -130,5 +139,4 @@ class AskExtractor(Extractor):
     follow_up = "Now give your final answer alone, as short as it can be said, with no explanation."
 
     def extract(self, response: Response) -> str | None:
-        """The whole of what was said then."""
         return unfenced(response.final) or None if response.final else None

@@ -33,17 +33,12 @@ Kind = Literal["slot", "option", "short", "conclusion", "boxed", "schema", "tool
 class Evidence:
     """An answer as it was written, and what shows that it is one.
 
-    >>> Evidence("7", "boxed", certain=True).answer
+    >>> Evidence("7", "boxed").answer
     '7'
     """
 
     answer: str
     kind: Kind
-    certain: bool = False
-    """Whether the request shows that there is one answer, so that a hard question is voted on to its end.
-
-    Where it does not, two draws must agree before a vote goes on.
-    """
 
 
 FEW_TOKENS = 16  # a client that allows no more cuts responses itself: they are whole
@@ -61,75 +56,62 @@ class Extractor(ABC):
     '4'
     """
 
-    exact: bool = False
-    """Whether two answers agree only where they are the same to the letter."""
-    quick: bool = False
-    """Whether it is sure to take no time to speak of; live, one that may is left to a thread."""
-    reads_tools: bool = False
-    """Whether tool calls are what it reads, and not the text."""
-    follow_up: str | None = None
-    """What the model is asked after each response, so that it gives its answer alone, as `final` of the response."""
-    kind: Kind = "asked"
-    """What shows its answers."""
-    takes_cut: bool = False
-    """Whether a response that was cut off is whole: the client cut it itself."""
+    exact: bool = False  # answers agree only where they are the same to the letter
+    quick: bool = False  # reads in no time to speak of: live, others are left to a thread
+    reads_tools: bool = False  # tool calls, and not the text
+    follow_up: str | None = None  # asked after each response, whose `final` the reply is
+    kind: Kind = "asked"  # of its evidence
+    takes_cut: bool = False  # the client cuts responses itself: they are whole
 
     @property
     def structure(self) -> "Structure | None":
-        """What reads its answers' fields, which are voted on one by one; None where they have none."""
+        """Reader of fields that are voted on one by one, if answers have any."""
         return None
 
     def comparing(self, compare: Mapping[str, str]) -> "Extractor":
-        """The same, with fields compared like this; itself where answers have none."""
+        """Compare fields like this, if answers have any."""
         return self
 
     def for_scout(self, scout: Response) -> "Extractor | None":
-        """The one with which to vote after a first response like this; None where there is nothing to vote on."""
+        """Return the extractor of the vote after this first response; None where there is nothing to vote on."""
         return self if self.extract(scout) is not None else None
 
     def for_request(
         self, messages: Sequence[Mapping[str, Any]], *, asked: bool = True, most_tokens: int | None = None
     ) -> "Extractor":
-        """The one that reads responses to these messages; `asked` where somebody asked for a vote on them.
-
-        `most_tokens` is how long the request allows a response to be, if it says so.
-        """
+        """Return the reader of responses to these messages; `asked` means that a client asked for a vote."""
         known = copy(self)
         known.takes_cut = most_tokens is not None and most_tokens <= FEW_TOKENS
         return known
 
     def wants_answer(self, messages: Sequence[Mapping[str, Any]]) -> bool | None:
-        """Whether these messages ask for one answer: surely, surely not, or None where a response will show."""
+        """Whether these messages name an answer; None where a response will show."""
         return None
 
-    def is_hopeless(self, begun: str) -> bool:
-        """Whether a response that has begun like this can have no answer any more."""
-        return False
-
     def keys(self) -> Keys:
-        """What tells which answers to one question are the same; another equality is another `Keys`."""
+        """Return a new question's equality of answers."""
         return Keys(self.exact)
 
     def ignoring(self, names: Iterable[str]) -> "Extractor":
-        """The same, leaving parts of the answer with these names out; itself where answers have no parts."""
+        """Leave parts of the answer with these names out, if it has any."""
         return self
 
     @abstractmethod
     def extract(self, response: Response) -> str | None:
-        """The answer as it was written."""
+        """Return the answer as it was written."""
 
     def evidence(self, response: Response) -> Evidence | None:
-        """The answer with what shows it; it is certain that there is one where somebody named it."""
+        """The answer with what shows it."""
         found = self.extract(response)
-        return None if found is None else Evidence(found, self.kind, certain=True)
+        return None if found is None else Evidence(found, self.kind)
 
     def whole(self, response: Response) -> str | None:
-        """What a response says, if it was not cut off, or only by the client."""
+        """Return a response's text, unless it was cut off by another than the client."""
         cut = response.finish_reason == "length" and self.takes_cut
         return response.said if response.is_complete or cut else None
 
     def __call__(self, text: str) -> str | None:
-        """The answer in a text, as if a response had been just that."""
+        """Return the answer in a text."""
         return self.extract(Response(text))
 
 
@@ -149,7 +131,6 @@ class TextExtractor(Extractor):
         return f"{type(self).__name__}({getattr(self._read, '__name__', self._read)})"
 
     def extract(self, response: Response) -> str | None:
-        """What the function finds in a response that is complete."""
         text = self.whole(response)
         found = self._read(text) if text else None
         return None if found is None else str(found)

@@ -5,32 +5,40 @@ A slot is a pair of delimiters with a placeholder between them, by shape alone, 
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from suffice.answers.prose import in_bold, sentences, unmarked
-from suffice.answers.words import WORDS, folded, is_mark, is_unspaced, within
+from suffice.answers.prose import in_bold, sentences, unmarked, without_asides
+from suffice.answers.words import ANSWER, NO, ONLY, OR, VERDICT, YES, folded, is_mark, is_unspaced, within
 
-_PLACE = (
-    r"\w+(?:\|\w+)+|<[^<>\n]{1,60}>|\[[^\[\]\n]{1,60}\]|\{[^{}\n]{0,60}\}|\(\w[^()\n]{0,60}\)|\.{3}|…|_{2,}|\b[XYNZ]\b"
+_PLACE = (  # what stands for something to be filled in
+    r"\w+(?:\|\w+)+|<[^<>\n]{1,60}>|\[[^\[\]\n]{1,60}\]|\{[^{}\n;]{0,60}\}|\(\w[^()\n]{0,60}\)|\.{3}|…|_{2,}|\b[XYNZ]\b"
 )
-"""What stands for something to be filled in."""
-_PAIR = re.compile(r"(\[\[|<<|\{\{|【)([^\[\]<>{}【】\n]{0,60})(\]\]|>>|\}\}|】)")
-_TAG = re.compile(r"<([^\W\d][\w-]{0,30})>(?:\s*(.{0,60}?)\s*</\1>)?", re.DOTALL)
+_TAKEN = "\0"  # stands for a place that was found
+_PAIR = re.compile(r"(?P<open>\[\[|<<|【)(?P<place>[^\[\]<>【】\n]{0,60})(?P<close>\]\]|>>|】)")
+_TAGS = re.compile(
+    r"(?P<open><(?P<tag>[^\W\d][\w-]{0,30})>)\s*(?P<place>\.{3}|[^.!?。！？।\n]{0,60}?)\s*(?P<close></(?P=tag)>)"
+)
 _QUOTED = re.compile(
-    rf"(?:[\"“„‘`«「『]|(?<!\w)')\s*(?P<open>[^\"“”'‘’`«»「」『』\n]{{2,40}}?)\s*(?P<loud>(?!))?"
-    rf"(?P<place>{_PLACE}|(?<=[:=：])\s*[^\"“”`«»「」『』\n:=：]{{0,30}}?)\s*"
-    r"[^\w\"”'’`»」』\n]{0,3}[\"”'’`»」』]"
+    r"(?:(?<![A-Za-z0-9.!?])[\"`]|[“„«「『]|(?P<single>(?<!\w)'|‘))[ \t]*"
+    r"(?P<open>(?![,;.:)])[^\"“”'‘’`«»「」『』\[\]{}\n\0]{2,40}?)\s*"
+    rf"(?P<place>{_PLACE}|(?<=[:=：])\s*[^\"“”`«»「」『』\n:=：%;\\\0]{{0,30}}?)\s*[^\w\"”'’`»」』\n\0]{{0,3}}"
+    r"(?(single)['’]|[\"”“`»」』])"
+)
+_LOUD = re.compile(
+    r"(?<![\w\"])(?P<open>[A-Z][A-Z_]{2,20}(?: [A-Z_]{3,20})?\s?[:=]|#{4}|[^\W\d_]{2,20}=(?=[XYNZ]\b|<))"
+    rf"(?: ?(?P<place>{_PLACE})|(?=\s|\w|$|[(\"'`.,])(?!\s?\0))"
 )
 _LINE = re.compile(
-    r"^[ \t>*•-]*(?P<open>[^\W\d_][^\n:=：<>\[\]{}\"“”„‘’'`«»「」.?!。？！]{0,30}?\s*[:：])[ \t*]*"
-    rf"(?P<place>{_PLACE})[^\w\n]*$"
-    r"|(?<![\w\"])(?P<loud>[A-Z][A-Z_]{2,20}(?: [A-Z_]{3,20})?\s?[:=]|#{4}|[^\W\d_]{2,20}=(?=[XYNZ]\b|<))"
-    r"(?=\s|\w|$|[<\[{(\"'`.,])",
+    r"^[ \t>*•-]*(?P<open>[^\W\d_][^\n:=：<>()\[\]{}\"“”„‘’'`«»「」.?!。？！\0]{0,30}?\s*[:：])[ \t*]*"
+    rf"(?P<place>{_PLACE})[^\w\n]*$",
     re.MULTILINE,
 )
+_TAG = re.compile(r"(?P<open><(?P<tag>[^\W\d][\w-]{0,30})>)(?![\s\S]*</(?P=tag)>)")
+_MATERIAL = re.compile(r"<([^\W\d][\w-]*)>\n.*?\n</\1>", re.DOTALL)
+_HEADED = re.compile(r"\[\[ ## (\w+) ## \]\]")  # as of DSPy
 _LONGEST = 200
 
 
@@ -41,13 +49,12 @@ class Slot:
     open: str
     close: str = ""
     placeholders: frozenset[str] = frozenset()  # what the request has there, which is no answer
-    sure: bool = True  # else it may be a mere label
 
     @property
     def is_answer(self) -> bool:
         """Whether it, or what stands in it, is called what answers are called."""
         names = (folded(self.open), *self.placeholders)
-        return self.open == "####" or any(map(WORDS["answers"].occur_in, names))
+        return self.open == "####" or any(map(ANSWER.occur_in, names))
 
     def read(self, text: str) -> str | None:
         """Return what the last such place holds; a mere placeholder is an empty text.
@@ -57,7 +64,7 @@ class Slot:
         ('8', '', '7')
         """
         found: list[str] = self._pattern.findall(text)
-        said = [unmarked(one).strip("<> \n") for one in reversed(found)]
+        said = [unmarked(_TAGS.sub(r"\g<place>", one)).strip("<> \n") for one in reversed(found)]
         told = [one for one in said if one and folded(one) not in self.placeholders]
         return told[0] if told else "" if said else None
 
@@ -72,32 +79,43 @@ class Slot:
         return re.compile(rf"{bounded}{mark}[*_`\s]*([^\n]{{1,{_LONGEST}}})", re.IGNORECASE)
 
 
-def slots_in(told: str, asked: str) -> tuple[Slot, ...]:
-    """Return the slots of a request, likeliest first."""
-    said = f"{told}\n{asked}"
-    shapes = [(one[1], one[3], one[2], True) for one in _PAIR.finditer(said)]
-    for tag in _TAG.finditer(said):
-        if tag[2] is not None or f"</{tag[1]}>" not in said:  # else what is in it there is a document
-            shapes.append((f"<{tag[1]}>", f"</{tag[1]}>", tag[2] or "", True))
-    for line in [*_QUOTED.finditer(said), *_LINE.finditer(said)]:
-        opens = (line["open"] or line["loud"]).strip(" *")
-        place = line["place"] or ""
-        named = opens.strip(" :=：,{") and (opens[-1] in ":=：#" or len(opens.split()) > 1) and opens != "JSON:"
-        if named and not place.startswith(('{"', "{'")):
-            filled = line["open"] is None and opens[-1] == ":" and said[line.end() :].lstrip(" ")[:1].isalnum()
-            shapes.append((opens, "", place, not filled))
-    found: dict[tuple[str, str], list[tuple[str, bool]]] = {}
-    for opens, closes, place, sure in shapes:
-        labelled = any(f"{label}{opens}" in said or f"{label} {opens}" in said for label, *_ in shapes)
-        if not (labelled and opens[0] == "<"):  # "FINAL: <number>" is one slot
-            found.setdefault((opens, closes), []).append((place, sure))
-    slots = [
-        Slot(*ends, _placeholders(place for place, _ in shown_), any(sure for _, sure in shown_))
-        for ends, shown_ in found.items()
-    ]
-    if sum(slot.sure for slot in slots) > 1:  # a form has many places, and its answer where they are called so
-        slots = [replace(slot, sure=slot.sure and slot.is_answer) for slot in slots]
-    return tuple(sorted(slots[::-1], key=lambda slot: not (slot.close or slot.is_answer)))  # noqa: C415
+def slots_in(said: str) -> list[Slot]:
+    """Return the places that are shown for something to be filled in; of two, that of the answer."""
+    found: dict[tuple[str, str], list[str]] = {}
+
+    def take(shown: re.Match[str]) -> str:
+        groups = shown.groupdict()
+        close = groups.get("close") or (f"</{groups['tag']}>" if "tag" in groups else "")
+        ends, place = (shown["open"].strip(" *"), close), groups.get("place") or ""
+        if not _is_slot(shown, ends[0], place):
+            return shown[0]
+        is_example = shown.re is _LOUD and ends[0][-1] == ":" and shown.string[shown.end() :].lstrip(" ")[:1].isalnum()
+        if ends in found or not is_example:
+            found.setdefault(ends, []).append(place)
+        return _TAKEN
+
+    if fields := [one for one in _HEADED.findall(said) if one != "completed"]:
+        heading = Slot(f"[[ ## {fields[-1]} ## ]]", "[[ ##")
+        return [heading] if heading.is_answer else [heading, heading]
+    said = _MATERIAL.sub(lambda block: block[0] if ANSWER.occur_in(folded(block[1])) else "\n", said)
+    for shape in (_PAIR, _TAGS, _QUOTED, _LOUD, _LINE, _TAG):  # of what one takes, the next see nothing
+        said = shape.sub(take, said)
+    slots = [Slot(*ends, _placeholders(shown)) for ends, shown in found.items()]
+    return slots[-1:] if len(slots) == 2 and slots[-1].is_answer else slots  # the other has the grounds
+
+
+def _is_slot(shown: re.Match[str], opens: str, place: str) -> bool:
+    """Whether what looks like a label is one."""
+    shape = shown.re
+    if shape in (_PAIR, _TAGS, _TAG):
+        is_alone = len({*re.findall(r"<\w[^<>]*>", shown.string)}) == 1
+        return shape is not _TAG or (is_alone and ANSWER.occur_in(folded(opens)))
+    if shape is _LOUD and not place and opens != "####" and not ANSWER.occur_in(folded(opens)):
+        return False
+    if place in ("...", "…") and not ANSWER.occur_in(folded(opens)):
+        return False
+    is_label = opens[-1] in ":=：#" or (len(opens.split()) > 1 and place[:1] != "(")
+    return is_label and bool(opens.strip(" :=：,{")) and opens != "JSON:" and not place.startswith(('{"', "{'"))
 
 
 def _placeholders(inside: Iterable[str]) -> frozenset[str]:
@@ -108,110 +126,177 @@ def _placeholders(inside: Iterable[str]) -> frozenset[str]:
 
 
 _LISTED = re.compile(
-    r"(?:^|\n|(?<=\s))[ \t>*-]*\(?(?P<label>[A-Ja-j]|\d)[).:、．](?!\d)[ \t]*(?P<text>[^\n]{1,200}?)"
-    r"(?=[ \t]+\(?(?:[B-Jb-j]|\d)[).:、．][ \t]*\S|\n|$)"
+    r"(?:^|\n|(?<=\s))[ \t>*-]*\(?(?P<label>[A-Ta-t])[).:、．](?!\d)[ \t]*(?P<text>[^\n]{1,200}?)"
+    r"(?=[ \t]+\(?[B-Tb-t][).:、．][ \t]*\S|\n|$)"
 )
 _LETTERED = re.compile(r"^[ \t>*(]*([^\W\d_A-Za-z]|[①-⑨])[ \t]?[).:、．。\u3000][ \t]*([^\n]{1,200})$", re.M)
-"""The same with letters of other scripts."""
 _IN_QUOTES = re.compile(
     r"[\"“‘`«「『]([^\"“”‘’`«»「」『』\n]{1,30})[\"”’`»」』](?!\s*:)|(?<!\w)'([^'\n]{1,30})'(?![A-Za-z:])|\[\[([^\[\]\n]{1,20})\]\]"
 )
 _BETWEEN = re.compile(r"\s*[,;、，；]\s*|\s*\|\s*|(?<=\w)/(?=\w)| / ")
-_ENDS = re.compile(r"[:：;?!？。！()（）\[\]{}\n]|\.(?!\d)")
-_LETTER = re.compile(r"(?<![\w'’\\])[(（]?([A-J]|\d|[^\x00-\x7f])[)）]?(?![\w'’]|\.\d)")
-_NO_LETTER = re.compile(
-    r" (?!is (?:the|correct|right|best)\b|because|since|as\b)[^\W\d_A-Z]"
-    r"|\W{0,3}(?:is|was)? ?(?:not|incorrect|wrong|impossible|false|ruled|would|can't|cannot)\b"
+_LETTER = re.compile(
+    r"(?<![\w'’\\])[(（]?"
+    r"([B-HJ-T]|[AI](?! (?!is (?:the|right)|because|since|as\b)[a-z])|\d|[^\x00-\x7f](?! [^\W\d_]))[)）]?"
+    r"(?![\w'’]|\.\d| is (?:not|wrong|incorrect))"
 )
-"""What follows an article, and what denies an option."""
+"""A letter that is neither a word nor denied."""
 _AROUND = " \t\"'“”‘’`*[](){}<>.:;,"  # characters around a label
-_PAUSE = re.compile(r"[,.!:;，。、！：؛،।\n]|\s[–—-]\s|[–—]")
-_MOST_WORDS, _AFTER = 3, 3  # of a label, and after the last one
+_MOST_WORDS, _MOST_LABELS = 3, 20  # of a label, and labels
+_MOST_ORDER = 25  # words of an order with labels
 
 
-def lettered(asked: str, numbered: bool = True) -> dict[str, str]:
-    """Return options by their letters or numbers: "A) Mercury"."""
-    listed: dict[str, str] = {}
+def lettered(asked: str, at_end: bool = False) -> dict[str, str]:
+    """Return options by their letters: "A) Mercury"; `at_end` only those that end the text."""
+    lists = [listed := dict[str, str]()]
     for found in _LISTED.finditer(asked[:8000]):
         label = found["label"].upper()
-        if label.isdigit() and not numbered:
-            continue
-        if label in "A1":
-            listed = {}
-        if label == ("123456789" if "1" in listed or label == "1" else "ABCDEFGHIJ")[len(listed) : len(listed) + 1]:
+        if label == "A":  # a list may come after another, or before an "A:" left open
+            lists.append(listed := {})
+        if label == "ABCDEFGHIJKLMNOPQRST"[len(listed) : len(listed) + 1]:
             listed[label] = found["text"].strip(" .*;,")
-    listed = listed if len(listed) > 1 else {one: text.strip() for one, text in _LETTERED.findall(asked[:8000])}
+    listed = next((one for one in reversed(lists) if len(one) > 1), dict[str, str]()) or {
+        one: text.strip() for one, text in _LETTERED.findall(asked[:8000])
+    }
     tasks = any(text.endswith(("?", "？")) for text in listed.values())  # a list of questions leaves no choice
-    return listed if len(listed) > 1 and not tasks else {}
+    is_inside = at_end and not asked.rstrip(" .*;,").endswith(tuple(listed.values()))
+    return listed if len(listed) > 1 + at_end and not tasks and not is_inside else {}
 
 
-def labels(told: str) -> list[str]:
-    """Return the labels that instructions list."""
-    for sentence in sentences(told):
-        quoted = [(one or two or three).strip(" .:") for one, two, three in _IN_QUOTES.findall(sentence)]
-        quoted = [one for one in dict.fromkeys(quoted) if 0 < len(folded(one).split()) <= _MOST_WORDS]
-        listed = quoted if len(quoted) > 1 else _enumerated(unmarked(sentence))
-        if len(listed) > 1:
-            return listed
-    return []
-
-
-def offered(sentence: str) -> list[str]:
-    """Return labels that are quoted with "or" between them, or parted by strokes.
-
-    >>> offered("Dites si c'est « vrai », « faux » ou « non dit »."), offered("TRUE / FALSE / NOT GIVEN")
-    (['vrai', 'faux', 'non dit'], ['TRUE', 'FALSE', 'NOT GIVEN'])
-    """
-    quoted = list(_IN_QUOTES.finditer(sentence))
-    between = [sentence[one.end() : other.start()].strip(" ,、，/|") for one, other in pairwise(quoted)]
-    if any(between) and all(not one or WORDS["or"].are(one) for one in between):
-        return labels(sentence)
-    pieces = [one.strip(" .") for one in re.split(r" / | \| ", sentence)]
-    return [*dict.fromkeys(pieces)] if len(pieces) > 1 and all(len(one.split()) <= 2 for one in pieces) else []
-
-
-_BLOCK = re.compile(r"[:：]\s*\n((?:[^\n]+(?:\n|$)){2,12})")
-_DEFINED = re.compile(
-    r"[ \t>*•-]*[\"'`*“«]*([^\n:：–—<\[{(]{2,40}?)[\"'`*”»]*\s?(?:(?:[:：–—]| - )[ \t]*[^<\[{\s].*)?$"
+_EDIT = re.compile(
+    r"^(?:<{5,}|>{5,}|@@ |diff --git|--- a/|\+\+\+ b/|Thought:|Action:)"
+    r"|SEARCH/REPLACE|</?tool_call>|<function=|\bdiff\b|[\"“](?:SOURCES|thoughts?|args)[\"”]",
+    re.M,
 )
 
 
-def defined(told: str, bulleted: bool = False) -> list[str]:
-    """Return labels that are defined line by line after a colon, or bulleted.
+_BLANKS = re.compile(r"(?:^[^\n:：]{2,40}[:：][ \t]*(?:\n|\Z)){3}", re.M)
 
-    >>> defined("Choose one:\\n\\nfast - in a day\\nslow - in a week\\nother\\n\\nNote: be kind.")
-    ['fast', 'slow', 'other']
-    """
-    for block in _BLOCK.findall(told):
-        lines = [line for line in block.strip("\n").split("\n") if not bulleted or line.lstrip()[:1] in "-*•"]
-        found = [_DEFINED.match(line.replace(" - ", " – ")) for line in lines]
-        names = [line[1].strip() for line in found if line and len(line[1].split()) <= _MOST_WORDS]
-        told_of = sum(line is not None and len(line[0].strip()) > len(line[1]) + 6 for line in found)
-        if 1 < len(names) == len(lines) and (bulleted or told_of > max(len(lines) - 2, 1)):
-            return [*dict.fromkeys(names)]
+
+_CALL = re.compile(r"\b[a-z]+_[a-z_]+\([^()\n]*\)")  # as tools are listed
+
+
+def is_form(told: str, asked: str) -> bool:
+    """Whether it shows an edit of code, a call of a tool, the steps of an agent, or several labels left open."""
+    both = f"{told}\n{asked}"
+    return any(shape.search(both) for shape in (_EDIT, _BLANKS)) or len(set(_CALL.findall(both))) > 1
+
+
+def labels_in(frame: Sequence[str], told: str, asked: str) -> list[str]:
+    """Return the labels to choose from: quoted, between strokes, after a colon, or a line each."""
+    for sentence in frame:
+        shapes = (_between_quotes, _between_strokes, _in_brackets, _enumerated)
+        if listed := next(filter(None, (shape(sentence) for shape in shapes)), None):
+            return listed
+    return defined(told) or defined(asked, bulleted=True)
+
+
+def _between_quotes(sentence: str) -> list[str]:
+    """Return labels that are quoted with "or", a comma or a stroke between them."""
+    quoted = list(_IN_QUOTES.finditer(sentence))
+    between = [sentence[one.end() : other.start()].strip(" ,、，/|") for one, other in pairwise(quoted)]
+    names = [next(filter(None, one.groups())).strip(" .:") for one in quoted]
+    joined = (
+        len(quoted) > 1
+        and not sentence[: quoted[0].start()].endswith("{")
+        and all(not one or OR.are(folded(one)) for one in between)
+    )
+    return _labels(names) if joined else []
+
+
+_NAME = r"[^\W\d_][^\s/|()\[\]{}<>.,;:!?\"]*"
+_STROKES = re.compile(
+    rf"(?<![\w/.|])({_NAME}(?: {_NAME})?(?:(?: / | ?\| ?){_NAME}(?: {_NAME})?)+|{_NAME}(?:/{_NAME})+)(?!\.?[\w/(|])"
+)
+
+
+def _between_strokes(sentence: str) -> list[str]:
+    """Return labels between strokes: three, or two that are all there is in brackets, after a colon, or yes and no."""
+    for found in _STROKES.finditer(sentence):
+        names = _labels(re.split(r" ?/ ?|\|", found[1]))
+        before, after = sentence[: found.start()].rstrip(), sentence[found.end() :].strip()
+        said = folded(sentence)
+        asks = "," not in sentence or ANSWER.occur_in(said) or ONLY.occur_in(said) or sentence.endswith("?")
+        is_apart = asks and re.search(r"(?:^|\W)[(\[{<]$|[:：]$", before) and after[:1] in ")]}>.。" and len(after) < 3
+        apart = is_apart or (len(names) > 2 and not before and after in "?.")
+        if len(names) > 1 and (apart or _is_verdict(names)):
+            return names
     return []
+
+
+_BRACKETED = re.compile(r"(?<![\[{])(?<![\[{,]\s)[\[{]([^\[\](){}:\n]{3,200})[\]}](?!\s*[,\]}])")
+
+
+def _in_brackets(sentence: str) -> list[str]:
+    """Return three labels or more in square or curly brackets."""
+    for found in _BRACKETED.finditer(sentence):
+        names = _labels(_BETWEEN.split(_with_strokes(found[1])))
+        if len(names) > 2:
+            return names
+    return []
+
+
+_NO_OR = {" of ": " the ", " o ": " da "}  # Dutch or English; Spanish or Portuguese
+
+
+def _with_strokes(text: str) -> str:
+    said = folded(text)
+    for entry in sorted(OR.entries, key=len, reverse=True):
+        if _NO_OR.get(entry, "\n") not in said:
+            text = re.sub(re.escape(entry), " | ", text, flags=re.IGNORECASE)
+    return text
 
 
 def _enumerated(sentence: str) -> list[str]:
-    """Return short things in a list with "or", after a colon, or after "only"."""
-    joined, chooses = sentence, WORDS["only"].occur_in(folded(sentence)) or ":" in sentence or "：" in sentence
-    for table, mark in (("or", "|"), ("and", ",")):
-        for entry in WORDS[table].entries:
-            joined = re.sub(re.escape(entry), mark, joined, flags=re.IGNORECASE)
-    pieces = [one for one in _BETWEEN.split(joined) if one.strip()]
-    if len(pieces) < 2 or not (chooses or "|" in joined or "/" in joined):
-        return []
-    inside = [one.strip(_AROUND) for one in pieces[1:-1] if len(one.split()) <= _MOST_WORDS]
-    head, tail = _ENDS.split(pieces[-1].lstrip(" ([{"))[0], _ENDS.split(pieces[0])[-1]
-    most = max((len(one.split()) for one in inside), default=1)
-    after = max(len(head.split()) - most, 0)  # in many languages the verb follows
-    last = head if len(head.split()) <= max(most, 2) else " ".join(head.split()[:most]) if after <= _AFTER else ""
-    first = "" if WORDS["which"].open(folded(tail)) else " ".join(tail.split()[-min(most, len(last.split()) or 1) :])
-    if is_unspaced(last):
-        length = max(map(len, inside), default=len(last))
-        first, last = tail[-length:], last[:length]
-    bare = [one.strip(_AROUND) for one in (first, *inside, last)]
-    return [one for one in dict.fromkeys(bare) if folded(one).strip()]
+    """Return labels after a colon and what answers are called, or with "or" at the end of a short order."""
+    bare = _with_strokes(without_asides(unmarked(sentence)))
+    head, colon, listed = bare.replace("：", ":").rpartition(":")
+    said = folded(head)
+    if colon and (ANSWER.occur_in(said) or ONLY.occur_in(said) or (listed.isupper() and " | " in listed)):
+        names = _labels(_BETWEEN.split(listed.strip(" .。")))
+        if len(names) > 2 or (names and all(len(one.split()) == 1 for one in names)):
+            return names
+    *before, last = _BETWEEN.split((head or bare).rstrip(" .。!！?？"))
+    if before and len(before) < 4 and len(bare.split()) <= _MOST_ORDER:
+        first = before[0].split()[-1:] if not is_unspaced(last) else [before[0][-len(last) :]]
+        names = _labels([*first, *before[1:], last.split()[0] if last.split() else ""])
+        loud = [one for one in re.findall(r"\w+", bare) if one.isupper() and len(one) > 1]
+        is_asked = len(names) > 2 and " | " in (head or bare) and ANSWER.occur_in(folded(head or bare))
+        if is_asked or _is_verdict(names) or _is_verdict(names[:2]) or (names and names == loud and " | " in bare):
+            return names
+    return []
+
+
+def _is_verdict(names: Sequence[str]) -> bool:
+    return len(names) == 2 and (
+        (YES.are(folded(names[0])) and NO.are(folded(names[1]))) or all(VERDICT.are(folded(one)) for one in names)
+    )
+
+
+def _labels(names: Iterable[str]) -> list[str]:
+    """Return names that are short and several, else none."""
+    bare = [one.strip(_AROUND) for one in names]
+    kept = [
+        one for one in dict.fromkeys(bare) if folded(one).strip() and "=" not in one and not any(map(str.isdigit, one))
+    ]
+    return kept if 1 < len(kept) <= _MOST_LABELS and all(len(one.split()) <= _MOST_WORDS for one in kept) else []
+
+
+_BLOCK = re.compile(r"(?:^|\n)([^\n]{0,80})[:：][*_ ]*\n\n?((?:[ \t]*[-*•\d\"'`“«\w][^\n]*(?:\n|$)){2,12})")
+_DEFINED = re.compile(
+    r"[ \t>*•-]*(?:\d[.)] )?[\"'`*“«]*([^\n:：–—<\[{(]{2,40}?)[\"'`*”»]*\s?(?:(?:[:：–—]| - )[ \t]*[^<\[{\s].*)?$"
+)
+
+
+def defined(text: str, bulleted: bool = False) -> list[str]:
+    """Return labels that are listed or defined line by line below what answers are called."""
+    names: list[str] = []
+    for head, block in _BLOCK.findall(text):
+        lines = block.strip("\n").split("\n")
+        found = [_DEFINED.match(line.replace(" - ", " – ")) for line in lines]
+        alone = bulleted and len(head.split()) == 1 and all(line.lstrip()[0] in "-*•" for line in lines)
+        if all(found) and (alone or ANSWER.occur_in(folded(head)) or ONLY.occur_in(folded(head))):
+            names = names or _labels(line[1] for line in found if line)
+    return names
 
 
 def chosen_letter(text: str, options: Mapping[str, str]) -> str | None:
@@ -222,7 +307,7 @@ def chosen_letter(text: str, options: Mapping[str, str]) -> str | None:
     if meant or alone in options:
         return meant[0] if meant else alone
     for part in [*in_bold(text)[-1:], *sentences(bare)[:-4:-1]]:
-        letters = [one[1] for one in _LETTER.finditer(part) if one[1] in options and _is_letter(part, one)]
+        letters = [one[1] for one in _LETTER.finditer(part) if one[1] in options and not is_mark(part[one.end() :][:1])]
         if len(letters) == len(folded(part).split()) > 1:  # several, or an order
             return ", ".join(letters)
         named = [label for label, meaning in options.items() if within(folded(meaning), folded(part))]
@@ -231,21 +316,13 @@ def chosen_letter(text: str, options: Mapping[str, str]) -> str | None:
     return None
 
 
-def _is_letter(text: str, letter: re.Match[str]) -> bool:
-    """Whether a letter is an option, and neither a word nor denied."""
-    after = text[letter.end() :]
-    no = _NO_LETTER.match(after)
-    is_word = letter[0] in "AI" or not letter[0].isascii()
-    return not is_mark(after[:1]) and (no is None or (not is_word and no[0][:1] == " " and len(no[0]) == 2))
-
-
 def chosen(text: str, names: Collection[str]) -> str | None:
     """Return the label that a text is, marks, begins with, or has in its last sentence."""
     said = sentences(unmarked(text))
     for part in [unmarked(text), *in_bold(text)[-1:], *said[-1:], *said[:1]]:
         rest, found = folded(part), []
         for name in sorted(names, key=len, reverse=True):
-            denied = any(f"{no}{folded(name).lstrip()}" in rest for no in WORDS["no"].entries)
+            denied = any(f"{no}{folded(name).lstrip()}" in rest for no in NO.entries)
             if within(folded(name), rest) and not denied:
                 found.append(name)
                 rest = rest.replace(folded(name).strip() if is_unspaced(name) else folded(name), " ")
@@ -261,7 +338,7 @@ def verdict(text: str) -> str | None:
     """Return yes or no, where a text or its last sentence begins with it."""
     said = sentences(unmarked(text))
     for sentence in said[:1] + said[-1:]:
-        word = folded(_PAUSE.split(sentence, maxsplit=1)[0].strip())
-        if found := [answer for answer in ("yes", "no") if WORDS[answer].are(word)]:
+        first = folded(sentence).split()[:1]
+        if found := [answer for answer, words in (("yes", YES), ("no", NO)) if any(map(words.are, first))]:
             return found[0]
     return None

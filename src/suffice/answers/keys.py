@@ -1,48 +1,24 @@
 """The keys of one question's answers: two responses with the same key agree."""
 
-import os
 import re
-import threading
 import time
 from collections import Counter
 from collections.abc import Generator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 
 from suffice.answers.normalise import normalise, structure
-from suffice.killable import SECONDS, KillableWorker
+from suffice.killable import SECONDS, Lane
 
 MOMENT = 0.25  # seconds of processor time in the quick lane: ten times what common answers take
 BUDGET = 8.0  # seconds of a vote in the slow lane, waiting and starts of workers included
 STRIKES = 2  # comparisons that were too slow, after which an answer is compared as written
 
 
-class Lane:
-    """Two workers for comparisons, first come first served."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._own = threading.local()
-        self._renew()
-        os.register_at_fork(after_in_child=self._renew)
-
-    def _renew(self) -> None:
-        self._threads = ThreadPoolExecutor(2, "suffice-compare", initializer=self._equip)
-
-    def _equip(self) -> None:
-        self._own.worker = KillableWorker("equal")
-
-    def compare(self, a: str, b: str) -> "Future[bool | None]":
-        """Start to compare two forms; None is too slow."""
-        return self._threads.submit(
-            lambda: self._own.worker.run("equal", structure(a), structure(b), seconds=self._seconds)
-        )
-
-
-QUICK = Lane(MOMENT)
-SLOW = Lane(SECONDS)
+QUICK = Lane("equal", MOMENT)
+SLOW = Lane("equal", SECONDS)
 
 
 @dataclass(frozen=True)
@@ -55,7 +31,7 @@ class FormulaComparison:
     patience: float | None = None
 
     def begin(self) -> "Future[bool | None]":
-        return self.lane.compare(self.a, self.b)
+        return self.lane.submit("equal", structure(self.a), structure(self.b))
 
 
 LONGEST_FORMULA = 300

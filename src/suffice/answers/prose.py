@@ -1,11 +1,11 @@
-"""Text as it is read: sentences, marks, and numbers, times and dates in one spelling."""
+"""Text as it is read: sentences, marks, and numbers in one spelling."""
 
 import re
 import unicodedata
 
-from suffice.answers.words import WORTH, folded
+from suffice.json_values import FENCE
 
-FENCE = re.compile(r"```[^\n`]*\n?(.*?)\s*```", re.DOTALL)
+MAX_WORDS_AROUND = 30
 _STOP = re.compile(
     r"(?<!\b[A-Z])(?<!\b(?:Mr|Dr|vs))(?:\.(?!\s[^\W\d]+ \d{4}\b)|[!?。？！؟।])[\"”’')\]*_]*(?:\s+|$)"
     r"|(?<=[。？！])|\n\s*"
@@ -23,9 +23,10 @@ _BOLD = re.compile(r"\*\*([^*\n]{1,120})\*\*|__([^_\n]{1,120})__")
 
 
 def unfenced(text: str) -> str:
-    """Strip a fence around the whole text."""
-    fenced = FENCE.fullmatch(text.strip())
-    return fenced[1].strip() if fenced and "```" not in fenced[1] else text.strip()
+    """Return what the only fence of a text holds if little surrounds it, else the text."""
+    fenced = FENCE.findall(text)
+    is_wrapped = len(fenced) == 1 and len(without_fences(text).split()) <= MAX_WORDS_AROUND
+    return str(fenced[0]).strip() if is_wrapped else text.strip()
 
 
 def without_fences(text: str) -> str:
@@ -90,18 +91,13 @@ NUMBER = re.compile(
     r"(?![./]?\d))"
     r"(?: ?\\?%| (?:thousand|million|billion|percent)\b)?"
 )
+STAMP = re.compile(r"\d{4}-\d\d-\d\d|(?<!\d)\d{1,2}[:h]\d\d(?!\d)(?:\s?[ap]\.?m\b)?")  # a date, a time of day
 _COMMA = re.compile(r"(?<![\d.,])(\d{1,3}(?:[. ]\d{3})+|\d+),(\d{1,2})(?![\d,])")
-_POINT = re.compile(r"(?<=\d)[. \u00a0\u202f](?=\d{3}(?!\d))")
-_CLOCK = re.compile(
-    r"(?P<late>午後|下午|오후)?\s?(?<![\d:.,+−-])(?P<hour>\d{1,2})(?:"
-    r"(?:[:h](?P<minutes>\d{2}))?\s?(?P<half>[ap])\.?\s?m\b\.?|[:h](?P<past>\d{2})(?![\d:])"
-    r"|\s?[時时点시](?![間间])\s?(?:(?P<signs>\d{1,2})\s?[分분]?|(?P<thirty>半|반))?)"
-)
 _APART = re.compile(r"(?:\s|(?<=[^\x00-\x7f])|(?=（))[(（][^()（）]*[)）]")
 """Brackets that stand apart: those of O(n) do not."""
 
 
-def in_digits(text: str, continental: bool = False) -> str:
+def in_digits(text: str) -> str:
     """Write numbers with the digits and the decimal point of English.
 
     >>> in_digits("٤٢ · ４２ · 1.234,50 · 2,4")
@@ -110,8 +106,7 @@ def in_digits(text: str, continental: bool = False) -> str:
     if not text.isascii():
         text = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in text)
         text = text.replace("٫", ".").replace("٬", ",").replace("，", ",").replace("％", "%")
-    text = _COMMA.sub(lambda found: f"{found[1].replace('.', '').replace(' ', '')}.{found[2]}", text)
-    return _POINT.sub("", text) if continental else text
+    return _COMMA.sub(lambda found: f"{found[1].replace('.', '').replace(' ', '')}.{found[2]}", text)
 
 
 def plain_number(number: str) -> str:
@@ -120,52 +115,9 @@ def plain_number(number: str) -> str:
 
 
 def numbers(text: str) -> list[str]:
-    """Return the numbers of a text, else those in words."""
-    found = [plain_number(number[0]) for number in NUMBER.finditer(in_digits(text))]
-    return found or [str(WORTH[word]) for word in folded(text).split() if word in WORTH]
-
-
-def clocks(text: str) -> list[str]:
-    """Return the times of day, by the 24 hour clock where am or pm is said.
-
-    >>> clocks("from 9:40 to 1:15 p.m."), clocks("14h24"), clocks("3 hours"), clocks("午後4時半")
-    (['9:40', '13:15'], ['14:24'], [], ['16:30'])
-    """
-    return [_time(found) for found in _CLOCK.finditer(in_digits(text))]
-
-
-def _time(found: re.Match[str]) -> str:
-    hour, late = int(found["hour"]), found["late"] or (found["half"] or "").lower() == "p"
-    minutes = found["minutes"] or found["past"] or found["signs"] or ("30" if found["thirty"] else "00")
-    return f"{hour % 12 + 12 * bool(late) if late or found['half'] else hour}:{minutes:0>2}"
+    return [plain_number(number[0]) for number in NUMBER.finditer(in_digits(text))]
 
 
 def without_asides(text: str) -> str:
     """Strip what is in brackets, unless nothing is left."""
     return _APART.sub("", text).strip() or text
-
-
-_DATE = re.compile(
-    r"\b\d{1,2}(?:\.|st|nd|rd|th)?(?: of| de)? [^\W\d]{3,12},?(?: de)? \d{4}\b"
-    r"|[^\W\d]{3,12} \d{1,2}(?:st|nd|rd|th)?, \d{4}\b"
-    r"|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b|\d{4}年\d{1,2}月\d{1,2}日"
-)
-
-
-def dates(text: str) -> list[str]:
-    """Return the dates in a text."""
-    return [date(found[0].replace(" of ", " ").replace(" de ", " ")) or found[0] for found in _DATE.finditer(text)]
-
-
-def date(text: str) -> str | None:
-    """Write a date with its day first and its year last, in any language.
-
-    >>> date("July 20th, 1969"), date("20 juillet 1969"), date("4 True")
-    ('20 july 1969', '20 juillet 1969', None)
-    """
-    parts = [one[:-2] if one[:-2].isdigit() and one[-2:].isalpha() else one for one in in_digits(folded(text)).split()]
-    years, days = [one for one in parts if one.isdigit() and len(one) == 4], [one for one in parts if one.isdigit()]
-    months = [one for one in parts if not one.isdigit() and len(one) > 2]
-    if len(years) != 1 or len(days) != 2 or len(months) != 1 or len(parts) > 5:
-        return None
-    return f"{int(next(one for one in days if one not in years))} {months[0]} {years[0]}"

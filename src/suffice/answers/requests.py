@@ -1,8 +1,4 @@
-"""What a request asks for: its slots, its options, a value or a text.
-
-Documents between the first paragraph and the last, and fenced code, are material: they may say "write to us" or "yes or
-no" without being meant.
-"""
+"""What a request shows of its answer: the place for it, the options, or numbers to calculate with."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,69 +6,104 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from suffice.answers.forms import Slot, defined, labels, lettered, offered, slots_in
-from suffice.answers.prose import bounded, clocks, in_digits, numbers, sentences, without_fences
-from suffice.answers.words import WORDS, folded
+from suffice.answers.forms import Slot, is_form, labels_in, lettered, slots_in
+from suffice.answers.prose import STAMP, bounded, in_digits, numbers, sentences, without_asides, without_fences
+from suffice.answers.words import ANSWER, BRIEF, HOW_MANY, NO, ONLY, YES, folded
 
 Messages = Sequence[Mapping[str, Any]]
 
-_LONGEST = 8000  # characters of a message: half at its beginning, half at its end
+MAX_CHARACTERS = 8000  # of a message: half at its beginning, half at its end
+MAX_SUM_CHARACTERS = 600  # beyond, a question with numbers in it is about a document
+MAX_LAST_CHARACTERS = 120  # of a sentence at the end of the material that still instructs
+SERIES_SHARE = 0.4  # of words of an order that are numbers to calculate with
+MAX_SENTENCES = 6  # of the first and of the last paragraph: what lies between is material
+MAX_LABEL_CHARACTERS = 30
+MAX_BRIEF_WORDS = 20  # of a sentence that says what alone to answer
 
-_SUM = re.compile(
-    r"(?<![\w./-])\(?\d[\d.,]*\)?[a-z]?\s?(?:[+*×÷^−]|(?<=\s)-|-(?=\d+\W*$)|[x/](?!\d*/))\s?\(?\d[\d.,]*"
+_EXPRESSION = re.compile(
+    r"(?<![\w./-])\(?-?\d[\d.,]*\)?[a-z]?\s?(?:[+*×÷^−]|(?<=\s)-|(?<=\s)x(?=\s)|/(?!\d*/))\s?\(*-?\d[\d.,]*"
     r"|\d+ ?% (?:of|von|de|di)\b|=\s?[?？]"
 )
-_PARTS = re.compile(r"[,;:，、；：—–]\s*|\s(?:and|und|et|y|e|и)\s")
-LINE_LABEL = re.compile(r"^[>*# \t]*[^\W\d_][\w ]{0,20}[:：](?!\S*//)", re.M)
-_CHOOSE = ("sorts", "outputs")
-_TELL = (*_CHOOSE, "writes", "open", "texts")
-_MOST_SENTENCES, _SENTENCE = 6, 400
-_MOST_WORDS_OF_A_SUM = 15
-_FOLLOWS = 12
-_SHOTS = 2  # examples that show how it goes on
+_SCALE = re.compile(
+    r"(?<![\d.,:/$€£-])(?:[(（\[]\s?)?\b(?P<least>[01])(?:\s?[-–—~〜～/]\s?|\s\w{1,3}\s|から|到|至|에서|부터\s?)"
+    r"(?P<most>[3-9]|10|20|100)(?![\d.,]*\d)(?P<after>\s?[()（）\].,;:!?。，、：]|\s*$|점|分|点)?",
+    re.MULTILINE,
+)
+_FIELDS = re.compile(r"\{[^{}]*\"[^\"\n{}]{1,40}\"\s*:[^{}]*\}")
+_VALUE = re.compile(r"\"[^\"\n]{1,40}\"\s*:\s*(\"[^\"\n]*\"|[^\s,{}\[\]\"][^,\n{}]*|\[[^\]]*\])")
+_CLOSED = re.compile(
+    r"-?\d[\d.]*|true|false|null|[\"<]?(?:bool|boolean|int|integer|number|float|-?\d+ ?(?:-|–|to) ?\d+)[\">]?.{0,10}"
+    r"|.*\w\"? ?[|/] ?\"?\w.*",
+    re.IGNORECASE,
+)
+_OPEN_LABEL = re.compile(r"(?:^|\n)[*# \t]*([^\W\d_][\w '/-]{0,30})(?::|：|->|=>|→|=)[* \t]*$")
+_THE_ANSWER = re.compile(
+    r" (?:the|het|die|der|la|a|el) (?:answer|solution|antwoord|antwort|lösung|réponse|respuesta|risposta|resposta) "
+)
+_ASIDE = re.compile(r"[(（][^()（）]{25,}[)）]")
+_LETTERS = re.compile(r"\b[(]?A ?(?:-|–|to|bis|à|a|до) ?[C-H]\b")  # of options; without any they are to be made up
+_LENGTH = re.compile(r"\b[2-9]\d\d? ?(?:words|wörter|mots|palabras|parole|palavras|woorden|słów|слов|字|語|자)", re.I)
+_QUESTION_AND_ANSWER = re.compile(
+    r"(?:^|\n)\s*(?:Q|Question)\s*[:：].*\n\s*(?:A|Answer)\s*[:：][^\n]{0,40}$", re.DOTALL
+)
+
+_ROLE = re.compile(r"(?:you are|you're) (?:an? )?[\w ,-]{0,40}assistant\W*", re.IGNORECASE)
+"""A system prompt that gives no task."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a request asks for."""
+    """What a request shows of its answer."""
 
-    text: str = ""  # all of it, folded
-    question: str = ""  # its last sentence that asks
     slots: tuple[Slot, ...] = ()
     letters: Mapping[str, str] = field(default_factory=dict)  # with their texts
     labels: Sequence[str] = ()
-    alternatives: Sequence[str] = ()  # in passing: "spam or not spam?"
-    verdict: bool = False  # yes or no
+    verdict: bool = False  # the labels are yes and no
     boxed: bool = False
-    makes_text: bool = False  # two good replies are seldom the same
-    asks: bool = False  # for anything
-    value: bool = False  # for a number
-    figures: bool = False  # are there to calculate with
-    sum: bool = False  # its value can be computed from it
+    scale: tuple[int, int] | None = None
+    brief: bool = False  # the answer alone is asked for, or follows examples
+    json: bool = False  # asked for, with a field that is called what answers are, or that is closed
+    closed_fields: bool = False  # and no field of it is a text
+    object: bool = False  # with several fields, of which some may be texts
+    lengthy: bool = False  # a text of some words is asked for
+    form: bool = False  # it has several places to fill in, or shows code to be edited
+    how_many: bool = False  # a number is asked for
+    sum: bool = False  # a question over numbers
+    end: str = ""  # folded
     numbers: frozenset[str] = frozenset()
-    labels_of_lines: frozenset[str] = frozenset()  # folded
-    times: frozenset[str] = frozenset()  # of day
-    continental: bool = False  # 1.234 is above 1000
-    json: bool = False  # is shown or named
-    only: bool = False  # one thing, and nothing besides
 
     @property
-    def shows_place(self) -> bool:
-        """Whether it names the place of its answer, or its options."""
-        named = any(slot.sure and (slot.is_answer or slot.open[-1] == "=") for slot in self.slots)
-        return bool(named or self.letters or self.boxed or self.verdict)
-
-
-UNKNOWN = Request(asks=True, value=True)
+    def named(self) -> str:
+        """What names the answer; empty where nothing does."""
+        if self.form or self.object:
+            return ""
+        shown = {"fields": self.closed_fields, "box": self.boxed, "slot": self.slots}
+        if not self.lengthy:
+            shown |= {"options": self.letters or self.labels, "scale": self.scale, "brief": self.brief}
+        return next((name for name, has in shown.items() if has), "")
 
 
 def read_request(messages: Messages) -> Request:
-    """Read the system's instructions, the last user message, and the turns before."""
+    """Read the system prompt, the last user message, and how short the replies before it were."""
+    return _read(*texts_of(messages), _has_short_replies(messages))
+
+
+def _has_short_replies(messages: Messages) -> bool:
+    """Whether replies before the last request are labels, as examples are."""
+    said = [
+        _text(one.get("content")) for one in messages if isinstance(one, Mapping) and one.get("role") == "assistant"
+    ]
+    return len(said) > 1 and all(
+        0 < len(one) <= MAX_LABEL_CHARACTERS and not one.endswith((".", "!", "?")) for one in said
+    )
+
+
+def texts_of(messages: Messages) -> tuple[str, str]:
+    """Return the system prompt, empty where it gives no task, and the last user message."""
     said = [(str(one.get("role")), _text(one.get("content"))) for one in messages if isinstance(one, Mapping)]
-    told = "\n".join(text for role, text in said if role in ("system", "developer"))
-    *before, asked = ["", *(text for role, text in said if role == "user")]
-    shown = "\n".join(text for role, text in said if role == "assistant")
-    return _read(*(bounded(text, _LONGEST) for text in (told, asked, "\n".join(before), shown)))
+    told = "\n".join(text for role, text in said if role in ("system", "developer")).strip()
+    asked = next((text for role, text in reversed(said) if role == "user"), "")
+    return "" if _ROLE.fullmatch(told) else bounded(told, MAX_CHARACTERS), bounded(asked, MAX_CHARACTERS)
 
 
 def _text(content: Any) -> str:
@@ -83,114 +114,99 @@ def _text(content: Any) -> str:
     return "\n\n".join(text for text in texts if isinstance(text, str))
 
 
-@lru_cache(maxsize=256)  # a request is read when its route is chosen, by its scout and for its vote
-def _read(told: str, asked: str, before: str, shown: str) -> Request:
-    own = _own(asked)
-    frame = [*(one[:_SENTENCE] for one in sentences(without_fences(told))[:40]), *own]
-    slots = slots_in(told, asked)
-    letters = lettered(asked, any(map(is_asking, own))) or lettered(told, numbered=False)
-    asking = [one for one in frame if is_asking(one) or _begins(one, 1, ["questions"]) or _begins(one, 4, _CHOOSE)]
-    asking += [one for one in frame if offered(one) and one not in asking]
-    found = frozenset(numbers(asked))
-    counted = any(WORDS["how_many"].occur_in(folded(one)) or _begins(one, 4, ["computes"]) for one in frame)
-    another = bool(found and numbers(shown[-400:])) and len(asked.split()) < _FOLLOWS
-    counted = counted or another
-    sums = [one for one in sentences(in_digits(without_fences(asked))) if len(one.split()) <= _MOST_WORDS_OF_A_SUM]
-    sum_ = len(asked) < 400 and any(map(_SUM.search, sums))
-    label = asked.rstrip().rpartition("\n")[2].strip()  # left open at the end of examples, each of which has it filled
-    is_open = label.endswith((":", "：", "->", "=>", "→"))
-    shots = label if is_open and asked.count(f"\n{label}") > _SHOTS else ""
-    closing = [one for one in asking if _closes(one)]
-    listed = defined(told) or next(filter(None, map(offered, closing)), []) or labels("\n".join(closing))
-    if letters or not listed:
-        listed = defined(f"{told}\n{asked}", bulleted=True) if closing and not letters else []
-    makes = any(_writes(one, slots) for one in frame[:1])
-    if not any(slot.sure for slot in slots) and not letters:  # where there is a place, a text is what is told first
-        until = frame[: frame.index(closing[-1]) + 1] if closing else frame  # what follows are exceptions
-        makes = makes or any(_makes_text(one, slots) for one in (closing if listed else until))
-    question = (asking or frame or [""])[-1]
-    several = sum(WORDS["how_many"].occur_in(folded(part)) for part in _PARTS.split(question)) > 1
-    given = set(numbers(in_digits("\n".join(own))))
-    if len(asked.split()) < 15:
-        given.update(numbers(in_digits(f"{before}\n{shown[-400:]}")))
+@lru_cache(maxsize=256)  # a request is read when its route is chosen, and for its vote
+def _read(told: str, asked: str, follows_examples: bool) -> Request:
+    parts = [one for one in asked.split("\n\n") if one.strip()] or [""]
+    ends = "\n\n".join(parts if len(parts) < 3 else [parts[0], parts[-1]])
+    system = [one[:400] for one in sentences(without_fences(told))[:40]]
+    is_task = bool(told)
+    # Beside a task the user's text is material, but for its end.
+    own = [one for one in sentences(asked)[-2:] if len(one) < MAX_LAST_CHARACTERS] if is_task else _instructions(asked)
+    frame = [*system, *own]
+    both = told if is_task else f"{told}\n{asked}"
+    slots = slots_in(_FIELDS.sub(" JSON. ", told if is_task else f"{told}\n{ends}"))
+    if is_task and not slots:
+        slots = [one for one in slots_in(ends) if one.is_answer or one.close]
+    letters = lettered(asked, at_end=is_task)
+    scale = _scale(frame)
+    labels = [] if letters or scale else labels_in(frame, told, "" if is_task else asked)
+    objects = [_VALUE.findall(one) for one in _FIELDS.findall(both)]
+    is_json = "json" in both.casefold()
+    values = [value.strip() for object_ in objects for value in object_]
+    closed = [bool(_CLOSED.fullmatch(value)) for value in values]
+    is_label = len(values) == 1 and len(values[0].split()) <= 2  # the only field
+    how_many = any(HOW_MANY.occur_in(folded(one)) for one in _instructions(asked))
+    counted = (how_many or any(map(is_question, _instructions(asked)))) and len(numbers(in_digits(asked))) > 1
+    own_sentences = sentences(in_digits(without_fences(asked)))
+    is_series = any(len(numbers(one)) > max(2, SERIES_SHARE * len(one.split())) for one in own_sentences)
+    is_expression = is_series or any(map(_EXPRESSION.search, own_sentences))
     return Request(
-        text=folded(f"{told}\n{before}\n{asked}"),
-        question=shots or question,
-        slots=slots,
+        slots=tuple(slots[:1]),
         letters=letters,
-        labels=listed,
-        alternatives=[] if letters else labels("\n".join(one for one in own if is_asking(one))),
-        verdict=all(any(table.are(folded(one)) for one in listed) for table in (WORDS["yes"], WORDS["no"])),
-        boxed="\\boxed" in told + asked + shown,
-        makes_text=not (counted and len(found) > 1) and makes,
-        asks=bool(asking) or bool(shots) or sum_ or counted or any(WORDS["only"].open(folded(one)) for one in frame),
-        value=counted or sum_,
-        figures=len(given) > 1 and bool(asking),
-        sum=sum_ or (counted and len(found) > 1 and not several),
-        numbers=found | given,
-        labels_of_lines=frozenset(map(folded, LINE_LABEL.findall(f"{told}\n{asked}"))),
-        times=frozenset(clocks(asked)) if asking else frozenset(),
-        continental={"the", "is", "of", "a", "how", "what"}.isdisjoint(folded(f"{told} {asked}").split()),
-        only=bool(shots) or any(WORDS["only"].occur_in(folded(one)) and _begins(one, 3, _CHOOSE) for one in frame),
-        json='":' in told + asked or any(" json " in folded(one) for one in frame),
+        labels=labels,
+        verdict=bool(labels) and all(any(table.are(folded(one)) for one in labels) for table in (YES, NO)),
+        boxed="\\boxed" in f"{told}\n{asked}",
+        scale=scale,
+        brief=follows_examples or any(map(_is_brief, frame)) or _has_open_label(asked),
+        json=is_json and (any(closed) or any(" json " in one and ANSWER.occur_in(one) for one in map(folded, frame))),
+        closed_fields=is_json and bool(closed) and all(closed),
+        object=is_json and not is_label and not all(closed or [False]),
+        form=len(slots) > 1
+        or is_form(told, asked)
+        or bool(_LETTERS.search(f"{told}\n{asked}") and not letters and not labels)
+        or any(_keeps_answer_back(folded(one)) for one in [*frame, *sentences(asked)[-2:]]),
+        lengthy=any(map(_LENGTH.search, frame)),
+        how_many=how_many,
+        end=folded(asked[-100:]),
+        sum=len(asked) < MAX_SUM_CHARACTERS and "```" not in asked and (counted or (not is_task and is_expression)),
+        numbers=frozenset([*numbers(asked), *STAMP.findall(asked)]),
     )
 
 
-def is_asking(sentence: str) -> bool:
-    return sentence.rstrip("*_\"'”’)] ").endswith(("?", "？", "؟", ";"))
+def is_question(sentence: str) -> bool:
+    return sentence.rstrip("*_\"'”’)] ").endswith(("?", "？", "؟"))
 
 
-def _closes(sentence: str) -> bool:
-    """Whether a sentence asks to choose, so that its list is complete."""
-    said = folded(sentence)
-    told = WORDS["sorts"].open(said, 5) or WORDS["outputs"].open(said, 5) or WORDS["only"].occur_in(said)
-    return told or bool(offered(sentence))
-
-
-def _begins(sentence: str, first: int, tables: Sequence[str]) -> bool:
-    """Whether a sentence, or a part of it, begins with a word of some tables."""
-    parts = [_without_fillers(part) for part in _PARTS.split(sentence)]
-    return any(WORDS[table].open(part, first) for table in tables for part in parts)
-
-
-def _without_fillers(part: str) -> str:
-    said = folded(part).split()
-    while said and WORDS["fillers"].are(said[0]):
-        said = said[1:]
-    return f" {' '.join(said)} "
-
-
-def _own(asked: str) -> list[str]:
-    """Return the user's instructions, without their material."""
+def _instructions(asked: str) -> list[str]:
+    """Return the sentences of the first and of the last paragraph."""
     parts = [one for one in without_fences(asked).split("\n\n") if one.strip()] or [""]
     first, last = sentences(parts[0]), sentences(parts[-1]) if len(parts) > 1 else []
-    if len(first) > 2 * _MOST_SENTENCES:
-        first = first[:_MOST_SENTENCES] + first[-_MOST_SENTENCES:]
-    if any(is_asking(one) or _begins(one, 3, _CHOOSE) for one in first):  # what comes after is what it speaks of
-        last = [one for one in last if (is_asking(one) and not _makes_text(one)) or WORDS["only"].occur_in(folded(one))]
-    elif LINE_LABEL.match(parts[0]) and last and not _begins(parts[0], 3, _TELL):
-        first = []
-    own = [one[:_SENTENCE] for one in [*first, *last[-_MOST_SENTENCES:]]]
-    told = [one for one in own if is_asking(one) or _begins(one, 3, _TELL)]
-    return [one for one in own if one in told or not LINE_LABEL.match(one)] or own
+    if len(first) > 2 * MAX_SENTENCES:
+        first = first[:MAX_SENTENCES] + first[-MAX_SENTENCES:]
+    told = [one[:400] for one in [*first, *last[-MAX_SENTENCES:]]]
+    is_material = len(told) > 1 and told[-2].endswith((":", "："))  # what a colon announces, alone
+    return told[:-1] if is_material else told
 
 
-def _makes_text(sentence: str, slots: Sequence[Slot] = ()) -> bool:
-    """Whether a sentence asks for a text, or anything else that two good replies share seldom."""
+def _is_brief(sentence: str) -> bool:
+    """Whether a sentence asks for a word, a number or the answer and nothing besides."""
     said = folded(sentence)
-    is_open = any(WORDS["open"].start(_without_fillers(part)) for part in _PARTS.split(sentence))
-    if is_open or WORDS["judges"].occur_in(said) or _writes(sentence, slots):
+    fits = len(said.split()) <= MAX_BRIEF_WORDS and ONLY.occur_in(said)
+    before = (said.partition(entry)[0].split()[-1:] for entry in BRIEF.entries if entry in said)
+    return fits and not all(any(map(NO.are, one)) for one in before)
+
+
+def _keeps_answer_back(said: str) -> bool:
+    """Whether the answer is not to be told, as by a tutor."""
+    found = _THE_ANSWER.search(said)
+    before = said[: found.start()].split()[-4:] if found else []
+    return any(map(NO.are, before)) and not said.startswith(" if ")
+
+
+def _scale(frame: Sequence[str]) -> tuple[int, int] | None:
+    for sentence in frame:
+        told = _ASIDE.sub("", in_digits(sentence))
+        for shown in (told, without_asides(told)):
+            for found in () if told.count(",") > 2 else _SCALE.finditer(shown):
+                if found["after"] or " scale " in folded(sentence):
+                    return int(found["least"]), int(found["most"])
+    return None
+
+
+def _has_open_label(asked: str) -> bool:
+    """Whether it ends with a label left open, after examples of it, or as a question's answer."""
+    if _QUESTION_AND_ANSWER.search(asked.rstrip()):
         return True
-    if is_asking(sentence) or WORDS["sorts"].open(said, 2):
-        return False
-    return WORDS["texts"].open(said, 5 if WORDS["outputs"].open(said, 2) else 10)
-
-
-def _writes(sentence: str, slots: Sequence[Slot]) -> bool:
-    """Whether a sentence asks to write, and neither one word only nor into a slot."""
-    said = folded(sentence)
-    if not WORDS["writes"].open(said, 5) or any(slot.open in sentence for slot in slots):
-        return False
-    if WORDS["only"].occur_in(said) and WORDS["notes"].open(said, 5):
-        return False
-    return not is_asking(sentence) or WORDS["polite"].open(said, 2) or WORDS["writes"].open(said, 2)
+    label = _OPEN_LABEL.search(asked.rstrip())
+    filled = rf"\n[*# \t]*{re.escape(label[1])}\s*(?::|：|->|=>|→|=)[ \t*]*[^\s*]" if label else ""
+    return bool(label) and len(re.findall(filled, f"\n{asked}")) > 1

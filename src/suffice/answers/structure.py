@@ -3,36 +3,15 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from typing import Any
 
 from suffice.answers.extractor import Extractor, register_extractor
-from suffice.answers.fields import FieldComparison, is_bounded, leaves, read_json
-from suffice.answers.words import WORDS, folded, is_unspaced
-from suffice.errors import OptionError, install
-from suffice.killable import VALIDATOR
+from suffice.answers.words import ANSWER, folded, is_unspaced
+from suffice.errors import OptionError
+from suffice.json_values import check_compared, is_bounded, leaves, read_json, split_pointer
 from suffice.response import Response
 
-_WORDS, _SIGNS, _FEW = 3, 12, 2  # words, or signs, of a label; leaves beside one text
-
-
-class Schema:
-    """A checked JSON schema; references within it work, and none is fetched."""
-
-    def __init__(self, document: Mapping[str, Any] | bool) -> None:
-        if find_spec("jsonschema") is None:
-            raise OptionError(f"needs another package: {install('structure')}", "schema")
-        try:
-            self.text = json.dumps(document)
-        except (TypeError, ValueError, RecursionError):
-            raise OptionError("must be JSON", "schema") from None
-        fault = VALIDATOR.run("schema_fault", self.text)
-        if fault or fault is None:
-            raise OptionError(fault or "takes too long to check", "schema")
-
-    def allows(self, value: Any) -> bool:
-        """Whether a value is valid; one that takes too long is not."""
-        return VALIDATOR.run("allows", self.text, value) is True
+_WORDS, _SIGNS = 3, 12  # words, or signs, of a label
 
 
 def read_object(response: Response) -> Any:
@@ -66,36 +45,38 @@ class Structure(Extractor):
     ignore: Sequence[str] = ()
     compare: Mapping[str, str] = field(default_factory=dict)
     allows: Callable[[Any], bool] | None = None
+    material: str = ""
+    """The request, from which texts may be taken over."""
     compose: bool = False
     """Whether an object may come back that nobody said, put together from the elected fields."""
 
     def __post_init__(self) -> None:
-        FieldComparison(self.ignore, self.compare)
+        check_compared(self.compare)
+        for pointer in self.ignore:
+            split_pointer(pointer, "ignore")
         self.quick = self.allows is None  # a schema may take its time
         self.reads_tools = self.read is read_calls
         self.kind = "tool" if self.reads_tools else "schema"
 
     def for_request(self, messages: Sequence[Mapping[str, Any]], **about: Any) -> "Structure":
-        """Itself: JSON that was cut off is none, whoever cut it."""
-        return self
+        return replace(self, material="\n".join(map(str, messages)))
 
     def for_scout(self, scout: Response) -> "Structure | None":
-        """Itself, but for a value that is mostly text, unless one field is called an answer, or one is all the text."""
+        """Return itself where at least half of the leaves are data: numbers, booleans, and texts that the request has.
+
+        Of longer texts there may be one, beside a field that is called what answers are.
+        """
         value = self.value(scout)
         if self.reads_tools or not isinstance(value, dict | list):
             return self if self.extract(scout) is not None else None
         said = leaves(value)
-        texts = {pointer: leaf for pointer, leaf in said.items() if isinstance(leaf, str) and _is_text(leaf)}
-        others = {pointer: spelled(leaf) for pointer, leaf in said.items() if pointer not in texts}
-        is_data = any(isinstance(leaf, int | float) and not isinstance(leaf, bool) for leaf in said.values())
-        has_grounds = len(texts) == 1 and (is_data or 0 < len(others) <= _FEW)
-        answers = has_grounds or any(WORDS["answers"].open(folded(pointer)) for pointer in others)
-        is_text_mostly = sum(map(len, texts.values())) > sum(map(len, others.values()))
-        return None if is_text_mostly and not answers else self
+        data = [pointer for pointer, leaf in said.items() if not isinstance(leaf, str) or leaf in self.material]
+        texts = sum(isinstance(leaf, str) and pointer not in data and _is_text(leaf) for pointer, leaf in said.items())
+        is_answer = any(ANSWER.occur_in(folded(pointer)) for pointer in data)
+        return self if data and 2 * len(data) >= len(said) and texts <= is_answer else None
 
     @property
     def structure(self) -> "Structure":
-        """Itself."""
         return self
 
     def ignoring(self, names: Iterable[str]) -> "Structure":
@@ -104,7 +85,6 @@ class Structure(Extractor):
         return replace(self, ignore=pointers)
 
     def comparing(self, compare: Mapping[str, str]) -> "Structure":
-        """The same, with fields compared like this."""
         return replace(self, compare=compare)
 
     def value(self, response: Response) -> Any:
@@ -112,14 +92,17 @@ class Structure(Extractor):
         return self.read(response) if response.is_complete else None
 
     def extract(self, response: Response) -> str | None:
-        """The value in one spelling, if it is allowed."""
         value = self.value(response)
         return None if value is None or (self.allows and not self.allows(value)) else spelled(value)
 
 
 def _is_text(leaf: str) -> bool:
-    """Whether a leaf is more than a few words."""
-    return len(leaf) > _SIGNS if is_unspaced(leaf) else len(leaf.split()) > _WORDS
+    """Whether a leaf is a sentence or more than a few words."""
+    return (
+        leaf.rstrip().endswith((".", "?", "!")) or len(leaf) > _SIGNS
+        if is_unspaced(leaf)
+        else len(leaf.split()) > _WORDS
+    )
 
 
 def spelled(value: Any) -> str:
@@ -148,7 +131,6 @@ class ToolExtractor(Extractor):
         self._ignore = frozenset(ignore)
 
     def ignoring(self, names: Iterable[str]) -> "ToolExtractor":
-        """The same, less arguments of these names."""
         return ToolExtractor(self._names_only, names)
 
     def extract(self, response: Response) -> str | None:
@@ -165,10 +147,10 @@ class ToolExtractor(Extractor):
 
 def _plain(value: Any) -> Any:
     """The same value, with whole numbers written as such."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
+    if isinstance(value, dict | list):
+        named = value.items() if isinstance(value, dict) else enumerate(value)
+        parts = {name: _plain(part) for name, part in named}
+        return parts if isinstance(value, dict) else [*parts.values()]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

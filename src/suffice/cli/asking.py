@@ -13,7 +13,6 @@ import typer
 
 from suffice import OptionError
 from suffice.answers import Structure
-from suffice.answers.structure import Schema
 from suffice.cli.app import need
 from suffice.cli.command import Fields
 from suffice.cli.options import costs_of
@@ -30,6 +29,7 @@ from suffice.options import Options, option
 from suffice.panel.live import Panel, voters_servers
 from suffice.paths import check_writable, is_there, writing_whole
 from suffice.report.progress import batch_bar
+from suffice.schemas import Schema
 from suffice.settings import setting
 
 BARE = "{question}"

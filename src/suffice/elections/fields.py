@@ -8,11 +8,12 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from suffice.answers.fields import MISSING, FieldComparison, Part, escaped, leaves
 from suffice.controllers import Controller
 from suffice.controllers.rules import lead_probabilities
 from suffice.elections.lists import LONGEST, align, elements_at
+from suffice.elections.parts import MISSING, FieldComparison, Part
 from suffice.elections.points import Kind, Point, Points
+from suffice.json_values import escaped, leaves
 from suffice.tally import DEFAULT_BUDGET, Tally
 
 CLEAR = 0.95  # probability that the first whole answer beats the second
@@ -111,27 +112,6 @@ class FieldTallies:
         """
         listed = {pointer: point.tally for pointer, point in self._root.walk() if point.is_open}
         return listed or {"": self._root.tally}
-
-    @property
-    def has_votes(self) -> bool:
-        """Whether any leaf is voted on: free texts alone elect nothing."""
-        return any(not point.fields and not point.elements for point in self._voted())
-
-    @property
-    def agree(self) -> bool:
-        """Whether answers agree more than chance has it: wholly, or, copies apart, mostly in half of their fields.
-
-        What has several texts in it, or values that never come again, is made up.
-        """
-        apart = [part for number, part in enumerate(self._parts) if part and number not in self._copies]
-        if not self.has_votes or 2 * sum(part is not None for part in self._parts) <= self.draws:
-            return False
-        points = [point for _, point in Points(self.budget, []).on(apart).walk()]
-        made_up = sum(point.kind == "text" or (len(apart) > 2 and point.tally.top(1)[0] == 1) for point in points)
-        if len(self.tallies) == 1 or len(apart) == 1:
-            return True
-        voted = [point for point in points if point.is_open]
-        return made_up < 2 and 2 * sum(2 * point.tally.top(1)[0] > len(apart) for point in voted) >= len(voted)
 
     @property
     def whole(self) -> Tally:

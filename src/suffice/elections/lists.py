@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import scipy
 
-from suffice.answers.fields import LIST, MISSING, OBJECT, Part
+from suffice.elections.parts import LIST, MISSING, OBJECT, Part
 
 LONGEST = 100  # elements; longer lists are compared whole
 MOST_SLOTS = 2 * LONGEST  # of all lists; elements that come later are left out

@@ -7,8 +7,9 @@ from functools import cached_property
 from statistics import median
 from typing import Literal
 
-from suffice.answers.fields import LIST, MISSING, OBJECT, Part, escaped
 from suffice.elections.lists import LONGEST, align, elements_at, in_order
+from suffice.elections.parts import LIST, MISSING, OBJECT, Part
+from suffice.json_values import escaped
 from suffice.tally import Tally
 
 LONG_TEXT = 40  # characters from which a string may be free text

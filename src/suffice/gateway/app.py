@@ -56,6 +56,7 @@ class Gateway:
                 ),
                 self._guarded("/v1/suffice/recent", self._tell_recent, ["GET"]),
                 self._guarded("/v1/suffice/audits", self._tell_audits, ["GET"]),
+                self._guarded("/v1/suffice/topics", self._tell_topics, ["GET"]),
                 self._guarded("/v1/suffice/feedback", self._take_feedback, ["POST"]),
                 *(
                     self._guarded(f"/v1{route}{{rest:path}}", self._relay, _METHODS, one)
@@ -142,6 +143,9 @@ class Gateway:
         if exchange.key:  # the models and topics of others
             told["kinds"] = [kind for kind in told["kinds"] if kind["topic"] == exchange.key]
         return Response(as_json(told), media_type="application/json")
+
+    async def _tell_topics(self, exchange: Exchange) -> Response:
+        return Response(as_json(self._pipeline.learning.topics.summary(exchange.key)), media_type="application/json")
 
     async def _take_feedback(self, exchange: Exchange) -> Response:
         if self._pipeline.assurance is None:

@@ -32,6 +32,13 @@ class AskedFor(NamedTuple):
     samples: int
 
 
+class Routed(NamedTuple):
+    """The request's route (vote, look or relay), and its topic."""
+
+    route: str
+    topic: str
+
+
 class NotVoted(NamedTuple):
     """There is no vote, for this reason."""
 
@@ -90,7 +97,7 @@ class NoReply(NamedTuple):
     error: str | None = None
 
 
-Fact = Identified | AskedFor | NotVoted | DrawBegun | VoteBegun | SentTo | Voted | Counted | Foretold
+Fact = Identified | AskedFor | Routed | NotVoted | DrawBegun | VoteBegun | SentTo | Voted | Counted | Foretold
 F = TypeVar("F", bound=Fact)
 
 
@@ -134,6 +141,7 @@ class Exchange:
             key=self.key,
             asked=self.last(AskedFor),
             sent=self.last(SentTo),
+            routed=self.last(Routed),
             not_voted=self.last(NotVoted),
             voting=voting,
             voted=self.last(Voted),
@@ -156,6 +164,7 @@ class RequestLog:
     key: str | None
     asked: AskedFor | None
     sent: SentTo | None
+    routed: Routed | None
     not_voted: NotVoted | None
     voting: VoteBegun | None
     voted: Voted | None
@@ -179,6 +188,8 @@ class RequestLog:
             line["key"] = self.key
         if self.sent:
             line["upstream"] = self.sent.upstream
+        if self.routed:
+            line |= self.routed._asdict()
         if self.not_voted:
             line["no_vote"] = self.not_voted.why
         if self.voting:
@@ -217,12 +228,11 @@ def _vote(outcome: Outcome) -> dict[str, Any]:
         **over_one,
         "changed": outcome.changed and outcome.stop_reason != "cancelled",
         **outcome.savings(),
-        "confidence": outcome.confidence,
         "certainty": outcome.certainty,
+        "same_as_full_vote": outcome.confidence,
         **outcome.assurance(),
         "stop_reason": outcome.stop_reason,
         "evidence": outcome.evidence,
-        "given_up": outcome.given_up,
         "failures": len(outcome.failures),
     }
 

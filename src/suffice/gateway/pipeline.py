@@ -1,7 +1,6 @@
 """From a client's request to its reply: parse → decide → draw → render, with immutable values between the steps."""
 
 import asyncio
-import math
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext
@@ -23,13 +22,14 @@ from suffice.gateway.exchange import (
     Exchange,
     NotVoted,
     Passed,
+    Routed,
     Standing,
     Thought,
     VoteBegun,
     Voted,
     until_done,
 )
-from suffice.gateway.fleet.relay import in_time, relay
+from suffice.gateway.fleet.relay import in_time, overheard, relay
 from suffice.gateway.fleet.upstreams import Upstreams
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.costs import measure
@@ -39,7 +39,9 @@ from suffice.gateway.requests.options import Policies
 from suffice.gateway.requests.parse import ParsedRequest, Route, as_panel, as_voter, parse, route_of
 from suffice.gateway.settings import Settings
 from suffice.gateway.votes.learning import ONCE, Learning
-from suffice.gateway.votes.scout import Scout, Scouted, Shadow
+from suffice.gateway.votes.scout import Scout, Scouted, foretell
+from suffice.gateway.votes.thoughts import ThinkingDraws
+from suffice.gateway.votes.topics import as_taught
 from suffice.live import Moment, Outcome
 from suffice.live.dialects import Dialect
 from suffice.live.servers.server import Server
@@ -49,7 +51,7 @@ from suffice.planning.promises import OverOneCap
 from suffice.response import Response as Sample
 
 if TYPE_CHECKING:
-    from suffice.gateway.votes.right import Assurance
+    from suffice.gateway.operations.feedback import Assurance
 
 
 class Pipeline:
@@ -75,7 +77,7 @@ class Pipeline:
             self.learning = Learning(self.settings, self._state, self.places.is_crowded, self._cap)
             await closing.enter_async_context(self.learning.open())
             if self.settings.calibrations:  # where there is none, nothing of it is loaded
-                from suffice.gateway.votes.right import Assurance
+                from suffice.gateway.operations.feedback import Assurance
 
                 self.assurance = Assurance(self.settings, self._state)
                 await closing.enter_async_context(self.assurance.keeper.open())
@@ -85,7 +87,14 @@ class Pipeline:
         """The reply to a request; headers say where it is no vote, and why."""
         raw = await body_of(exchange.request, self.settings)
         parsed = await parse(self.policies, dialect, exchange, raw)
-        route = route_of(parsed)
+        topics = self.learning.topics
+        topic = topics.name(parsed)
+        if self.policies.know_topics:
+            parsed = await parse(self.policies, dialect, exchange, raw, topic)
+        route = topics.route(parsed, topic, route_of(parsed))
+        exchange.add(Routed(route.kind, topic))
+        metrics.ROUTES.labels(route.kind).inc()
+        parsed = as_taught(parsed, route)
         panel = self.settings.voters
         if panel and panel.name == parsed.client.model:
             parsed = as_panel(parsed, panel)
@@ -95,16 +104,16 @@ class Pipeline:
         else:
             parsed.check()
         parsed = replace(parsed, raw=b"") if route.kind == "vote" else parsed
-        events = self.draw(parsed, route, exchange)
+        events = self.draw(parsed, route, topic, exchange)
         if parsed.client.streamed and (parsed.panel or route.kind != "relay"):
             return await render_stream(events, exchange, parsed, self.settings.heartbeat_seconds)
         return await render_whole(events, exchange.request)
 
-    async def draw(self, parsed: ParsedRequest, route: Route, exchange: Exchange) -> Events:
+    async def draw(self, parsed: ParsedRequest, route: Route, topic: str, exchange: Exchange) -> Events:
         """Yield what becomes of a request. It keeps its place until the reply has been sent."""
         async with self.places.hold(parsed.options.deadline_seconds) as ends:
             if route.kind == "relay" and not parsed.panel:
-                yield await self._relay(parsed, route, exchange, ends)
+                yield await self._relay(parsed, route, topic, exchange, ends)
                 return
             patience, scouted = parsed.options.patience, None
             server = self.upstreams.server(exchange, parsed.dialect, parsed.client.model, ends, patience)
@@ -116,35 +125,48 @@ class Pipeline:
                         yield thought
                 scouted = scouting.result()
                 if scouted.extractor is None:
+                    if scouted.response and self.learning.topics.is_due(parsed, topic, route):
+                        self._look(parsed, topic, server, scouted.response)
                     yield self._alone(parsed, route, scouted, exchange)
                     return
-            async with aclosing(self._vote(parsed, route, server, exchange, scouted)) as events:
+            async with aclosing(self._vote(parsed, route, topic, server, exchange, scouted)) as events:
                 async for event in events:
                     yield event
 
-    async def _relay(self, parsed: ParsedRequest, route: Route, exchange: Exchange, ends: float) -> Passed:
-        """Pass a request on that is not voted on."""
+    async def _relay(self, parsed: ParsedRequest, route: Route, topic: str, exchange: Exchange, ends: float) -> Passed:
+        """Pass a request on; its reply is read only in the shadow, or where the topic learns from it."""
         seconds, sent = parsed.options.deadline_seconds, (parsed.path, parsed.raw, parsed.client.model or "")
         passed = await relay(self.upstreams, exchange, *sent, ends=ends, seconds=seconds, dialect=parsed.dialect)
-        if route.why == "shadow" and passed.status < 400:
-            shadow = Shadow(parsed, self.learning, exchange, self._hold_seconds)
-            passed = replace(passed, pieces=shadow.over(passed.pieces))
+        topics = self.learning.topics
+        if passed.status < 400 and route.why == "shadow":
+            heard = partial(foretell, parsed, topic, self.learning, exchange)
+            passed = replace(passed, pieces=overheard(passed.pieces, parsed.dialect, heard))
+        elif passed.status < 400 and topics.is_due(parsed, topic, route):
+            server = self.upstreams.server(exchange, parsed.dialect, parsed.client.model, ends)
+
+            look = partial(self._look, parsed, topic, server)
+            passed = replace(passed, pieces=overheard(passed.pieces, parsed.dialect, look))
         return replace(passed, told=_no_vote(parsed, route.why, passed.status))
+
+    def _look(self, parsed: ParsedRequest, topic: str, server: Server, response: Sample) -> None:
+        """Draw a request a few times more, when there is room, to learn of its topic."""
+        look = partial(self.learning.topics.look, parsed, topic, server, response)
+        self.learning.spare.begin(server, look, lambda: None)
 
     async def _scout(
         self, parsed: ParsedRequest, route: Route, server: Server, exchange: Exchange, tell: Callable[[Thought], None]
     ) -> Scouted:
         """Send a single draw; of a panel to the first voter, and if its server is dead, to the next."""
-        hold = self._hold_seconds if route.kind == "scout" else None
+        may_vote = route.kind == "look"
         if parsed.panel is None:
-            return await Scout(parsed, server, self.upstreams, exchange, tell, hold).send()
+            return await Scout(parsed, server, self.upstreams, exchange, tell, may_vote).send()
         servers = self._voters(parsed, parsed.panel, server, exchange)
         last = parsed.panel.in_turn[-1]
         for voter in parsed.panel.in_turn:
             server = servers[voter.name].for_question(partial(is_not, voter, last))
             try:
                 asked = as_voter(parsed, voter)
-                scouted = await Scout(asked, server, self.upstreams, exchange, tell, hold).send()
+                scouted = await Scout(asked, server, self.upstreams, exchange, tell, may_vote).send()
             except GatewayError:
                 if voter is last or not server.host.is_aside:
                     raise
@@ -157,20 +179,21 @@ class Pipeline:
         ends, patience = server.question.deadline, parsed.options.patience
         return self.upstreams.voters(exchange, parsed.dialect, panel, ends, patience)
 
-    @property
-    def _hold_seconds(self) -> float:
-        """The longest that a stream is held: for ever, if the operator says what answers look like."""
-        return self.settings.hold_seconds if self.settings.answer == "auto" else math.inf
-
     def _alone(self, parsed: ParsedRequest, route: Route, scouted: Scouted, exchange: Exchange) -> Passed:
         """A single draw as the reply, with its tokens counted."""
-        why, passed = route.why or "no answer", scouted.passed
+        why, passed = "no answer" if route.kind == "look" else route.why, scouted.passed
         exchange.add(NotVoted(why))
         pieces = in_time(passed, parsed.options.deadline_seconds, exchange, parsed.dialect)
         return replace(passed, pieces=pieces, told=_no_vote(parsed, why, passed.status))
 
     async def _vote(
-        self, parsed: ParsedRequest, route: Route, server: Server, exchange: Exchange, scouted: Scouted | None
+        self,
+        parsed: ParsedRequest,
+        route: Route,
+        topic: str,
+        server: Server,
+        exchange: Exchange,
+        scouted: Scouted | None,
     ) -> Events:
         """Yield how a vote stands, for streams, and its end. A scout counts as its first draw."""
         options = parsed.options
@@ -178,7 +201,8 @@ class Pipeline:
         controller = self.learning.controller(key, options.voting.controller, options.budget, options.learn)
         expected = self.learning.cap.expecting() if self.learning.cap and controller is not ONCE else nullcontext()
         named = parsed.named and controller is not ONCE  # what a cap forbids is not saved
-        voting = replace(options.voting, controller=controller, asked=route.asked, named=named)
+        prior = self.learning.topics.certainty_prior(parsed.client.model, topic)
+        voting = replace(options.voting, controller=controller, asked=route.asked, named=named, certainty_prior=prior)
         decided_by = options.controller[:100]
         if panel := parsed.panel:
             voting = panel.voting(voting, self._voters(parsed, panel, server, exchange))
@@ -188,7 +212,9 @@ class Pipeline:
         assured = await self.assurance.begin(parsed.client.model, options.topic) if self.assurance else None
         if assured:
             voting = replace(voting, calibration=assured.calibration, threshold=assured.threshold)
-        moments: asyncio.Queue[Standing | None] = asyncio.Queue()
+        moments: asyncio.Queue[Standing | Thought | None] = asyncio.Queue()
+        if parsed.client.streamed and not scouted and not parsed.panel:
+            voting = replace(voting, source=partial(ThinkingDraws, tell=moments.put_nowait))
 
         def watch(moment: Moment) -> None:
             if moment.outcome is None:
@@ -207,13 +233,13 @@ class Pipeline:
                     yield event
         outcome = holding.result()
         self.learning.ended(key, vote, server, outcome, options.learn)
+        self.learning.topics.voted(parsed, topic, route, vote.tally)
         told = headers_of(outcome)
-        if scouted and outcome.given_up:
-            yield replace(scouted.passed, told=told)
-            return
         reply = reply_of(parsed, outcome)
-        if scouted and scouted.response and scouted.told:
-            reply = parsed.dialect.continued(reply, scouted.response.reply)
+        thoughts = scouted.told if scouted else isinstance(vote.draws, ThinkingDraws) and vote.draws.relay.told
+        first = next((one for one in vote.responses if one.draw == 0), None)
+        if thoughts and first:
+            reply = parsed.dialect.continued(reply, first.reply)
         if assured:
             assured.remember(str(reply.get("id")), exchange.key or "", outcome)
         if outcome.sure is False and self.settings.unsure == "error":

@@ -144,8 +144,8 @@ def standing(moment: Moment, tokens: int) -> Standing:
         "rounds": tally.rounds,
         "in_flight": moment.in_flight,
         "decision": moment.decision,
-        "confidence": moment.confidence,
         "certainty": moment.certainty,
+        "same_as_full_vote": moment.confidence,
         "budget": tally.budget,
         "tokens": tokens,
     }
@@ -168,11 +168,18 @@ def reply_of(parsed: ParsedRequest, outcome: Outcome) -> dict[str, Any]:
         chosen = dialect.rewritten(chosen, outcome.value)
     usage = usage_of_all(outcome.responses)
     reply = dialect.reply(chosen, usage, outcome.prompt_tokens, outcome.completion_tokens)
-    told = outcome.summary() | {"failures": len(outcome.failures)}
+    told = _renamed(outcome.summary()) | {"failures": len(outcome.failures)}
+    if "fields" in told:
+        told["fields"] = {pointer: _renamed(one) for pointer, one in told["fields"].items()}
     if outcome.named:
         seconds = sum(response.seconds for response in outcome.responses) / max(outcome.samples, 1)
         told["seconds_saved"] = round(seconds * outcome.samples_saved, 3)
     return {**reply, "suffice": told}
+
+
+def _renamed(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Call the confidence what it is: clients put thresholds on it."""
+    return {"same_as_full_vote" if name == "confidence" else name: fact for name, fact in facts.items()}
 
 
 def headers_of(outcome: Outcome) -> dict[str, str]:
@@ -184,7 +191,7 @@ def headers_of(outcome: Outcome) -> dict[str, str]:
         "x-suffice-tokens": str(outcome.tokens),
         "x-suffice-stop-reason": outcome.stop_reason,
     }
-    sure = {"confidence": outcome.confidence, "certainty": outcome.certainty, "right": outcome.right}
+    sure = {"certainty": outcome.certainty, "same-as-full-vote": outcome.confidence, "right": outcome.right}
     headers |= {f"x-suffice-{name}": f"{value:.4f}" for name, value in sure.items() if value is not None}
     if outcome.sure is not None:
         headers["x-suffice-sure"] = "yes" if outcome.sure else "no"

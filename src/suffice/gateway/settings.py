@@ -41,7 +41,9 @@ class ClientPolicy(Options):
 
     key: str | None = None
     model: str | None = None
+    topic: str | None = None
     vote: str | None = None
+    answer: str | None = None
     max_samples: int | None = Field(default=None, ge=1)
     budget: int | None = Field(default=None, ge=1)
     patience: float | None = Field(default=None, ge=0)
@@ -52,20 +54,20 @@ class ClientPolicy(Options):
         """The settings that it names."""
         return {name: value for name, value in self.given.items() if value is not None and name not in _FOR}
 
-    def fits(self, key: str | None, model: str | None) -> bool:
-        """Whether it is for this key and this model."""
-        wanted = ((self.key, key), (self.model, model))
+    def fits(self, key: str | None, model: str | None, topic: str | None = None) -> bool:
+        """Whether it is for this key, this model and this topic."""
+        wanted = ((self.key, key), (self.model, model), (self.topic, topic))
         return all(pattern is None or fnmatchcase(name or "", pattern) for pattern, name in wanted)
 
     @property
     def specificity(self) -> tuple[int, ...]:
-        """Rises from a model to a key to both, from patterns to names, and from short patterns to long ones."""
-        named = [pattern for pattern in (self.key, self.model) if pattern is not None]
+        """Rises from a model to a key to a topic, with their number, from patterns to names, and with their length."""
+        named = [pattern for pattern in (self.topic, self.key, self.model) if pattern is not None]
         exact = [not set(pattern) & set("*?[") for pattern in named]
-        return len(named), self.key is not None, *map(int, exact), *map(len, named)
+        return len(named), self.topic is not None, self.key is not None, *map(int, exact), *map(len, named)
 
 
-_FOR = ("key", "model")
+_FOR = ("key", "model", "topic")
 
 
 def read_policies(given: Any) -> tuple[ClientPolicy, ...]:
@@ -76,7 +78,7 @@ def read_policies(given: Any) -> tuple[ClientPolicy, ...]:
 
 def _policy(table: Mapping[str, Any]) -> ClientPolicy:
     if not any(isinstance(table.get(name), str) for name in _FOR):
-        raise OptionError("must name a key, a model, or both", "policy")
+        raise OptionError("must name a key, a model or a topic", "policy")
     try:
         return ClientPolicy(**table)
     except OptionError as error:
@@ -93,7 +95,7 @@ class Settings(Options):
         "URL",
     )
     panel: str | None = option(None, "A TOML file of voters, which clients ask for by its name as a model.", "FILE")
-    controller: str = option("plan", "The controller of a vote.", "C")
+    controller: str = option("plan:penalty_draw=0.014", "The controller of a vote.", "C")
     budget: int = option(DEFAULT_BUDGET, "The most draws of a vote.", ge=1)
     answer: str = option("auto", "How the answer is found in a response.", "X")
     elect: str = option("majority", "How votes weigh in the end, as weighted:signal=logprob,strength=0.4.", "E")
@@ -113,6 +115,13 @@ class Settings(Options):
     allow_no_key: bool = option(False, "Listen to others than this machine with no key.")
     forward_auth: bool = option(False, "Send the client's Authorization to the upstream.")
     learn: bool = option(True, "Learn from votes how a model's answers repeat, as it does unless told otherwise.")
+    learn_share: float = option(
+        0.02,
+        "The share of requests passed on that are drawn a few times more, to learn which topics have an answer.",
+        "SHARE",
+        ge=0,
+        le=1,
+    )
     audit: float = option(0.0, "Draw this share of the votes to the full budget afterwards.", "SHARE", ge=0, le=1)
     right: Any = option(
         None, "A calibration, by suffice calibrate; in a file also a list of them by model and topic.", "FILE"
@@ -131,9 +140,6 @@ class Settings(Options):
         None, "Keep tokens over one response to this share of the traffic's, over an hour.", "SHARE", gt=0
     )
     deadline_seconds: float = option(600.0, "The longest that a vote may take.", gt=0)
-    hold_seconds: float = option(
-        1.0, "The longest that a stream is held, from its first token, to see whether it is an answer.", ge=0
-    )
     patience: float = option(
         3.0,
         "After its first response, a vote takes at most so many times what that took, or a second; 0: no end.",
@@ -219,7 +225,7 @@ class Settings(Options):
         try:
             self.under({name: value for name, value in policy.changes.items() if name != "max_samples"})
         except SufficeError as error:
-            of = " and ".join(f'{name} "{getattr(policy, name)}"' for name in ("key", "model") if getattr(policy, name))
+            of = " and ".join(f'{name} "{getattr(policy, name)}"' for name in _FOR if getattr(policy, name))
             raise OptionError(f"of {of}: {error}", "policy") from None
 
     def _check_promises(self) -> None:
@@ -259,11 +265,17 @@ class Settings(Options):
     @cached_property
     def sampling(self) -> Sampling:
         """How a request is sampled that says nothing of it."""
-        votes: dict[str, Any] = {"controller": self.controller, "flow": self.flow}
+        votes: dict[str, Any] = {"controller": self.controller_in_force, "flow": self.flow}
         if self.value_of_a_second or self.price_per_million_tokens:
             votes = priced(votes, Costs(**{one.name: getattr(self, one.name) for one in fields(Costs)}))
         own = ["budget", "answer", "elect", "signals", "deadline_seconds", "patience", "retries", "timeout_seconds"]
         return Sampling(**votes, **{name: getattr(self, name) for name in own})
+
+    @property
+    def controller_in_force(self) -> str:
+        """The controller; unless one is named, that of the votes that a calibration was made of."""
+        cards = [] if "controller" in self.given else [one.calibration.card for one in self.calibrations]
+        return next((str(card["controller"]) for card in cards if "controller" in card), self.controller)
 
     @property
     def targets(self) -> tuple[Target, ...]:

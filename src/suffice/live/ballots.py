@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -80,6 +81,7 @@ class Ballot:
     def __init__(self, voting: "Voting", prior: Prior) -> None:
         self.tally = Tally(voting.budget)  # of whole answers
         self._prior = prior
+        self._certainty_prior = voting.certainty_prior or prior
         self._election = voting.election
         self._calibration = voting.calibration
         self._extractor = voting.extractor
@@ -126,14 +128,6 @@ class Ballot:
         kinds = Counter(one.kind for one in self._seen)
         return kinds.most_common(1)[0][0] if kinds else None
 
-    @property
-    def agrees(self) -> bool:
-        """Whether the request shows an answer, or responses agree more than by chance."""
-        if 2 * sum(one.certain for one in self._seen) > self.tally.draws:
-            return True
-        enough = 2 if self.evidence == "conclusion" else 3  # numbers are seldom the same by chance, titles may be
-        return 2 * len(self._seen) > self.tally.draws and agree(self.tally, self._texts, enough)
-
     async def _key(self, found: str | None) -> str | None:
         """Return the key of an answer; others go on while formulas are compared for it."""
         finding, same = self._keys.finding(found), None
@@ -154,7 +148,7 @@ class Ballot:
             return None, None
         tallies = self.field_tallies.values() or [self.tally]
         sure = _least(confidence(tally, self._prior) for tally in tallies)
-        return sure, _least(certainty(tally, self._prior) for tally in tallies)
+        return sure, _least(certainty(tally, self._certainty_prior) for tally in tallies)
 
     def _sureness(self, tally: Tally, leads: bool = True) -> tuple[float | None, float | None]:
         """Return confidence and certainty of a leader; the model of answers is of one voter alone."""
@@ -162,11 +156,11 @@ class Ballot:
             return None, None
         ready = is_ready(tally.budget, self._prior)
         sure = None if not ready else 0.0 if tally.leader is None else confidence(tally, self._prior)
-        return sure, certainty(tally, self._prior)
+        return sure, certainty(tally, self._certainty_prior)
 
     @property
     def elects_at_once(self) -> bool:
-        return self.quick and is_certainty_known(self.tally, self._prior)
+        return self.quick and is_certainty_known(self.tally, self._certainty_prior)
 
     def elect(self, responses: Sequence[Response], once: bool = False) -> BallotResult:
         """Elect the majority, or what weighs most; copies of one response count `once` for how sure that is."""
@@ -177,11 +171,14 @@ class Ballot:
         answer = self._answer = _weighed(self._election, responses) if self._election else majority
         givers = [one for one in responses if one.answer == answer]
         name = self.name(answer)
-        told_so = [one for one in givers if self._spelled(self._extractor.extract(one) or "") == name]
+        spelled_so = [one for one in givers if self._spelled(self._extractor.extract(one) or "") == name]
+        # A client may look for the answer where most responses have it.
+        ends_with_it = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)[^\w\n]*$", re.IGNORECASE)
+        ending_so = [one for one in spelled_so if ends_with_it.search(one.said or "")]
         tally = leader_alone(self.tally) if once else self.tally
         return BallotResult(
             name,
-            typical(told_so or givers),
+            typical(ending_so or spelled_so or givers),
             *self._sureness(tally),
             share=len(givers) / self.tally.draws,
             majority=self.name(majority),
@@ -239,10 +236,6 @@ class FieldBallot(Ballot):
     def field_tallies(self) -> Mapping[str, Tally]:
         return self._fields.tallies
 
-    @property
-    def agrees(self) -> bool:
-        return self._fields.agree
-
     def elect(self, responses: Sequence[Response], once: bool = False) -> BallotResult:
         """Elect an object by its fields, as sure as the least sure of them."""
         election = self._fields.elect(self._structure.compose)
@@ -287,23 +280,6 @@ class FieldBallot(Ballot):
         told, compared = self._structure, self._fields.answers
         accuracy = field_accuracy(elected and elected.value, value, compared, ignore=told.ignore, compare=told.compare)
         return {"gold": value, "right": accuracy.whole, "fields_right": round(accuracy.share, 4)}
-
-
-def agree(tally: Tally, texts: Sequence[str], enough: int = 3) -> bool:
-    """Whether draws agree more than by chance: enough, two in other words, or none that is alone.
-
-    >>> tally = Tally()
-    >>> tally.add_round(["7", "7", "8", "8"])
-    >>> agree(tally, ["7", "7", "8", "8"])
-    True
-    >>> tally.add_round(["9"])
-    >>> agree(tally, ["7", "It is 7.", "8", "8", "9"]), agree(tally, ["7", "7", "8", "8", "9"])
-    (True, False)
-    """
-    said = [text for text, answer in zip(texts, tally.answers, strict=True) if answer == tally.leader]
-    told = len({text for text in said if len(text) > LONG}) + sum(len(text) <= LONG for text in said)
-    paired = min(tally.votes.values(), default=0) > 1 and max(map(len, texts)) <= LONG
-    return tally.leader is not None and (told >= enough or len(set(said)) > 1 or paired)
 
 
 def read_gold(gold: str | None) -> Any:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -155,7 +155,7 @@ class ServerDraws(Draws):
             pieces = (self._draw(numbers[start : start + most], request) for start in range(0, len(numbers), most))
             return any(await asyncio.gather(*pieces))
         begun = time.monotonic()
-        reader = StreamReader(self._server.dialect, request.signals)
+        reader = self._reader(numbers, request)
         self._readers.append(reader)
         if len(numbers) > 1:
             for number in numbers:
@@ -191,6 +191,9 @@ class ServerDraws(Draws):
             self._server.capabilities.learn_most(request, len(responses))
             await self._draw(numbers[len(responses) :], request)
         return True
+
+    def _reader(self, numbers: Sequence[int], request: DrawRequest) -> StreamReader:
+        return StreamReader(self._server.dialect, request.signals)
 
     async def _asked_for_the_answer(self, response: Response) -> Response:
         """Ask the model for its answer alone; return the response with it."""

@@ -108,11 +108,6 @@ class Outcome:
         return bars(repr(self), self.votes, self.samples)
 
     @property
-    def given_up(self) -> bool:
-        """Whether there was nothing to vote on."""
-        return self.stop_reason == "no answer"
-
-    @property
     def samples(self) -> int:
         """The number of draws made."""
         return sum(self.by_round)
@@ -183,10 +178,10 @@ class Outcome:
         return (
             {
                 "answer": self.answer,
+                "certainty": self.certainty,
+                "confidence": self.confidence,
                 "evidence": self.evidence,
                 "votes": self.votes,
-                "confidence": self.confidence,
-                "certainty": self.certainty,
                 "share": self.share,
                 "samples": self.samples,
                 "rounds": self.rounds,

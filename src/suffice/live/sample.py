@@ -17,7 +17,6 @@ from pydantic import TypeAdapter
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
 from suffice.answers import Structure
-from suffice.answers.structure import Schema
 from suffice.errors import OptionError
 from suffice.live.draws import Draws, Failure
 from suffice.live.outcome import Outcome, Watch
@@ -25,6 +24,7 @@ from suffice.live.sampling import Sampling, split_settings, takes_sampling
 from suffice.live.servers.clients import async_client, dialect_of, is_async, several
 from suffice.live.vote import Vote
 from suffice.response import Response
+from suffice.schemas import Schema
 from suffice.tally import Tally
 
 Ask = Callable[[int], Awaitable[Response]]  # by the number of a draw

@@ -24,7 +24,7 @@ from suffice.live.servers.hosts import DrawRequest, most_tokens
 from suffice.live.servers.server import Server
 from suffice.live.signals import NAMES
 from suffice.live.tracing import TRACING, UNTRACED, Span
-from suffice.planning import is_ready, prepare, prior_of
+from suffice.planning import Prior, is_ready, prepare, prior_of
 from suffice.response import Response
 from suffice.tally import DEFAULT_BUDGET, Tally
 
@@ -49,6 +49,7 @@ class Voting:
     source: Callable[..., Draws] = ServerDraws
     calibration: "Calibration | None" = None
     threshold: float | None = None  # the probability to be right from which on an answer is sure enough
+    certainty_prior: Prior | None = None  # that of the controller unless given
     patience: float = 0.0  # the most time of a vote, in multiples of its first response's; 0 for no end
 
     @property
@@ -261,19 +262,14 @@ class Vote:
         complete = sum(response.is_complete for response in self.responses)
         if self.tally.leader is None and (complete >= COMPLETE_WITHOUT or self.tally.draws >= MOST_WITHOUT):
             return "no answer"
-        if not self._voting.asked and self.tally.draws >= COMPLETE_WITHOUT:
-            await self._field_tallies()  # which takes its time where there are many
-            if not self.ballot.agrees:
-                return "no answer"
         return "repeats" if self._repeats() else None
 
     def _asked(self) -> int:
-        if self._scouted and self.tally.rounds <= 2:
-            # A scout is no decision of the controller's: its first round is whole only with what is missing of it, of
-            # which a few show whether there is anything to vote on.
+        if self._scouted and self.tally.rounds == 1:
+            # A scout is no decision of the controller's: its first round is whole only with what is missing of it.
             missing = self._controller.next_round(Tally(self.tally.budget)) - self.tally.draws
             if missing > 0:
-                return min(missing, COMPLETE_WITHOUT - 1) if self.tally.rounds == 1 else missing
+                return missing
         return self.ballot.next_round(self._controller)
 
     def _repeats(self) -> bool:
@@ -296,8 +292,6 @@ class Vote:
         self.end_round()
         once = stop_reason == "repeats"
         elected = await in_thread(ballot.elect, self.responses, once, unless=ballot.elects_at_once)
-        if stop_reason == "no answer" and not voting.asked:  # nothing is claimed of what nobody asked about
-            elected = replace(elected, confidence=None, certainty=None, right=None, changed=False)
         arrived = [one for one in self.uncounted.values() if isinstance(one, Response)]
         unused = unfinished.cancelled + sum(one.tokens or 0 for one in arrived)
         prompts = [one.prompt_tokens for one in [*self.responses, *arrived]]

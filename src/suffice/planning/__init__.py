@@ -11,10 +11,11 @@ from suffice.planning.confidence import (
 )
 from suffice.planning.controller import Plan, prior_of
 from suffice.planning.learning import Learner
-from suffice.planning.model import EXACT_BUDGET, LARGEST_BUDGET, UNIVERSAL, Prior
+from suffice.planning.model import EXACT_BUDGET, FIRST_SIGHT, LARGEST_BUDGET, UNIVERSAL, Prior
 
 __all__ = [
     "EXACT_BUDGET",
+    "FIRST_SIGHT",
     "LARGEST_BUDGET",
     "UNIVERSAL",
     "Learner",

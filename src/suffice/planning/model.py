@@ -56,6 +56,10 @@ class Prior:
 UNIVERSAL = Prior()
 """No opinion: what is used unless a prior is fitted."""
 
+_IS_SPREAD = np.repeat(CONCENTRATIONS >= 5, len(DISCOUNTS))
+FIRST_SIGHT = Prior(tuple((_IS_SPREAD / _IS_SPREAD.sum()).tolist()))
+"""For the certainty of traffic that was never seen: two responses agree in one case of six at most."""
+
 
 def log_likelihood(parts: Sequence[int]) -> FloatArray:
     """The log probability of a partition, without zeros, at each point of the grid."""

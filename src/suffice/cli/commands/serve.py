@@ -26,7 +26,7 @@ def serve(given: Annotated[dict[str, Any], Fields(Settings)], local_model: Gguf)
     if why := traces.ignored(settings):
         typer.echo(f"suffice: a collector of traces is named, and none are sent: it {why}", err=True)
     for one in settings.calibrations:
-        doubts = one.calibration.doubts(settings.controller, settings.budget, settings.risk)
+        doubts = one.calibration.doubts(settings.controller_in_force, settings.budget, settings.risk)
         if settings.voters and one.model in (None, settings.voters.name):
             doubts += one.calibration.doubts(settings.voters.controller, settings.budget)
         for doubt in doubts:

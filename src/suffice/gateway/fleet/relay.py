@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -12,11 +12,16 @@ from suffice.gateway.errors import from_upstream
 from suffice.gateway.exchange import Counted, CutError, Exchange, Passed
 from suffice.gateway.fleet.upstreams import REDIRECTS, Upstreams, pieces_of
 from suffice.gateway.operations.replies import ReplyReader
-from suffice.live.dialects import CHAT, Dialect
+from suffice.live.dialects import CHAT, Dialect, MalformedError
+from suffice.live.dialects.base import StreamReader
 from suffice.live.servers.hosts import Fleet
 from suffice.live.servers.retry import PausedError, StatusError, TooLongError
 from suffice.live.servers.server import DrawError
 from suffice.live.tracing import TRACING, UNTRACED, Span
+from suffice.response import Response
+
+MAX_READ_BYTES = 1 << 20
+"""A longer reply is no answer: of those that pass by, no more is read."""
 
 
 async def relay(
@@ -110,3 +115,21 @@ async def in_time(
         usage, estimated = reader.usage(estimate=dialect is not None)
         exchange.add(Counted(usage.prompt or 0, usage.completion or 0, estimated))
         span.end()
+
+
+async def overheard(
+    pieces: AsyncGenerator[bytes, None], dialect: Dialect, heard: Callable[[Response], None]
+) -> AsyncGenerator[bytes, None]:
+    """Pass on the pieces of a reply, and call `heard` with what it said once it has gone."""
+    reader, size = StreamReader(dialect), 0
+    async with aclosing(pieces):
+        async for piece in pieces:
+            size += len(piece)
+            if size <= MAX_READ_BYTES:
+                reader.feed(piece)
+            yield piece
+    try:
+        if 0 < size <= MAX_READ_BYTES:
+            heard(reader.responses()[0])
+    except MalformedError:
+        pass

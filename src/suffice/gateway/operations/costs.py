@@ -199,12 +199,12 @@ def measure(outcome: Outcome) -> None:
     metrics.TOKENS.labels("completion").inc(outcome.completion_tokens)
     if outcome.stop_reason == "cancelled":
         return
-    metrics.VOTES.labels(outcome.evidence or "none", "yes" if outcome.given_up else "no").inc()
+    metrics.VOTES.labels(outcome.evidence or "none").inc()
     metrics.SAMPLES.observe(outcome.samples)
     metrics.ROUNDS.observe(outcome.rounds)
     metrics.SAMPLES_SAVED.inc(outcome.samples_saved)
     metrics.TOKENS_SAVED.inc(outcome.tokens_saved)
-    histograms = (metrics.CONFIDENCE, metrics.CERTAINTY, metrics.RIGHT)
+    histograms = (metrics.SAME_AS_FULL_VOTE, metrics.CERTAINTY, metrics.RIGHT)
     for histogram, value in zip(histograms, (outcome.confidence, outcome.certainty, outcome.right), strict=True):
         if value is not None:
             histogram.observe(value)

@@ -9,9 +9,12 @@ from prometheus_client.multiprocess import MultiProcessCollector
 _COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 28, 32, 48, 64, 128)
 
 REQUESTS = Counter("suffice_requests", "Requests by what became of them.", ["outcome"])
-VOTES = Counter(
-    "suffice_votes", "Votes, by what shows their answers, and whether they were given up.", ["evidence", "given_up"]
+VOTES = Counter("suffice_votes", "Votes, by what shows their answers.", ["evidence"])
+ROUTES = Counter("suffice_routes", "Requests to a model, by route: vote, look or relay.", ["route"])
+LOOKS = Counter(
+    "suffice_looks", "Requests that were drawn a few times more to learn, by whether draws agreed.", ["agreed"]
 )
+LOOK_TOKENS = Counter("suffice_look_tokens", "Tokens of these draws, beyond the replies.")
 SAMPLES = Histogram("suffice_samples", "Samples of a vote.", buckets=_COUNTS)
 ROUNDS = Histogram("suffice_rounds", "Rounds of a vote.", buckets=_COUNTS)
 TOKENS = Counter("suffice_tokens", "Tokens spent on votes.", ["kind"])
@@ -30,7 +33,9 @@ SAMPLES_SAVED = Counter("suffice_samples_saved", "Samples that votes saved of th
 TOKENS_SAVED = Counter("suffice_tokens_saved", "The same in tokens of responses, by the mean of a vote.")
 _SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1)
 
-CONFIDENCE = Histogram("suffice_confidence", "That the full budget elects the same answer.", buckets=_SHARES)
+SAME_AS_FULL_VOTE = Histogram(
+    "suffice_same_as_full_vote", "That the full budget elects the same answer.", buckets=_SHARES
+)
 CERTAINTY = Histogram("suffice_certainty", "That unlimited sampling elects the same answer.", buckets=_SHARES)
 RIGHT = Histogram("suffice_right", "That the elected answer is right, by a calibration.", buckets=_SHARES)
 SURE = Counter("suffice_sure", "Votes, by whether they are sure enough for the risk.", ["sure"])

@@ -78,8 +78,8 @@ function showFields(fields, budget) {
 // The same when the vote is over: with the elected value, and how sure it is.
 function showElected(fields, budget) {
   at("bars").replaceChildren(...Object.entries(fields).map(([pointer, one]) => {
-    const votes = one.confidence == null ? "not voted on" : `${one.votes}, ${percent(one.confidence)} sure`;
-    return field(pointer, JSON.stringify(one.value), bar(pointer || "/", one.votes, budget, votes, one.confidence != null));
+    const votes = one.certainty == null ? "not voted on" : `${one.votes}, ${percent(one.certainty)} certain`;
+    return field(pointer, JSON.stringify(one.value), bar(pointer || "/", one.votes, budget, votes, one.certainty != null));
   }));
 }
 
@@ -115,7 +115,7 @@ function showMoment(moment) {
   else showBars(moment.votes, moment.budget);
   if (moment.decision !== null && moment.draws) {
     const next = moment.decision ? `${moment.decision} more` : "enough";
-    const sure = moment.confidence === null ? "" : `${percent(moment.confidence)} sure, `;
+    const sure = moment.certainty === null ? "" : `${percent(moment.certainty)} certain, `;
     at("rounds").append(element("li", `${moment.draws} drawn: ${sure}${next}`));
   }
   return moment.draws;
@@ -135,8 +135,8 @@ function showOutcome(outcome, usage) {
   if (outcome.fields) showElected(outcome.fields, budget);
   cards(at("outcome"), [
     ...(outcome.fields ? [] : [["answer", outcome.answer ?? "none"]]),
-    ["sure", percent(outcome.confidence) || "—"],
     ["certain", certain(outcome.certainty) || "—"],
+    ["same as full vote", percent(outcome.same_as_full_vote) || "—"],
     ["samples", `${outcome.samples}`],
     ["samples over one", `${outcome.over_one.samples}`],
     ["tokens", usage?.completion_tokens ?? "—"],
@@ -158,9 +158,9 @@ function showOutcome(outcome, usage) {
   ]);
 }
 
-// A reply that no vote was held on, or whose vote was given up: all of it is shown.
-function showAlone(why, drawn) {
-  at("progress").textContent = drawn ? `${drawn} samples, and nothing to vote on` : `one sample, and no vote${why ? `: ${why}` : ""}`;
+// A reply that no vote was held on: all of it is shown.
+function showAlone(why) {
+  at("progress").textContent = `one sample, and no vote${why ? `: ${why}` : ""}`;
   at("what").textContent = "The reply";
   at("said").hidden = false;
   at("said").open = true;
@@ -218,12 +218,12 @@ async function ask() {
       if (chunk.error) throw new Error(chunk.error.message);
       said += chunk.choices[0]?.delta.content ?? "";
       at("text").textContent = said;
-      if (said && !drawn) showAlone(reply.headers.get("x-suffice-no-vote"), drawn);
+      if (said && !drawn) showAlone(reply.headers.get("x-suffice-no-vote"));
       outcome = chunk.suffice ?? outcome;
       if (chunk.usage && outcome) showOutcome(outcome, chunk.usage);
     }
     at("said").hidden = !said;
-    if (!outcome) showAlone(reply.headers.get("x-suffice-no-vote"), drawn);
+    if (!outcome) showAlone(reply.headers.get("x-suffice-no-vote"));
   } catch (error) {
     complain(error.name === "AbortError" ? "Stopped." : error.message);
   } finally {
@@ -235,10 +235,10 @@ async function ask() {
 }
 
 function showRecent(entry) {
-  const vote = entry.given_up ? "given up" : "vote";
-  const what = entry.kind === "vote" ? `${vote}, ${entry.controller}` : `${entry.kind}, ${entry.no_vote ?? entry.path}`;
+  const what = entry.kind === "vote" ? `vote, ${entry.controller}` : `${entry.kind}, ${entry.no_vote ?? entry.path}`;
   return tableRow([new Date(1000 * entry.time).toLocaleTimeString(), what, entry.status, entry.samples ?? "",
-    entry.rounds ?? "", entry.tokens ?? "", entry.over_one_tokens ?? "", percent(entry.confidence), certain(entry.certainty),
+    entry.rounds ?? "", entry.tokens ?? "", entry.over_one_tokens ?? "", certain(entry.certainty),
+    percent(entry.same_as_full_vote),
     entry.seconds.toFixed(2)]);
 }
 
@@ -289,6 +289,13 @@ function showShadow(costs) {
     one.would_vote, Math.round(one.expected_samples), one.tokens, one.expected_tokens])));
 }
 
+// What becomes of each topic's requests, since when and why.
+function showTopics(told) {
+  at("topics").hidden = !told.topics.length;
+  at("taught").replaceChildren(...told.topics.slice(0, 20).map((one) => tableRow([one.model || "—", one.topic, one.route, one.why,
+    new Date(1000 * one.since).toLocaleTimeString(), one.passed_on, one.looked_at, one.voted_on, percent(one.agreement)])));
+}
+
 function showUpstream(one) {
   const health = one.healthy ? "healthy" : "set aside";
   return element("li", `${one.name}: ${health}, ${one.in_flight} in flight`, one.healthy ? "well" : "ill");
@@ -303,6 +310,7 @@ async function refresh() {
     at("worker").hidden = told.workers < 2;
     at("behind").hidden = told.upstreams.length < 2 && told.upstreams.every((one) => one.healthy);
     at("upstreams").replaceChildren(...told.upstreams.map(showUpstream));
+    showTopics(await (await call("v1/suffice/topics")).json());
     showProof(await (await call("v1/suffice/audits")).json());
   } catch (error) {
     if (at("unlock").hidden) complain(error.message);

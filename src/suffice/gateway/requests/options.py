@@ -11,7 +11,6 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from suffice.answers import Extractor, get_extractor
-from suffice.answers.structure import Schema
 from suffice.controllers import Controller, get_controller
 from suffice.elections import Election
 from suffice.errors import OptionError, SufficeError
@@ -23,6 +22,7 @@ from suffice.live.dialects import ClientRequest
 from suffice.live.sampling import Sampling, election_of
 from suffice.options import Options, read_texts
 from suffice.paths import WatchedFile
+from suffice.schemas import Schema
 from suffice.tally import DEFAULT_BUDGET
 
 
@@ -34,6 +34,8 @@ class InForce:
     key: str | None
     max_samples: int | None
     """The most samples that a request may ask for, by policy."""
+    names_answer: bool = False
+    """Whether a policy says how answers are found."""
 
     @cached_property
     def options(self) -> "RequestOptions":
@@ -67,18 +69,22 @@ class Policies:
         if self._file:  # a worker that takes the place of another may begin after a change
             self._read_again()
 
-    def of(self, key: str | None, model: str | None) -> InForce:
+    @property
+    def know_topics(self) -> bool:
+        return any(one.topic is not None for one in self._policies)
+
+    def of(self, key: str | None, model: str | None, topic: str | None = None) -> InForce:
         if self._file and self._file.has_changed():
             self._read_again()
-        return self._known(key, model)
+        return self._known(key, model, topic)
 
-    def _merged(self, key: str | None, model: str | None) -> InForce:
-        policies = [one for one in self._policies if one.fits(key, model)]
+    def _merged(self, key: str | None, model: str | None, topic: str | None) -> InForce:
+        policies = [one for one in self._policies if one.fits(key, model, topic)]
         given: dict[str, Any] = {}
         for policy in sorted(policies, key=lambda one: one.specificity):
             given |= policy.changes
         max_samples = given.pop("max_samples", None)
-        return InForce(self._settings.under(given), key, max_samples)
+        return InForce(self._settings.under(given), key, max_samples, "answer" in given)
 
     def _read_again(self) -> None:
         """Put new policies in force; keep the old ones if the file is broken, or empty, as while it is written."""

@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, Literal
 
-from suffice.answers import get_extractor
+from suffice.answers.reader import MAX_LABEL_TOKENS
+from suffice.answers.requests import read_request
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.exchange import AskedFor, Exchange
 from suffice.gateway.requests.options import Policies, RequestOptions, check_samples, read_options, samples_asked
 from suffice.live.dialects import ClientRequest, Dialect
+from suffice.live.servers.hosts import most_tokens
 from suffice.panel.live import Panel, Voter
+from suffice.schemas import is_closed
 
 SUFFIXES = ("+vote", "+once")
 """By the end of a model's name a client forces a vote, or a single sample."""
@@ -36,6 +39,8 @@ class ParsedRequest:
     """The body as it came, less what is ours."""
     vote: str
     """When there is a vote, by what holds for its key and its model."""
+    has_answer_by_policy: bool = False
+    """Whether a policy says how its answer is found."""
     panel: Panel | None = None
     """The panel that the client asks for."""
 
@@ -71,14 +76,16 @@ class ParsedRequest:
             raise GatewayError(400, message, param="suffice.answer")
 
 
-async def parse(policies: Policies, dialect: Dialect, exchange: Exchange, raw: bytes) -> ParsedRequest:
+async def parse(
+    policies: Policies, dialect: Dialect, exchange: Exchange, raw: bytes, topic: str | None = None
+) -> ParsedRequest:
     """Read a request; GatewayError if it can't be read, or asks for too much."""
     body = json_object(raw)
     client = dialect.client_request(body, exchange.request.path_params)
     model, suffix = split_model(client.model)
     client = replace(client, model=model, fields={**client.fields, "model": model} if suffix else client.fields)
     samples = samples_asked(raw, body)
-    in_force = policies.of(exchange.key, model)
+    in_force = policies.of(exchange.key, model, topic)
     check_samples(samples, in_force)
     exchange.add(AskedFor(model, samples))
     reading = in_force, client, body, exchange.request.headers
@@ -88,7 +95,8 @@ async def parse(policies: Policies, dialect: Dialect, exchange: Exchange, raw: b
     named = {"model": model} if suffix and "model" in body else {}
     if named or "suffice" in body:
         raw = with_members(raw, named, without="suffice")
-    return ParsedRequest(dialect, client, options, suffix, samples, raw, in_force.settings.vote)
+    vote = in_force.settings.vote
+    return ParsedRequest(dialect, client, options, suffix, samples, raw, vote, in_force.names_answer)
 
 
 def split_model(model: str | None) -> tuple[str | None, str]:
@@ -105,14 +113,20 @@ def split_model(model: str | None) -> tuple[str | None, str]:
 class Route:
     """What is done with a request, and, where that is no vote, why."""
 
-    kind: Literal["vote", "scout", "relay"]
+    kind: Literal["vote", "look", "relay"]
     why: str = ""
     asked: bool = True
-    """Whether somebody asked for a vote; if not, weak evidence does not count."""
+    """Whether a vote was asked for: then any letter or number is an answer."""
+
+    @property
+    def may_be_taught(self) -> bool:
+        """Whether nothing names its answer, and nothing forbids one."""
+        return self in (OPEN, SUM)
 
 
-VOTE = Route("vote")
-AUTO = get_extractor("auto")
+VOTE = Route("vote", "asked")
+OPEN = Route("relay", "no answer")
+SUM = Route("look", "sum", asked=False)
 
 
 def route_of(parsed: ParsedRequest) -> Route:
@@ -130,18 +144,36 @@ def route_of(parsed: ParsedRequest) -> Route:
     obstacle = _obstacle(parsed)
     if obstacle:
         return Route("relay", obstacle)
-    if vote != "auto" or forced or "answer" in options.wanted or client.names_options:
+    by_name = "answer" in options.wanted or client.names_options or parsed.has_answer_by_policy
+    if vote != "auto" or forced or by_name:
         return VOTE
-    wanted = AUTO.wants_answer(parsed.messages)
-    if client.schema:  # an object that is made up is no answer; where fields are named, they are places
-        return Route("scout") if wanted is False else Route("vote", asked=False)
-    if client.schema is not None:
-        return Route("relay", "no answer") if wanted is False else Route("scout")
-    if options.extractor.follow_up:  # the model reads: there is something to read wherever no text is asked for
-        return Route("relay", "no answer") if wanted is False else VOTE
-    if options.answer != "auto" or wanted is None:
-        return Route("scout")
-    return Route("vote", asked=False) if wanted else Route("relay", "no answer")
+    return _route_by_shape(parsed)
+
+
+def _route_by_shape(parsed: ParsedRequest) -> Route:
+    """Choose the route by what the request shows of its answer, in any language.
+
+    An answer that is named is voted on from the first round. A sum, and an object whose fields may be texts, is looked
+    at first; so is what the operator's extractor reads. All else is passed on.
+    """
+    options, schema, asked = parsed.options, parsed.client.schema, read_request(parsed.messages)
+    stops = parsed.fields.get("stop") or parsed.fields.get("stop_sequences") or ()
+    stops = stops if isinstance(stops, list) else [stops]
+    stops_at_label = any(isinstance(one, str) and one.rstrip().endswith(":") for one in stops)
+    if (asked.form or (stops_at_label and not asked.brief)) and not schema:
+        return Route("relay", "form")
+    if schema:
+        return Route("vote", "schema", asked=False) if is_closed(schema) else Route("look", "schema", asked=False)
+    if (most_tokens(parsed.fields) or MAX_LABEL_TOKENS + 1) <= MAX_LABEL_TOKENS:
+        return Route("vote", "few tokens", asked=False)
+    if asked.named:
+        return Route("vote", asked.named, asked=False)
+    if asked.sum and options.extractor.follow_up:  # the model reads any response
+        return Route("vote", "sum", asked=False)
+    reads_any = options.answer not in ("auto", "json") and not options.extractor.follow_up
+    if reads_any or asked.json or schema is not None:
+        return Route("look", "answer" if reads_any else "json", asked=False)
+    return SUM if asked.sum else OPEN
 
 
 def as_panel(parsed: ParsedRequest, panel: Panel) -> ParsedRequest:

@@ -3,43 +3,33 @@
 Plans are made in a thread and swapped in whole, so that no request waits for one; the files are written there too.
 """
 
-import asyncio
-import hashlib
-import json
 import random
-import sys
 import traceback
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from math import prod
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import Any
 
 from suffice.controllers import Controller, get_controller
-from suffice.errors import OptionError
-from suffice.gateway.exchange import end
+from suffice.errors import OptionError, SufficeError
+from suffice.gateway.fleet.spare import Ready, SpareDraws
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.state import FileState
+from suffice.gateway.operations.state import FileState, Keeper, SharedLog, kept_in
 from suffice.gateway.settings import Settings
-from suffice.gateway.votes.audits import AuditedVote, AuditLog, Auditor
+from suffice.gateway.votes.topics import TopicLook, Topics
 from suffice.live import Outcome
-from suffice.live.audits import Audit, prove
+from suffice.live.audits import Audit, draw_rest, prove
 from suffice.live.outcome import CUT_SHORT, SETTLED
 from suffice.live.servers.server import Server
-from suffice.live.vote import COMPLETE_WITHOUT, Vote
-from suffice.planning import UNIVERSAL, Plan, Prior
-from suffice.planning.approximate import simulate
+from suffice.live.vote import Vote
+from suffice.planning import UNIVERSAL, Plan
+from suffice.planning.forecast import typical_draws
 from suffice.planning.learning import HEADSTART, Learner
-from suffice.planning.model import CONCENTRATIONS, DISCOUNTS
 from suffice.planning.promises import AgreementPromise, OverOneCap, SamplesPromise
-from suffice.tally import IntArray, Tally
-
-T = TypeVar("T")
+from suffice.tally import Tally
 
 MOST_KINDS = 64
 """Cache size (LRU) in models and topics."""
@@ -47,19 +37,10 @@ MOST_KINDS = 64
 MOST_PLANS = 4
 """The most settings of a kind, prices and budget, with a learned plan; others have none."""
 
-SYNC_SECONDS = 2.0
-"""Seconds until other workers, and the disk, have what was learned here."""
-
 MOST_AUDITS = 20_000
 """The most audits that are remembered."""
 
 ONCE = get_controller("once")
-
-EPISODES = 400
-
-_REPEATS = (CONCENTRATIONS[:, None] < 2) & (DISCOUNTS < 0.6)
-TYPICAL = Prior(tuple((_REPEATS / _REPEATS.sum()).ravel().tolist()))
-"""Questions on which two of three responses agree in the mean, as in the corpora of traffic and on GSM8K."""
 
 Setting = tuple[Plan, int]
 """Who decides, within what budget."""
@@ -96,53 +77,6 @@ def priced(base: Plan, factor: float) -> Plan:
     return replace(base, penalty_draw=factor * base.penalty_draw, penalty_round=factor * base.penalty_round)
 
 
-class Keeper:
-    """A thread for slow work, and the sharing with the disk and other workers, now and then."""
-
-    def __init__(self, thread: str, share: Callable[[], Awaitable[None]], trouble: str) -> None:
-        self._thread = ThreadPoolExecutor(1, thread)
-        self._share = share
-        self._trouble = trouble
-        self._complained = False
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """Share in here: at once, every `SYNC_SECONDS`, and a last time."""
-        await self.share()
-        keeping = asyncio.create_task(self._keep())
-        try:
-            yield
-        finally:
-            await end(keeping)
-            await self.share()
-            self._thread.shutdown(wait=False, cancel_futures=True)
-
-    async def _keep(self) -> None:
-        while True:
-            await asyncio.sleep(SYNC_SECONDS)
-            await self.share()
-
-    async def share(self) -> None:
-        """Share what there is; after a failure it is tried again the next time."""
-        try:
-            await self._share()
-        except Exception as error:
-            self.complain(f"{self._trouble}: {error}")
-
-    def submit(self, work: Callable[..., None], *arguments: Any) -> None:
-        self._thread.submit(work, *arguments)
-
-    async def aside(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Wait for what is done in the thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
-
-    def complain(self, sentence: str) -> None:
-        """Print a complaint, the first of all threads only."""
-        complained, self._complained = self._complained, True
-        if not complained:
-            print(f"suffice: {sentence}", file=sys.stderr, flush=True)
-
-
 class Learning:
     """Chooses the controller of each kind's votes, by what was learned from those before."""
 
@@ -153,13 +87,16 @@ class Learning:
         self.cap = cap
         self._state = state
         self._kinds: OrderedDict[tuple[str, str], TrafficKey] = OrderedDict()
-        self._log = AuditLog(state) if state else None
+        self._log = SharedLog(state, "audits.jsonl", Audit.read) if state else None
         self._audits: deque[Audit] = deque(maxlen=MOST_AUDITS)
-        self._auditor = Auditor(self._audited, is_crowded)
+        self.spare = SpareDraws(is_crowded)
+        self.topics = Topics(
+            settings, SharedLog(state, "looks.jsonl", lambda row: TopicLook(**row)) if state else None, cap
+        )
         self._keeper = Keeper("suffice-planner", self._share, "what was learned and audited can't be shared")
         self._planning: set[TrafficKey] = set()
         self._chance = random.Random()  # noqa: S311
-        self._forecasts: dict[tuple[Controller, int], tuple[float, float] | None] = {}
+        self._forecasts: dict[tuple[Controller, int], float | None] = {}
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -171,7 +108,7 @@ class Learning:
             try:
                 yield
             finally:
-                await self._auditor.close()
+                await self.spare.close()
 
     def key(self, model: str | None, topic: str) -> TrafficKey:
         """The kind of a request."""
@@ -199,7 +136,7 @@ class Learning:
         ready = kind.plans.get(setting, chosen)
         return ready if learn or ready.prior == UNIVERSAL else chosen
 
-    def forecast(self, kind: TrafficKey, chosen: Controller, budget: int, *, certain: bool) -> float | None:
+    def forecast(self, kind: TrafficKey, chosen: Controller, budget: int) -> float | None:
         """Forecast the samples of a vote, by those before it, or else by typical questions.
 
         Until that is worked out for its setting, it is another setting's; None where there is none yet.
@@ -210,22 +147,17 @@ class Learning:
         if setting not in self._forecasts and len(self._forecasts) < MOST_KINDS:
             self._forecasts[setting] = None
             self._keeper.submit(self._foretell, setting)
-        known = self._forecasts.get(setting) or next(filter(None, self._forecasts.values()), None)
-        return known[certain] if known else None
+        return self._forecasts.get(setting) or next(filter(None, self._forecasts.values()), None)
 
     def _foretell(self, setting: tuple[Controller, int]) -> None:
-        """Forecast for a setting, without and with a certain answer; in the planner's thread."""
-        certain, uncertain = (foretell(*setting, certain=certain) for certain in (True, False))
-        self._forecasts[setting] = uncertain, certain
+        self._forecasts[setting] = typical_draws(*setting)
 
     def ended(self, kind: TrafficKey, vote: Vote, server: Server, outcome: Outcome, learn: bool) -> None:
         """Learn from a vote that its tally has ended, and perhaps audit it."""
         cut_short = outcome.stop_reason in CUT_SHORT and outcome.samples > 0
-        if outcome.stop_reason not in SETTLED and not outcome.given_up and not cut_short:
+        if outcome.stop_reason not in SETTLED and not cut_short:
             return
-        if outcome.given_up:  # what went back is what the first draw says
-            outcome = replace(outcome, majority=outcome.responses[0].answer)
-        if kind.samples and not outcome.given_up and not cut_short:
+        if kind.samples and not cut_short:
             kind.samples.observe(outcome.samples)
 
         def learned() -> None:
@@ -235,7 +167,7 @@ class Learning:
 
         if self._chance.random() < self._settings.audit:
             # What is learned of it is learned when it is over: an audit is a full tally.
-            self._auditor.audit(AuditedVote(vote, server, outcome, kind.model, kind.topic, learned))
+            self.spare.begin(server, partial(self._audit, vote, outcome, kind), learned)
         else:
             learned()
         self._plan_if_outdated(kind)
@@ -278,6 +210,7 @@ class Learning:
             await self._keeper.aside(self._sync_kind, kind)
         if self._log:
             self._take_in(await self._keeper.aside(self._log.news))
+        self.topics.share()
 
     def _sync_kind(self, kind: TrafficKey) -> None:
         """Exchange what was learned of a kind with the file, if there is news."""
@@ -291,19 +224,28 @@ class Learning:
         except (OSError, OptionError) as error:
             self._keeper.complain(f"what was learned can't be kept: {error}")
 
-    async def _audited(self, audit: Audit) -> None:
-        """Take an audit in, in the order of the file, which is the same for all workers."""
+    async def _audit(self, vote: Vote, outcome: Outcome, kind: TrafficKey, ready: Ready) -> bool:
+        """Draw the rest of a vote's budget, and take the audit in, in the order of the file."""
+        try:
+            full = await draw_rest(vote, ready)
+        except SufficeError:
+            return False
+        if full is None:
+            return False
+        metrics.AUDIT_TOKENS.inc(full.tokens - outcome.tokens)
+        audit = Audit.of(outcome, full, kind.model, kind.topic)
         metrics.AUDITS.labels("yes" if audit.agreed else "no").inc()
         metrics.AUDITS_ONCE.labels("yes" if audit.once_agreed else "no").inc()
         if self._log is None:
             self._take_in([audit])
-            return
+            return True
         try:
             await self._keeper.aside(self._log.append, audit)
             self._take_in(await self._keeper.aside(self._log.news))
         except OSError as error:
             self._keeper.complain(f"audits can't be kept: {error}")
             self._take_in([audit])
+        return True
 
     def _take_in(self, audits: Iterable[Audit]) -> None:
         for audit in audits:
@@ -320,8 +262,8 @@ class Learning:
             by_kind.setdefault((audit.model, audit.topic), []).append(audit)
         return {
             "share": self._settings.audit,
-            "pending": self._auditor.pending,
-            "dropped": self._auditor.dropped,
+            "pending": self.spare.pending,
+            "dropped": self.spare.dropped,
             "all": prove(self._audits),
             "kinds": [
                 {"model": name[0], "topic": name[1], **prove(audits), **self._in_force(self._kinds.get(name))}
@@ -347,35 +289,3 @@ class Learning:
 
 def _prices(plan: Plan) -> tuple[float, float]:
     return plan.penalty_draw, plan.penalty_round
-
-
-def kept_in(folder: str, model: str, topic: str) -> str:
-    """The name of what is kept of a kind: any text may be a model's name."""
-    return f"{folder}/{hashlib.sha256(json.dumps([model, topic]).encode()).hexdigest()[:32]}.json"
-
-
-def foretell(controller: Controller, budget: int, *, certain: bool) -> float:
-    """How many samples a vote on typical questions takes, in the mean.
-
-    Unless it is `certain` that there is an answer, a vote ends where no two of its first draws agree.
-
-    >>> from suffice import get_controller
-    >>> foretell(get_controller("sc:draws=4"), 8, certain=True)
-    4.0
-    """
-    random = np.random.default_rng(1)
-    samples = 0
-    for answers in _episodes(budget):
-        deciding, tally = controller.for_question(random), Tally(budget)
-        while asked := deciding.next_round(tally):
-            tally.add_round([str(answer) for answer in answers[tally.draws : tally.draws + asked]])
-            if not certain and tally.draws >= COMPLETE_WITHOUT and tally.top(1)[0] == 1:
-                break
-        samples += tally.draws
-    return samples / EPISODES
-
-
-@cache
-def _episodes(budget: int) -> IntArray:
-    """The answers to typical questions in order of arrival, a row each."""
-    return np.array([step.answer for step in simulate(TYPICAL, budget, EPISODES, seed=1)]).T

@@ -111,6 +111,15 @@ class _ChatDialect(base.Dialect):
             ]
         return replace(response, choice={**response.choice, "message": message})
 
+    def continued(self, reply: dict[str, Any], begun: Mapping[str, Any]) -> dict[str, Any]:
+        """Where the stream began with thoughts in its text, with their end."""
+        (first,), (choice,) = begun["choices"], reply["choices"]
+        text = choice["message"].get("content")
+        if "</think>" in str(first["message"].get("content")) and isinstance(text, str):
+            message = {**choice["message"], "content": f"</think>{text.rpartition('</think>')[2]}"}
+            reply = {**reply, "choices": [{**choice, "message": message}]}
+        return super().continued(reply, begun)
+
     def events(self, reply: dict[str, Any], usage_wanted: bool, told: int = 0) -> list[bytes]:
         """Chunks: the role, the text, the end and the usage; told are role and reasoning."""
         choice = reply["choices"][0]

@@ -16,10 +16,8 @@ from typing import Any
 from suffice.answers.normalise import normalise
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.operations import metrics
-from suffice.gateway.operations.state import Change, FileState
+from suffice.gateway.operations.state import SYNC_SECONDS, Change, FileState, Keeper, kept_in
 from suffice.gateway.settings import Settings
-from suffice.gateway.votes import learning
-from suffice.gateway.votes.learning import Keeper, kept_in
 from suffice.live import Outcome
 from suffice.live.sampling import NEVER, threshold_of
 from suffice.planning.feedback import Feedback
@@ -123,7 +121,7 @@ class Assurance:
         name = _remembered_as(caller, reply)
         record = await self.keeper.aside(self._claim, name)
         if record is None and self._state:  # another worker may not have told yet
-            await asyncio.sleep(learning.SYNC_SECONDS)
+            await asyncio.sleep(SYNC_SECONDS)
             record = await self.keeper.aside(self._claim, name)
         if record is None:
             message = "no such reply is remembered for this key: it was too long ago, or no vote with a calibration"
