@@ -121,6 +121,25 @@ def test_what_was_taught_ends_where_draws_no_longer_agree() -> None:
     assert len(routes) >= MIN_LOOKS
 
 
+def test_what_was_taught_ends_where_first_responses_have_no_answer() -> None:
+    """Also of a topic that is looked at first, whose draws go no further then."""
+    model = Model()
+
+    def script(request: dict[str, Any], number: int) -> Reply:
+        return model(request, number) if model.agrees else Reply(completion(["A long text on it. " * 9]))
+
+    with behind(script, vote="auto", learn_share=1.0) as (_, url):
+        for number, agrees in enumerate((True, True, False, True)):
+            model.agrees = agrees
+            post(url, asking(NAMES[number]))
+            told = looked(url, number + 1)
+        assert told["route"] == "looked at"
+        model.agrees = False
+        for number in range(6):
+            post(url, asking(f"{NAMES[number]} again"))
+        assert topics(url)[0]["route"] == "passed on"
+
+
 def test_a_topic_whose_draws_go_on_to_agree_goes_on_to_be_voted_on() -> None:
     """Also where a vote takes fewer draws than a look."""
     with behind(Model(), vote="auto", learn_share=1.0, controller="sc:draws=2") as (_, url):
@@ -324,3 +343,15 @@ def test_the_shadow_foretells_what_looks_would_take(capfd: Any) -> None:
         assert len(upstream.requests) == 1, "it looks at none"
     (line,) = logged(capfd, method="POST")
     assert (line["would_vote"], line["expected_samples"]) == (False, 1.3)
+
+
+def test_the_shadow_foretells_what_was_taught(capfd: Any, tmp_path: Path) -> None:
+    with behind(Model(), vote="auto", learn_share=1.0, state=str(tmp_path)) as (_, url):
+        teach(url)
+        assert until(lambda: topics(url)[0]["route"] == "voted on")
+    capfd.readouterr()
+    with behind(Model(), vote="shadow", state=str(tmp_path)) as (_, url):
+        assert post(url, asking("wren")).headers["x-suffice-no-vote"] == "shadow"
+        assert topics(url)[0]["route"] == "voted on"
+    (line,) = logged(capfd, method="POST")
+    assert line["would_vote"] and line["expected_samples"] >= 2

@@ -125,6 +125,7 @@ class Pipeline:
                         yield thought
                 scouted = scouting.result()
                 if scouted.extractor is None:
+                    self.learning.topics.missed(parsed, topic, route)
                     if scouted.response and self.learning.topics.is_due(parsed, topic, route):
                         self._look(parsed, topic, server, scouted.response)
                     yield self._alone(parsed, route, scouted, exchange)

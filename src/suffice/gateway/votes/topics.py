@@ -102,7 +102,7 @@ class Topic:
         elif route == "relay":
             why = "no answer named, and none was taught" if self.looks else "no answer named"
         else:
-            why = "it names its answer" if route == "vote" else "it looks like a sum"
+            why = "it names its answer" if route == "vote" else "a first response shows whether there is one"
         counts = {name.replace(" ", "_"): self.routes[kind] for kind, name in ROUTES.items()}
         about = {"looks": self.looks, "agreement": self.agreement, "look_tokens": self.tokens}
         return {"route": ROUTES[route], "why": why, "since": round(self.since, 3), **counts, **about}
@@ -215,6 +215,11 @@ class Topics:
         for answer in tally.answers[:DRAWS]:
             first.add(answer)
         self.take_in([_look(parsed, name, agreement_of(first))])
+
+    def missed(self, parsed: ParsedRequest, name: str, route: Route) -> None:
+        """Learn that a request of a taught topic had no answer in its first response."""
+        if route.why == "taught":
+            self.take_in([_look(parsed, name, 0.0)])
 
     def take_in(self, looks: Sequence[TopicLook]) -> None:
         for look in looks:
