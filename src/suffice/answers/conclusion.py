@@ -45,7 +45,7 @@ def final(text: str, most: int = _MOST_WORDS, last_line: bool = False) -> str | 
     if len(bold) == 1 and _is_short(bold[0]):
         return _trimmed(unmarked(bold[0]))
     line = text.rstrip().rpartition("\n")[2] if last_line else ""
-    is_courtesy = line.rstrip("*_\"') ").endswith((*_LEADS_ON, "!"))
+    is_courtesy = line.rstrip("*_\"') ").endswith((*_LEADS_ON, "!", ">"))
     return _trimmed(line) if _is_short(_trimmed(line), most) and not is_courtesy else None
 
 

@@ -122,7 +122,6 @@ class AutoExtractor(Extractor):
         return known
 
     def for_scout(self, scout: Response) -> Extractor | None:
-        """Read fields where the scout is JSON without an answer."""
         if self.evidence(scout) is not None:
             return self
         fields, text = Structure().for_request(self._messages or []), self.whole(scout) or ""
@@ -130,7 +129,6 @@ class AutoExtractor(Extractor):
         return fields.for_scout(scout) if is_object and read_request(self._messages or []).json else None
 
     def evidence(self, response: Response) -> Evidence | None:
-        """Read by shape, else what is stated anywhere, where a vote was asked for."""
         text = self.whole(response)
         if not text:
             return None

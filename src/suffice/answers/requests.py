@@ -43,6 +43,7 @@ _THE_ANSWER = re.compile(
 _ASIDE = re.compile(r"[(（][^()（）]{25,}[)）]")
 _LETTERS = re.compile(r"\b[(]?A ?(?:-|–|to|bis|à|a|до) ?[C-H]\b")  # of options; without any they are to be made up
 _LENGTH = re.compile(r"\b[2-9]\d\d? ?(?:words|wörter|mots|palabras|parole|palavras|woorden|słów|слов|字|語|자)", re.I)
+_QUESTION = re.compile(r"[?？؟][*_\"'”’)\] ]*$", re.MULTILINE)
 _QUESTION_AND_ANSWER = re.compile(
     r"(?:^|\n)\s*(?:Q|Question)\s*[:：].*\n\s*(?:A|Answer)\s*[:：][^\n]{0,40}$", re.DOTALL
 )
@@ -136,7 +137,7 @@ def _read(told: str, asked: str, follows_examples: bool) -> Request:
     closed = [bool(_CLOSED.fullmatch(value)) for value in values]
     is_label = len(values) == 1 and len(values[0].split()) <= 2  # the only field
     how_many = any(HOW_MANY.occur_in(folded(one)) for one in _instructions(asked))
-    counted = (how_many or any(map(is_question, _instructions(asked)))) and len(numbers(in_digits(asked))) > 1
+    counted = (how_many or _QUESTION.search("\n".join(_instructions(asked)))) and len(numbers(in_digits(asked))) > 1
     own_sentences = sentences(in_digits(without_fences(asked)))
     is_series = any(len(numbers(one)) > max(2, SERIES_SHARE * len(one.split())) for one in own_sentences)
     is_expression = is_series or any(map(_EXPRESSION.search, own_sentences))
@@ -161,10 +162,6 @@ def _read(told: str, asked: str, follows_examples: bool) -> Request:
         sum=len(asked) < MAX_SUM_CHARACTERS and "```" not in asked and (counted or (not is_task and is_expression)),
         numbers=frozenset([*numbers(asked), *STAMP.findall(asked)]),
     )
-
-
-def is_question(sentence: str) -> bool:
-    return sentence.rstrip("*_\"'”’)] ").endswith(("?", "？", "؟"))
 
 
 def _instructions(asked: str) -> list[str]:
