@@ -61,7 +61,8 @@ def _without_label(text: str) -> str:
 
 def _is_short(text: str, most: int = _MOST_WORDS) -> bool:
     signs = 4 * most if is_unspaced(text) else 10 * most
-    return 0 < len(text) <= signs and len(text.split()) <= most and "\n" not in text
+    has_fields = any(one in text for one in ('":', '","', '"}'))
+    return 0 < len(text) <= signs and len(text.split()) <= most and "\n" not in text and not has_fields
 
 
 def _trimmed(text: str) -> str:

@@ -57,12 +57,7 @@ class Slot:
         return self.open == "####" or any(map(ANSWER.occur_in, names))
 
     def read(self, text: str) -> str | None:
-        """Return what the last such place holds; a mere placeholder is an empty text.
-
-        >>> judge = Slot("[[", "]]", frozenset([" rating "]))
-        >>> judge.read("Out of [[rating]]: [[8]]"), judge.read("[[rating]]"), Slot("Answer:").read("ANSWER: **7**")
-        ('8', '', '7')
-        """
+        """Return what the last such place holds; a mere placeholder is an empty text."""
         found: list[str] = self._pattern.findall(text)
         said = [unmarked(_TAGS.sub(r"\g<place>", one)).strip("<> \n") for one in reversed(found)]
         told = [one for one in said if one and folded(one) not in self.placeholders]
@@ -260,7 +255,8 @@ def _enumerated(sentence: str) -> list[str]:
         first = before[0].split()[-1:] if not is_unspaced(last) else [before[0][-len(last) :]]
         names = _labels([*first, *before[1:], last.split()[0] if last.split() else ""])
         loud = [one for one in re.findall(r"\w+", bare) if one.isupper() and len(one) > 1]
-        is_asked = len(names) > 2 and " | " in (head or bare) and ANSWER.occur_in(folded(head or bare))
+        ends = len(names) > 2 and " | " in (head or bare) and len(last.split()) == 1
+        is_asked = ends and ANSWER.occur_in(folded(before[0]))
         if is_asked or _is_verdict(names) or _is_verdict(names[:2]) or (names and names == loud and " | " in bare):
             return names
     return []

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from suffice.answers.normalise import normalise, structure
+from suffice.answers.words import NO, folded
 from suffice.killable import SECONDS, Lane
 
 MOMENT = 0.25  # seconds of processor time in the quick lane: ten times what common answers take
@@ -133,6 +134,25 @@ class Keys:
         if equal is None:
             self._strikes.update((a, b))
         return bool(equal)
+
+
+class WordKeys(Keys):
+    """Keys of short answers in words: two agree if one has all words of the other, without those that are known."""
+
+    def __init__(self, known: frozenset[str]) -> None:
+        super().__init__()
+        self._known = known
+        self._words: dict[str, frozenset[str]] = {}
+
+    def finding(self, answer: str | None) -> Generator[FormulaComparison, bool | None, str | None]:
+        key = yield from super().finding(answer)
+        words = frozenset(folded(key or "").split()) - self._known
+        for other, seen in self._words.items():
+            if key == other or (words and (words <= seen or seen <= words) and not any(map(NO.are, words ^ seen))):
+                return other
+        if key is not None:
+            self._words[key] = words or frozenset([key])
+        return key
 
 
 def _may_equal_others(form: str) -> bool:

@@ -34,11 +34,7 @@ def without_fences(text: str) -> str:
 
 
 def unmarked(text: str) -> str:
-    """The text without marks.
-
-    >>> unmarked("**So** it is `4 True`, or $x_1$."), unmarked("It costs $5.")
-    ('So it is 4 True, or x_1.', 'It costs $5.')
-    """
+    """The text without marks."""
     return _MARKS.sub("", text).strip()
 
 
@@ -61,11 +57,7 @@ def boxed(text: str) -> str | None:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences and lines of a text; each keeps the mark it ends with.
-
-    >>> sentences("It is so. Is it? 是的。对\\nEnd")
-    ['It is so.', 'Is it?', '是的。', '对', 'End']
-    """
+    """The sentences and lines of a text; each keeps the mark it ends with."""
     found, start = [], 0
     for stop in _STOP.finditer(text):
         found.append(text[start : stop.end()].strip())
@@ -98,11 +90,7 @@ _APART = re.compile(r"(?:\s|(?<=[^\x00-\x7f])|(?=（))[(（][^()（）]*[)）]")
 
 
 def in_digits(text: str) -> str:
-    """Write numbers with the digits and the decimal point of English.
-
-    >>> in_digits("٤٢ · ４２ · 1.234,50 · 2,4")
-    '42 · 42 · 1234.50 · 2.4'
-    """
+    """Write numbers with the digits and the decimal point of English."""
     if not text.isascii():
         text = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in text)
         text = text.replace("٫", ".").replace("٬", ",").replace("，", ",").replace("％", "%")

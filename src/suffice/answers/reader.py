@@ -5,21 +5,25 @@ Answers are read by shape: slots, closed sets, short wholes, the value at the en
 
 import math
 from copy import copy
+from functools import partial
+from typing import Any
 
 from suffice.answers.conclusion import concluded, final, is_amount, outcome_of, value_in
 from suffice.answers.extract import refuses, stated
 from suffice.answers.extractor import FEW_TOKENS, Evidence, Extractor, TextExtractor, register_extractor
 from suffice.answers.forms import chosen, chosen_letter, verdict
+from suffice.answers.keys import Keys, WordKeys
 from suffice.answers.prose import bounded, boxed, numbers, unfenced
-from suffice.answers.requests import Messages, Request, read_request
+from suffice.answers.requests import Messages, Request, read_request, texts_of
 from suffice.answers.structure import Structure
+from suffice.answers.words import folded
 from suffice.json_values import is_json, leaves
 from suffice.response import Response
 
 MAX_CHARACTERS = 20_000
 MAX_LEAVES = 3  # of an object that no schema names: a verdict with its reasons
 MAX_SLOT_WORDS = 12  # more are a text
-MAX_NAMED_WORDS, MAX_SHORT_WORDS = 20, 6
+MAX_NAMED_WORDS, MAX_SHORT_WORDS, MAX_FINAL_WORDS = 20, 6, 12
 MAX_LABEL_TOKENS = 8  # a client that allows no more wants a label
 
 
@@ -95,7 +99,21 @@ def _boxed(inside: str, asked: Request) -> str:
     return letter or (number if unit and number.lstrip("$-").replace(".", "").isdigit() else inside)
 
 
-register_extractor("final")(TextExtractor(final, quick=True, kind="short"))
+@register_extractor("final")
+class FinalExtractor(TextExtractor):
+    """What a short response says, or what a longer one states or marks at its end."""
+
+    def __init__(self) -> None:
+        super().__init__(partial(final, most=MAX_FINAL_WORDS), quick=True, kind="short")
+        self._known = frozenset[str]()
+
+    def for_request(self, messages: Messages, **about: Any) -> Extractor:
+        known = copy(self)
+        known._known = frozenset(folded(" ".join(texts_of(messages))).split())
+        return known
+
+    def keys(self) -> Keys:
+        return WordKeys(self._known)
 
 
 @register_extractor("auto")

@@ -39,7 +39,7 @@ DRAWS = 4
 MIN_LOOKS, MAX_LOOKS = 3, 20
 """The looks from which on a topic may be taught, and the last ones that count."""
 
-MIN_AGREEMENT = 0.35
+MIN_AGREEMENT = 0.4
 """The share of pairs of draws that agree, in the mean of a topic's looks; where each draw has its own, it is 0."""
 
 MOST_TOPICS = 1000
