@@ -80,7 +80,7 @@ def test_no_error_names_the_upstream_s_address_or_its_key(
     behind = url_behind.split("//")[1].removesuffix("/v1")
     for name, reply in zip(PATHS, replied, strict=True):
         assert reply.status_code in (500, 502), (name, reply.status_code)
-        for hidden in (behind, "4321", "internal.invalid", KEY, str(port)):
+        for hidden in (behind, ":4321", "internal.invalid", KEY, f":{port}"):  # a time may have the port's digits
             assert hidden not in reply.text + str(reply.headers) + page, name
     lines = logged(capfd)
     assert {line["upstream"] for line in lines if line["path"].endswith("completions")} == {"upstream-1"}
