@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from suffice.answers import Keys, get_extractor, has_answer, wants_answer
+from suffice.answers.reader import shown_answer
 from suffice.response import Response
 
 
@@ -32,22 +33,25 @@ SLOTS: dict[str, tuple[list[dict[str, Any]], dict[str, str | None]]] = {
     "a placeholder alone": (asked(ONE_WORD), {"[[rating]]": None, "[[9]]": "9"}),
     "tags": (asked("Note: correct, wrong. Put it in <grade> tags."), {"Ok.\n<grade>correct</grade>": "correct"}),
     "tags in French": (asked("Mets ta note entre <note> et </note>."), {"Bien.\n<note>14</note>": "14"}),
-    "a quoted label": (asked('Think. End with "Answer: <letter>".'), {"A is false.\n\n**Answer:** C": "C"}),
+    "a quoted label": (
+        asked('Which is it? Think. End with "Answer: <letter>".'),
+        {"A is false.\n\n**Answer:** C": "C"},
+    ),
     "a German label": (
-        asked("Denke nach und schließe mit „Antwort: X“ oder `Antwort: X`."),
+        asked("Wie viel? Denke nach und schließe mit „Antwort: X“ oder `Antwort: X`."),
         {"Also.\nAntwort: 12": "12"},
     ),
-    "a Chinese label": (asked("最后一行写“答案：X”。"), {"先算。\n答案：42": "42"}),
+    "a Chinese label": (asked("多少？最后一行写“答案：X”。"), {"先算。\n答案：42": "42"}),
     "loud": (asked("Is it safe? Finish with a line VERDICT=PASS or VERDICT=FAIL."), {"Fine.\nVERDICT=PASS": "pass"}),
     "FINAL": (asked("What is 6*7? Write FINAL: <number>"), {"6*7 = 42\nFINAL: 42": "42"}),
-    "hashes": (asked("Solve it and give the result after ####."), {"3+4=7\n#### 7": "7"}),
+    "hashes": (asked("How many? Solve it and give the result after ####."), {"3+4=7\n#### 7": "7"}),
     "a box": (asked(r"How many? Put it in \boxed{}."), {r"So \boxed{\frac12}": "0.5"}),
     "choices to fill in": (
         asked("Is 97 prime? Finish with VERDICT: <prime|composite>"),
         {"So.\nVERDICT: prime": "prime", "So.\nVERDICT: <prime>": "prime"},
     ),
     "loud with a placeholder": (asked("Which tool? Reply as TOOL=<name>"), {"TOOL=search": "search"}),
-    "fenced format": (asked("Reply like this:\n```\nSCORE: <0-100>\n```"), {"SCORE: 80": "80"}),
+    "fenced format": (asked("How good is it? Reply like this:\n```\nSCORE: <0-100>\n```"), {"SCORE: 80": "80"}),
 }
 
 
@@ -120,7 +124,7 @@ def test_several_letters_are_an_order() -> None:
 
 def test_who_asks_for_a_few_tokens_or_one_word_only_asks_for_an_answer() -> None:
     code = asked("Ons het gister gaan stap.", "Identify the language. Reply with the ISO code only.")
-    assert wants_answer(code) is True and read(code, "af", "`af`", "nl") == ["af", "af", "nl"]
+    assert wants_answer(code) is None and read(code, "af", "`af`", "nl") == ["af", "af", "nl"]
     brief = get_extractor("auto").for_request(asked("Which language is this?"), asked=False, most_tokens=3)
     assert (found := brief.evidence(Response("nl", finish_reason="length"))) and found.answer == "nl"
 
@@ -190,6 +194,42 @@ def test_a_response_answers_at_its_end_where_the_request_leads_to_a_value(questi
     said = CONCLUSIONS[question]
     assert dict(zip(said, read(asked(question), *said), strict=True)) == said
     assert wants_answer(asked(question)) is None, "its first response is looked at"
+
+
+PIECES = {
+    ("Queues: billing, shipping, returns. Give the queue.", "My parcel is late."): {
+        "**Shipping**": "shipping",
+        "late": "late",
+    },
+    ("", "Rechnung 4711, Auftrag A-93. Welche Nummer hat der Auftrag?"): {"A-93": "A-93", "Auftrag: A-93": "A-93"},
+    ("", "物流、质量、价格：这条评论说的是哪一类？“太贵了”"): {"价格。": "价格"},
+    ("", "كم سعر الكتاب بعد الخصم؟"): {"45": "45"},
+    ("", "Ann, Ben or Cleo: who is on call on Monday?"): {"It is **Cleo**.": "Cleo"},
+}
+MADE_UP = {
+    ("", "Ann, Ben or Cleo: who is on call on Monday?"): [
+        "That depends on who of Ann, Ben and Cleo was on call last.",
+        "Ann!",
+        "Which Monday do you mean?",
+        "**Note:** it is Ann's turn, and then Ben's.",
+    ],
+    ("", "A name for my cat"): ["Luna", "My cat Luna", "Cat: Luna"],
+    ("Write a title of the chat.", "How do I prune roses?"): ["Pruning roses", "Title: Pruning roses"],
+    ("", "Invent a puzzle on trains"): ["A train goes 60 km in an hour. How far in two?\nAnswer: 120 km"],
+}
+
+
+@pytest.mark.parametrize("request_", PIECES, ids=lambda one: one[1][:20])
+def test_a_response_that_is_a_piece_of_the_request_or_a_figure_shows_an_answer(request_: tuple[str, str]) -> None:
+    for text, answer in PIECES[request_].items():
+        found = shown_answer(asked(request_[1], request_[0]), text)
+        assert found and found.answer.casefold() == answer.casefold()
+
+
+@pytest.mark.parametrize("request_", MADE_UP, ids=lambda one: one[1][:20])
+def test_a_response_that_says_more_or_makes_something_up_shows_none(request_: tuple[str, str]) -> None:
+    for text in MADE_UP[request_]:
+        assert shown_answer(asked(request_[1], request_[0]), text) is None, text
 
 
 NOTHING = {

@@ -72,13 +72,13 @@ NAMED: dict[str, dict[str, Any]] = {
     "a slot": asking('Is it so? End with "Answer: <letter>".'),
     "tags": asking("Grade this essay. Put it in <grade>…</grade>."),
     "a judge": asking("An essay.", 'Rate it by strictly following this format: "[[rating]]".'),
-    "a slot in Hindi": asking("फिल्म अच्छी थी।", 'भावना बताइए। उत्तर इस रूप में दें: "भावना: X"'),
+    "a slot in Hindi": asking("क्या फिल्म अच्छी थी?", 'भावना बताइए। उत्तर इस रूप में दें: "भावना: X"'),
     "yes or no": asking("Is 91 prime? Answer yes or no."),
     "letters": asking("Which is red?\nA) blood\nB) grass"),
     "labels in German": asking(
         "Mein Paket fehlt.", "Kategorien: Rechnung, Technik, Versand. Antworte nur mit der Kategorie."
     ),
-    "a range": asking("How good is this text? Answer with a number from 1 to 5.\n\nIt rained."),
+    "a range": asking("How good is this text? Answer only with a number from 1 to 5.\n\nIt rained."),
     "a range in brackets": asking("Great!", "Predict the star rating (1-5), number only."),
     "an example of JSON": asking('Is it spam? Answer as JSON: {"spam": true, "score": 0.5}'),
     "a schema": asking("Autumn?", **schema(label=LABEL, score={"type": "integer"})),
@@ -94,6 +94,9 @@ LOOKED_AT: dict[str, dict[str, Any]] = {
     "one in Arabic": asking("لدى أحمد 12 كتابا وأعطى 5 منها. كم كتابا بقي لديه؟"),
     "a schema with texts": asking("Autumn?", **schema(label=LABEL, why={"type": "string"})),
     "an object": asking("Autumn?", response_format={"type": "json_object"}),
+    "a word alone": asking("Ons het gister gaan stap.", "Identify the language. Reply with the ISO code only."),
+    "a scale by the way": asking("How good is it, from 1 to 5? It rained."),
+    "an order with a label": asking('Rate my poem. End with "Score: <n>".'),
 }
 FORMS: dict[str, dict[str, Any]] = {
     "a step of an agent": asking(
@@ -154,6 +157,38 @@ def test_everything_else_is_passed_on_as_one_request(why: str, ask: Callable[...
         reply, draws, log = ask(fields)
         assert (log["route"], log["no_vote"], draws) == ("relay", why, [1]), fields
         assert reply.json() == completion([boxed(42)]) and reply.headers["x-suffice-no-vote"] == why
+
+
+SHIFT = asking("Ann, Ben or Cleo: who is on call on Monday?")
+
+
+def test_a_whole_reply_that_is_a_piece_of_the_request_starts_a_vote() -> None:
+    with behind(lambda request, number: "Cleo.", vote="auto") as (upstream, url):
+        assert samples(post(url, **SHIFT)) >= 4 and "n" not in upstream.requests[0]
+        assert httpx.get(f"{url}/v1/suffice/recent").json()["recent"][0]["route"] == "look"
+
+
+def test_a_stream_is_passed_on_whatever_it_says() -> None:
+    with FakeServer(lambda request, number: "Cleo.", streams=True) as upstream, gateway(upstream, vote="auto") as url:
+        assert "suffice" not in post(url, **SHIFT, stream=True).text and upstream.served == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_no_two_draws_agree_on_was_made_up_and_the_first_response_comes_back(stream: bool) -> None:
+    names = iter(("Florocut", "Rapsol", "Greenflow", "Cutwell", *map(str, range(99))))
+    order = asking("One name for a cutting fluid, the label only.")
+
+    def script(request: dict[str, Any], number: int) -> Reply:
+        return Reply(completion([next(names) for _ in range(request.get("n", 1))]))
+
+    with FakeServer(script) as upstream, gateway(upstream, vote="auto") as url:
+        reply = post(url, **order, stream=stream)
+        log = httpx.get(f"{url}/v1/suffice/recent").json()["recent"][0]
+    assert "Florocut" in reply.text and '"suffice"' not in reply.text
+    assert (log["route"], log["no_vote"], log["samples"]) == ("look", "no answer", 4)
+    if not stream:
+        told = {name: reply.headers[f"x-suffice-{name}"] for name in ("no-vote", "samples", "over-one")}
+        assert told == {"no-vote": "no answer", "samples": "4", "over-one": "3"}
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -164,7 +164,7 @@ def test_a_look_comes_after_the_reply_has_gone() -> None:
 @pytest.mark.parametrize("path", BODIES)
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 def test_replies_of_every_dialect_teach_whole_and_streamed(path: str, streamed: bool) -> None:
-    told = {"chat/completions": completion(["a rose"]), "responses": response("a rose"), "messages": message("a rose")}
+    told = {"chat/completions": completion(["a kin"]), "responses": response("a kin"), "messages": message("a kin")}
 
     def body(name: str) -> dict[str, Any]:
         asked = [{"role": "user", "content": f"Which family is that of a {name}"}]

@@ -19,9 +19,9 @@ from suffice.answers.extractor import (
     register_extractor,
 )
 from suffice.answers.keys import Keys
-from suffice.answers.normalise import normalise
 from suffice.answers.reader import has_answer, wants_answer
 from suffice.answers.structure import Structure, ToolExtractor
+from suffice.normalise import normalise
 
 __all__ = [
     "AskExtractor",

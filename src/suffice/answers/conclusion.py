@@ -22,6 +22,8 @@ MAX_STATEMENT_WORDS = 25  # that state a value without a calculation
 SIGNS_OF_A_WORD = 2  # where words have no spaces
 MAX_FIGURE_WORDS = 8  # that state one where no number was asked for
 MAX_SENTENCE_WORDS = 12  # of a named answer; more are a text
+MAX_PIECE_WORDS, MAX_PIECE_SIGNS = 4, 8  # of a name or a label; signs where words have no spaces
+MAX_UNIT_LETTERS, MAX_UNIT_SIGNS = 12, 3  # after a figure
 _LAST = 3  # sentences at the end that may have the value: a courtesy may follow it
 
 _EQUALS = re.compile(r"(?<![=!<>])=(?!=)|[＝≈→⇒]")
@@ -40,9 +42,10 @@ def final(text: str, most: int = _MOST_WORDS, last_line: bool = False) -> str | 
     stated = [*_STATES.finditer(text)]
     if stated and (rest := _trimmed(unmarked(stated[-1][1]))):
         return rest if _is_short(rest, most) else None
-    *_, last = sentences(text) or [""]
+    *before, last = sentences(text) or [""]
     bold = in_bold(last)
-    if len(bold) == 1 and _is_short(bold[0]):
+    is_sentence = not before and len(last.split()) <= MAX_SENTENCE_WORDS and not _LABELS.match(last)
+    if len(bold) == 1 and _is_short(bold[0]) and (is_sentence or _trimmed(last).endswith(_trimmed(bold[0]))):
         return _trimmed(unmarked(bold[0]))
     line = text.rstrip().rpartition("\n")[2] if last_line else ""
     is_courtesy = line.rstrip("*_\"') ").endswith((*_LEADS_ON, "!", ">"))
@@ -50,6 +53,9 @@ def final(text: str, most: int = _MOST_WORDS, last_line: bool = False) -> str | 
 
 
 _STATES = re.compile(r"(?:answer\s*(?:is\b|:)|####)[:\s*]*(.*)", re.IGNORECASE)
+
+
+_LABELS = re.compile(r"\W*[^*_]{1,40}(?::\W*\*|\*+\s?:)")  # "**Note:** …"
 
 
 def _without_label(text: str) -> str:
@@ -88,7 +94,7 @@ def outcome_of(sentence: str, request: Request) -> str | None:
     None for a sentence that is longer, and for the end of the request said again.
     """
     said = folded(sentence)
-    if request.end.endswith(said) and len(said.split()) > 2:
+    if request.words.endswith(said) and len(said.split()) > 2:
         return None
     if request.how_many and (value := value_in(sentence, request)):
         return value
@@ -101,6 +107,24 @@ def outcome_of(sentence: str, request: Request) -> str | None:
 def is_amount(text: str, request: Request) -> bool:
     found = numbers(without_asides(text))
     return len(found) > 0 and len(set(found) - request.numbers) <= 1 and len(text.split()) <= 5 and ":" not in text
+
+
+def is_figure(text: str) -> bool:
+    """Whether a text is one number, date or time, and at most its unit."""
+    plain = in_digits(text)
+    found = STAMP.search(plain) or NUMBER.search(plain)
+    if not found:
+        return False
+    before, unit = plain[: found.start()], plain[found.end() :].strip()
+    is_apart = before[-1:].isspace() or not any(map(str.isalnum, before))  # "ATLAS-2" is a name
+    most = MAX_UNIT_SIGNS if is_unspaced(text) else MAX_UNIT_LETTERS
+    fits = len(before) <= MAX_UNIT_LETTERS // 2 and len(unit) <= most and len(unit.split()) < 3
+    return is_apart and fits and not any(map(str.isdigit, before + unit))
+
+
+def is_brief(text: str) -> bool:
+    """Whether a text is a name or a label by its length."""
+    return len(text) <= MAX_PIECE_SIGNS if is_unspaced(text) else len(text.split()) <= MAX_PIECE_WORDS
 
 
 def concluded(text: str, request: Request) -> str | None:
@@ -116,7 +140,8 @@ def concluded(text: str, request: Request) -> str | None:
     if words <= MAX_STATEMENT_WORDS and (stamps := {*STAMP.findall(counted[-1])} - request.numbers):
         return stamps.pop() if len(stamps) == 1 else None
     calculates = _EQUALS.search(text) or words <= (MAX_STATEMENT_WORDS if request.how_many else MAX_FIGURE_WORDS)
-    amounts = {value_in(one, request) for one in map(unmarked, in_bold(text)) if is_amount(one, request)}
+    ends = "\n".join([said[0], *said[-_LAST:]])
+    amounts = {value_in(one, request) for one in map(unmarked, in_bold(ends)) if is_amount(one, request)}
     if len(amounts) == 1:
         return amounts.pop()
     found = set(numbers(without_asides(unmarked(counted[-1]))))

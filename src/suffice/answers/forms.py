@@ -37,7 +37,6 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 _TAG = re.compile(r"(?P<open><(?P<tag>[^\W\d][\w-]{0,30})>)(?![\s\S]*</(?P=tag)>)")
-_MATERIAL = re.compile(r"<([^\W\d][\w-]*)>\n.*?\n</\1>", re.DOTALL)
 _HEADED = re.compile(r"\[\[ ## (\w+) ## \]\]")  # as of DSPy
 _LONGEST = 200
 
@@ -92,7 +91,6 @@ def slots_in(said: str) -> list[Slot]:
     if fields := [one for one in _HEADED.findall(said) if one != "completed"]:
         heading = Slot(f"[[ ## {fields[-1]} ## ]]", "[[ ##")
         return [heading] if heading.is_answer else [heading, heading]
-    said = _MATERIAL.sub(lambda block: block[0] if ANSWER.occur_in(folded(block[1])) else "\n", said)
     for shape in (_PAIR, _TAGS, _QUOTED, _LOUD, _LINE, _TAG):  # of what one takes, the next see nothing
         said = shape.sub(take, said)
     slots = [Slot(*ends, _placeholders(shown)) for ends, shown in found.items()]
@@ -102,6 +100,12 @@ def slots_in(said: str) -> list[Slot]:
 def _is_slot(shown: re.Match[str], opens: str, place: str) -> bool:
     """Whether what looks like a label is one."""
     shape = shown.re
+    if (
+        shape is _TAGS
+        and not ANSWER.occur_in(folded(opens))
+        and (place.isnumeric() or len(place.split()) > _MOST_WORDS)
+    ):
+        return False  # material in tags
     if shape in (_PAIR, _TAGS, _TAG):
         is_alone = len({*re.findall(r"<\w[^<>]*>", shown.string)}) == 1
         return shape is not _TAG or (is_alone and ANSWER.occur_in(folded(opens)))
@@ -116,7 +120,7 @@ def _is_slot(shown: re.Match[str], opens: str, place: str) -> bool:
 def _placeholders(inside: Iterable[str]) -> frozenset[str]:
     """Return the one word that stands for an answer, if it is the only one."""
     shown = {folded(one) for one in inside if one.strip()}
-    words = {one for one in shown if len(one.strip()) > 1 and not one.strip().isnumeric()}
+    words = {one for one in shown if (len(one.strip()) > 1 or one.strip() in "nxyz") and not one.strip().isnumeric()}
     return frozenset(words) if len(shown) == 1 else frozenset()
 
 
@@ -159,39 +163,44 @@ def lettered(asked: str, at_end: bool = False) -> dict[str, str]:
 
 _EDIT = re.compile(
     r"^(?:<{5,}|>{5,}|@@ |diff --git|--- a/|\+\+\+ b/|Thought:|Action:)"
-    r"|SEARCH/REPLACE|</?tool_call>|<function=|\bdiff\b|[\"“](?:SOURCES|thoughts?|args)[\"”]",
+    r"|SEARCH/REPLACE|</?tool_call>|<function=|\bdiff\b|[\"“](?:SOURCES|thoughts?|args)[\"”]"
+    r"|\bthoughts?\b[^\n]{0,80}\bactions?\b|\bactions?\b[^\n]{0,80}\bthoughts?\b",
     re.M,
 )
 
 
-_BLANKS = re.compile(r"(?:^[^\n:：]{2,40}[:：][ \t]*(?:\n|\Z)){3}", re.M)
+_BLANKS = re.compile(
+    r"(?:^(?:[^\n:：]{2,40}[:：]|[ \t]*[【\[][^\n]{1,40}[】\]]|#{1,4} [^\n]{1,40})[ \t]*(?:\n|\Z)){3}", re.M
+)
 
 
-_CALL = re.compile(r"\b[a-z]+_[a-z_]+\([^()\n]*\)")  # as tools are listed
+_GAPS = re.compile(r"^[^\n:：]{1,30}[:：][ \t]*(?:…+|\.{3})[ \t]*$", re.M)
 
 
 def is_form(told: str, asked: str) -> bool:
     """Whether it shows an edit of code, a call of a tool, the steps of an agent, or several labels left open."""
     both = f"{told}\n{asked}"
-    return any(shape.search(both) for shape in (_EDIT, _BLANKS)) or len(set(_CALL.findall(both))) > 1
+    return any(shape.search(both) for shape in (_EDIT, _BLANKS)) or len(_GAPS.findall(both)) > 2
 
 
-def labels_in(frame: Sequence[str], told: str, asked: str) -> list[str]:
-    """Return the labels to choose from: quoted, between strokes, after a colon, or a line each."""
+def labels_in(frame: Sequence[str]) -> list[str]:
+    """Return the labels to choose from: quoted, between strokes, in brackets, or after a colon."""
     for sentence in frame:
         shapes = (_between_quotes, _between_strokes, _in_brackets, _enumerated)
         if listed := next(filter(None, (shape(sentence) for shape in shapes)), None):
             return listed
-    return defined(told) or defined(asked, bulleted=True)
+    return []
 
 
 def _between_quotes(sentence: str) -> list[str]:
     """Return labels that are quoted with "or", a comma or a stroke between them."""
     quoted = list(_IN_QUOTES.finditer(sentence))
-    between = [sentence[one.end() : other.start()].strip(" ,、，/|") for one, other in pairwise(quoted)]
+    gaps = [sentence[one.end() : other.start()] for one, other in pairwise(quoted)]
+    between = [one.strip(" ,、，/|") for one in gaps]
     names = [next(filter(None, one.groups())).strip(" .:") for one in quoted]
     joined = (
         len(quoted) > 1
+        and all(gaps)
         and not sentence[: quoted[0].start()].endswith("{")
         and all(not one or OR.are(folded(one)) for one in between)
     )
@@ -248,7 +257,8 @@ def _enumerated(sentence: str) -> list[str]:
     said = folded(head)
     if colon and (ANSWER.occur_in(said) or ONLY.occur_in(said) or (listed.isupper() and " | " in listed)):
         names = _labels(_BETWEEN.split(listed.strip(" .。")))
-        if len(names) > 2 or (names and all(len(one.split()) == 1 for one in names)):
+        is_list = len(names) > 2 and not ONLY.occur_in(said)
+        if is_list or (names and all(len(one.split()) == 1 for one in names)):
             return names
     *before, last = _BETWEEN.split((head or bare).rstrip(" .。!！?？"))
     if before and len(before) < 4 and len(bare.split()) <= _MOST_ORDER:
@@ -275,24 +285,6 @@ def _labels(names: Iterable[str]) -> list[str]:
         one for one in dict.fromkeys(bare) if folded(one).strip() and "=" not in one and not any(map(str.isdigit, one))
     ]
     return kept if 1 < len(kept) <= _MOST_LABELS and all(len(one.split()) <= _MOST_WORDS for one in kept) else []
-
-
-_BLOCK = re.compile(r"(?:^|\n)([^\n]{0,80})[:：][*_ ]*\n\n?((?:[ \t]*[-*•\d\"'`“«\w][^\n]*(?:\n|$)){2,12})")
-_DEFINED = re.compile(
-    r"[ \t>*•-]*(?:\d[.)] )?[\"'`*“«]*([^\n:：–—<\[{(]{2,40}?)[\"'`*”»]*\s?(?:(?:[:：–—]| - )[ \t]*[^<\[{\s].*)?$"
-)
-
-
-def defined(text: str, bulleted: bool = False) -> list[str]:
-    """Return labels that are listed or defined line by line below what answers are called."""
-    names: list[str] = []
-    for head, block in _BLOCK.findall(text):
-        lines = block.strip("\n").split("\n")
-        found = [_DEFINED.match(line.replace(" - ", " – ")) for line in lines]
-        alone = bulleted and len(head.split()) == 1 and all(line.lstrip()[0] in "-*•" for line in lines)
-        if all(found) and (alone or ANSWER.occur_in(folded(head)) or ONLY.occur_in(folded(head))):
-            names = names or _labels(line[1] for line in found if line)
-    return names
 
 
 def chosen_letter(text: str, options: Mapping[str, str]) -> str | None:

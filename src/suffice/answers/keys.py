@@ -9,9 +9,9 @@ from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 
-from suffice.answers.normalise import normalise, structure
-from suffice.answers.words import NO, folded
+from suffice.answers.words import NO
 from suffice.killable import SECONDS, Lane
+from suffice.normalise import normalise, structure
 
 MOMENT = 0.25  # seconds of processor time in the quick lane: ten times what common answers take
 BUDGET = 8.0  # seconds of a vote in the slow lane, waiting and starts of workers included
@@ -146,13 +146,22 @@ class WordKeys(Keys):
 
     def finding(self, answer: str | None) -> Generator[FormulaComparison, bool | None, str | None]:
         key = yield from super().finding(answer)
-        words = frozenset(folded(key or "").split()) - self._known
+        words = frozenset(_WORDS.findall((key or "").casefold())) - self._known
         for other, seen in self._words.items():
-            if key == other or (words and (words <= seen or seen <= words) and not any(map(NO.are, words ^ seen))):
+            is_part = words and (words <= seen or seen <= words) and not any(map(_counts, words ^ seen))
+            if key == other or is_part:
                 return other
         if key is not None:
             self._words[key] = words or frozenset([key])
         return key
+
+
+_WORDS = re.compile(r"[-−]?\d[\d.,:/-]*|[^\W\d_][\w'’-]*")
+
+
+def _counts(word: str) -> bool:
+    """Whether a word more makes another answer: a number, a no."""
+    return any(map(str.isdigit, word)) or NO.are(word)
 
 
 def _may_equal_others(form: str) -> bool:

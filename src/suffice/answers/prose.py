@@ -83,7 +83,10 @@ NUMBER = re.compile(
     r"(?![./]?\d))"
     r"(?: ?\\?%| (?:thousand|million|billion|percent)\b)?"
 )
-STAMP = re.compile(r"\d{4}-\d\d-\d\d|(?<!\d)\d{1,2}[:h]\d\d(?!\d)(?:\s?[ap]\.?m\b)?")  # a date, a time of day
+STAMP = re.compile(
+    r"\d{4}-\d\d-\d\d|(?<![\d./])\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d\d)(?![\d./]\d)"
+    r"|(?<!\d)\d{1,2}[:h]\d\d(?!\d)(?:\s?[ap]\.?m\b)?"
+)  # a date, a time of day
 _COMMA = re.compile(r"(?<![\d.,])(\d{1,3}(?:[. ]\d{3})+|\d+),(\d{1,2})(?![\d,])")
 _APART = re.compile(r"(?:\s|(?<=[^\x00-\x7f])|(?=（))[(（][^()（）]*[)）]")
 """Brackets that stand apart: those of O(n) do not."""

@@ -4,19 +4,29 @@ Answers are read by shape: slots, closed sets, short wholes, the value at the en
 """
 
 import math
+import re
 from copy import copy
 from functools import partial
 from typing import Any
 
-from suffice.answers.conclusion import concluded, final, is_amount, outcome_of, value_in
+from suffice.answers.conclusion import (
+    MAX_SENTENCE_WORDS,
+    concluded,
+    final,
+    is_amount,
+    is_brief,
+    is_figure,
+    outcome_of,
+    value_in,
+)
 from suffice.answers.extract import refuses, stated
 from suffice.answers.extractor import FEW_TOKENS, Evidence, Extractor, TextExtractor, register_extractor
-from suffice.answers.forms import chosen, chosen_letter, verdict
+from suffice.answers.forms import chosen, chosen_letter, lettered, verdict
 from suffice.answers.keys import Keys, WordKeys
-from suffice.answers.prose import bounded, boxed, numbers, unfenced
+from suffice.answers.prose import bounded, boxed, in_bold, numbers, unfenced, unmarked
 from suffice.answers.requests import Messages, Request, read_request, texts_of
 from suffice.answers.structure import Structure
-from suffice.answers.words import folded
+from suffice.answers.words import ANSWER, folded, within
 from suffice.json_values import is_json, leaves
 from suffice.response import Response
 
@@ -26,16 +36,19 @@ MAX_SLOT_WORDS = 12  # more are a text
 MAX_NAMED_WORDS, MAX_SHORT_WORDS, MAX_FINAL_WORDS = 20, 6, 12
 MAX_LABEL_TOKENS = 8  # a client that allows no more wants a label
 
+_QUESTION_MARKS = ("?", "？", "؟")
+_REASON = re.compile(r"\s[–—-]+\s|[.,;:(（。，：]|\n")
+
 
 def wants_answer(request: Messages) -> bool | None:
-    """Whether a request names its answer; None where it is a sum, whose response shows it, False for all else.
+    """Whether a request names its answer; None where a first response has to show it, False for all else.
 
     >>> ask = lambda text: wants_answer([{"role": "user", "content": text}])
     >>> ask("Is 91 prime? Answer yes or no."), ask("What is 91 / 7?"), ask("Write a poem on 91.")
     (True, None, False)
     """
     asked = read_request(request)
-    return True if asked.named else None if (asked.sum or asked.json) and not asked.form else False
+    return True if asked.named else None if (asked.hinted or asked.sum or asked.json) and not asked.form else False
 
 
 def has_answer(request: Messages, response: str) -> Evidence | None:
@@ -55,6 +68,8 @@ def has_answer(request: Messages, response: str) -> Evidence | None:
     for slot in asked.slots:
         said = slot.read(text)
         if said is not None and len(said.split()) <= MAX_SLOT_WORDS:
+            if len(said) == 1 and not asked.letters and lettered(text):
+                return None  # of options that it made up
             amount = value_in(said, asked) if is_amount(said, asked) else None
             return Evidence(_chosen(said, asked) or amount or said, "slot") if said else None
     if asked.letters or asked.labels:
@@ -65,13 +80,80 @@ def has_answer(request: Messages, response: str) -> Evidence | None:
     if asked.sum and (value := concluded(text, asked)):
         return Evidence(value, "conclusion")
     if (
-        asked.named
+        (asked.named or asked.hinted)
         and not refuses(text)
         and (said := final(text, MAX_NAMED_WORDS if asked.brief else MAX_SHORT_WORDS, last_line=asked.brief))
     ):
         value = outcome_of(said, asked)
         return Evidence(value, "short") if value else None
     return None
+
+
+def shown_answer(request: Messages, response: str) -> Evidence | None:
+    """Return the answer that a first response shows, to a request that does not name its place.
+
+    A sum has to be concluded, and an answer that is named in words given as such. In any other case the response is
+    hardly more than a piece of the request, as if something in it was chosen or found, or than a figure.
+
+    >>> has = lambda text: shown_answer([{"role": "user", "content": "Is it spam or ham? Win 500!"}], text)
+    >>> has("Spam."), has("That looks very much like spam to me, so be careful."), has("A prize.")
+    (Evidence(answer='Spam', kind='short'), None, None)
+    """
+    asked, text = read_request(request), bounded(response, MAX_CHARACTERS)
+    if asked.form or (not asked.asks and any(one in text for one in _QUESTION_MARKS)):
+        return None  # it makes something up, or asks back
+    found = has_answer(request, text)
+    if found and found.kind == "boxed":
+        return found if asked.hinted or asked.sum else None
+    if found and found.kind == "conclusion":
+        is_new = found.answer not in asked.numbers or len(text.split()) <= MAX_SENTENCE_WORDS
+        return found if is_new else None
+    if found and found.kind == "slot":
+        return found if is_brief(found.answer) else None
+    if text.rstrip().endswith((*_QUESTION_MARKS, "!", "！")) or refuses(text):
+        return None
+    if found and is_json(unfenced(text)):
+        return found
+    if asked.hinted:
+        parts = (final(text, last_line=True) or "", _REASON.split(unmarked(text), maxsplit=1)[0])
+        return found if found and any(_is_answer(one, found.answer, asked) for one in parts) else None
+    return _shown_in_short(text, asked)
+
+
+def _shown_in_short(text: str, asked: Request) -> Evidence | None:
+    said, bold = final(text), in_bold(text)
+    if not said:
+        return None
+    if len(bold) == 1 and bold[0] in said and _is_piece(bold[0], asked):
+        said = bold[0]
+    if _is_piece(said, asked):
+        return Evidence(said, "short") if _is_labelled(text, said, asked) else None
+    return Evidence(said, "short") if is_figure(said) or (asked.worded and is_brief(said)) else None
+
+
+def _is_piece(said: str, asked: Request) -> bool:
+    """Whether a name or a label stands in the request."""
+    return is_brief(said) and within(folded(said), asked.words)
+
+
+def is_grounded(request: Messages, answer: str) -> bool:
+    """Whether an answer is a piece of the request, or a figure that it asks for: it was not made up."""
+    asked = read_request(request)
+    return within(folded(answer), asked.words) or (is_figure(answer) and bool(asked.sum or asked.hinted))
+
+
+def _is_answer(part: str, answer: str, asked: Request) -> bool:
+    """Whether a part of a response begins or ends with the answer, and is hardly more."""
+    said, ends = folded(part), folded(answer)
+    is_label = said.startswith(ends) or said.endswith(ends) or (asked.verdict and verdict(part) == answer)
+    return is_label and is_brief(part)
+
+
+def _is_labelled(text: str, said: str, asked: Request) -> bool:
+    """Whether the label before an answer, if there is one, is of the request or what answers are called."""
+    label, mark, _ = unmarked(text).replace("：", ":").partition(":")
+    called = folded(label)
+    return not mark or label in said or within(called, asked.words) or ANSWER.occur_in(called)
 
 
 def _chosen(text: str, asked: Request) -> str | None:
@@ -116,6 +198,13 @@ class FinalExtractor(TextExtractor):
         return WordKeys(self._known)
 
 
+class ShownExtractor(FinalExtractor):
+    """The same, where answers are pieces of the request."""
+
+    def for_request(self, messages: Messages, **about: Any) -> Extractor:
+        return self
+
+
 @register_extractor("auto")
 class AutoExtractor(Extractor):
     """What a person would call the response's answer, read in the light of the request where that is known.
@@ -140,11 +229,17 @@ class AutoExtractor(Extractor):
         return known
 
     def for_scout(self, scout: Response) -> Extractor | None:
-        if self.evidence(scout) is not None:
-            return self
-        fields, text = Structure().for_request(self._messages or []), self.whole(scout) or ""
+        text = self.whole(scout) or ""
+        asked = read_request(self._messages or [])
+        if shown_answer(self._messages or [], text):
+            return self if asked.hinted or has_answer(self._messages or [], text) else ShownExtractor()
+        fields = Structure().for_request(self._messages or [])
         is_object = is_json(unfenced(text)) and len(leaves(fields.value(scout))) <= MAX_LEAVES
-        return fields.for_scout(scout) if is_object and read_request(self._messages or []).json else None
+        if not is_object or asked.form:
+            return None
+        (leaf, *more) = leaves(fields.value(scout)).values() or (None,)
+        is_piece = isinstance(leaf, bool | int | float) or (isinstance(leaf, str) and within(folded(leaf), asked.words))
+        return fields.for_scout(scout) if asked.json else fields if not more and is_piece else None
 
     def evidence(self, response: Response) -> Evidence | None:
         text = self.whole(response)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from suffice.answers.forms import Slot, is_form, labels_in, lettered, slots_in
@@ -41,12 +41,7 @@ _THE_ANSWER = re.compile(
     r" (?:the|het|die|der|la|a|el) (?:answer|solution|antwoord|antwort|lösung|réponse|respuesta|risposta|resposta) "
 )
 _ASIDE = re.compile(r"[(（][^()（）]{25,}[)）]")
-_LETTERS = re.compile(r"\b[(]?A ?(?:-|–|to|bis|à|a|до) ?[C-H]\b")  # of options; without any they are to be made up
-_LENGTH = re.compile(r"\b[2-9]\d\d? ?(?:words|wörter|mots|palabras|parole|palavras|woorden|słów|слов|字|語|자)", re.I)
 _QUESTION = re.compile(r"[?？؟][*_\"'”’)\] ]*$", re.MULTILINE)
-_QUESTION_AND_ANSWER = re.compile(
-    r"(?:^|\n)\s*(?:Q|Question)\s*[:：].*\n\s*(?:A|Answer)\s*[:：][^\n]{0,40}$", re.DOTALL
-)
 
 _ROLE = re.compile(r"(?:you are|you're) (?:an? )?[\w ,-]{0,40}assistant\W*", re.IGNORECASE)
 """A system prompt that gives no task."""
@@ -62,26 +57,40 @@ class Request:
     verdict: bool = False  # the labels are yes and no
     boxed: bool = False
     scale: tuple[int, int] | None = None
+    asks: bool = False  # a question, or about some material
+    ordered: bool = False  # the labels or the scale are in a sentence that says what to answer
     brief: bool = False  # the answer alone is asked for, or follows examples
     json: bool = False  # asked for, with a field that is called what answers are, or that is closed
     closed_fields: bool = False  # and no field of it is a text
     object: bool = False  # with several fields, of which some may be texts
-    lengthy: bool = False  # a text of some words is asked for
     form: bool = False  # it has several places to fill in, or shows code to be edited
     how_many: bool = False  # a number is asked for
     sum: bool = False  # a question over numbers
-    end: str = ""  # folded
+    worded: bool = False  # one whose answer may be a word, as of a weekday
+    text: str = ""  # the system prompt and the question
     numbers: frozenset[str] = frozenset()
+
+    @cached_property
+    def words(self) -> str:
+        """All of it, folded."""
+        return folded(self.text)
 
     @property
     def named(self) -> str:
-        """What names the answer; empty where nothing does."""
-        if self.form or self.object:
-            return ""
-        shown = {"fields": self.closed_fields, "box": self.boxed, "slot": self.slots}
-        if not self.lengthy:
-            shown |= {"options": self.letters or self.labels, "scale": self.scale, "brief": self.brief}
-        return next((name for name, has in shown.items() if has), "")
+        """What shows the place or the options of the answer; empty if nothing does."""
+        # A bare order with a label, and nothing that it is about, may want something made up.
+        slot = any(one.close or self.asks for one in self.slots)
+        shown = {"fields": self.closed_fields, "box": self.boxed, "slot": slot}
+        options = self.letters or (self.ordered and self.labels)
+        return self._first({**shown, "options": options, "scale": self.ordered and self.scale})
+
+    @property
+    def hinted(self) -> str:
+        """What says in words that there is an answer; a first response has to confirm it."""
+        return self._first({"slot": self.slots, "options": self.labels, "scale": self.scale, "brief": self.brief})
+
+    def _first(self, shown: Mapping[str, Any]) -> str:
+        return "" if self.form or self.object else next((name for name, has in shown.items() if has), "")
 
 
 def read_request(messages: Messages) -> Request:
@@ -129,8 +138,10 @@ def _read(told: str, asked: str, follows_examples: bool) -> Request:
     if is_task and not slots:
         slots = [one for one in slots_in(ends) if one.is_answer or one.close]
     letters = lettered(asked, at_end=is_task)
+    orders = [one for one in frame if ANSWER.occur_in(folded(one)) or ONLY.occur_in(folded(one))]
     scale = _scale(frame)
-    labels = [] if letters or scale else labels_in(frame, told, "" if is_task else asked)
+    listed = [] if letters or scale else labels_in(orders)
+    labels = listed or ([] if letters or scale else labels_in(frame))
     objects = [_VALUE.findall(one) for one in _FIELDS.findall(both)]
     is_json = "json" in both.casefold()
     values = [value.strip() for object_ in objects for value in object_]
@@ -148,17 +159,18 @@ def _read(told: str, asked: str, follows_examples: bool) -> Request:
         verdict=bool(labels) and all(any(table.are(folded(one)) for one in labels) for table in (YES, NO)),
         boxed="\\boxed" in f"{told}\n{asked}",
         scale=scale,
+        asks=any(one in f"{told}\n{asked}" for one in ("?", "？", "؟")) or "\n\n" in asked.strip(),
+        ordered=bool(listed or _scale([one for one in frame if ONLY.occur_in(folded(one))])),
         brief=follows_examples or any(map(_is_brief, frame)) or _has_open_label(asked),
         json=is_json and (any(closed) or any(" json " in one and ANSWER.occur_in(one) for one in map(folded, frame))),
         closed_fields=is_json and bool(closed) and all(closed),
         object=is_json and not is_label and not all(closed or [False]),
         form=len(slots) > 1
         or is_form(told, asked)
-        or bool(_LETTERS.search(f"{told}\n{asked}") and not letters and not labels)
         or any(_keeps_answer_back(folded(one)) for one in [*frame, *sentences(asked)[-2:]]),
-        lengthy=any(map(_LENGTH.search, frame)),
         how_many=how_many,
-        end=folded(asked[-100:]),
+        text=f"{told}\n{asked}",
+        worded=bool(counted) and not any(ONLY.occur_in(folded(one)) for one in frame),
         sum=len(asked) < MAX_SUM_CHARACTERS and "```" not in asked and (counted or (not is_task and is_expression)),
         numbers=frozenset([*numbers(asked), *STAMP.findall(asked)]),
     )
@@ -201,9 +213,7 @@ def _scale(frame: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _has_open_label(asked: str) -> bool:
-    """Whether it ends with a label left open, after examples of it, or as a question's answer."""
-    if _QUESTION_AND_ANSWER.search(asked.rstrip()):
-        return True
+    """Whether it ends with a label left open, after examples of it."""
     label = _OPEN_LABEL.search(asked.rstrip())
     filled = rf"\n[*# \t]*{re.escape(label[1])}\s*(?::|：|->|=>|→|=)[ \t*]*[^\s*]" if label else ""
     return bool(label) and len(re.findall(filled, f"\n{asked}")) > 1

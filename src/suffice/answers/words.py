@@ -59,23 +59,22 @@ etichett* etykiet* метк* लेबल الإجابة الجواب النتي
 """What the place of an answer is called."""
 
 BRIEF = Words("""
-the_answer final_answer the_result number letter* label* category class digit score rating true false yes id date word
-value amount ranking* iso move option die_antwort das_ergebnis zahl buchstabe* kategorie ziffer datum wort betrag
-la_réponse le_résultat chiffre lettre catégorie étiquette date mot montant la_respuesta el_resultado número letra
-categoría etiqueta fecha palabra dígito la_risposta il_risultato numero lettera categoria etichetta parola a_resposta
-o_resultado palavra valor het_antwoord getal datum woord odpowiedź liczb* kategori* datę daty słow* cevabı sayı tarih
-kelime siffra svaret số ngày từ ответ число* цифр* букв* категори* метк* дат* слово 数字 字母 答案 类别 标签 日期 記号
-答えだけ 答えのみ ラベル カテゴリ 番号 日付 숫자 답만 레이블 번호 날짜 رقم حرف الإجابة الفئة التاريخ كلمة अंक संख्या
-अक्षर श्रेणी लेबल तारीख शब्द
+the_answer final_answer the_result number letter label* category class digit score rating true false yes id date value
+amount ranking* iso move option die_antwort das_ergebnis zahl buchstabe* kategorie ziffer datum betrag la_réponse
+le_résultat chiffre catégorie étiquette date montant la_respuesta el_resultado número letra categoría etiqueta fecha
+dígito la_risposta il_risultato numero categoria etichetta a_resposta o_resultado valor het_antwoord getal datum
+odpowiedź liczb* kategori* datę daty cevabı sayı tarih siffra svaret số ngày ответ число* цифр* букв* категори* метк*
+дат* 数字 字母 答案 类别 标签 日期 記号 答えだけ 答えのみ ラベル カテゴリ 番号 日付 숫자 답만 레이블 번호 날짜 رقم حرف
+الإجابة الفئة التاريخ अंक संख्या अक्षर श्रेणी लेबल तारीख
 """)
 """What can be the whole of a reply."""
 
 ONLY = Words("""
-only just exactly nothing_else single in_one_word one_word_only one_word_answer with_one_word no_explanation
-without_explanation no_other no_other_text nothing_but nur ausschließlich genau_ein ein_wort ein_einziges seulement
-uniquement juste un_seul une_seule solo sólo solamente únicamente una_palabra soltanto una_parola una_sola apenas
-somente uma_palavra alleen slechts één_woord tylko wyłącznie jednym_słowem sadece yalnızca tek_kelime endast bara chỉ
-только лишь одним_словом одно_слово 只 仅 だけ のみ 만 فقط केवल सिर्फ
+only just_the just_one exactly nothing_else single in_one_word one_word_only one_word_answer with_one_word
+no_explanation without_explanation no_other no_other_text nothing_but nur ausschließlich genau_ein ein_wort
+ein_einziges seulement uniquement juste un_seul une_seule solo sólo solamente únicamente una_palabra soltanto
+una_parola una_sola apenas somente uma_palavra alleen slechts één_woord tylko wyłącznie jednym_słowem sadece yalnızca
+tek_kelime endast bara chỉ только лишь одним_словом одно_слово 只 仅 だけ のみ 만 فقط केवल सिर्फ
 """)
 """What says that there is to be nothing besides."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from starlette.responses import Response
 
+from suffice.answers.reader import is_grounded
 from suffice.errors import SampleError, SufficeError
 from suffice.gateway.door import Places, body_of
 from suffice.gateway.errors import GatewayError, from_upstream
@@ -52,6 +53,10 @@ from suffice.response import Response as Sample
 
 if TYPE_CHECKING:
     from suffice.gateway.operations.feedback import Assurance
+
+
+CONFIRMED_WITHIN = 4
+"""Draws of which two agree, where the answer that began a vote may have been made up."""
 
 
 class Pipeline:
@@ -112,14 +117,15 @@ class Pipeline:
     async def draw(self, parsed: ParsedRequest, route: Route, topic: str, exchange: Exchange) -> Events:
         """Yield what becomes of a request. It keeps its place until the reply has been sent."""
         async with self.places.hold(parsed.options.deadline_seconds) as ends:
-            if route.kind == "relay" and not parsed.panel:
+            may_vote = route.looks_first(parsed.client.streamed)
+            if route.kind == "relay" and not may_vote and not parsed.panel:
                 yield await self._relay(parsed, route, topic, exchange, ends)
                 return
             patience, scouted = parsed.options.patience, None
             server = self.upstreams.server(exchange, parsed.dialect, parsed.client.model, ends, patience)
             if route.kind != "vote":
                 thoughts: asyncio.Queue[Thought | None] = asyncio.Queue()
-                scouting = asyncio.create_task(self._scout(parsed, route, server, exchange, thoughts.put_nowait))
+                scouting = asyncio.create_task(self._scout(parsed, may_vote, server, exchange, thoughts.put_nowait))
                 async with aclosing(until_done(thoughts, scouting)) as told:
                     async for thought in told:
                         yield thought
@@ -130,6 +136,7 @@ class Pipeline:
                         self._look(parsed, topic, server, scouted.response)
                     yield self._alone(parsed, route, scouted, exchange)
                     return
+                exchange.add(Routed("look", topic))
             async with aclosing(self._vote(parsed, route, topic, server, exchange, scouted)) as events:
                 async for event in events:
                     yield event
@@ -155,10 +162,9 @@ class Pipeline:
         self.learning.spare.begin(server, look, lambda: None)
 
     async def _scout(
-        self, parsed: ParsedRequest, route: Route, server: Server, exchange: Exchange, tell: Callable[[Thought], None]
+        self, parsed: ParsedRequest, may_vote: bool, server: Server, exchange: Exchange, tell: Callable[[Thought], None]
     ) -> Scouted:
         """Send a single draw; of a panel to the first voter, and if its server is dead, to the next."""
-        may_vote = route.kind == "look"
         if parsed.panel is None:
             return await Scout(parsed, server, self.upstreams, exchange, tell, may_vote).send()
         servers = self._voters(parsed, parsed.panel, server, exchange)
@@ -180,12 +186,18 @@ class Pipeline:
         ends, patience = server.question.deadline, parsed.options.patience
         return self.upstreams.voters(exchange, parsed.dialect, panel, ends, patience)
 
-    def _alone(self, parsed: ParsedRequest, route: Route, scouted: Scouted, exchange: Exchange) -> Passed:
-        """A single draw as the reply, with its tokens counted."""
+    def _alone(
+        self, parsed: ParsedRequest, route: Route, scouted: Scouted, exchange: Exchange, vote: Outcome | None = None
+    ) -> Passed:
+        """A scout as the reply, with its tokens counted; after a vote that it began, with those of the vote."""
         why, passed = "no answer" if route.kind == "look" else route.why, scouted.passed
         exchange.add(NotVoted(why))
+        told = _no_vote(parsed, why, passed.status)
+        if vote:
+            costs = headers_of(vote)
+            return replace(passed, told=told | {name: costs[name] for name in told if name in costs})
         pieces = in_time(passed, parsed.options.deadline_seconds, exchange, parsed.dialect)
-        return replace(passed, pieces=pieces, told=_no_vote(parsed, why, passed.status))
+        return replace(passed, pieces=pieces, told=told)
 
     async def _vote(
         self,
@@ -210,6 +222,9 @@ class Pipeline:
             decided_by = str(voting.controller)
         if scouted and scouted.extractor:  # nobody asked for it, and answers are read like the scout's
             voting = replace(voting, extractor=options.applied_to(scouted.extractor), asked=False)
+            said = scouted.response and scouted.extractor.extract(scouted.response)
+            if said and not voting.extractor.structure and not is_grounded(parsed.messages, said):
+                voting = replace(voting, agrees_within=CONFIRMED_WITHIN)
         assured = await self.assurance.begin(parsed.client.model, options.topic) if self.assurance else None
         if assured:
             voting = replace(voting, calibration=assured.calibration, threshold=assured.threshold)
@@ -236,6 +251,9 @@ class Pipeline:
         self.learning.ended(key, vote, server, outcome, options.learn)
         self.learning.topics.voted(parsed, topic, route, vote.tally)
         told = headers_of(outcome)
+        if scouted and outcome.stop_reason == "no answer":
+            yield self._alone(parsed, route, scouted, exchange, outcome)
+            return
         reply = reply_of(parsed, outcome)
         thoughts = scouted.told if scouted else isinstance(vote.draws, ThinkingDraws) and vote.draws.relay.told
         first = next((one for one in vote.responses if one.draw == 0), None)

@@ -50,6 +50,7 @@ class Voting:
     calibration: "Calibration | None" = None
     threshold: float | None = None  # the probability to be right from which on an answer is sure enough
     certainty_prior: Prior | None = None  # that of the controller unless given
+    agrees_within: int | None = None  # draws, of which two agree, or the vote ends without an answer
     patience: float = 0.0  # the most time of a vote, in multiples of its first response's; 0 for no end
 
     @property
@@ -261,6 +262,8 @@ class Vote:
             return None
         complete = sum(response.is_complete for response in self.responses)
         if self.tally.leader is None and (complete >= COMPLETE_WITHOUT or self.tally.draws >= MOST_WITHOUT):
+            return "no answer"
+        if self.tally.draws >= (self._voting.agrees_within or inf) and max(self.tally.votes.values(), default=0) < 2:
             return "no answer"
         return "repeats" if self._repeats() else None
 

@@ -13,13 +13,13 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from suffice.answers.normalise import normalise
 from suffice.gateway.errors import GatewayError
 from suffice.gateway.operations import metrics
 from suffice.gateway.operations.state import SYNC_SECONDS, Change, FileState, Keeper, kept_in
 from suffice.gateway.settings import Settings
 from suffice.live import Outcome
 from suffice.live.sampling import NEVER, threshold_of
+from suffice.normalise import normalise
 from suffice.planning.feedback import Feedback
 from suffice.planning.right import Calibration
 

@@ -123,6 +123,10 @@ class Route:
         """Whether nothing names its answer, and nothing forbids one."""
         return self in (OPEN, SUM)
 
+    def looks_first(self, streamed: bool) -> bool:
+        """Whether the first response is read. A client that does not stream waits for all of it anyway."""
+        return self.kind == "look" or (self == OPEN and not streamed)
+
 
 VOTE = Route("vote", "asked")
 OPEN = Route("relay", "no answer")
@@ -159,7 +163,7 @@ def _route_by_shape(parsed: ParsedRequest) -> Route:
     options, schema, asked = parsed.options, parsed.client.schema, read_request(parsed.messages)
     stops = parsed.fields.get("stop") or parsed.fields.get("stop_sequences") or ()
     stops = stops if isinstance(stops, list) else [stops]
-    stops_at_label = any(isinstance(one, str) and one.rstrip().endswith(":") for one in stops)
+    stops_at_label = any(isinstance(one, str) and one.rstrip().endswith((":", "：")) for one in stops)
     if (asked.form or (stops_at_label and not asked.brief)) and not schema:
         return Route("relay", "form")
     if schema:
@@ -173,6 +177,8 @@ def _route_by_shape(parsed: ParsedRequest) -> Route:
     reads_any = options.answer not in ("auto", "json") and not options.extractor.follow_up
     if reads_any or asked.json or schema is not None:
         return Route("look", "answer" if reads_any else "json", asked=False)
+    if asked.hinted:
+        return Route("look", asked.hinted, asked=False)
     return SUM if asked.sum else OPEN
 
 

@@ -168,12 +168,13 @@ def foretell(parsed: ParsedRequest, topic: str, learning: Learning, exchange: Ex
     route, samples = learning.topics.foretold(parsed, topic), 1.0
     parsed = as_taught(parsed, route)
     options, extractor, evidence = parsed.options, None, None
-    if route.kind != "relay":
+    looks_first = route.looks_first(parsed.client.streamed)
+    if looks_first or route.kind == "vote":
         most = most_tokens(parsed.fields)
         reader = options.extractor.for_request(parsed.messages, asked=route.asked, most_tokens=most)
-        extractor = reader.for_scout(response) if route.kind == "look" else reader
+        extractor = reader.for_scout(response) if looks_first else reader
         evidence = extractor.evidence(response) if extractor else None
-    elif route.may_be_taught:
+    if not extractor and route.kind == "relay" and route.may_be_taught:
         samples += learning.topics.expected_draws(response)
     if extractor:
         key = learning.key(parsed.client.model, options.topic)

@@ -207,9 +207,10 @@ class Topics:
         return None if self._topic(model, name).votes >= FIRST else FIRST_SIGHT
 
     def voted(self, parsed: ParsedRequest, name: str, route: Route, tally: Tally) -> None:
-        """Count a vote, and learn whether the draws of a taught topic go on to agree."""
+        """Count a vote. Its first draws are a look if its topic was taught, or if one is due."""
         self._topic(parsed.client.model, name).votes += 1
-        if route.why != "taught" or tally.draws < 2:
+        is_look = route.why == "taught" or self.is_due(parsed, name, route)
+        if not is_look or tally.draws < 2:
             return
         first = Tally(DRAWS)
         for answer in tally.answers[:DRAWS]:
