@@ -5,7 +5,7 @@ python scripts/patterns.py [CORPUS.jsonl ...]    exits with 1 where one pays now
 A pattern is a regular expression or a table of words of the reader; those of normal forms, of JSON and of the
 extractors that are asked for by name are held by tests of their own. A corpus is read without votes, by the route that
 a request shows: what counts is that right answers are read alike and wrong ones apart, and how many responses without
-an answer start a vote. What is passed on is not read.
+an answer start a vote.
 Only the kinds in which a pattern finds something are read again without it, and no more of them than show that it pays.
 """
 
@@ -121,7 +121,7 @@ def score(kind: dict[str, Any]) -> float:
     requests._read.cache_clear()
     messages, responses = kind["messages"], kind["responses"]
     wants = wants_answer(messages)
-    found = [None if wants is False else _answer(messages, one["text"], wants) for one in responses]
+    found = [_answer(messages, one["text"], wants) for one in responses]
     if not kind["vote"]:
         return -1.0 if wants else -sum(one is not None for one in found) / len(responses)
     keys, accepted = Keys(), {kind["answer"], *(kind.get("accept") or [])}
